@@ -1,0 +1,114 @@
+import type { ColumnType, Generated } from 'kysely';
+import type { Control, RunPhase, Stage } from '../domain/campaign';
+import type { Channel } from '../domain/channel';
+import type { RecipientState, Skipped } from '../domain/recipient';
+
+/** The campaigns' tables, as Kysely sees them (schema: storage/migrations). */
+export interface CampaignTables {
+  contacts: {
+    id: string;
+    workspace_id: string;
+    identity: string;
+    external_id: string | null;
+    name: string | null;
+    email: string | null;
+    phone: string | null;
+    timezone: string | null;
+    locale: string | null;
+    params: Json<Record<string, string | number>>;
+    created_at: CreatedAt;
+    updated_at: CreatedAt;
+  };
+  contact_lists: {
+    id: string;
+    workspace_id: string;
+    name: string;
+    created_at: CreatedAt;
+    updated_at: CreatedAt;
+  };
+  contact_list_members: { list_id: string; contact_id: string; added_at: CreatedAt };
+  campaigns: {
+    id: string;
+    workspace_id: string;
+    name: string;
+    channels: Channel[];
+    settings: Json<Record<string, unknown>>;
+    contact_list_ids: string[];
+    options: Json<Record<string, unknown>>;
+    stage: Stage;
+    current_run: string | null;
+    created_by: string | null;
+    created_at: CreatedAt;
+    updated_at: CreatedAt;
+  };
+  runs: {
+    id: string;
+    workspace_id: string;
+    campaign_id: string;
+    number: number;
+    phase: RunPhase;
+    control: Generated<Control>;
+    reason: string | null;
+    workflow_id: string;
+    skipped: Json<Partial<Record<Channel, Skipped>>>;
+    started_at: CreatedAt;
+    finished_at: Timestamp | null;
+  };
+  recipients: {
+    run_id: string;
+    channel: Channel;
+    seq: number;
+    shard: number;
+    contact_id: string;
+    address: string;
+    params: Json<Record<string, string | number>>;
+    due_at: Timestamp;
+    state: Generated<RecipientState>;
+    outcome: string | null;
+    code: string | null;
+    attempt: Generated<number>;
+    attempts: Generated<number>;
+    retry_at: Timestamp | null;
+    updated_at: CreatedAt;
+  };
+  shards: {
+    run_id: string;
+    channel: Channel;
+    shard: number;
+    from_seq: number;
+    to_seq: number;
+    next_seq: number;
+    next_page: Generated<number>;
+  };
+  shard_counts: { run_id: string; channel: Channel; shard: number; state: RecipientState; count: number };
+  pages: {
+    run_id: string;
+    channel: Channel;
+    shard: number;
+    page: number;
+    lane: number;
+    fence: number;
+    from_seq: number;
+    to_seq: number;
+    seqs: number[] | null;
+    resolved: Generated<number>;
+    offered: Generated<number>;
+    opened_at: CreatedAt;
+  };
+  calls: {
+    run_id: string;
+    seq: number;
+    attempt: number;
+    placed_at: CreatedAt;
+    ended_at: Timestamp | null;
+    outcome: string | null;
+    data: Json<Record<string, unknown>>;
+  };
+  event_cursors: { workspace_id: string; cursor: string; updated_at: CreatedAt };
+}
+
+/** Read as Date, written as Date or ISO text. */
+type Timestamp = ColumnType<Date, Date | string | null, Date | string | null>;
+type CreatedAt = ColumnType<Date, Date | string | undefined, Date | string>;
+/** Read parsed, written as JSON text. */
+type Json<T> = ColumnType<T, string, string>;

@@ -1,0 +1,71 @@
+/**
+ * A campaign is what the user made; a run is one execution of it.
+ *
+ *   draft → scheduled → planning → running ⇄ paused → finishing → completed
+ *                                    └────────────→ canceled | failed
+ *
+ * `draft` and `scheduled` belong to the campaign (its stage). The rest belong to its current run: the
+ * run's own phase, overlaid by what its owner asked of it (`control`). `paused` is never stored: it is
+ * a live run whose control says `pause`.
+ */
+export const PHASES = [
+  'draft',
+  'scheduled',
+  'planning',
+  'running',
+  'paused',
+  'finishing',
+  'completed',
+  'canceled',
+  'failed',
+] as const;
+export type Phase = (typeof PHASES)[number];
+export type Status = 'active' | 'paused' | 'completed';
+
+export type Stage = 'draft' | 'scheduled' | 'started';
+export type RunPhase = 'planning' | 'running' | 'finishing' | 'completed' | 'canceled' | 'failed';
+export type Control = 'run' | 'pause' | 'cancel';
+
+export function phaseOf(stage: Stage, run?: { phase: RunPhase; control: Control }): Phase {
+  if (stage !== 'started' || !run) return stage === 'draft' ? 'draft' : 'scheduled';
+  return run.control === 'pause' && isLive(run.phase) ? 'paused' : run.phase;
+}
+
+export function isLive(phase: RunPhase): boolean {
+  return phase === 'planning' || phase === 'running' || phase === 'finishing';
+}
+
+const STATUS: Record<Phase, Status> = {
+  draft: 'paused',
+  scheduled: 'active',
+  planning: 'active',
+  running: 'active',
+  paused: 'paused',
+  finishing: 'active',
+  completed: 'completed',
+  canceled: 'completed',
+  failed: 'completed',
+};
+
+/** The specification knows three words; the phase says the rest. */
+export function statusOf(phase: Phase): Status {
+  return STATUS[phase];
+}
+
+export type Action = 'start' | 'pause' | 'resume' | 'cancel';
+
+/** Which actions a phase allows. `noop`: already so, answer success and change nothing. */
+export const ACTIONS: Record<Action, Partial<Record<Phase, 'do' | 'noop'>>> = {
+  start: { draft: 'do', scheduled: 'do', planning: 'noop', running: 'noop', finishing: 'noop' },
+  pause: { scheduled: 'do', planning: 'do', running: 'do', finishing: 'do', paused: 'noop' },
+  resume: { paused: 'do', planning: 'noop', running: 'noop', finishing: 'noop', scheduled: 'noop' },
+  cancel: {
+    draft: 'do',
+    scheduled: 'do',
+    planning: 'do',
+    running: 'do',
+    paused: 'do',
+    finishing: 'do',
+    canceled: 'noop',
+  },
+};

@@ -1,0 +1,99 @@
+/**
+ * The error catalogue. One code is at once the HTTP problem code, the Temporal failure type, the log
+ * field and the code stored with an outcome; a code is never reused for another meaning.
+ *
+ * Retry classes:
+ * - `permanent`  the same call will fail again; do not retry.
+ * - `transient`  worth retrying later, after the given delay if there is one.
+ * - `throttled`  the other side asked us to slow down; not counted as an attempt.
+ * - `account`    concerns everybody (credentials, quota): stop and tell a person, burn no recipient.
+ * - `unknown`    the other side may have acted; never repeat blindly.
+ */
+export type RetryClass = 'permanent' | 'transient' | 'throttled' | 'account' | 'unknown';
+
+interface CatalogueEntry {
+  title: string;
+  status: number;
+  retry: RetryClass;
+}
+
+export const ERRORS = {
+  // Requests
+  malformed_body: { title: 'Body is not valid JSON', status: 400, retry: 'permanent' },
+  unsupported_grant_type: { title: 'Unsupported grant type', status: 400, retry: 'permanent' },
+  invalid_request: { title: 'Request is not valid', status: 422, retry: 'permanent' },
+  missing_params: { title: 'Placeholders without a value', status: 422, retry: 'permanent' },
+  not_found: { title: 'Not found', status: 404, retry: 'permanent' },
+  template_not_found: { title: 'Template not found', status: 422, retry: 'permanent' },
+  contact_list_not_found: { title: 'Contact list not found', status: 422, retry: 'permanent' },
+  method_not_allowed: { title: 'Method not allowed', status: 405, retry: 'permanent' },
+  body_too_large: { title: 'Body too large', status: 413, retry: 'permanent' },
+  unsupported_media_type: { title: 'Unsupported content type', status: 415, retry: 'permanent' },
+  // Who is calling
+  invalid_client: { title: 'Client credentials refused', status: 401, retry: 'account' },
+  unauthenticated: { title: 'Not authenticated', status: 401, retry: 'account' },
+  forbidden: { title: 'Not allowed', status: 403, retry: 'account' },
+  user_mismatch: { title: 'User does not match the session', status: 403, retry: 'permanent' },
+  cross_site: { title: 'Cross-site request refused', status: 403, retry: 'permanent' },
+  too_many_attempts: { title: 'Too many failed attempts', status: 429, retry: 'throttled' },
+  // State conflicts
+  uid_conflict: { title: 'uid already used for another message', status: 409, retry: 'permanent' },
+  name_taken: { title: 'Name already in use', status: 409, retry: 'permanent' },
+  not_cancelable: { title: 'Message can no longer be canceled', status: 409, retry: 'permanent' },
+  campaign_started: { title: 'Campaign has already started', status: 409, retry: 'permanent' },
+  illegal_transition: { title: 'Not possible in this phase', status: 409, retry: 'permanent' },
+  list_in_use: { title: 'Contact list is in use', status: 409, retry: 'permanent' },
+  // Capacity and dependencies
+  outbox_full: { title: 'Outbox is full', status: 429, retry: 'throttled' },
+  overloaded: { title: 'Too much work waiting', status: 503, retry: 'throttled' },
+  dependency_down: { title: 'A dependency is not available', status: 503, retry: 'transient' },
+  internal: { title: 'Internal error', status: 500, retry: 'transient' },
+  // Provider and service answers, stored with a recipient or message
+  provider_rejected: { title: 'Refused by the provider', status: 422, retry: 'permanent' },
+  provider_transient: { title: 'Provider failed for the moment', status: 503, retry: 'transient' },
+  provider_throttled: { title: 'Provider asked to slow down', status: 429, retry: 'throttled' },
+  provider_account: { title: 'Provider refused our account', status: 503, retry: 'account' },
+  answer_lost: { title: 'Sent, but the answer was lost', status: 504, retry: 'unknown' },
+  expired: { title: 'Too late to send', status: 422, retry: 'permanent' },
+  attempts_exhausted: { title: 'All attempts used', status: 422, retry: 'permanent' },
+  // The durable run
+  page_fenced: { title: 'Another attempt took this page over', status: 409, retry: 'permanent' },
+  run_not_found: { title: 'Run not found', status: 404, retry: 'permanent' },
+} as const satisfies Record<string, CatalogueEntry>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** One finding about one field of an input; `path` is dotted, as in `settings.sms.templateId`. */
+export interface FieldError {
+  path: string;
+  code: string;
+  message: string;
+}
+
+/**
+ * An expected failure with a code from the catalogue. `message` says what happened, to which id and
+ * what to do; it never holds a secret or an address.
+ */
+export class DomainError extends Error {
+  readonly code: ErrorCode;
+  readonly errors: FieldError[];
+  /** When to try again, in seconds, if known. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: { errors?: FieldError[]; retryAfterSeconds?: number; cause?: unknown } = {},
+  ) {
+    super(message, { cause: details.cause });
+    this.name = 'DomainError';
+    this.code = code;
+    this.errors = details.errors ?? [];
+    this.retryAfterSeconds = details.retryAfterSeconds;
+  }
+}
+
+/** By shape, not by class: classes differ between the workflow sandbox, jest and worker threads. */
+export function isDomainError(error: unknown): error is DomainError {
+  return error instanceof Error && error.name === 'DomainError' && (error as DomainError).code in ERRORS;
+}

@@ -1,0 +1,39 @@
+import type { Channel } from './channel';
+
+/** The only place where a composed id's format is written; each builder has its inverse beside it. */
+
+export interface RecipientKey {
+  runId: string;
+  channel: Channel;
+  /** Dense per run and channel, from 0, in order of due time. */
+  seq: number;
+}
+
+/**
+ * The uid of a recipient's message: `<run>.<channel>.<seq>.<attempt>`. Deterministic, so that whoever
+ * takes over after a crash asks the service for the very same message and an idempotent one sends it once.
+ */
+export function messageUid(key: RecipientKey, attempt: number): string {
+  return `${key.runId}.${key.channel}.${key.seq}.${attempt}`;
+}
+
+const UID = /^(run_[0-9a-z]{26})\.(email|sms|voice)\.(\d{1,9})\.(\d{1,4})$/;
+
+/** `undefined` for a uid that some other caller chose. */
+export function parseMessageUid(uid: string): (RecipientKey & { attempt: number }) | undefined {
+  const match = UID.exec(uid);
+  if (!match) return undefined;
+  const [, runId, channel, seq, attempt] = match;
+  return { runId: runId as string, channel: channel as Channel, seq: Number(seq), attempt: Number(attempt) };
+}
+
+/** A recipient's id in the API: the uid without the attempt. */
+export function recipientId(key: RecipientKey): string {
+  return `${key.runId}.${key.channel}.${key.seq}`;
+}
+
+export const campaignRunWorkflowId = (runId: string): string => `campaign:${runId}`;
+export const channelShardWorkflowId = (runId: string, channel: Channel, shard: number): string =>
+  `shard:${runId}:${channel}:${shard}`;
+export const voiceCallWorkflowId = (runId: string, seq: number): string => `call:${runId}:${seq}`;
+export const outcomeFeedWorkflowId = (workspaceId: string): string => `outcomes:${workspaceId}`;

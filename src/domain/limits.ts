@@ -1,0 +1,74 @@
+/**
+ * Every bound of the system, once, with its reason. Sizes are bytes, times carry their unit, the rest
+ * are counts. docs/configuration.md lists the ones a caller can meet.
+ */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+export const LIMITS = {
+  // ── Requests (api.md 1) ──
+  jsonBodyBytes: 1 * MiB,
+  templateBodyBytes: 4 * MiB,
+  bulkBodyBytes: 8 * MiB,
+  /** A CSV import has no length limit, since it is streamed; a line has. */
+  csvLineBytes: 64 * KiB,
+  paramsKeys: 100,
+  paramsKeyChars: 64,
+  paramsValueBytes: 16 * KiB,
+  uidChars: 128,
+  idChars: 64,
+  campaignTagChars: 64,
+  campaignLists: 100,
+  bulkMessages: 1_000,
+  contactsPerRequest: 10_000,
+  importErrorsListed: 1_000,
+  pageSizeDefault: 20,
+  pageSizeMax: 100,
+  longPageSizeMax: 1_000,
+  searchChars: 200,
+  feedWaitSecondsMax: 20,
+  sendAtDaysMax: 366,
+
+  // ── Tokens and sessions (api.md 2, 3) ──
+  tokenHoursDefault: 24,
+  tokenHoursMax: 168,
+  sessionIdleHours: 12,
+  sessionDaysMax: 7,
+  loginFailuresMax: 5,
+  loginFailureWindowMinutes: 15,
+  /** How stale a cached "this token is good" may be: a revoked one stops within this on every process. */
+  authCacheSeconds: 4,
+
+  // ── Outbox and dispatch ──
+  /** Undelivered due messages of a workspace beyond which send-msg answers 429. */
+  outboxMessages: 20_000,
+  /** Requests arriving together that share one insert: past a few hundred the insert is the whole cost. */
+  groupCommitMessages: 1_000,
+  /** Messages in one hand-over batch; also what a crash can leave in doubt, per lane and provider. */
+  handoverBatch: 500,
+  /** A dispatcher that has not renewed its lane for so long is dead, and its lane is adopted. */
+  laneLeaseSeconds: 10,
+  laneRenewSeconds: 2,
+  /** Transient provider failures before a message is failed. */
+  handoverAttempts: 8,
+
+  // ── The durable run ──
+  /** A shard's history grows with its recipients, so a shard is a slice that stays small. */
+  recipientsPerShard: 25_000,
+  shardsPerChannel: 16,
+  /** Pages a shard sends at once: with two, one sends while the other waits for the server. */
+  lanesPerShard: 2,
+  /** A page should last 150 ms at least, or the server's own cost of 10 ms a page shows. */
+  pageRecipients: 5_000,
+  /** What one request carries, and what a crash leaves in doubt per lane. */
+  chunkRecipients: 1_000,
+  /** Single sends have no bulk: a chunk is smaller so that control and recording come as often. */
+  singleChunkRecipients: 500,
+  sendConcurrency: 50,
+  /** History events before a workflow continues as new; the server suggests it at 4,096. */
+  historyEvents: 3_000,
+  liveCallsDefault: 50,
+  gatewayTimeoutMs: 30_000,
+  pageHeartbeatSeconds: 10,
+} as const;

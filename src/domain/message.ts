@@ -1,0 +1,107 @@
+/**
+ * A message is one unit at the messaging service, keyed by `uid` within a workspace.
+ *
+ *   scheduled → accepted → sending → sent → delivered
+ *
+ * and the other ends. States move up in rank only: a late event of lower rank is recorded in the
+ * message's history and changes nothing else. `sending` is never stored: a message is sending while an
+ * open hand-over batch names it.
+ */
+export const MESSAGE_STATES = [
+  'scheduled',
+  'accepted',
+  'sending',
+  'sent',
+  'delivered',
+  'undelivered',
+  'failed',
+  'expired',
+  'rejected',
+  'suppressed',
+  'canceled',
+  'unknown',
+] as const;
+export type MessageState = (typeof MESSAGE_STATES)[number];
+
+/**
+ * `unknown` ranks below the other ends: a receipt that arrives late turns doubt into knowledge.
+ * `undelivered` ranks below `delivered` because carriers send both, and the good news is the later one.
+ */
+export const MESSAGE_RANK: Record<MessageState, number> = {
+  scheduled: 0,
+  accepted: 1,
+  sending: 2,
+  sent: 4,
+  unknown: 5,
+  undelivered: 6,
+  failed: 6,
+  expired: 6,
+  rejected: 6,
+  suppressed: 6,
+  canceled: 6,
+  delivered: 7,
+};
+
+/** Event types a provider's receipt may carry, and the state each moves the message to (none: no move). */
+export const RECEIPT_STATE: Record<ReceiptType, MessageState | undefined> = {
+  delivered: 'delivered',
+  undelivered: 'undelivered',
+  failed: 'failed',
+  expired: 'expired',
+  rejected: 'rejected',
+  ringing: undefined,
+  answered: undefined,
+  machine: undefined,
+  human: undefined,
+  digits: undefined,
+  recording: undefined,
+  completed: 'delivered',
+  busy: 'undelivered',
+  no_answer: 'undelivered',
+  canceled: 'canceled',
+};
+
+export type ReceiptType =
+  | 'delivered'
+  | 'undelivered'
+  | 'failed'
+  | 'expired'
+  | 'rejected'
+  | 'ringing'
+  | 'answered'
+  | 'machine'
+  | 'human'
+  | 'digits'
+  | 'recording'
+  | 'completed'
+  | 'busy'
+  | 'no_answer'
+  | 'canceled';
+
+/** The receipts that end a call. */
+export const CALL_ENDS = ['completed', 'busy', 'no_answer', 'failed', 'rejected', 'canceled'] as const;
+export type CallEnd = (typeof CALL_ENDS)[number];
+
+export type AnsweredBy =
+  | 'human'
+  | 'machine_start'
+  | 'machine_end_beep'
+  | 'machine_end_silence'
+  | 'fax'
+  | 'unknown';
+
+/** One entry of the event feed (api.md 4). `type` is a state name, or a call's progress. */
+export interface MessageEvent {
+  seq: number;
+  at: string;
+  uid: string;
+  id: string;
+  channel: 'email' | 'sms' | 'voice';
+  campaign?: string | undefined;
+  type: string;
+  state: MessageState;
+  code?: string | undefined;
+  provider?: string | undefined;
+  attempt?: number | undefined;
+  data?: Record<string, unknown> | undefined;
+}

@@ -1,0 +1,61 @@
+/**
+ * A recipient is one contact on one channel in a run: a row of the ledger. Its states, in the order a
+ * report shows them. Which of them are stored and which are derived is told in campaigns/ledger.ts.
+ */
+export const RECIPIENT_STATES = [
+  'pending',
+  'waiting',
+  'sending',
+  'accepted',
+  'sent',
+  'delivered',
+  'undelivered',
+  'failed',
+  'rejected',
+  'suppressed',
+  'expired',
+  'canceled',
+  'unknown',
+] as const;
+export type RecipientState = (typeof RECIPIENT_STATES)[number];
+
+/** As with messages, states move up only; `unknown` gives way to any certain end. */
+export const RECIPIENT_RANK: Record<RecipientState, number> = {
+  pending: 0,
+  waiting: 1,
+  sending: 2,
+  accepted: 3,
+  sent: 4,
+  unknown: 5,
+  undelivered: 6,
+  failed: 6,
+  rejected: 6,
+  suppressed: 6,
+  expired: 6,
+  canceled: 6,
+  delivered: 7,
+};
+
+/** States in which nothing more is owed to the recipient; a run with nobody short of them is complete. */
+export const SETTLED: readonly RecipientState[] = [
+  'sent',
+  'delivered',
+  'undelivered',
+  'failed',
+  'rejected',
+  'suppressed',
+  'expired',
+  'canceled',
+  'unknown',
+];
+
+export const SKIP_REASONS = [
+  'no_address',
+  'invalid_address',
+  'duplicate_address',
+  'suppressed',
+  'excluded',
+  'missing_params',
+] as const;
+export type SkipReason = (typeof SKIP_REASONS)[number];
+export type Skipped = Record<SkipReason, number>;

@@ -1,0 +1,9 @@
+/** Temporal task queues, one per kind of worker (api.md 13: `worker --role`). */
+export const TASK_QUEUES = {
+  /** Workflows, and the activities that touch only our database. */
+  orchestrator: 'fanfare-orchestrator',
+  /** Pages of email and SMS. */
+  sender: 'fanfare-sender',
+  /** Calls. */
+  voice: 'fanfare-voice',
+} as const;

@@ -1,0 +1,45 @@
+import type { FastifyRequest } from 'fastify';
+import { DomainError } from '../domain/errors';
+
+/**
+ * Who is calling, and which callers a route admits (api.md 2). A route names its kind in
+ * `config: { auth }`; the hook in http/auth.ts checks it before the body is parsed and sets `caller`.
+ *
+ * - `open`      anybody
+ * - `app`       session cookie or Bearer token
+ * - `campaign`  as `app`; with a cookie also `x-user-id`, equal to the session's user
+ * - `send`      `x-api-key` and Bearer token of the same workspace
+ * - `admin`     session cookie of an owner or admin
+ */
+export type AuthKind = 'open' | 'app' | 'campaign' | 'send' | 'admin';
+
+export interface Caller {
+  workspaceId: string;
+  /** The session's user, or the acting user a Bearer caller named in `x-user-id`. */
+  userId?: string | undefined;
+  role?: 'owner' | 'admin' | 'member' | undefined;
+  via: 'cookie' | 'bearer';
+}
+
+/** How the HTTP layer asks who holds a credential; `undefined` means nobody valid. */
+export interface Authenticator {
+  bySession(token: string): Promise<Caller | undefined>;
+  byAccessToken(token: string): Promise<Caller | undefined>;
+  /** Answers the key's workspace. */
+  byApiKey(key: string): Promise<string | undefined>;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    auth?: AuthKind;
+  }
+  interface FastifyRequest {
+    caller: Caller | undefined;
+  }
+}
+
+/** The caller of a route that is not open; its absence is a route without `config.auth`. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw new DomainError('unauthenticated', 'This route needs credentials');
+  return request.caller;
+}

@@ -1,0 +1,131 @@
+import type { ColumnType, Generated } from 'kysely';
+import type { Channel } from '../domain/channel';
+import type { MessageState } from '../domain/message';
+
+/** The messaging service's tables, as Kysely sees them (schema: storage/migrations). */
+export interface MessagingTables {
+  workspaces: { id: string; name: string; created_at: CreatedAt };
+  users: {
+    id: string;
+    workspace_id: string;
+    email: string;
+    role: 'owner' | 'admin' | 'member';
+    password_hash: string;
+    created_at: CreatedAt;
+    disabled_at: Timestamp | null;
+  };
+  sessions: {
+    token_hash: string;
+    user_id: string;
+    workspace_id: string;
+    created_at: CreatedAt;
+    last_seen_at: CreatedAt;
+  };
+  api_clients: {
+    id: string;
+    workspace_id: string;
+    name: string;
+    secret_hash: string;
+    created_at: CreatedAt;
+    disabled_at: Timestamp | null;
+  };
+  access_tokens: {
+    token_hash: string;
+    client_id: string;
+    workspace_id: string;
+    created_at: CreatedAt;
+    valid_till: Timestamp;
+    revoked_at: Timestamp | null;
+  };
+  api_keys: {
+    id: string;
+    workspace_id: string;
+    name: string;
+    key_hash: string;
+    prefix: string;
+    created_at: CreatedAt;
+    revoked_at: Timestamp | null;
+  };
+  templates: {
+    id: string;
+    workspace_id: string;
+    channel: Channel;
+    name: string;
+    current_version: number;
+    created_at: CreatedAt;
+    updated_at: CreatedAt;
+    archived_at: Timestamp | null;
+  };
+  template_versions: {
+    template_id: string;
+    version: number;
+    subject: string | null;
+    body: string;
+    email_provider_id: Generated<string>;
+    design: Json<Record<string, unknown> | null>;
+    created_at: CreatedAt;
+  };
+  messages: {
+    id: string;
+    workspace_id: string;
+    uid: string;
+    channel: Channel;
+    to_address: string;
+    from_address: string;
+    template_id: string | null;
+    template_version: number | null;
+    subject: string | null;
+    body: string | null;
+    params: Json<Record<string, string | number>>;
+    campaign: string | null;
+    class: 'marketing' | 'transactional';
+    reply_to: string | null;
+    segments: number | null;
+    encoding: string | null;
+    payload_hash: string;
+    state: MessageState;
+    code: string | null;
+    provider: string | null;
+    provider_id: string | null;
+    attempt: Generated<number>;
+    due_at: Timestamp;
+    expires_at: Timestamp | null;
+    lane: string;
+    accepted_seq: number;
+    history: ColumnType<Record<string, unknown>[], string | undefined, string>;
+    created_at: CreatedAt;
+    updated_at: CreatedAt;
+  };
+  dispatch_lanes: { id: string; owner: string; fence: number; lease_until: Timestamp };
+  handover_batches: {
+    id: string;
+    lane: string;
+    fence: number;
+    provider: string;
+    message_ids: string[];
+    opened_at: CreatedAt;
+  };
+  holds: { workspace_id: string; campaign: string; created_at: CreatedAt };
+  orphan_receipts: {
+    id: string;
+    message_id: string | null;
+    provider: string | null;
+    provider_id: string | null;
+    receipt: Json<Record<string, unknown>>;
+    received_at: CreatedAt;
+  };
+  event_heads: { workspace_id: string; next_seq: number };
+  event_log: {
+    workspace_id: string;
+    first_seq: number;
+    count: number;
+    at: CreatedAt;
+    events: Json<Record<string, unknown>[]>;
+  };
+}
+
+/** Read as Date, written as Date or ISO text. */
+type Timestamp = ColumnType<Date, Date | string, Date | string>;
+type CreatedAt = ColumnType<Date, Date | string | undefined, Date | string>;
+/** Read parsed, written as JSON text. */
+type Json<T> = ColumnType<T, string, string>;

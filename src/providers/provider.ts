@@ -1,0 +1,72 @@
+import type { Channel } from '../domain/channel';
+import type { ReceiptType } from '../domain/message';
+
+/**
+ * What the outbox needs of whoever carries messages out of the house: a mail relay, an SMS centre, a
+ * telephone exchange, or the simulator. Every implementation passes test/providers/conformance.ts.
+ */
+export interface Provider {
+  /** Stored with each message it took; stable across restarts. */
+  readonly name: string;
+  readonly channel: Channel;
+  readonly capabilities: {
+    /** Handing over the same message id again does not deliver it twice. */
+    idempotent: boolean;
+    /** Reports what became of a message; without it `sent` is the last that is ever known. */
+    receipts: boolean;
+    /** Most messages one `handOver` takes. */
+    batchMax: number;
+  };
+  /** Begins delivering receipts to `sink`, which may be called again with the same ones until it resolves. */
+  start(sink: ReceiptSink): Promise<void>;
+  /**
+   * Gives messages to the provider; answers one result each, in order, and never throws for a single
+   * message's sake. Whatever cannot be known is `unknown`.
+   */
+  handOver(messages: readonly HandOver[]): Promise<HandOverResult[]>;
+  close(): Promise<void>;
+}
+
+export type ReceiptSink = (receipts: Receipt[]) => Promise<void>;
+
+/** A rendered message on its way out (api.md 12). */
+export interface HandOver {
+  id: string;
+  uid: string;
+  channel: Channel;
+  to: string;
+  from: string;
+  subject?: string | undefined;
+  html?: string | undefined;
+  text?: string | undefined;
+  headers?: Record<string, string> | undefined;
+  xml?: string | undefined;
+  flow?: Record<string, unknown> | undefined;
+  campaign?: string | undefined;
+  /** 1 for the first hand-over. */
+  attempt: number;
+}
+
+export type HandOverResult =
+  | { kind: 'accepted'; providerId: string }
+  /** Permanent: this message will never be taken. */
+  | { kind: 'rejected'; code: string; message: string }
+  /** Not taken this time; counts as an attempt. */
+  | { kind: 'transient'; code: string; retryAfterMs?: number | undefined }
+  /** Not taken, try later; does not count as an attempt. */
+  | { kind: 'throttled'; retryAfterMs: number }
+  /** Nobody's message will be taken until a person acts. */
+  | { kind: 'account'; code: string; message: string }
+  /** It may or may not have been taken. */
+  | { kind: 'unknown' };
+
+/** What became of a message, told by either id. */
+export interface Receipt {
+  id?: string | undefined;
+  providerId?: string | undefined;
+  type: ReceiptType;
+  code?: string | undefined;
+  /** ISO 8601. */
+  at?: string | undefined;
+  data?: Record<string, unknown> | undefined;
+}

@@ -1,0 +1,14 @@
+/**
+ * Something outside the program keeps it from starting: a port in use, a locked directory, a wrong
+ * variable. `message` names the cause, `wayOut` what the operator can do; both are printed as they are
+ * and the process ends with exit code 1. Anything else thrown at start-up is a bug and shows its stack.
+ */
+export class StartupError extends Error {
+  readonly wayOut: string;
+
+  constructor(message: string, wayOut: string, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.name = 'StartupError';
+    this.wayOut = wayOut;
+  }
+}

@@ -1,0 +1,41 @@
+import { Pool, types } from 'pg';
+import { StartupError } from '../startup-error';
+import { PLANNER_SETTINGS } from './planner-settings';
+import type { ConnectionPool } from './storage';
+
+/** int8 as number on both engines: no count or sequence of ours comes near 2^53. */
+const INT8_OID = 20;
+types.setTypeParser(INT8_OID, Number);
+
+/** Enough for the dispatcher, the API and a few pages at once; PostgreSQL allows 100 in all by default. */
+const POOL_SIZE_DEFAULT = 12;
+
+export async function openPostgresPool(
+  connectionString: string,
+  options: { schema?: string | undefined; size?: number | undefined },
+): Promise<ConnectionPool> {
+  const settings: Record<string, string> = { ...PLANNER_SETTINGS };
+  if (options.schema) settings.search_path = options.schema;
+  const pool = new Pool({
+    connectionString,
+    max: options.size ?? POOL_SIZE_DEFAULT,
+    connectionTimeoutMillis: 10_000,
+    options: Object.entries(settings)
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(' '),
+  });
+  // An idle connection that breaks is replaced at its next use; without a listener it would end the process.
+  pool.on('error', () => undefined);
+  try {
+    const client = await pool.connect();
+    client.release();
+  } catch (error) {
+    await pool.end();
+    throw new StartupError(
+      `PostgreSQL at DATABASE_URL does not answer: ${(error as Error).message}`,
+      'Check that the server runs and that DATABASE_URL names it, or unset DATABASE_URL to use the embedded database.',
+      { cause: error },
+    );
+  }
+  return pool;
+}

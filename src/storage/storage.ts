@@ -1,0 +1,51 @@
+import { Kysely, PostgresDialect, type PostgresDialectConfig } from 'kysely';
+import { openEmbeddedPool } from './embedded';
+import { migrateToLatest } from './migrate';
+import { openPostgresPool } from './postgres';
+
+/** What Kysely needs of a connection pool; both engines provide it, so all SQL is written once. */
+export type ConnectionPool = Exclude<PostgresDialectConfig['pool'], (...args: never[]) => unknown>;
+
+export interface Storage {
+  /** `embedded` is single-process: nothing else may open the same directory. */
+  readonly engine: 'embedded' | 'postgres';
+  /**
+   * The database as one half of the program sees it. Messaging and campaigns each pass the tables they
+   * own, so that a query across the line does not compile.
+   */
+  tables<Tables>(): Kysely<Tables>;
+  close(): Promise<void>;
+}
+
+export interface StorageOptions {
+  /** PostgreSQL connection string; without it the embedded engine keeps its files in `dataDir`. */
+  databaseUrl?: string | undefined;
+  dataDir: string;
+  /** PostgreSQL schema to live in; tests give each test its own. */
+  schema?: string | undefined;
+  /** Connections per process to PostgreSQL. */
+  poolSize?: number | undefined;
+}
+
+/**
+ * Opens the database and brings its schema up to date. Safe to run from many processes at once.
+ * Fails with a StartupError when the directory is locked or damaged, or the server is unreachable.
+ */
+export async function openStorage(options: StorageOptions): Promise<Storage> {
+  const engine = options.databaseUrl ? 'postgres' : 'embedded';
+  const pool: ConnectionPool = options.databaseUrl
+    ? await openPostgresPool(options.databaseUrl, { schema: options.schema, size: options.poolSize })
+    : await openEmbeddedPool(options.dataDir);
+  const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
+  try {
+    await migrateToLatest(kysely, options.schema);
+  } catch (error) {
+    await kysely.destroy();
+    throw error;
+  }
+  return {
+    engine,
+    tables: <Tables>() => kysely as unknown as Kysely<Tables>,
+    close: () => kysely.destroy(),
+  };
+}
