@@ -16,13 +16,13 @@ const PLACEHOLDER = /\{\{ *([A-Z][A-Z0-9_]*) *\}\}/g;
 export function compileText(text: string, target: EscapeTarget): CompiledText {
   const parts = text.split(PLACEHOLDER);
   const placeholders = [...new Set(parts.filter((_, i) => i % 2 === 1))];
-  const escape = ESCAPE[target];
+  const escaped = ESCAPE[target];
   return {
     placeholders,
     render(params) {
       let out = parts[0] ?? '';
       for (let i = 1; i < parts.length; i += 2) {
-        out += escape(String(params[parts[i] as string] ?? '')) + (parts[i + 1] ?? '');
+        out += escaped(String(params[parts[i] as string] ?? '')) + (parts[i + 1] ?? '');
       }
       return out;
     },
