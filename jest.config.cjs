@@ -1,0 +1,24 @@
+/** @type {import('jest').Config} */
+module.exports = {
+  roots: ['<rootDir>/test'],
+  testMatch: ['**/*.test.ts'],
+  testEnvironment: '<rootDir>/test/support/environment.ts',
+  globalSetup: '<rootDir>/test/support/global-setup.ts',
+  globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+  reporters: ['default', '<rootDir>/test/support/count-reporter.cjs'],
+  // The servers that tests talk to share the machine with them; more workers only make each other slow.
+  maxWorkers: 2,
+  testTimeout: 30_000,
+  transform: {
+    // Inline on purpose: the bundler of the workflows picks up a .swcrc in the project and breaks on it.
+    '\\.ts$': [
+      '@swc/jest',
+      {
+        swcrc: false,
+        jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
+        module: { type: 'commonjs' },
+        sourceMaps: 'inline',
+      },
+    ],
+  },
+};

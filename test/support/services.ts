@@ -1,0 +1,24 @@
+import type { Service } from './broker';
+
+/** Address of the run's Temporal dev server, `host:port`; started by the first caller. */
+export const temporalAddress = (): Promise<string> => ask('temporal');
+
+/** Connection string of the run's PostgreSQL; check `postgresAvailable` first. */
+export const postgresUrl = (): Promise<string> => ask('postgres');
+
+/** A directory with a migrated, closed embedded database, to be copied and never opened. */
+export const embeddedTemplate = (): Promise<string> => ask('embedded-template');
+
+export const postgresAvailable = process.env.FANFARE_TEST_POSTGRES !== 'none';
+
+/** Asks that databases outlive the run, because a failed test left its own behind. */
+export async function keepData(): Promise<void> {
+  await fetch(`${process.env.FANFARE_TEST_BROKER}/keep-data`);
+}
+
+async function ask(service: Service): Promise<string> {
+  const response = await fetch(`${process.env.FANFARE_TEST_BROKER}/${service}`);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`The test run cannot provide ${service}: ${text}`);
+  return text;
+}
