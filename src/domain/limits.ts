@@ -39,6 +39,30 @@ export const LIMITS = {
   loginFailureWindowMinutes: 15,
   /** How stale a cached "this token is good" may be: a revoked one stops within this on every process. */
   authCacheSeconds: 4,
+  /** Credentials remembered per kind and process, and addresses whose failed log-ins are counted. */
+  authCacheEntries: 10_000,
+  /** How often a session in use writes that it was: often enough for a sliding end counted in hours. */
+  sessionTouchSeconds: 60,
+  passwordChars: 256,
+
+  // ── Templates ──
+  templateNameChars: 200,
+  /** RFC 5322's bound on a line of a header. */
+  subjectChars: 998,
+  /** Nesting of an editor's layout or flow: far above real ones, far below a stack overflow. */
+  designDepth: 100,
+  /** Compiled versions kept in memory, together, counted in characters of their bodies. */
+  templateCacheChars: 32 * MiB,
+  templateCacheEntries: 10_000,
+
+  // ── HTTP server ──
+  httpHeadersTimeoutMs: 15_000,
+  /** A silent connection is dropped after this; longer than the longest poll. */
+  httpIdleTimeoutMs: 75_000,
+  /** For a whole request: an import of a million rows over a slow line is one request. */
+  httpRequestTimeoutMs: 3_600_000,
+  /** How long requests in progress may finish while the server closes. */
+  httpDrainMs: 3_000,
 
   // ── Outbox and dispatch ──
   /** Undelivered due messages of a workspace beyond which send-msg answers 429. */
@@ -59,7 +83,7 @@ export const LIMITS = {
   shardsPerChannel: 16,
   /** Pages a shard sends at once: with two, one sends while the other waits for the server. */
   lanesPerShard: 2,
-  /** A page should last 150 ms at least, or the server's own cost of 10 ms a page shows. */
+  /** The largest page, and the first of a shard; nextPageSize() shrinks it when the service is slow. */
   pageRecipients: 5_000,
   /** What one request carries, and what a crash leaves in doubt per lane. */
   chunkRecipients: 1_000,

@@ -1,0 +1,40 @@
+/**
+ * A map that forgets what was used longest ago once its entries outweigh `weightMax`. Whatever is kept
+ * here can be read again from the database.
+ */
+export class BoundedCache<Value> {
+  private readonly entries = new Map<string, { value: Value; weight: number }>();
+  private weight = 0;
+
+  constructor(private readonly weightMax: number) {}
+
+  get(key: string): Value | undefined {
+    const entry = this.entries.get(key);
+    if (!entry) return undefined;
+    // A Map iterates in order of insertion, so putting an entry in again makes it the youngest.
+    this.entries.delete(key);
+    this.entries.set(key, entry);
+    return entry.value;
+  }
+
+  set(key: string, value: Value, weight = 1): void {
+    this.delete(key);
+    this.entries.set(key, { value, weight });
+    this.weight += weight;
+    for (const oldest of this.entries.keys()) {
+      if (this.weight <= this.weightMax) return;
+      this.delete(oldest);
+    }
+  }
+
+  delete(key: string): void {
+    const entry = this.entries.get(key);
+    if (!entry) return;
+    this.entries.delete(key);
+    this.weight -= entry.weight;
+  }
+
+  get size(): number {
+    return this.entries.size;
+  }
+}

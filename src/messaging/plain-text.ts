@@ -1,0 +1,85 @@
+/**
+ * The plain-text part of an email, derived from its HTML before placeholders are filled, so that it is
+ * done once per template version and a value never passes for markup. One pass over the markup, because
+ * a body may be megabytes and comes from a caller.
+ */
+export function plainTextOf(html: string): string {
+  let out = '';
+  let href = '';
+  let at = 0;
+  while (at < html.length) {
+    const open = html.indexOf('<', at);
+    if (open < 0) break;
+    out += collapse(html.slice(at, open));
+    const tag = tagAt(html, open);
+    at = tag.end;
+    if (tag.name === 'a') {
+      if (tag.closing && isWorthShowing(href)) out += ` (${href})`;
+      href = tag.closing ? '' : hrefOf(tag.text);
+    } else if (tag.name === '') out += tag.text;
+    else if (BREAKS.has(tag.name) || (tag.closing && BLOCKS.has(tag.name))) out += '\n';
+  }
+  return tidy(out + collapse(html.slice(at)));
+}
+
+const HIDDEN = new Set(['style', 'script', 'head', 'title']);
+const BREAKS = new Set(['br', 'hr']);
+const BLOCKS = new Set('p div tr li h1 h2 h3 h4 h5 h6 table ul ol blockquote'.split(' '));
+
+interface Tag {
+  /** Lower case; empty for a `<` that is text, which `text` then holds. */
+  name: string;
+  closing: boolean;
+  text: string;
+  end: number;
+}
+
+function tagAt(html: string, open: number): Tag {
+  const markup = { name: '!', closing: false, text: '' };
+  if (html.startsWith('<!--', open)) return { ...markup, end: after(html, '-->', open + 4) };
+  const close = html.indexOf('>', open);
+  const match = /^<(\/?)([a-z][a-z0-9]*)/i.exec(html.slice(open, open + 20));
+  if (!match && /[!?]/.test(html[open + 1] ?? '')) return { ...markup, end: after(html, '>', open) };
+  if (!match || close < 0) return { name: '', closing: false, text: '<', end: open + 1 };
+
+  const name = (match[2] as string).toLowerCase();
+  const closing = match[1] === '/';
+  if (closing || !HIDDEN.has(name)) return { name, closing, text: html.slice(open, close), end: close + 1 };
+  const ending = new RegExp(`</${name}\\s*>`, 'gi');
+  ending.lastIndex = close;
+  return { ...markup, end: ending.exec(html) ? ending.lastIndex : html.length };
+}
+
+function after(html: string, ending: string, from: number): number {
+  const found = html.indexOf(ending, from);
+  return found < 0 ? html.length : found + ending.length;
+}
+
+function hrefOf(tag: string): string {
+  const match = /\shref\s*=\s*(?:"([^"]*)"|'([^']*)')/i.exec(tag);
+  return match?.[1] ?? match?.[2] ?? '';
+}
+
+const isWorthShowing = (href: string): boolean => href !== '' && !href.startsWith('#');
+
+const collapse = (text: string): string => text.replace(/\s+/g, ' ');
+
+function tidy(text: string): string {
+  return text
+    .replace(/&(#x[0-9a-f]{1,6}|#\d{1,7}|[a-z]{2,6});/gi, decodeEntity)
+    .split('\n')
+    .map((line) => line.replace(/[ \t\u00a0]+/g, ' ').trim())
+    .join('\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim();
+}
+
+const NAMED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' };
+
+function decodeEntity(whole: string, name: string): string {
+  if (!name.startsWith('#')) return NAMED[name.toLowerCase()] ?? whole;
+  const hex = name[1] === 'x' || name[1] === 'X';
+  const point = Number.parseInt(name.slice(hex ? 2 : 1), hex ? 16 : 10);
+  const printable = point > 0x1f && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff);
+  return printable ? String.fromCodePoint(point) : '';
+}

@@ -1,0 +1,126 @@
+import type { Kysely } from 'kysely';
+import type { Channel } from '../domain/channel';
+import { LIMITS } from '../domain/limits';
+import { type CompiledText, compileText } from '../domain/template';
+import { BoundedCache } from './bounded-cache';
+import { plainTextOf } from './plain-text';
+import type { MessagingTables } from './tables';
+
+/** One immutable version of a template, ready to be filled many times. */
+export interface CompiledTemplate {
+  readonly templateId: string;
+  readonly version: number;
+  readonly channel: Channel;
+  /** Email only. */
+  readonly subject?: CompiledText | undefined;
+  readonly body: CompiledText;
+  /** Email only: the plain-text part derived from the body. */
+  readonly text?: CompiledText | undefined;
+  /** Of all parts together, in order of first appearance. */
+  readonly placeholders: readonly string[];
+}
+
+export interface TemplateVersions {
+  /**
+   * A version of a template of this workspace. Without a number it is the newest of a live template;
+   * with one, an archived template's versions are found as well, because messages pin them.
+   */
+  get(workspaceId: string, templateId: string, version?: number): Promise<CompiledTemplate | undefined>;
+  /** To be called when a new version was written, so that this process serves it at once. */
+  changed(workspaceId: string, templateId: string): void;
+}
+
+/** How long another process may go on taking an older version for the newest. */
+const NEWEST_KNOWN_FOR_MS = 1_000;
+
+export function createTemplateVersions(db: Kysely<MessagingTables>): TemplateVersions {
+  const versions = new BoundedCache<CompiledTemplate>(LIMITS.templateCacheChars);
+  const newest = new BoundedCache<{ version: number; readAt: number }>(LIMITS.templateCacheEntries);
+  const loading = new Map<string, Promise<CompiledTemplate | undefined>>();
+
+  async function load(flight: string, workspaceId: string, templateId: string, version: number | undefined) {
+    const readAt = Date.now();
+    const row = await readVersion(db, workspaceId, templateId, version);
+    if (!row) return undefined;
+    const key = `${workspaceId}/${templateId}`;
+    const compiled = compile(row);
+    versions.set(`${key}/${row.version}`, compiled, row.body.length + 1_000);
+    // Not if changed() was called since: what was read may be the version before.
+    if (version === undefined && loading.has(flight)) newest.set(key, { version: row.version, readAt });
+    return compiled;
+  }
+
+  return {
+    async get(workspaceId, templateId, version) {
+      const key = `${workspaceId}/${templateId}`;
+      let wanted = version;
+      if (wanted === undefined) {
+        const known = newest.get(key);
+        if (known && Date.now() - known.readAt < NEWEST_KNOWN_FOR_MS) wanted = known.version;
+      }
+      const cached = wanted === undefined ? undefined : versions.get(`${key}/${wanted}`);
+      if (cached) return cached;
+
+      // Many messages of one campaign ask at the same moment: one of them reads.
+      const flight = `${key}/${version ?? 'newest'}`;
+      const running = loading.get(flight);
+      if (running) return running;
+      const started = load(flight, workspaceId, templateId, version).finally(() => {
+        if (loading.get(flight) === started) loading.delete(flight);
+      });
+      loading.set(flight, started);
+      return started;
+    },
+    changed(workspaceId, templateId) {
+      newest.delete(`${workspaceId}/${templateId}`);
+      loading.delete(`${workspaceId}/${templateId}/newest`);
+    },
+  };
+}
+
+interface VersionRow {
+  id: string;
+  channel: Channel;
+  version: number;
+  subject: string | null;
+  body: string;
+}
+
+async function readVersion(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  templateId: string,
+  version: number | undefined,
+): Promise<VersionRow | undefined> {
+  const query = db
+    .selectFrom('templates as t')
+    .innerJoin('template_versions as v', 'v.template_id', 't.id')
+    .select(['t.id', 't.channel', 'v.version', 'v.subject', 'v.body'])
+    .where('t.workspace_id', '=', workspaceId)
+    .where('t.id', '=', templateId);
+  return version === undefined
+    ? query.whereRef('v.version', '=', 't.current_version').where('t.archived_at', 'is', null).executeTakeFirst()
+    : query.where('v.version', '=', version).executeTakeFirst();
+}
+
+function compile(row: VersionRow): CompiledTemplate {
+  const identity = { templateId: row.id, version: row.version, channel: row.channel };
+  if (row.channel === 'sms') {
+    const body = compileText(row.body, 'none');
+    return { ...identity, body, placeholders: body.placeholders };
+  }
+  if (row.channel === 'voice') {
+    const body = compileText(row.body, 'xml');
+    return { ...identity, body, placeholders: body.placeholders };
+  }
+  const subject = compileText(row.subject ?? '', 'none');
+  const body = compileText(row.body, 'html');
+  const text = compileText(plainTextOf(row.body), 'none');
+  return {
+    ...identity,
+    subject,
+    body,
+    text,
+    placeholders: [...new Set([...subject.placeholders, ...body.placeholders])],
+  };
+}
