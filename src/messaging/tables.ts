@@ -88,6 +88,7 @@ export interface MessagingTables {
     provider: string | null;
     provider_id: string | null;
     attempt: Generated<number>;
+    send_at: Timestamp | null;
     due_at: Timestamp;
     expires_at: Timestamp | null;
     lane: string;
@@ -96,7 +97,13 @@ export interface MessagingTables {
     created_at: CreatedAt;
     updated_at: CreatedAt;
   };
-  dispatch_lanes: { id: string; owner: string; fence: number; lease_until: Timestamp };
+  dispatch_lanes: {
+    id: string;
+    owner: string;
+    fence: number;
+    lease_until: Timestamp;
+    cancels: Generated<number>;
+  };
   handover_batches: {
     id: string;
     lane: string;

@@ -111,6 +111,8 @@ create table messages (
   provider text,
   provider_id text,
   attempt int not null default 0,
+  -- When the caller wants it sent; due_at begins there and moves on with every retry.
+  send_at timestamptz,
   due_at timestamptz not null,
   expires_at timestamptz,
   -- The dispatcher that takes this message (dispatch_lanes).
@@ -122,7 +124,7 @@ create table messages (
   updated_at timestamptz not null default now()
 ) with (fillfactor = 70);
 create unique index messages_by_uid on messages (workspace_id, uid);
-create index messages_due on messages (lane, due_at, id) where state in ('scheduled', 'accepted');
+create index messages_due on messages (lane, due_at, accepted_seq) where state in ('scheduled', 'accepted');
 create index messages_by_campaign on messages (workspace_id, campaign, id) where campaign is not null;
 create index messages_by_provider_id on messages (provider, provider_id) where provider_id is not null;
 
@@ -132,7 +134,10 @@ create table dispatch_lanes (
   id text primary key,
   owner text not null,
   fence int not null,
-  lease_until timestamptz not null
+  lease_until timestamptz not null,
+  -- Rises with every message of the lane that was canceled, so that the dispatcher, which may hold the
+  -- message in memory, notices before it opens its next batch.
+  cancels int not null default 0
 );
 
 -- One row written before anything leaves, removed with the results: what is still here after its lane
