@@ -14,8 +14,13 @@ export interface Engine {
    * test; opened in `beforeAll`, after the last one. After a failure it is kept, and its place printed.
    */
   open(options?: { poolSize?: number }): Promise<Storage>;
-  /** Options that make `openStorage` open an empty place, and again the same place at every call. */
-  place(): Promise<{ dataDir: string; databaseUrl?: string; schema?: string }>;
+  /**
+   * Options for `openStorage`, for tests that open and close it themselves, or leave that to a process of
+   * their own. The place is empty, or migrated if asked for (which is quicker to open when embedded).
+   */
+  place(options?: {
+    migrated?: boolean;
+  }): Promise<{ dataDir: string; databaseUrl?: string; schema?: string }>;
 }
 
 /** Describes the same behaviour once per engine; PostgreSQL's half is skipped where there is none. */
@@ -48,8 +53,8 @@ function describeOn(name: Engine['name'], body: (engine: Engine) => void): void 
       opened().push({ ...made, storage });
       return storage;
     },
-    async place() {
-      const made = await makePlace(name, { migrated: false });
+    async place({ migrated = false } = {}) {
+      const made = await makePlace(name, { migrated });
       opened().push(made);
       return made.options;
     },

@@ -1,0 +1,16 @@
+import { newId } from '../../src/storage/new-id';
+
+test('ids are short, URL-safe and name what they are for', () => {
+  expect(newId('cmp')).toMatch(/^cmp_[0-9a-z]{26}$/);
+});
+
+test('ids made in one millisecond differ', () => {
+  const ids = Array.from({ length: 10_000 }, () => newId('x', 1_790_000_000_000));
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+test('ids sort by the time they were made', () => {
+  const times = [0, 1, 31, 32, 1_023, 1_024, 1_790_000_000_000, 1_790_000_000_001, 9_999_999_999_999];
+  const ids = times.map((time) => newId('x', time));
+  expect([...ids].sort()).toEqual(ids);
+});
