@@ -76,6 +76,35 @@ export const LIMITS = {
   laneRenewSeconds: 2,
   /** Transient provider failures before a message is failed. */
   handoverAttempts: 8,
+  /** Batches of one channel with their provider at once: a slow answer must not stop the others. */
+  handoversInFlight: 4,
+  /** A provider that has not answered for so long never will: its batch is in doubt, its place is free. */
+  handoverTimeoutSeconds: 120,
+  /** Batches shrink until one lasts about this long, so that holds and cancels are heeded as often. */
+  handoverTargetMs: 400,
+  /** While a batch is with the provider, how long the next one may wait to fill up. */
+  handoverLingerMs: 30,
+  /** Messages of a channel kept in memory between acceptance and hand-over; the rest wait in the table. */
+  queuedMessages: 5_000,
+  /** Requests waiting for their insert, in messages and in bytes of content: beyond it 503. */
+  acceptQueueMessages: 10_000,
+  acceptQueueBytes: 64 * MiB,
+  /** Content of one insert. */
+  groupCommitBytes: 4 * MiB,
+  /** How soon a waiting reader of the feed sees what another process wrote. */
+  feedPollMs: 200,
+  /** Events kept with a message; a provider that tells more about one message is not listened to. */
+  messageEvents: 100,
+  /** Receipts waiting to be recorded; beyond it providers keep theirs until there is room. */
+  receiptQueue: 20_000,
+  /** An early receipt whose message never turned up is dropped after this. */
+  orphanReceiptHours: 72,
+
+  // ── Providers ──
+  /** Receipts given to the product in one call. */
+  receiptBatch: 500,
+  /** Messages whose receipts the simulator keeps in memory; the rest wait in its record. */
+  simulatorReceipts: 20_000,
 
   // ── The durable run ──
   /** A shard's history grows with its recipients, so a shard is a slice that stays small. */
