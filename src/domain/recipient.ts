@@ -19,14 +19,17 @@ export const RECIPIENT_STATES = [
 ] as const;
 export type RecipientState = (typeof RECIPIENT_STATES)[number];
 
-/** As with messages, states move up only; `unknown` gives way to any certain end. */
+/**
+ * States move up only. `unknown` is a doubt about what the service or a provider did, so it ranks below
+ * everything that is certain: news that the message was sent, or of any end, replaces it.
+ */
 export const RECIPIENT_RANK: Record<RecipientState, number> = {
   pending: 0,
   waiting: 1,
   sending: 2,
   accepted: 3,
-  sent: 4,
-  unknown: 5,
+  unknown: 4,
+  sent: 5,
   undelivered: 6,
   failed: 6,
   rejected: 6,

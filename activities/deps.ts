@@ -1,0 +1,26 @@
+import type { Kysely } from 'kysely';
+import type { CallEnding } from '../src/campaigns/calls';
+import type { CampaignTables } from '../src/campaigns/tables';
+import type { Control } from '../src/domain/campaign';
+import type { Gateway } from '../src/gateway/gateway';
+import type { Log } from '../src/log';
+
+/** What activities may use. Everything that reaches outside is given to them. */
+export interface ActivityDeps {
+  db: Kysely<CampaignTables>;
+  /** The messaging service, with the credentials of one workspace. */
+  gatewayFor(workspaceId: string): Gateway;
+  signals: WorkflowSignals;
+  log: Log;
+}
+
+/** How activities reach other workflows; implemented over the Temporal client (src/temporal). */
+export interface WorkflowSignals {
+  /** Harmless when the call's workflow exists already, running or ended. */
+  startCall(call: { runId: string; workspaceId: string; seq: number }): Promise<void>;
+  callEnded(call: { runId: string; seq: number; attempt: number } & CallEnding): Promise<void>;
+  /** Tells a sleeping call what its run's owner wants. Harmless when the call's workflow has ended. */
+  wakeCall(call: { runId: string; seq: number; control: Control }): Promise<void>;
+  /** Starts the workspace's outcome feed, or tells the running one that there is more to follow. */
+  followOutcomes(workspaceId: string): Promise<void>;
+}

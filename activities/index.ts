@@ -1,0 +1,46 @@
+import { audienceActivities } from './audience';
+import { booksActivities } from './books';
+import { callActivities } from './calls';
+import type { ActivityDeps } from './deps';
+import { eventActivities } from './events';
+import { asFailure } from './failure';
+import { sendActivities } from './send';
+import { serviceActivities } from './service';
+
+/** Activities by the kind of worker that runs them (src/domain/task-queues.ts). */
+export function createActivities(deps: ActivityDeps) {
+  return {
+    orchestrator: withFailures({
+      ...serviceActivities(deps),
+      ...audienceActivities(deps),
+      ...eventActivities(deps),
+      ...booksActivities(deps),
+    }),
+    sender: withFailures(sendActivities(deps)),
+    voice: withFailures(callActivities(deps)),
+  };
+}
+
+type Created = ReturnType<typeof createActivities>;
+export type OrchestratorActivities = Created['orchestrator'];
+export type SenderActivities = Created['sender'];
+export type VoiceActivities = Created['voice'];
+
+// biome-ignore lint/suspicious/noExplicitAny: any function serves as an activity; its own type is kept.
+type Functions = Record<string, (...args: any[]) => Promise<unknown>>;
+
+/** Every error of ours leaves an activity with its code as the failure's type. */
+function withFailures<T extends Functions>(activities: T): T {
+  return Object.fromEntries(
+    Object.entries(activities).map(([name, activity]) => [
+      name,
+      async (...args: unknown[]) => {
+        try {
+          return await activity(...args);
+        } catch (error) {
+          throw asFailure(error);
+        }
+      },
+    ]),
+  ) as T;
+}

@@ -1,0 +1,181 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { CallOutcome, CallStep } from '../domain/call-policy';
+import { DomainError } from '../domain/errors';
+import { parseMessageUid } from '../domain/ids';
+import { CALL_ENDS, type CallEnd, type MessageEvent } from '../domain/message';
+import type { RecipientState } from '../domain/recipient';
+import { addToCounts } from './ledger';
+import { readControl } from './runs';
+import type { CampaignTables } from './tables';
+
+/**
+ * Calls of a run. Each dialled attempt is a row written before the call is asked for; a recipient on the
+ * voice channel is `sending` during a call, `waiting` between two, and ends by its workflow's word.
+ */
+export interface CallKey {
+  runId: string;
+  seq: number;
+  /** 1 for the first call. */
+  attempt: number;
+}
+
+export type CallOpening =
+  | { kind: 'open'; address: string; params: Record<string, string | number>; inDoubt: boolean }
+  | { kind: 'stopped'; control: 'pause' | 'cancel' }
+  /** The recipient has ended already: its workflow was started twice, or the run was canceled. */
+  | { kind: 'over' };
+
+/** Writes ahead that a call is about to be placed. `inDoubt`: a former attempt got at least as far. */
+export async function openCall(db: Kysely<CampaignTables>, key: CallKey): Promise<CallOpening> {
+  return db.transaction().execute(async (tx) => {
+    const control = await readControl(tx, key.runId);
+    if (control !== 'run') return { kind: 'stopped', control };
+    const recipient = await tx
+      .selectFrom('recipients')
+      .select(['address', 'params', 'state'])
+      .where('run_id', '=', key.runId)
+      .where('channel', '=', 'voice')
+      .where('seq', '=', key.seq)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!recipient)
+      throw new DomainError('run_not_found', `Run ${key.runId} has no voice recipient ${key.seq}`);
+    if (!['pending', 'waiting', 'sending'].includes(recipient.state)) return { kind: 'over' };
+    const opened = await tx
+      .insertInto('calls')
+      .values({ run_id: key.runId, seq: key.seq, attempt: key.attempt, data: '{}' })
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirst();
+    await moveRecipient(tx, key, { state: 'sending', attempt: key.attempt });
+    const inDoubt = opened.numInsertedOrUpdatedRows !== 1n;
+    return { kind: 'open', address: recipient.address, params: recipient.params, inDoubt };
+  });
+}
+
+/** The call certainly was not placed; it will be asked for anew. */
+export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Promise<void> {
+  await db
+    .deleteFrom('calls')
+    .where('run_id', '=', key.runId)
+    .where('seq', '=', key.seq)
+    .where('attempt', '=', key.attempt)
+    .where('ended_at', 'is', null)
+    .execute();
+}
+
+export interface CallEnding {
+  end: CallEnd | 'unknown';
+  answeredBy?: string | undefined;
+}
+
+export async function readCallEnding(
+  db: Kysely<CampaignTables>,
+  key: CallKey,
+): Promise<CallEnding | undefined> {
+  const row = await db
+    .selectFrom('calls')
+    .select(['ended_at', 'outcome', 'data'])
+    .where('run_id', '=', key.runId)
+    .where('seq', '=', key.seq)
+    .where('attempt', '=', key.attempt)
+    .executeTakeFirst();
+  if (!row?.ended_at) return undefined;
+  return { end: row.outcome as CallEnding['end'], answeredBy: row.data.answeredBy as string | undefined };
+}
+
+/** Stores what the workflow decided after a call. */
+export async function recordStep(
+  db: Kysely<CampaignTables>,
+  key: CallKey,
+  step: CallStep,
+  latest: CallOutcome,
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    if (step.kind === 'end') {
+      await moveRecipient(tx, key, { state: step.state, outcome: step.outcome });
+    } else {
+      const retryAt = new Date(Date.now() + step.afterSeconds * 1000);
+      await moveRecipient(tx, key, { state: 'waiting', outcome: latest, retryAt });
+    }
+  });
+}
+
+export async function endRecipient(
+  db: Kysely<CampaignTables>,
+  key: Omit<CallKey, 'attempt'>,
+  state: RecipientState,
+  code: string | undefined,
+): Promise<void> {
+  await db.transaction().execute((tx) => moveRecipient(tx, key, { state, code }));
+}
+
+async function moveRecipient(
+  tx: Transaction<CampaignTables>,
+  key: Omit<CallKey, 'attempt'>,
+  to: {
+    state: RecipientState;
+    outcome?: string | undefined;
+    code?: string | undefined;
+    attempt?: number | undefined;
+    retryAt?: Date | undefined;
+  },
+): Promise<void> {
+  await sql`
+    with old as (
+      select seq, state from recipients
+      where run_id = ${key.runId} and channel = 'voice' and seq = ${key.seq}
+        and state in ('pending', 'waiting', 'sending') for update
+    ), written as (
+      update recipients r
+      set state = ${to.state}, code = ${to.code ?? null}, outcome = coalesce(${to.outcome ?? null}, r.outcome),
+        attempt = coalesce(${to.attempt ?? null}::smallint, r.attempt),
+        attempts = coalesce(${to.attempt ?? null}::smallint, r.attempts),
+        retry_at = ${to.retryAt?.toISOString() ?? null}::timestamptz, updated_at = now()
+      from old where r.run_id = ${key.runId} and r.channel = 'voice' and r.seq = old.seq
+      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
+    )
+    ${addToCounts}`.execute(tx);
+}
+
+/** A call that ended, for the workflow that waits for it. */
+export type EndedCall = CallKey & CallEnding;
+
+/** Which events of a feed page end a call of ours. */
+export function endedCalls(events: readonly MessageEvent[]): EndedCall[] {
+  const ended: EndedCall[] = [];
+  for (const event of events) {
+    const key = parseMessageUid(event.uid);
+    if (key?.channel !== 'voice') continue;
+    const end = endOf(event);
+    if (!end) continue;
+    const answeredBy = event.data?.answeredBy;
+    ended.push({
+      runId: key.runId,
+      seq: key.seq,
+      attempt: key.attempt,
+      end,
+      answeredBy: typeof answeredBy === 'string' ? answeredBy : undefined,
+    });
+  }
+  return ended;
+}
+
+function endOf(event: MessageEvent): CallEnding['end'] | undefined {
+  if ((CALL_ENDS as readonly string[]).includes(event.type)) return event.type as CallEnd;
+  // Ends that the service, not the exchange, put to the message.
+  if (event.type === 'expired' || event.type === 'suppressed') return 'canceled';
+  return event.type === 'unknown' ? 'unknown' : undefined;
+}
+
+export async function storeEndings(tx: Kysely<CampaignTables>, ended: readonly EndedCall[]): Promise<void> {
+  if (!ended.length) return;
+  await sql`
+    update calls c set ended_at = now(), outcome = e.outcome,
+      data = c.data || jsonb_strip_nulls(jsonb_build_object('answeredBy', e.answered_by))
+    from unnest(
+      ${ended.map((e) => e.runId)}::text[], ${ended.map((e) => e.seq)}::int[], ${ended.map((e) => e.attempt)}::int[],
+      ${ended.map((e) => e.end)}::text[], ${ended.map((e) => e.answeredBy ?? null)}::text[]
+    ) as e(run_id, seq, attempt, outcome, answered_by)
+    where c.run_id = e.run_id and c.seq = e.seq and c.attempt = e.attempt
+      and (c.ended_at is null or c.outcome = 'unknown')`.execute(tx);
+}

@@ -1,0 +1,100 @@
+import { type Kysely, sql } from 'kysely';
+import type { Channel } from '../domain/channel';
+import { messageUid, recipientId } from '../domain/ids';
+import type { RecipientState } from '../domain/recipient';
+import type { CampaignTables } from './tables';
+
+/** A recipient as the API shows it (api.md 7). */
+export interface RecipientView {
+  id: string;
+  contactId: string;
+  channel: Channel;
+  address: string;
+  state: RecipientState;
+  outcome: string | null;
+  code: string | null;
+  attempts: number;
+  uid: string;
+  dueAt: Date;
+  updatedAt: Date;
+}
+
+/** Where a listing stopped: recipients are listed by channel, then by seq. */
+export interface RecipientPosition {
+  channel: Channel;
+  seq: number;
+}
+
+/** One page of a run's recipients, with derived states (ledger.ts), in the order they are due. */
+export async function listRecipients(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  options: {
+    channel?: Channel | undefined;
+    state?: RecipientState | undefined;
+    after?: RecipientPosition | undefined;
+    limit: number;
+  },
+): Promise<{ recipients: RecipientView[]; next: RecipientPosition | undefined }> {
+  const { after, channel, state, limit } = options;
+  const { rows } = await sql<{
+    channel: Channel;
+    seq: number;
+    contact_id: string;
+    address: string;
+    derived: RecipientState;
+    outcome: string | null;
+    code: string | null;
+    attempt: number;
+    attempts: number;
+    due_at: Date;
+    updated_at: Date;
+  }>`
+    select * from (
+      select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.updated_at,
+        greatest(r.attempts, case when r.seq < s.next_seq then 1 else 0 end) as attempts,
+        ${derivedState} as derived
+      from recipients r
+      join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
+      join runs on runs.id = r.run_id
+      where r.run_id = ${runId}
+        and ${channel ? sql`r.channel = ${channel}` : sql`true`}
+        and ${after ? sql`(r.channel, r.seq) > (${after.channel}, ${after.seq})` : sql`true`}
+    ) listed
+    where ${state ? sql`derived = ${state}` : sql`true`}
+    order by channel, seq limit ${limit + 1}`.execute(db);
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    recipients: page.map((row) => ({
+      id: recipientId({ runId, channel: row.channel, seq: row.seq }),
+      contactId: row.contact_id,
+      channel: row.channel,
+      address: row.address,
+      state: row.derived,
+      outcome: row.outcome,
+      code: row.code,
+      attempts: row.attempts,
+      uid: messageUid(
+        { runId, channel: row.channel, seq: row.seq },
+        row.channel === 'voice' ? Math.max(1, row.attempt) : row.attempt,
+      ),
+      dueAt: row.due_at,
+      updatedAt: row.updated_at,
+    })),
+    next: rows.length > limit && last ? { channel: last.channel, seq: last.seq } : undefined,
+  };
+}
+
+/** The derivation of ledger.ts over `recipients r`, its shard `s` and `runs`. */
+const derivedState = sql`case
+  when r.state = 'waiting' and exists (
+    select 1 from pages p where p.run_id = r.run_id and p.channel = r.channel and p.shard = r.shard
+      and r.seq = any(p.seqs)) then 'sending'
+  when r.state <> 'pending' then r.state
+  when r.seq >= s.next_seq then case when runs.phase = 'canceled' then 'canceled' else 'pending' end
+  when r.channel = 'voice' then 'sending'
+  when exists (
+    select 1 from pages p where p.run_id = r.run_id and p.channel = r.channel and p.shard = r.shard
+      and p.seqs is null and r.seq >= p.from_seq + p.resolved and r.seq < p.to_seq) then 'sending'
+  else 'accepted' end`;

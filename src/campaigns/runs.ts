@@ -1,0 +1,122 @@
+import { type Kysely, sql } from 'kysely';
+import type { Control, RunPhase } from '../domain/campaign';
+import type { Channel } from '../domain/channel';
+import { DomainError } from '../domain/errors';
+import type { CampaignTables } from './tables';
+
+/** A run with what its campaign says about sending; everything but `control` and `phase` is fixed. */
+export interface RunPlan {
+  runId: string;
+  workspaceId: string;
+  campaignId: string;
+  channels: Channel[];
+  settings: Partial<Record<Channel, ChannelSettings>>;
+  contactListIds: string[];
+  options: RunOptions;
+  phase: RunPhase;
+  control: Control;
+}
+
+export interface ChannelSettings {
+  from: string;
+  templateId: string;
+  version: number;
+}
+
+/** The parts of api.md 7's additions that a run reads. */
+export interface RunOptions {
+  params?: Record<string, string | number>;
+  class?: string;
+  voice?: {
+    retry?: Record<string, { maxAttempts: number; delaysSeconds: number[] }>;
+    maxAttempts?: number;
+    machine?: 'speak' | 'hangup' | 'leave_message';
+  };
+  delivery?: { maxConcurrentCalls?: number };
+}
+
+export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promise<RunPlan> {
+  const row = await db
+    .selectFrom('runs')
+    .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
+    .select(['runs.workspace_id', 'runs.campaign_id', 'runs.phase', 'runs.control'])
+    .select(['campaigns.channels', 'campaigns.settings', 'campaigns.contact_list_ids', 'campaigns.options'])
+    .where('runs.id', '=', runId)
+    .executeTakeFirst();
+  if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
+  return {
+    runId,
+    workspaceId: row.workspace_id,
+    campaignId: row.campaign_id,
+    channels: row.channels,
+    settings: readSettings(row.settings),
+    contactListIds: row.contact_list_ids,
+    options: row.options as RunOptions,
+    phase: row.phase,
+    control: row.control,
+  };
+}
+
+/** The specification names the sender differently on each channel. */
+function readSettings(settings: Record<string, unknown>): RunPlan['settings'] {
+  const { email, sms, voice } = settings as Record<Channel, Record<string, unknown> | undefined>;
+  const one = (of: Record<string, unknown> | undefined, sender: string): ChannelSettings | undefined =>
+    of && { from: String(of[sender]), templateId: String(of.templateId), version: Number(of.version) };
+  const result: RunPlan['settings'] = {};
+  const found = { email: one(email, 'fromEmail'), sms: one(sms, 'shortCode'), voice: one(voice, 'callerId') };
+  for (const [channel, value] of Object.entries(found)) if (value) result[channel as Channel] = value;
+  return result;
+}
+
+/**
+ * Moves a live run on. Guarded by the phases it may come from, so that an attempt of an activity that
+ * was given up cannot move it back; answers whether it moved.
+ */
+export async function moveRun(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  to: RunPhase,
+  reason?: string,
+): Promise<boolean> {
+  const result = await db
+    .updateTable('runs')
+    .set({
+      phase: to,
+      ...(reason === undefined ? {} : { reason }),
+      ...(ENDED.includes(to) ? { finished_at: sql<Date>`now()` } : {}),
+    })
+    .where('id', '=', runId)
+    .where('phase', 'in', COMES_FROM[to])
+    .executeTakeFirst();
+  return result.numUpdatedRows === 1n;
+}
+
+const ENDED: readonly RunPhase[] = ['completed', 'canceled', 'failed'];
+
+const COMES_FROM: Record<RunPhase, RunPhase[]> = {
+  planning: [],
+  running: ['planning'],
+  finishing: ['planning', 'running'],
+  completed: ['planning', 'running', 'finishing'],
+  canceled: ['planning', 'running', 'finishing'],
+  failed: ['planning', 'running', 'finishing'],
+};
+
+export async function readControl(db: Kysely<CampaignTables>, runId: string): Promise<Control> {
+  const row = await db.selectFrom('runs').select('control').where('id', '=', runId).executeTakeFirst();
+  if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
+  return row.control;
+}
+
+/** Runs whose workflow must exist. One killed between its row and its workflow is found here. */
+export async function liveRuns(
+  db: Kysely<CampaignTables>,
+  workspaceId?: string,
+): Promise<{ runId: string; workspaceId: string; campaignId: string }[]> {
+  let query = db
+    .selectFrom('runs')
+    .select(['id as runId', 'workspace_id as workspaceId', 'campaign_id as campaignId'])
+    .where('phase', 'in', ['planning', 'running', 'finishing']);
+  if (workspaceId) query = query.where('workspace_id', '=', workspaceId);
+  return query.execute();
+}

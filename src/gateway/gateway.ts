@@ -1,0 +1,59 @@
+import type { Channel } from '../domain/channel';
+import type { MessageEvent } from '../domain/message';
+
+/**
+ * The messaging service as the campaigns see it: over HTTP, also when both run in one process. What a
+ * service can do beyond the specification it says with its token (`capabilities`); from one that says
+ * nothing, only the specification's endpoints are called and only its fields are sent.
+ */
+export interface Gateway {
+  /** Fetches a token if none is at hand, and answers what the service can do. */
+  capabilities(): Promise<ReadonlySet<Capability>>;
+  findTemplate(channel: Channel, templateId: string, version: number): Promise<TemplateInfo | undefined>;
+  /** One message or many; answers one result each, in order, and never throws for a message's sake. */
+  send(messages: readonly OutgoingMessage[]): Promise<SendAnswer[]>;
+  /** Needs `events`. Waits up to `waitSeconds` for something new. */
+  readEvents(
+    after: string,
+    limit: number,
+    waitSeconds: number,
+  ): Promise<{ events: MessageEvent[]; next: string }>;
+  /** Needs `holds`. */
+  hold(campaign: string): Promise<void>;
+  release(campaign: string): Promise<void>;
+  /** Needs `holds`. `late`: handed over already; `absent`: the service never had it. */
+  cancel(uid: string): Promise<'canceled' | 'late' | 'absent'>;
+  close(): Promise<void>;
+}
+
+export type Capability = 'bulk' | 'events' | 'holds' | 'idempotent';
+
+export interface TemplateInfo {
+  name: string;
+  version: number;
+  placeholders: string[];
+}
+
+export interface OutgoingMessage {
+  uid: string;
+  channel: Channel;
+  to: string;
+  from: string;
+  templateId: string;
+  version: number;
+  params: Record<string, string | number>;
+  campaign: string;
+  class?: string | undefined;
+}
+
+export type SendAnswer =
+  /** The service has it, now or from before. */
+  | { kind: 'accepted' }
+  | { kind: 'suppressed' }
+  | { kind: 'rejected'; code: string }
+  /** Not taken; the same may be sent again after the delay. Not an attempt. */
+  | { kind: 'later'; code: string; retryAfterMs: number }
+  /** Credentials or quota: nobody's message is taken until a person acts. */
+  | { kind: 'account'; code: string }
+  /** Sent, answer lost. */
+  | { kind: 'unknown' };

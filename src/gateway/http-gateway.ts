@@ -1,0 +1,222 @@
+import type { Channel } from '../domain/channel';
+import { DomainError } from '../domain/errors';
+import { inParallel } from '../domain/in-parallel';
+import { LIMITS } from '../domain/limits';
+import type { MessageEvent } from '../domain/message';
+import { placeholdersOf } from '../domain/template';
+import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
+import { bulkAnswers, messageAnswer } from './send-answer';
+import { parseToken, type Token, TokenSource } from './token-source';
+import { type HttpAnswer, NoAnswer, openTransport, refusal, type Transport } from './transport';
+
+export interface GatewayOptions {
+  authUrl: string;
+  sendUrl: string;
+  appUrl: string;
+  clientId: string;
+  clientSecret: string;
+  apiKey: string;
+  /** A hosted service may take only a cookie at its template endpoints. */
+  sessionCookie?: string | undefined;
+}
+
+export function openGateway(options: GatewayOptions): Gateway {
+  return new HttpGateway(options);
+}
+
+class HttpGateway implements Gateway {
+  private readonly transports = new Map<string, Transport>();
+  private readonly tokens: TokenSource;
+
+  constructor(private readonly options: GatewayOptions) {
+    this.tokens = new TokenSource(() => this.fetchToken());
+  }
+
+  async capabilities(): Promise<ReadonlySet<Capability>> {
+    return new Set((await this.tokens.get()).capabilities as Capability[]);
+  }
+
+  async findTemplate(
+    channel: Channel,
+    templateId: string,
+    version: number,
+  ): Promise<TemplateInfo | undefined> {
+    const known = await this.capabilities();
+    return known.size
+      ? this.findOwnTemplate(channel, templateId, version)
+      : this.findListedTemplate(channel, templateId);
+  }
+
+  async send(messages: readonly OutgoingMessage[]): Promise<SendAnswer[]> {
+    const known = await this.capabilities();
+    if (known.has('bulk') && messages.length > 1) return this.sendBulk(messages);
+    return inParallel(messages, LIMITS.sendConcurrency, (message) => this.sendOne(message, known.size > 0));
+  }
+
+  async readEvents(
+    after: string,
+    limit: number,
+    waitSeconds: number,
+  ): Promise<{ events: MessageEvent[]; next: string }> {
+    const query = new URLSearchParams({ limit: String(limit), wait: String(waitSeconds) });
+    if (after) query.set('after', after);
+    const timeoutMs = waitSeconds * 1000 + LIMITS.gatewayTimeoutMs;
+    const answer = await this.call('send', 'GET', `/events?${query}`, { timeoutMs });
+    if (answer.status !== 200) throw refusal('GET /events', answer);
+    const body = answer.body as { data: MessageEvent[]; next: string };
+    return { events: body.data, next: body.next };
+  }
+
+  async hold(campaign: string): Promise<void> {
+    const answer = await this.call('send', 'PUT', `/holds/${encodeURIComponent(campaign)}`);
+    if (answer.status >= 300) throw refusal('PUT /holds', answer);
+  }
+
+  async release(campaign: string): Promise<void> {
+    const answer = await this.call('send', 'DELETE', `/holds/${encodeURIComponent(campaign)}`);
+    if (answer.status >= 300 && answer.status !== 404) throw refusal('DELETE /holds', answer);
+  }
+
+  async cancel(uid: string): Promise<'canceled' | 'late' | 'absent'> {
+    const answer = await this.call('send', 'DELETE', `/messages/${encodeURIComponent(uid)}`);
+    if (answer.status === 404) return 'absent';
+    if (answer.status === 409) return 'late';
+    if (answer.status >= 300) throw refusal('DELETE /messages', answer);
+    return 'canceled';
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.transports.values()].map((transport) => transport.close()));
+  }
+
+  private async sendOne(message: OutgoingMessage, extended: boolean): Promise<SendAnswer> {
+    try {
+      const answer = await this.call('send', 'POST', '/send-msg', { body: toBody(message, extended) });
+      return messageAnswer(answer);
+    } catch (error) {
+      return lostAnswer(error);
+    }
+  }
+
+  private async sendBulk(messages: readonly OutgoingMessage[]): Promise<SendAnswer[]> {
+    try {
+      const body = { messages: messages.map((message) => toBody(message, true)) };
+      return bulkAnswers(await this.call('send', 'POST', '/send-msg/bulk', { body }), messages.length);
+    } catch (error) {
+      const answer = lostAnswer(error);
+      return messages.map(() => answer);
+    }
+  }
+
+  private async findOwnTemplate(
+    channel: Channel,
+    id: string,
+    version: number,
+  ): Promise<TemplateInfo | undefined> {
+    const path = `/api/template/${encodeURIComponent(id)}?version=${version}`;
+    const answer = await this.call('app', 'GET', path);
+    if (answer.status === 404) return undefined;
+    if (answer.status !== 200) throw refusal('GET /api/template', answer);
+    const { template } = answer.body as { template: Record<string, unknown> };
+    if (template.channel !== channel) return undefined;
+    return templateInfo(template, version);
+  }
+
+  /** The specification has only the list, by pages, and shows an email's subject but not its body. */
+  private async findListedTemplate(channel: Channel, id: string): Promise<TemplateInfo | undefined> {
+    for (let page = 1; ; page++) {
+      const answer = await this.call('app', 'GET', `/api/template/?channel=${channel}&page=${page}`);
+      if (answer.status !== 200) throw refusal('GET /api/template/', answer);
+      const body = answer.body as { templates: Record<string, unknown>[]; pageSize: number; total: number };
+      const found = body.templates.find((template) => template.id === id);
+      if (found) return templateInfo(found, Number(found.version ?? 1));
+      if (!body.templates.length || page * body.pageSize >= body.total) return undefined;
+    }
+  }
+
+  /** One call with the current token, and once more with a new one when it is refused. */
+  private async call(
+    base: 'send' | 'app',
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    request: { body?: unknown; timeoutMs?: number } = {},
+  ): Promise<HttpAnswer> {
+    const transport = this.transport(base === 'send' ? this.options.sendUrl : this.options.appUrl);
+    for (let attempt = 1; ; attempt++) {
+      const token = await this.tokens.get();
+      const answer = await transport.request(method, path, {
+        ...request,
+        headers: this.headers(base, token),
+      });
+      if (answer.status !== 401 || attempt > 1) return answer;
+      this.tokens.refused(token);
+    }
+  }
+
+  private headers(base: 'send' | 'app', token: Token): Record<string, string> {
+    const headers: Record<string, string> = { authorization: `Bearer ${token.accessToken}` };
+    if (base === 'send') headers['x-api-key'] = this.options.apiKey;
+    else if (this.options.sessionCookie) headers.cookie = `session_token=${this.options.sessionCookie}`;
+    return headers;
+  }
+
+  private async fetchToken(): Promise<Token> {
+    const basic = Buffer.from(`${this.options.clientId}:${this.options.clientSecret}`).toString('base64');
+    const now = Date.now();
+    let answer: HttpAnswer;
+    try {
+      answer = await this.transport(this.options.authUrl).request('POST', '/api/v1/auth/token', {
+        headers: { authorization: `Basic ${basic}` },
+        body: { grant_type: 'client_credentials' },
+      });
+    } catch (error) {
+      throw new DomainError('dependency_down', 'The token endpoint does not answer', { cause: error });
+    }
+    if (answer.status === 401 || answer.status === 403) {
+      throw new DomainError(
+        'invalid_client',
+        'The token endpoint refused the client credentials; check FANFARE_CLIENT_ID and FANFARE_CLIENT_SECRET',
+      );
+    }
+    if (answer.status !== 200) throw refusal('POST /api/v1/auth/token', answer);
+    return parseToken(answer.body, now);
+  }
+
+  private transport(baseUrl: string): Transport {
+    const known = this.transports.get(baseUrl);
+    if (known) return known;
+    const transport = openTransport(baseUrl);
+    this.transports.set(baseUrl, transport);
+    return transport;
+  }
+}
+
+function toBody(message: OutgoingMessage, extended: boolean): Record<string, unknown> {
+  const body: Record<string, unknown> = {
+    channel: message.channel,
+    uid: message.uid,
+    to: message.to,
+    from: message.from,
+    'template-id': message.templateId,
+    params: message.params,
+  };
+  if (extended) {
+    body.version = message.version;
+    body.campaign = message.campaign;
+    if (message.class) body.class = message.class;
+  }
+  return body;
+}
+
+/** Without a token nothing was sent; without an answer it depends. */
+function lostAnswer(error: unknown): SendAnswer {
+  if (error instanceof NoAnswer && error.offered) return { kind: 'unknown' };
+  if (error instanceof DomainError && error.code === 'invalid_client')
+    return { kind: 'account', code: error.code };
+  return { kind: 'later', code: 'dependency_down', retryAfterMs: 1_000 };
+}
+
+function templateInfo(template: Record<string, unknown>, version: number): TemplateInfo {
+  const texts = [template.subject, template.body].filter((text) => typeof text === 'string');
+  return { name: String(template.templateName), version, placeholders: placeholdersOf(...texts) };
+}

@@ -1,0 +1,52 @@
+import type { SendAnswer } from './gateway';
+import { type HttpAnswer, retryAfterMs } from './transport';
+
+/** Long enough for an outbox to drain a little, short enough not to idle. */
+const RETRY_DEFAULT_MS = 1_000;
+
+/** What the service's answer to one message means (api.md 4; statuses by messaging-service.md elsewhere). */
+export function messageAnswer(answer: HttpAnswer): SendAnswer {
+  const body = answer.body as { code?: string; data?: { state?: string } } | undefined;
+  return judge(answer.status, body?.code, body?.data?.state, retryAfterMs(answer, RETRY_DEFAULT_MS));
+}
+
+export function bulkAnswers(answer: HttpAnswer, count: number): SendAnswer[] {
+  const results = (answer.body as { data?: { results?: BulkResult[] } } | undefined)?.data?.results;
+  if (answer.status === 207 && results?.length === count) {
+    return results.map((result) => judge(result.status, result.code, result.state, RETRY_DEFAULT_MS));
+  }
+  const whole = messageAnswer(answer);
+  // An envelope refused as a whole is our mistake, not the recipients': try again rather than reject them.
+  const each: SendAnswer =
+    whole.kind === 'rejected' ? { kind: 'later', code: whole.code, retryAfterMs: 10_000 } : whole;
+  return Array.from({ length: count }, () => each);
+}
+
+interface BulkResult {
+  status: number;
+  state?: string;
+  code?: string;
+}
+
+function judge(
+  status: number,
+  code: string | undefined,
+  state: string | undefined,
+  delayMs: number,
+): SendAnswer {
+  if (status >= 200 && status < 300)
+    return state === 'suppressed' ? { kind: 'suppressed' } : { kind: 'accepted' };
+  if (status === 401 || status === 403) return { kind: 'account', code: code ?? 'unauthenticated' };
+  // The uid is ours alone: a conflict means that the service has it already.
+  if (status === 409 && code === 'uid_conflict') return { kind: 'accepted' };
+  // Something between us and the service gave up waiting: the service itself may have taken it.
+  if (status === 502 || status === 504) return { kind: 'unknown' };
+  if (status === 408 || status === 429 || status >= 500) {
+    return {
+      kind: 'later',
+      code: code ?? (status === 429 ? 'provider_throttled' : 'dependency_down'),
+      retryAfterMs: delayMs,
+    };
+  }
+  return { kind: 'rejected', code: code ?? `http_${status}` };
+}

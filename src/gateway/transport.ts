@@ -1,0 +1,109 @@
+import { Pool } from 'undici';
+import { DomainError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
+
+export interface HttpAnswer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: unknown;
+}
+
+/**
+ * A request that got no answer. `offered` false: it certainly never reached the service; true: it may
+ * have been taken.
+ */
+export class NoAnswer extends Error {
+  constructor(
+    readonly offered: boolean,
+    cause: unknown,
+  ) {
+    super(offered ? 'The request was sent and no answer came' : 'The service could not be reached', {
+      cause,
+    });
+    this.name = 'NoAnswer';
+  }
+}
+
+export interface Transport {
+  request(
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    options: { headers?: Record<string, string>; body?: unknown; timeoutMs?: number },
+  ): Promise<HttpAnswer>;
+  close(): Promise<void>;
+}
+
+/**
+ * One pool per origin. Timeouts are the pool's own: an abort signal per request costs a third of the
+ * throughput, and pipelining is unsafe for POST.
+ */
+export function openTransport(baseUrl: string): Transport {
+  const url = new URL(baseUrl);
+  const prefix = url.pathname.replace(/\/+$/, '');
+  const pool = new Pool(url.origin, {
+    connections: LIMITS.sendConcurrency,
+    pipelining: 1,
+    connect: { timeout: 5_000 },
+    headersTimeout: LIMITS.gatewayTimeoutMs,
+    bodyTimeout: LIMITS.gatewayTimeoutMs,
+  });
+  return {
+    async request(method, path, { headers, body, timeoutMs }) {
+      try {
+        const answer = await pool.request({
+          method,
+          path: prefix + path,
+          headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+          body: body === undefined ? null : JSON.stringify(body),
+          ...(timeoutMs ? { headersTimeout: timeoutMs } : {}),
+        });
+        const text = await answer.body.text();
+        return { status: answer.statusCode, headers: answer.headers, body: parseJson(text) };
+      } catch (error) {
+        throw new NoAnswer(!NEVER_OFFERED.has((error as NodeJS.ErrnoException).code ?? ''), error);
+      }
+    },
+    close: () => pool.close(),
+  };
+}
+
+/** Codes that say that no connection was made. Anything else may have happened after the request left. */
+const NEVER_OFFERED = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_CLOSED',
+  'UND_ERR_DESTROYED',
+]);
+
+function parseJson(text: string): unknown {
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Seconds or a date (RFC 9110 10.2.3), as milliseconds from now; `fallbackMs` when absent or unreadable. */
+export function retryAfterMs(answer: HttpAnswer, fallbackMs: number): number {
+  const value = answer.headers['retry-after'];
+  if (typeof value !== 'string') return fallbackMs;
+  const seconds = Number(value);
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 3_600_000) : fallbackMs;
+}
+
+/** The error that a refused call to the service means for a caller that is not sending a message. */
+export function refusal(what: string, answer: HttpAnswer): DomainError {
+  const code =
+    answer.status === 401 || answer.status === 403
+      ? 'unauthenticated'
+      : answer.status === 429 || answer.status >= 500
+        ? 'dependency_down'
+        : 'invalid_request';
+  return new DomainError(code, `The messaging service answered ${answer.status} to ${what}`);
+}

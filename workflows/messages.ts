@@ -1,0 +1,37 @@
+import { defineSignal, defineUpdate } from '@temporalio/workflow';
+import type { CallEnding } from '../src/campaigns/calls';
+import type { Control } from '../src/domain/campaign';
+import type { Channel } from '../src/domain/channel';
+
+/** What workflows take and can be told. Only ids and counts: an address or a secret never enters a history. */
+export interface CampaignRunInput {
+  runId: string;
+  workspaceId: string;
+}
+
+export interface ChannelShardInput {
+  runId: string;
+  channel: Channel;
+  shard: number;
+  /** Size of the next page; carried over when the workflow continues as new. */
+  pageSize?: number;
+}
+
+export interface VoiceCallInput {
+  runId: string;
+  seq: number;
+}
+
+export interface OutcomeFeedInput {
+  workspaceId: string;
+}
+
+/** The owner paused, resumed or canceled: the run's row says what, this says when to look. */
+export const controlChangedUpdate = defineUpdate<void>('controlChanged');
+/** From the run to its shards: look at the run's control again. */
+export const wakeSignal = defineSignal('wake');
+/** To a call that sleeps: what the owner wants now. */
+export const wakeCallSignal = defineSignal<[Control]>('wakeCall');
+export const callEndedSignal = defineSignal<[{ attempt: number } & CallEnding]>('callEnded');
+/** There is something to follow again. */
+export const runStartedSignal = defineSignal('runStarted');

@@ -1,0 +1,57 @@
+import { proxyActivities } from '@temporalio/workflow';
+import type { OrchestratorActivities, SenderActivities, VoiceActivities } from '../activities';
+import { ERRORS } from '../src/domain/errors';
+import { LIMITS } from '../src/domain/limits';
+import { TASK_QUEUES } from '../src/domain/task-queues';
+
+/**
+ * Every activity's timeouts and retries. Codes that a retry cannot mend end an activity at once; anything
+ * else is retried for ever, because a run must outlive any outage. The intervals stay short: what they
+ * wait for is usually a restart.
+ */
+const FINAL = Object.entries(ERRORS)
+  .filter(([, entry]) => entry.retry === 'permanent' || entry.retry === 'account')
+  .map(([code]) => code);
+
+const retry = {
+  initialInterval: '500ms',
+  backoffCoefficient: 2,
+  maximumInterval: '10s',
+  nonRetryableErrorTypes: FINAL,
+} as const;
+
+/** A short statement or call; a heartbeat would say nothing that the timeout does not. */
+export const quick = proxyActivities<OrchestratorActivities>({
+  taskQueue: TASK_QUEUES.orchestrator,
+  startToCloseTimeout: '1m',
+  retry,
+});
+
+/** Waits or works for long under a heartbeat; a dead worker is noticed within ten seconds. */
+export const long = proxyActivities<OrchestratorActivities>({
+  taskQueue: TASK_QUEUES.orchestrator,
+  startToCloseTimeout: '6h',
+  heartbeatTimeout: `${LIMITS.pageHeartbeatSeconds}s`,
+  retry,
+});
+
+export const sender = proxyActivities<SenderActivities>({
+  taskQueue: TASK_QUEUES.sender,
+  // A page lasts seconds; at a service so slow that it lasts hours it still is one piece of work.
+  startToCloseTimeout: '12h',
+  heartbeatTimeout: `${LIMITS.pageHeartbeatSeconds}s`,
+  retry,
+});
+
+export const voice = proxyActivities<VoiceActivities>({
+  taskQueue: TASK_QUEUES.voice,
+  startToCloseTimeout: '2m',
+  retry,
+});
+
+export const voiceLong = proxyActivities<VoiceActivities>({
+  taskQueue: TASK_QUEUES.voice,
+  startToCloseTimeout: '1h',
+  heartbeatTimeout: `${LIMITS.pageHeartbeatSeconds}s`,
+  retry,
+});
