@@ -1,0 +1,104 @@
+import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { WorkflowSignals } from '../../activities/deps';
+import type { campaignRun, outcomeFeed, voiceCall } from '../../workflows';
+import type { CampaignRunInput, OutcomeFeedInput, VoiceCallInput } from '../../workflows/messages';
+import type { RunLauncher } from '../campaigns/ports';
+import { DomainError } from '../domain/errors';
+import { campaignRunWorkflowId, outcomeFeedWorkflowId, voiceCallWorkflowId } from '../domain/ids';
+import { TASK_QUEUES } from '../domain/task-queues';
+
+/** An update waits for a worker; a caller should not, beyond this. */
+const CONTROL_DEADLINE_MS = 10_000;
+
+/**
+ * Starts and signals workflows by typed name; workflow code itself is never loaded here. Everything is
+ * harmless when repeated: a workflow's id says what it is for, and an id is used once.
+ */
+export function createLauncher(client: Client): RunLauncher {
+  return {
+    async launch({ runId, workspaceId, startAt }) {
+      const startDelay = startAt ? startAt.getTime() - Date.now() : 0;
+      await ignoring(
+        WorkflowExecutionAlreadyStartedError,
+        client.workflow.start<typeof campaignRun>(NAMES.campaignRun, {
+          taskQueue: TASK_QUEUES.orchestrator,
+          workflowId: campaignRunWorkflowId(runId),
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          args: [{ runId, workspaceId } satisfies CampaignRunInput],
+          ...(startDelay > 0 ? { startDelay } : {}),
+        }),
+      );
+    },
+
+    async controlChanged(runId) {
+      try {
+        await client.withDeadline(Date.now() + CONTROL_DEADLINE_MS, () =>
+          client.workflow
+            .getHandle(campaignRunWorkflowId(runId))
+            .executeUpdate<void, []>(NAMES.controlChanged),
+        );
+      } catch (error) {
+        // One that has ended has nothing left to put into force.
+        if (error instanceof WorkflowNotFoundError) return;
+        throw new DomainError(
+          'dependency_down',
+          `Run ${runId} is marked, but its workflow could not be told; repeat the call`,
+          { cause: error, retryAfterSeconds: 5 },
+        );
+      }
+    },
+  };
+}
+
+export function createSignals(client: Client): WorkflowSignals {
+  const call = (runId: string, seq: number) => client.workflow.getHandle(voiceCallWorkflowId(runId, seq));
+  return {
+    async startCall({ runId, seq }) {
+      await ignoring(
+        WorkflowExecutionAlreadyStartedError,
+        client.workflow.start<typeof voiceCall>(NAMES.voiceCall, {
+          taskQueue: TASK_QUEUES.orchestrator,
+          workflowId: voiceCallWorkflowId(runId, seq),
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          args: [{ runId, seq } satisfies VoiceCallInput],
+        }),
+      );
+    },
+
+    async callEnded({ runId, seq, ...ending }) {
+      await ignoring(WorkflowNotFoundError, call(runId, seq).signal(NAMES.callEnded, ending));
+    },
+
+    async wakeCall({ runId, seq, control }) {
+      await ignoring(WorkflowNotFoundError, call(runId, seq).signal(NAMES.wakeCall, control));
+    },
+
+    async followOutcomes(workspaceId) {
+      await client.workflow.signalWithStart<typeof outcomeFeed, []>(NAMES.outcomeFeed, {
+        taskQueue: TASK_QUEUES.orchestrator,
+        workflowId: outcomeFeedWorkflowId(workspaceId),
+        args: [{ workspaceId } satisfies OutcomeFeedInput],
+        signal: NAMES.runStarted,
+      });
+    },
+  };
+}
+
+/** Names of workflows and messages as workflows/ exports and defines them; a test compares them. */
+export const NAMES = {
+  campaignRun: 'campaignRun',
+  voiceCall: 'voiceCall',
+  outcomeFeed: 'outcomeFeed',
+  controlChanged: 'controlChanged',
+  callEnded: 'callEnded',
+  wakeCall: 'wakeCall',
+  runStarted: 'runStarted',
+} as const;
+
+async function ignoring(harmless: new (...args: never[]) => Error, work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!(error instanceof harmless)) throw error;
+  }
+}
