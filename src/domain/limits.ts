@@ -56,6 +56,8 @@ export const LIMITS = {
   templateCacheEntries: 10_000,
 
   // ── HTTP server ──
+  /** A uid of full length with every character percent-encoded. */
+  pathParamChars: 384,
   httpHeadersTimeoutMs: 15_000,
   /** A silent connection is dropped after this; longer than the longest poll. */
   httpIdleTimeoutMs: 75_000,
@@ -82,6 +84,8 @@ export const LIMITS = {
   handoverTimeoutSeconds: 120,
   /** Batches shrink until one lasts about this long, so that holds and cancels are heeded as often. */
   handoverTargetMs: 400,
+  /** No hand-over is tried for so long after a provider refused our account. */
+  accountPauseMs: 15_000,
   /** While a batch is with the provider, how long the next one may wait to fill up. */
   handoverLingerMs: 30,
   /** Messages of a channel kept in memory between acceptance and hand-over; the rest wait in the table. */

@@ -9,9 +9,10 @@ import { DomainError } from '../domain/errors';
  * - `app`       session cookie or Bearer token
  * - `campaign`  as `app`; with a cookie also `x-user-id`, equal to the session's user
  * - `send`      `x-api-key` and Bearer token of the same workspace
+ * - `session`   session cookie
  * - `admin`     session cookie of an owner or admin
  */
-export type AuthKind = 'open' | 'app' | 'campaign' | 'send' | 'admin';
+export type AuthKind = 'open' | 'app' | 'campaign' | 'send' | 'session' | 'admin';
 
 export interface Caller {
   workspaceId: string;
@@ -32,13 +33,15 @@ export interface Authenticator {
 declare module 'fastify' {
   interface FastifyContextConfig {
     auth?: AuthKind;
+    /** Errors carry OAuth's `error` member, and 401 asks for Basic credentials. */
+    oauth?: boolean;
   }
   interface FastifyRequest {
     caller: Caller | undefined;
   }
 }
 
-/** The caller of a route that is not open; its absence is a route without `config.auth`. */
+/** The caller of a route that is not open. */
 export function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw new DomainError('unauthenticated', 'This route needs credentials');
   return request.caller;

@@ -38,15 +38,11 @@ export function createTemplateVersions(db: Kysely<MessagingTables>): TemplateVer
   const newest = new BoundedCache<{ version: number; readAt: number }>(LIMITS.templateCacheEntries);
   const loading = new Map<string, Promise<CompiledTemplate | undefined>>();
 
-  async function load(flight: string, workspaceId: string, templateId: string, version: number | undefined) {
-    const readAt = Date.now();
+  async function load(workspaceId: string, templateId: string, version: number | undefined) {
     const row = await readVersion(db, workspaceId, templateId, version);
     if (!row) return undefined;
-    const key = `${workspaceId}/${templateId}`;
     const compiled = compile(row);
-    versions.set(`${key}/${row.version}`, compiled, row.body.length + 1_000);
-    // Not if changed() was called since: what was read may be the version before.
-    if (version === undefined && loading.has(flight)) newest.set(key, { version: row.version, readAt });
+    versions.set(`${workspaceId}/${templateId}/${row.version}`, compiled, row.body.length + 1_000);
     return compiled;
   }
 
@@ -65,9 +61,17 @@ export function createTemplateVersions(db: Kysely<MessagingTables>): TemplateVer
       const flight = `${key}/${version ?? 'newest'}`;
       const running = loading.get(flight);
       if (running) return running;
-      const started = load(flight, workspaceId, templateId, version).finally(() => {
-        if (loading.get(flight) === started) loading.delete(flight);
-      });
+      const readAt = Date.now();
+      const started = load(workspaceId, templateId, version)
+        .then((found) => {
+          // Not if changed() was called since: what was read may be the version before.
+          const current = loading.get(flight) === started;
+          if (found && version === undefined && current) newest.set(key, { version: found.version, readAt });
+          return found;
+        })
+        .finally(() => {
+          if (loading.get(flight) === started) loading.delete(flight);
+        });
       loading.set(flight, started);
       return started;
     },
@@ -99,7 +103,10 @@ async function readVersion(
     .where('t.workspace_id', '=', workspaceId)
     .where('t.id', '=', templateId);
   return version === undefined
-    ? query.whereRef('v.version', '=', 't.current_version').where('t.archived_at', 'is', null).executeTakeFirst()
+    ? query
+        .whereRef('v.version', '=', 't.current_version')
+        .where('t.archived_at', 'is', null)
+        .executeTakeFirst()
     : query.where('v.version', '=', version).executeTakeFirst();
 }
 

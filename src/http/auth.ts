@@ -1,0 +1,100 @@
+import type { FastifyRequest } from 'fastify';
+import { DomainError } from '../domain/errors';
+import type { Authenticator, AuthKind, Caller } from './caller';
+import { sessionTokenOf } from './cookie';
+import type { App } from './routing';
+import { refuseCrossSite } from './same-origin';
+import { invalidRequest } from './validation';
+
+/**
+ * Checks each request against its route's `config.auth` before a byte of the body is read. A route that
+ * names no kind is refused when it is registered, so that none is open by oversight.
+ */
+export function checkCallers(app: App, authenticator: Authenticator, publicUrl: string | undefined): void {
+  const publicOrigin = publicUrl && new URL(publicUrl).origin;
+  app.decorateRequest('caller', undefined);
+
+  app.addHook('onRoute', ({ url, config }) => {
+    if (!config?.auth) throw new Error(`Route ${url} does not say who may call it`);
+  });
+
+  app.addHook('onRequest', async (request) => {
+    const kind = request.routeOptions.config.auth;
+    // Without a kind there is no route: the answer will be 404 or 405.
+    if (kind === undefined || kind === 'open') return;
+    const caller = await ADMIT[kind](request, authenticator);
+    if (caller.via === 'cookie') refuseCrossSite(request, publicOrigin);
+    request.caller = caller;
+  });
+}
+
+type Admit = (request: FastifyRequest, authenticator: Authenticator) => Promise<Caller>;
+
+const ADMIT: Record<Exclude<AuthKind, 'open'>, Admit> = {
+  app: byBearerOrCookie,
+  campaign: async (request, authenticator) => {
+    const caller = await byBearerOrCookie(request, authenticator);
+    const actingUser = actingUserOf(request);
+    if (caller.via === 'bearer') return { ...caller, userId: actingUser };
+    if (actingUser === undefined) {
+      const missing = {
+        path: 'x-user-id',
+        code: 'required',
+        message: 'This header is required with a cookie',
+      };
+      throw invalidRequest([missing]);
+    }
+    if (actingUser === caller.userId) return caller;
+    throw new DomainError('user_mismatch', 'x-user-id is not the user of this session');
+  },
+  send: async (request, authenticator) => {
+    const token = bearerOf(request);
+    const key = request.headers['x-api-key'];
+    if (token === undefined || typeof key !== 'string') throw noCredentials('An API key and a Bearer token');
+    const [caller, workspaceId] = await Promise.all([
+      authenticator.byAccessToken(token),
+      authenticator.byApiKey(key),
+    ]);
+    if (!caller || workspaceId === undefined) throw refused('The API key or the Bearer token is');
+    if (caller.workspaceId === workspaceId) return caller;
+    throw new DomainError('forbidden', 'The API key and the Bearer token belong to different workspaces');
+  },
+  session: byCookie,
+  admin: async (request, authenticator) => {
+    const caller = await byCookie(request, authenticator);
+    if (caller.role === 'owner' || caller.role === 'admin') return caller;
+    throw new DomainError('forbidden', 'This needs a user with the role admin');
+  },
+};
+
+/** A Bearer token was put there on purpose, so it counts before a cookie, which comes by itself. */
+async function byBearerOrCookie(request: FastifyRequest, authenticator: Authenticator): Promise<Caller> {
+  const token = bearerOf(request);
+  if (token === undefined) return byCookie(request, authenticator);
+  const caller = await authenticator.byAccessToken(token);
+  if (!caller) throw refused('The Bearer token is');
+  return caller;
+}
+
+async function byCookie(request: FastifyRequest, authenticator: Authenticator): Promise<Caller> {
+  const token = sessionTokenOf(request.headers.cookie);
+  if (token === undefined) throw noCredentials('A session cookie or a Bearer token');
+  const caller = await authenticator.bySession(token);
+  if (!caller) throw refused('The session is');
+  return caller;
+}
+
+function bearerOf(request: FastifyRequest): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
+}
+
+function actingUserOf(request: FastifyRequest): string | undefined {
+  const value = request.headers['x-user-id'];
+  if (value === undefined || value === '') return undefined;
+  if (typeof value === 'string' && /^[\x21-\x7e]{1,64}$/.test(value)) return value;
+  throw invalidRequest([{ path: 'x-user-id', code: 'invalid_format', message: 'This is not a user id' }]);
+}
+
+const noCredentials = (what: string) => new DomainError('unauthenticated', `${what} is needed here`);
+const refused = (whatIs: string) =>
+  new DomainError('unauthenticated', `${whatIs} unknown or no longer valid`);

@@ -1,0 +1,38 @@
+import { isUtf8 } from 'node:buffer';
+import { DomainError } from '../domain/errors';
+import type { App } from './routing';
+import { findUnstorable, maybeUnstorable } from './unstorable-text';
+import { invalidRequest } from './validation';
+
+/** JSON is the only content type, unless a route's own scope adds another. */
+export function parseJsonBodies(app: App): void {
+  app.removeAllContentTypeParsers();
+  // The framework's parser refuses keys such as __proto__, which a copy of the object would act upon.
+  const parse = app.getDefaultJsonParser('error', 'error');
+
+  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
+    if (bytes.length === 0) return done(null, undefined);
+    if (!isUtf8Declared(request.headers['content-type'] ?? '')) {
+      return done(new DomainError('unsupported_media_type', 'JSON is taken in UTF-8 only'));
+    }
+    if (!isUtf8(bytes)) return done(malformed('The body is not valid UTF-8'));
+    const text = bytes.toString('utf8');
+    parse(request, text.startsWith('\ufeff') ? text.slice(1) : text, (error, value) => {
+      if (error) return done(malformed('The body is not valid JSON'));
+      const unstorable = maybeUnstorable(text) ? findUnstorable(value) : undefined;
+      done(unstorable ? invalidRequest([unstorable]) : null, value);
+    });
+  });
+
+  app.addHook('preValidation', (request, _reply, done) => {
+    const missing = request.body === undefined && request.routeOptions.schema?.body !== undefined;
+    done(missing ? malformed('The body is empty; this path takes a JSON object') : undefined);
+  });
+}
+
+const malformed = (message: string) => new DomainError('malformed_body', message);
+
+function isUtf8Declared(contentType: string): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(contentType)?.[1];
+  return charset === undefined || /^utf-?8$/i.test(charset);
+}

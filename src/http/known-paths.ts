@@ -1,0 +1,35 @@
+import { DomainError } from '../domain/errors';
+import type { App } from './routing';
+
+/** Answers 404 for a path that no route has, and 405 with `Allow` for one that takes other methods. */
+export function answerUnknownPaths(app: App): void {
+  const known = new Map<string, { pattern: RegExp; methods: Set<string> }>();
+
+  app.addHook('onRoute', ({ url, method }) => {
+    const entry = known.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() };
+    for (const one of [method].flat()) entry.methods.add(one);
+    known.set(url, entry);
+  });
+
+  app.setNotFoundHandler((request, reply) => {
+    const path = (request.url.split('?')[0] as string).replace(/(?<=.)\/$/, '');
+    const methods = [...known.values()]
+      .filter(({ pattern }) => pattern.test(path))
+      .flatMap((k) => [...k.methods]);
+    if (methods.length === 0) throw new DomainError('not_found', 'There is nothing at this path');
+    reply.header('allow', [...new Set(methods)].sort().join(', '));
+    throw new DomainError('method_not_allowed', `This path does not take ${request.method}`);
+  });
+}
+
+/** `/api/x/:id.csv` and `/docs/*` as the router reads them. */
+function patternOf(url: string): RegExp {
+  const source = url
+    .replace(/(?<=.)\/$/, '')
+    .split(/(:[A-Za-z0-9_]+|\*)/)
+    .map((part) =>
+      part === '*' ? '.*' : part.startsWith(':') ? '[^/]+' : part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'),
+    )
+    .join('');
+  return new RegExp(`^${source}$`);
+}

@@ -1,0 +1,67 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { DomainError, ERRORS, type ErrorCode, isDomainError } from '../domain/errors';
+import type { Log } from '../log';
+import type { App } from './routing';
+
+/**
+ * The only place that turns an error into an answer: RFC 9457, with the members that the specification's
+ * own answers have (`result`, `status`, `message`, `success`) in the same object (api.md 1).
+ */
+export function answerErrors(app: App, log: Log): void {
+  app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply, log));
+}
+
+/** Also for errors that arise before a route is chosen, where no error handler applies. */
+export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
+  const known = isDomainError(error) ? error : fromFramework(error as FastifyError);
+  if (!known) log.error({ err: error, requestId: request.id }, 'a request failed unexpectedly');
+  const { code, message, errors, retryAfterSeconds } = known ?? UNEXPECTED;
+  const { title, status } = ERRORS[code];
+
+  const oauth = request.routeOptions.config.oauth === true;
+  if (status === 401) reply.header('www-authenticate', `${oauth ? 'Basic' : 'Bearer'} realm="fanfare"`);
+  if (status === 429 || status === 503) reply.header('retry-after', Math.ceil(retryAfterSeconds ?? 1));
+  reply
+    .code(status)
+    .type('application/problem+json')
+    .send({
+      type: `/docs/errors#${code}`,
+      title,
+      status,
+      code,
+      detail: message,
+      instance: request.id,
+      errors,
+      result: 'error',
+      message,
+      success: false,
+      ...(oauth ? { error: oauthError(code) } : {}),
+    });
+}
+
+const UNEXPECTED = new DomainError('internal', 'Something went wrong on our side; the log has the details');
+
+const FRAMEWORK_ERRORS: Record<string, { code: ErrorCode; message: string }> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: { code: 'body_too_large', message: 'The body is larger than this path takes' },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    code: 'unsupported_media_type',
+    message: 'The body has a content type that this path does not take',
+  },
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
+    code: 'malformed_body',
+    message: 'The body is not as long as its Content-Length says',
+  },
+  FST_ERR_BAD_URL: { code: 'not_found', message: 'The path is not a valid one' },
+};
+
+/** `undefined` for an error that nobody foresaw. */
+function fromFramework(error: FastifyError): DomainError | undefined {
+  const match = FRAMEWORK_ERRORS[error?.code];
+  return match && new DomainError(match.code, match.message, { cause: error });
+}
+
+/** The `error` member that OAuth 2 clients of the token endpoint read (RFC 6749, 5.2). */
+function oauthError(code: ErrorCode): string {
+  if (code === 'invalid_client' || code === 'unsupported_grant_type') return code;
+  return ERRORS[code].status >= 500 ? 'server_error' : 'invalid_request';
+}

@@ -1,0 +1,45 @@
+import type { FastifySchemaCompiler } from 'fastify';
+import type { z } from 'zod';
+import { DomainError, type FieldError } from '../domain/errors';
+import { findUnstorable } from './unstorable-text';
+
+/**
+ * Checks what a request carries against its route's zod schemas. Every finding is reported at once, as
+ * 422; a path parameter that cannot be an id names nothing and is 404.
+ */
+export const validateWithZod: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
+  return (data) => {
+    const checked = schema.safeParse(data, { reportInput: true });
+    if (!checked.success) {
+      if (httpPart === 'params') return { error: new DomainError('not_found', 'No such id') };
+      return { error: invalidRequest(checked.error.issues.flatMap((issue) => fieldErrors(issue))) };
+    }
+    // Bodies were checked when they were parsed; the rest of a request arrives percent-encoded.
+    const unstorable = httpPart === 'body' ? undefined : findUnstorable(data);
+    return unstorable ? { error: invalidRequest([unstorable]) } : { value: checked.data };
+  };
+};
+
+/** For checks that need more than a schema; contracts and routes report in the same form. */
+export function invalidRequest(errors: FieldError[]): DomainError {
+  const [first, ...others] = errors;
+  const told = first ? [first.path, first.message].filter(Boolean).join(': ') : 'The request is not valid';
+  const more = others.length > 0 ? ` (and ${others.length} more)` : '';
+  return new DomainError('invalid_request', told + more, { errors });
+}
+
+function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
+  const path = issue.path.map(String).join('.');
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      path: path === '' ? key : `${path}.${key}`,
+      code: 'unknown_field',
+      message: 'This field is not known here',
+    }));
+  }
+  if (issue.code === 'invalid_type' && issue.input === undefined) {
+    return [{ path, code: 'required', message: 'This field is required' }];
+  }
+  const own = issue.code === 'custom' ? issue.params?.code : undefined;
+  return [{ path, code: typeof own === 'string' ? own : issue.code, message: issue.message }];
+}
