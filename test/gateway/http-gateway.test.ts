@@ -1,0 +1,217 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Gateway, OutgoingMessage } from '../../src/gateway/gateway';
+import { openGateway } from '../../src/gateway/http-gateway';
+
+/** A service scripted per test; it notes every request it sees. */
+interface Seen {
+  method: string;
+  path: string;
+  headers: IncomingMessage['headers'];
+  body: Record<string, unknown>;
+}
+
+describe('the gateway to the messaging service', () => {
+  let server: Server;
+  let gateway: Gateway;
+  let seen: Seen[];
+  let answer: (request: Seen, response: ServerResponse) => void;
+  let tokens: number;
+  let tokenAnswer: () => Record<string, unknown>;
+
+  beforeEach(async () => {
+    seen = [];
+    tokens = 0;
+    tokenAnswer = () => ({
+      access_token: `token-${tokens}`,
+      valid_till: '2099-01-01 00:00:00',
+      capabilities: [],
+    });
+    answer = (_, response) => reply(response, 202, { data: { state: 'accepted' } });
+    server = createServer((request, response) => {
+      let text = '';
+      request.on('data', (chunk) => (text += chunk));
+      request.on('end', () => {
+        const body = text ? (JSON.parse(text) as Record<string, unknown>) : {};
+        const one = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body };
+        seen.push(one);
+        if (one.path === '/api/v1/auth/token') {
+          tokens++;
+          reply(response, 200, tokenAnswer());
+        } else answer(one, response);
+      });
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    gateway = openGateway({
+      authUrl: url,
+      sendUrl: url,
+      appUrl: url,
+      clientId: 'cli',
+      clientSecret: 's:cret',
+      apiKey: 'key',
+    });
+  });
+
+  afterEach(async () => {
+    await gateway.close();
+    server.closeAllConnections();
+    await new Promise((done) => server.close(done));
+  });
+
+  const calls = (path: string) => seen.filter((request) => request.path.startsWith(path));
+
+  it('asks for one token, however many calls wait for it', async () => {
+    await gateway.send(messages(60));
+    expect(tokens).toBe(1);
+    expect(calls('/api/v1/auth/token')[0]?.headers.authorization).toBe(
+      `Basic ${Buffer.from('cli:s:cret').toString('base64')}`,
+    );
+    expect(calls('/send-msg')[0]?.headers).toMatchObject({
+      authorization: 'Bearer token-1',
+      'x-api-key': 'key',
+    });
+  });
+
+  it('fetches a new token before the old one ends', async () => {
+    tokenAnswer = () => ({
+      access_token: `token-${tokens}`,
+      valid_till: utc(Date.now() + 1000),
+      expires_in: 0.1,
+    });
+    await gateway.send(messages(1));
+    await new Promise((done) => setTimeout(done, 100));
+    await gateway.send(messages(1));
+    expect(tokens).toBe(2);
+  });
+
+  it('replaces a refused token once, and then believes the refusal', async () => {
+    answer = ({ headers }, response) =>
+      reply(response, headers.authorization === 'Bearer token-1' ? 401 : 202, {});
+    expect(await gateway.send(messages(1))).toEqual([{ kind: 'accepted' }]);
+    expect(tokens).toBe(2);
+    answer = (_, response) => reply(response, 401, { code: 'unauthenticated' });
+    expect(await gateway.send(messages(1))).toEqual([{ kind: 'account', code: 'unauthenticated' }]);
+    expect(tokens).toBe(3);
+  });
+
+  it('sends a service that knows only the specification nothing beyond it', async () => {
+    await gateway.send(messages(3));
+    expect(calls('/send-msg/bulk')).toHaveLength(0);
+    expect(Object.keys(calls('/send-msg')[0]?.body ?? {}).sort()).toEqual([
+      'channel',
+      'from',
+      'params',
+      'template-id',
+      'to',
+      'uid',
+    ]);
+  });
+
+  it('finds a template of such a service by its paged list', async () => {
+    answer = ({ path }, response) => {
+      const page = Number(new URL(path, 'http://x').searchParams.get('page'));
+      const templates = [
+        { id: `tpl-${page}`, templateName: 'N', body: 'Dear {{NAME}}, {{ CITY }}', channel: 'sms' },
+      ];
+      reply(response, 200, { success: true, templates, page, pageSize: 1, total: 3 });
+    };
+    expect(await gateway.findTemplate('sms', 'tpl-3', 1)).toEqual({
+      name: 'N',
+      version: 1,
+      placeholders: ['NAME', 'CITY'],
+    });
+    expect(await gateway.findTemplate('sms', 'tpl-9', 1)).toBeUndefined();
+  });
+
+  it('uses bulk where the service offers it and judges each message alone', async () => {
+    tokenAnswer = () => ({
+      access_token: 't',
+      valid_till: '2099-01-01 00:00:00',
+      capabilities: ['bulk', 'idempotent'],
+    });
+    answer = (_, response) =>
+      reply(response, 207, {
+        data: {
+          results: [
+            { uid: 'u0', status: 202, state: 'accepted' },
+            { uid: 'u1', status: 422, code: 'invalid_request' },
+            { uid: 'u2', status: 200, state: 'sent', duplicate: true },
+            { uid: 'u3', status: 429, code: 'outbox_full' },
+            { uid: 'u4', status: 202, state: 'suppressed' },
+          ],
+        },
+      });
+    expect((await gateway.send(messages(5))).map(({ kind }) => kind)).toEqual([
+      'accepted',
+      'rejected',
+      'accepted',
+      'later',
+      'suppressed',
+    ]);
+    expect(calls('/send-msg')).toHaveLength(1);
+  });
+
+  it('honours Retry-After', async () => {
+    answer = (_, response) => reply(response, 429, { code: 'outbox_full' }, { 'retry-after': '7' });
+    expect(await gateway.send(messages(1))).toEqual([
+      { kind: 'later', code: 'outbox_full', retryAfterMs: 7000 },
+    ]);
+  });
+
+  it('calls an answer that was lost unknown, and a service that was never reached not', async () => {
+    answer = (_, response) => response.destroy();
+    expect(await gateway.send(messages(1))).toEqual([{ kind: 'unknown' }]);
+    const down = openGateway({
+      authUrl: 'http://127.0.0.1:9',
+      sendUrl: 'http://127.0.0.1:9',
+      appUrl: 'http://127.0.0.1:9',
+      clientId: '',
+      clientSecret: '',
+      apiKey: '',
+    });
+    await expect(down.capabilities()).rejects.toMatchObject({ code: 'dependency_down' });
+    await down.close();
+  });
+
+  it('names refused credentials as such', async () => {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/refusing`;
+    answer = (_, response) => reply(response, 401, { error: 'invalid_client' });
+    const refused = openGateway({
+      authUrl: url,
+      sendUrl: url,
+      appUrl: url,
+      clientId: 'x',
+      clientSecret: 'y',
+      apiKey: 'z',
+    });
+    await expect(refused.capabilities()).rejects.toMatchObject({ code: 'invalid_client' });
+    await refused.close();
+  });
+});
+
+function messages(count: number): OutgoingMessage[] {
+  return Array.from({ length: count }, (_, i) => ({
+    uid: `u${i}`,
+    channel: 'sms' as const,
+    to: '+12025550100',
+    from: '12345',
+    templateId: 'tpl_1',
+    version: 2,
+    params: { NAME: 'A' },
+    campaign: 'cmp_1',
+  }));
+}
+
+function reply(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+}
+
+function utc(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+}
