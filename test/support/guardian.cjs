@@ -1,8 +1,8 @@
-/** See run-tied.ts. Arguments: signal that stops the server, its command, its arguments. */
+/** See run-tied.ts. Takes the server to run as one JSON argument. */
 const { spawn } = require('node:child_process');
 
-const [stopSignal, command, ...args] = process.argv.slice(2);
-const server = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+const { command, args, stopSignal, options } = JSON.parse(process.argv[2]);
+const server = spawn(command, args, { ...options, stdio: ['ignore', 'ignore', 'inherit'] });
 server.on('error', (error) => {
   process.stderr.write(`${error.message}\n`);
   process.exit(1);

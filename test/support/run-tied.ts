@@ -13,17 +13,18 @@ const POLL_MS = 50;
 
 /**
  * Runs a server that must not outlive this process, however this process ends. A guardian between the
- * two holds a pipe from here: when the pipe closes, be it by kill -9, it stops the server.
+ * two holds a pipe from here: when the pipe closes, be it by kill -9, it stops the server. The guardian
+ * runs as we do, since the server's user may not be allowed to read this checkout.
  */
 export function runTied(
   command: string,
   args: string[],
-  options: { cwd: string; uid?: number; gid?: number; stopSignal: NodeJS.Signals },
+  { stopSignal, ...options }: { cwd: string; uid?: number; gid?: number; stopSignal: NodeJS.Signals },
 ): TiedProcess {
   const guardian = spawn(
     process.execPath,
-    [join(__dirname, 'guardian.cjs'), options.stopSignal, command, ...args],
-    { cwd: options.cwd, uid: options.uid, gid: options.gid, stdio: ['pipe', 'ignore', 'pipe'] },
+    [join(__dirname, 'guardian.cjs'), JSON.stringify({ command, args, stopSignal, options })],
+    { stdio: ['pipe', 'ignore', 'pipe'] },
   );
   let output = '';
   let failure: Error | undefined;

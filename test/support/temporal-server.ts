@@ -1,46 +1,32 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Connection } from '@temporalio/client';
-import { freePort } from './free-port';
-import { runTied } from './run-tied';
+import { createLog } from '../../src/log';
+import { startDevServer } from '../../src/temporal/dev-server';
+import { cacheDirectory, findTemporalExecutable } from '../../src/temporal/executable';
 
-/** One real dev server for the whole run, in memory. Tests keep apart by workflow id and task queue. */
+/** One real dev server for the whole run. Tests keep apart by workflow id, workspace and task queue. */
 export async function startTemporal(): Promise<{ value: string; stop(): Promise<void> }> {
-  const directory = mkdtempSync(join(tmpdir(), 'fanfare-test-temporal-'));
-  const port = await freePort();
-  const address = `127.0.0.1:${port}`;
-  const server = runTied(
-    process.env.TEMPORAL_CLI_PATH || 'temporal',
-    [
-      'server',
-      'start-dev',
-      '--headless',
-      '--ip',
-      '127.0.0.1',
-      '--port',
-      String(port),
-      '--log-level',
-      'error',
-    ],
-    { cwd: directory, stopSignal: 'SIGTERM' },
-  );
-  await server.untilReady(() => answers(address));
+  const { path } = await findTemporalExecutable({
+    cliPath: process.env.TEMPORAL_CLI_PATH,
+    cacheDir: cacheDirectory(process.env),
+    env: process.env,
+    onProgress: (text) => process.stderr.write(`${text}\n`),
+  });
+  const dataDir = mkdtempSync(join(tmpdir(), 'fanfare-test-temporal-'));
+  const server = await startDevServer({
+    executable: path,
+    dataDir,
+    namespace: 'default',
+    log: createLog('fatal'),
+    // The usual ports may be those of an instance that somebody works with.
+    preferredPorts: { grpc: 0, ui: 0 },
+  });
   return {
-    value: address,
+    value: server.address,
     async stop() {
       await server.stop();
-      rmSync(directory, { recursive: true, force: true });
+      rmSync(dataDir, { recursive: true, force: true });
     },
   };
-}
-
-async function answers(address: string): Promise<boolean> {
-  try {
-    const connection = await Connection.connect({ address, connectTimeout: 1_000 });
-    await connection.close();
-    return true;
-  } catch {
-    return false;
-  }
 }

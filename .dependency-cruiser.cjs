@@ -1,0 +1,242 @@
+/**
+ * Which folder may import which: the arrows of docs/architecture.md, checked by `npm run check`. An import
+ * between our own folders that no line of FOLDERS allows is an error. `types` are what only `import type`
+ * may name: the caller depends on the shape, and never on the thing.
+ */
+const OURS = '^(src|workflows|activities|workers|test)/';
+
+const FOLDERS = [
+  {
+    name: 'domain',
+    at: '^src/domain/',
+    why: 'pure rules, bundled into workflows: the root of the graph imports nothing',
+  },
+  { name: 'log', at: '^src/log\\.ts$' },
+  { name: 'startup-error', at: '^src/startup-error\\.ts$' },
+  { name: 'config', at: '^src/config\\.ts$', values: ['^src/domain/', '^src/startup-error'] },
+  { name: 'contracts', at: '^src/contracts/', values: ['^src/domain/'] },
+  {
+    name: 'storage',
+    at: '^src/storage/',
+    values: ['^src/domain/', '^src/startup-error'],
+    why: 'engines and schema; queries live with their owner',
+  },
+  {
+    name: 'providers',
+    at: '^src/providers/',
+    values: ['^src/domain/'],
+    types: ['^src/log'],
+    why: 'a provider is handed everything it needs and knows nobody',
+  },
+  {
+    name: 'messaging',
+    at: '^src/messaging/',
+    values: ['^src/domain/', '^src/storage/new-id'],
+    types: ['^src/providers/provider', '^src/storage/storage', '^src/log', '^src/contracts/'],
+    why: 'the service works without campaigns, Temporal and HTTP',
+  },
+  {
+    name: 'campaigns',
+    at: '^src/campaigns/',
+    values: ['^src/domain/', '^src/storage/new-id'],
+    types: ['^src/storage/storage', '^src/log', '^src/contracts/'],
+    why: 'campaigns reach the messaging service only through its HTTP contract, by the gateway',
+  },
+  {
+    name: 'gateway',
+    at: '^src/gateway/',
+    values: ['^src/domain/'],
+    types: ['^src/contracts/', '^src/log'],
+    why: 'a client of any service that fulfils the specification, not of our own in particular',
+  },
+  {
+    name: 'temporal',
+    at: '^src/temporal/',
+    values: ['^src/domain/', '^src/startup-error'],
+    types: ['^workflows/', '^activities/', '^src/log', '^src/campaigns/'],
+    why: 'workflow code is named, never loaded, outside the sandbox',
+  },
+  {
+    name: 'http',
+    at: '^src/http/',
+    values: [
+      '^src/domain/',
+      '^src/contracts/',
+      '^src/messaging/',
+      '^src/campaigns/',
+      '^src/temporal/',
+      '^src/startup-error',
+    ],
+    types: ['^src/storage/storage', '^src/log', '^src/providers/provider'],
+    why: 'routes translate between HTTP and the two halves',
+  },
+  {
+    name: 'workflows',
+    at: '^workflows/',
+    values: ['^src/domain/'],
+    types: ['^activities/', '^src/campaigns/'],
+    why: 'whatever a workflow imports is loaded into the sandbox and must replay the same for years',
+  },
+  {
+    name: 'activities',
+    at: '^activities/',
+    values: ['^src/domain/', '^src/campaigns/'],
+    types: ['^src/gateway/gateway', '^src/log', '^src/storage/storage'],
+    why: 'activities send through the gateway, never by the messaging half or a provider',
+  },
+  {
+    name: 'workers',
+    at: '^workers/',
+    values: ['^activities/', '^src/(?!http/|cli/|main)'],
+    why: 'workflows are named by path, never imported; a worker serves no HTTP',
+  },
+  { name: 'app', at: '^src/app\\.ts$', values: ['^src/(?!cli/|main)', '^workers/', '^activities/'] },
+  { name: 'cli', at: '^src/cli/', values: ['^src/(?!main)', '^workers/'] },
+  {
+    name: 'main',
+    at: '^src/main\\.ts$',
+    values: ['^src/cli/', '^src/startup-error', '^src/config', '^src/log'],
+  },
+];
+
+/** Where a library may be imported from; a library that is not here may be used anywhere. */
+const LIBRARIES = [
+  {
+    name: 'kysely, pg, pglite',
+    at: '(kysely|pg|@electric-sql/pglite)',
+    from: '^(src/(storage|messaging|campaigns)/|activities/deps|src/app\\.ts|test/)',
+    why: 'SQL lives in storage and with the two owners of tables',
+  },
+  {
+    name: 'undici',
+    at: 'undici',
+    from: '^(src/(gateway|providers|cli)/|src/temporal/obtain-executable|src/app\\.ts|test/)',
+    why: 'requests leave through the gateway and the providers',
+  },
+  { name: 'fastify', at: 'fastify', from: '^(src/http/|test/)', why: 'the two halves know nothing of HTTP' },
+  {
+    name: 'zod',
+    at: 'zod',
+    from: '^(src/(contracts|http|gateway|providers|cli)/|src/config\\.ts|test/)',
+    why: 'bytes are parsed once, where they enter',
+  },
+  {
+    name: '@temporalio/worker',
+    at: '@temporalio/worker',
+    from: '^(workers/|test/)',
+    why: 'only workers run workflows and activities',
+  },
+  {
+    name: '@temporalio/client',
+    at: '@temporalio/client',
+    from: '^(src/temporal/|workers/|src/app\\.ts|test/)',
+    why: 'everybody else starts and signals through src/temporal',
+  },
+  {
+    name: '@temporalio/workflow',
+    at: '@temporalio/workflow',
+    from: '^(workflows/|test/)',
+    why: 'it works in the sandbox only',
+  },
+  {
+    name: '@temporalio/activity',
+    at: '@temporalio/activity',
+    from: '^(activities/|test/)',
+    why: 'it works inside an activity only',
+  },
+];
+
+/** Places that construct concrete things; everybody else is given them. */
+const CONSTRUCTORS = '^(src/app\\.ts|src/main\\.ts|src/cli/|workers/|test/)';
+const CONCRETE = '^src/(storage/storage|providers/(?!provider)[^/]+|gateway/(?!gateway)[^/]+)\\.ts$';
+
+const notTypes = { dependencyTypesNot: ['type-only'] };
+
+module.exports = {
+  forbidden: [
+    ...FOLDERS.flatMap(({ name, at, values = [], types = [], why = 'see docs/architecture.md' }) => [
+      {
+        name: `${name}-imports`,
+        severity: 'error',
+        comment: why,
+        from: { path: at },
+        to: { path: OURS, pathNot: [at, ...values, ...types] },
+      },
+      types.length > 0 && {
+        name: `${name}-imports-values`,
+        severity: 'error',
+        comment: `${why} (\`import type\` is allowed here)`,
+        from: { path: at },
+        to: { path: types, pathNot: [at, ...values], ...notTypes },
+      },
+    ]).filter(Boolean),
+    {
+      name: 'domain-has-no-dependencies',
+      severity: 'error',
+      comment: 'no library and nothing of Node: it must run in the workflow sandbox',
+      from: { path: '^src/domain/' },
+      to: { pathNot: '^src/domain/' },
+    },
+    {
+      name: 'workflows-import-the-sandbox-only',
+      severity: 'error',
+      comment: 'no library and nothing of Node besides the Temporal workflow package',
+      from: { path: '^workflows/' },
+      to: { pathNot: [OURS, 'node_modules/@temporalio/workflow/', 'node_modules/@temporalio/common/'] },
+    },
+    {
+      name: 'workflows-take-types-from-common',
+      severity: 'error',
+      comment: 'the workflow package exports every value that a workflow may use',
+      from: { path: '^workflows/' },
+      to: { path: 'node_modules/@temporalio/common/', ...notTypes },
+    },
+    ...LIBRARIES.map(({ name, at, from, why }) => ({
+      name: `library: ${name}`,
+      severity: 'error',
+      comment: why,
+      from: { path: OURS, pathNot: from },
+      to: { path: `node_modules/${at}/`, ...notTypes },
+    })),
+    {
+      name: 'concrete-things-are-constructed-in-few-places',
+      severity: 'error',
+      comment: 'take what you need as an argument; src/app.ts, workers and test/support construct it',
+      from: { path: OURS, pathNot: [CONSTRUCTORS, '^src/(storage|providers|gateway)/'] },
+      to: { path: CONCRETE, ...notTypes },
+    },
+    {
+      name: 'tests-are-not-imported',
+      severity: 'error',
+      from: { pathNot: '^test/' },
+      to: { path: '^test/' },
+    },
+    {
+      name: 'no-cycle',
+      severity: 'error',
+      comment: 'cycles of types alone do no harm',
+      from: {},
+      to: { circular: true, viaOnly: notTypes },
+    },
+    {
+      name: 'no-development-dependency-in-the-product',
+      severity: 'error',
+      from: { path: '^(src|workflows|activities|workers)/' },
+      to: { dependencyTypes: ['npm-dev'], ...notTypes, pathNot: 'node_modules/@types/' },
+    },
+    {
+      name: 'not-resolvable',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^dist/' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    // Types count: half of the rules are about them.
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { conditionNames: ['require', 'node', 'default', 'types'] },
+  },
+};
