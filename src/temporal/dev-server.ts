@@ -1,0 +1,194 @@
+import { mkdir } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Connection } from '@temporalio/client';
+import type { Log } from '../log';
+import { StartupError } from '../startup-error';
+import { type CrashOutcome, keepRunning, type RunningServer } from './keep-running';
+import { endLeftOver, startTied } from './tied-process';
+
+/** The first start creates the database file and its schema, which takes seconds on a busy machine. */
+const READY_LIMIT_MS = 30_000;
+const POLL_MS = 25;
+const PREFERRED_PORTS = { grpc: 7233, ui: 8233 };
+const PORT_TRIES = 3;
+
+/**
+ * Settings for a server with a single history shard. Its default poll rate is meant for many shards and
+ * leaves 150 ms for a one-activity workflow instead of 23; one task queue partition is enough for one
+ * machine; eager execution saves a dispatch.
+ */
+const DYNAMIC_CONFIG = [
+  'history.transferProcessorMaxPollRPS=1000',
+  'matching.numTaskqueueReadPartitions=1',
+  'matching.numTaskqueueWritePartitions=1',
+  'system.enableActivityEagerExecution=true',
+];
+/** Three times as fast as the defaults. Survives kill -9; a power cut may lose the last commits. */
+const SQLITE_PRAGMAS = ['journal_mode=WAL', 'synchronous=NORMAL'];
+
+export interface DevServerOptions {
+  executable: string;
+  /** Holds the server's database file and the file with its process id. */
+  dataDir: string;
+  namespace: string;
+  log: Log;
+  /** Taken when free, else any free ones; 0 asks for any. */
+  preferredPorts?: Ports;
+  /** Told when a server that died by itself is back on the same ports, or is given up. */
+  onCrash?: (outcome: CrashOutcome) => void;
+}
+
+export interface DevServer {
+  address: string;
+  uiUrl: string;
+  /** Of the server itself; another one after a restart. */
+  readonly pid: number;
+  /** SIGTERM, then SIGKILL after five seconds. */
+  stop(): Promise<void>;
+}
+
+interface Ports {
+  grpc: number;
+  ui: number;
+}
+
+interface Files {
+  database: string;
+  pid: string;
+}
+
+/**
+ * Starts Temporal's development server on this data directory and keeps it running. It never outlives
+ * this process (tied-process.ts). The caller has the directory to itself.
+ */
+export async function startDevServer(options: DevServerOptions): Promise<DevServer> {
+  const dataDir = resolve(options.dataDir);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const files = { database: join(dataDir, 'temporal.db'), pid: join(dataDir, 'temporal.pid') };
+  const start = async (ports: Ports, signal: AbortSignal) => {
+    await clearLeftOver(files, options.log);
+    return launch(options, files, ports, signal);
+  };
+  const { first, ports } = await launchOnFreePorts(options.preferredPorts ?? PREFERRED_PORTS, start);
+  const server = keepRunning(first, {
+    log: options.log,
+    onCrash: options.onCrash,
+    start: (signal) => start(ports, signal),
+  });
+  return {
+    address: `127.0.0.1:${ports.grpc}`,
+    uiUrl: `http://127.0.0.1:${ports.ui}`,
+    get pid() {
+      return server.current.pid;
+    },
+    stop: server.stop,
+  };
+}
+
+async function launchOnFreePorts(
+  preferred: Ports,
+  start: (ports: Ports, signal: AbortSignal) => Promise<RunningServer>,
+): Promise<{ first: RunningServer; ports: Ports }> {
+  let wanted = preferred;
+  for (let tries = 1; ; tries++) {
+    const ports = { grpc: await freePort(wanted.grpc), ui: await freePort(wanted.ui) };
+    try {
+      return { first: await start(ports, new AbortController().signal), ports };
+    } catch (error) {
+      // Another program may take a port between our look and the server's.
+      const portLost = /address already in use/.test((error as Error).message);
+      if (!portLost || tries === PORT_TRIES) throw error;
+      wanted = { grpc: 0, ui: 0 };
+    }
+  }
+}
+
+async function clearLeftOver(files: Files, log: Log): Promise<void> {
+  const leftOver = await endLeftOver(files.pid, files.database);
+  if (leftOver.state === 'ended') {
+    log.warn({ pid: leftOver.pid }, 'ended a Temporal server that a killed process had left running');
+  }
+  if (leftOver.state === 'in use') {
+    throw new StartupError(
+      `Another process runs a Temporal server on ${files.database}`,
+      'Stop that process, or set FANFARE_DATA_DIR to another directory.',
+    );
+  }
+}
+
+async function launch(
+  options: DevServerOptions,
+  files: Files,
+  ports: Ports,
+  signal: AbortSignal,
+): Promise<RunningServer> {
+  const server = startTied(options.executable, serverArguments(options.namespace, files.database, ports), {
+    pidFile: files.pid,
+    cwd: resolve(options.dataDir),
+    onOutput: (line) => options.log.debug({ line }, 'Temporal server'),
+  });
+  let end: { code: number } | undefined;
+  void server.ended.then((result) => {
+    end = result;
+  });
+  const deadline = Date.now() + READY_LIMIT_MS;
+  while (!(await isReady(ports.grpc, options.namespace))) {
+    if (!end && !signal.aborted && Date.now() < deadline) {
+      await delay(POLL_MS);
+      continue;
+    }
+    await server.stop();
+    const why = end ? `ended with code ${end.code}` : `did not become ready in ${READY_LIMIT_MS / 1_000} s`;
+    throw new StartupError(
+      `The Temporal server ${why}. Its last words:\n${server.tail() || '(none)'}`,
+      `If its database is damaged, move ${files.database} away: running campaigns are then lost to Temporal. ` +
+        'Or set TEMPORAL_ADDRESS to another server.',
+    );
+  }
+  return { process: server, pid: await server.pid() };
+}
+
+function serverArguments(namespace: string, database: string, ports: Ports): string[] {
+  return [
+    ...['server', 'start-dev', '--ip', '127.0.0.1', '--log-level', 'warn', '--namespace', namespace],
+    ...['--port', `${ports.grpc}`, '--ui-port', `${ports.ui}`, '--db-filename', database],
+    ...SQLITE_PRAGMAS.flatMap((pragma) => ['--sqlite-pragma', pragma]),
+    ...DYNAMIC_CONFIG.flatMap((value) => ['--dynamic-config-value', value]),
+  ];
+}
+
+/**
+ * The port is tried first: a gRPC client that is refused once waits for a second before it tries again.
+ */
+async function isReady(port: number, namespace: string): Promise<boolean> {
+  const accepts = await new Promise<boolean>((done) => {
+    const socket = connect({ port, host: '127.0.0.1' }, () => done(true)).on('error', () => done(false));
+    socket.once('connect', () => socket.destroy());
+  });
+  if (!accepts) return false;
+  const connection = Connection.lazy({ address: `127.0.0.1:${port}` });
+  try {
+    await connection.withDeadline(Date.now() + 2_000, () =>
+      connection.workflowService.describeNamespace({ namespace }),
+    );
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await connection.close();
+  }
+}
+
+/** The wanted port if nobody has it, else one that nobody has at the moment. */
+async function freePort(wanted: number): Promise<number> {
+  const server = createServer();
+  const listens = await new Promise<boolean>((done) => {
+    server.once('error', () => done(false)).listen(wanted, '127.0.0.1', () => done(true));
+  });
+  if (!listens) return freePort(0);
+  const { port } = server.address() as AddressInfo;
+  await new Promise((done) => server.close(done));
+  return port;
+}

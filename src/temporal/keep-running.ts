@@ -1,0 +1,72 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Log } from '../log';
+import type { TiedProcess } from './tied-process';
+
+/** A server that ends again and again is not brought back for ever: 0.25 to 8 s between the tries. */
+const RESTARTS_MAX = 6;
+const RESTART_DELAY_MS = 250;
+/** A server that ran for so long had started well; its next death counts as the first. */
+const STABLE_AFTER_MS = 60_000;
+
+export interface RunningServer {
+  process: TiedProcess;
+  pid: number;
+}
+
+export type CrashOutcome = { restarted: true } | { restarted: false; error: Error };
+
+export interface KeepRunningOptions {
+  log: Log;
+  /** Must end what it started when the signal aborts. */
+  start(signal: AbortSignal): Promise<RunningServer>;
+  /** Told when a server that died by itself is back, or is given up. */
+  onCrash?: ((outcome: CrashOutcome) => void) | undefined;
+}
+
+/** Brings a server back when it dies by itself, until it is stopped. */
+export function keepRunning(
+  first: RunningServer,
+  options: KeepRunningOptions,
+): { readonly current: RunningServer; stop(): Promise<void> } {
+  const stopping = new AbortController();
+  let current = first;
+  const supervision = supervise();
+
+  async function supervise(): Promise<void> {
+    let restarts = 0;
+    for (;;) {
+      const startedAt = Date.now();
+      const { code } = await current.process.ended;
+      if (stopping.signal.aborted) return;
+      options.log.error({ code, output: current.process.tail() }, 'the Temporal server died');
+      if (Date.now() - startedAt > STABLE_AFTER_MS) restarts = 0;
+      let next: RunningServer | undefined;
+      let lastError = new Error('the Temporal server died again and again');
+      while (!next && restarts < RESTARTS_MAX && !stopping.signal.aborted) {
+        await delay(RESTART_DELAY_MS * 2 ** restarts, undefined, { signal: stopping.signal }).catch(() => {});
+        restarts++;
+        if (stopping.signal.aborted) return;
+        next = await options.start(stopping.signal).catch((error: Error) => {
+          lastError = error;
+          return undefined;
+        });
+      }
+      if (stopping.signal.aborted) return next?.process.stop();
+      if (!next) return options.onCrash?.({ restarted: false, error: lastError });
+      current = next;
+      options.log.warn({ pid: current.pid }, 'the Temporal server is running again');
+      options.onCrash?.({ restarted: true });
+    }
+  }
+
+  return {
+    get current() {
+      return current;
+    },
+    async stop() {
+      stopping.abort();
+      await current.process.stop();
+      await supervision;
+    },
+  };
+}

@@ -1,0 +1,158 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, rm } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** From SIGTERM to SIGKILL. */
+const GRACE_SECONDS = 5;
+const TAIL_BYTES = 4_000;
+const POLL_MS = 50;
+const LAST_WORDS_MS = 250;
+
+/**
+ * A server process that does not outlive this one, however this one ends. Between the two stands a
+ * watchdog, a shell that waits on a pipe whose other end only we hold: when it closes, be it by stop() or
+ * by our sudden death, the watchdog ends the server. Both are in a process group of their own, so that a
+ * terminal's Ctrl-C reaches this process alone, which stops the server when its turn has come.
+ * The server's and the watchdog's process ids are in `pidFile` before the server runs its first
+ * instruction: endLeftOver() uses them at the next start for the case that the watchdog was killed too.
+ */
+export interface TiedProcess {
+  /** Of the server; there is one as soon as the server has done anything at all. */
+  pid(): Promise<number>;
+  /** The last lines the server wrote. */
+  tail(): string;
+  /** Resolves when the server and its watchdog are gone; `code` as a shell gives it. */
+  ended: Promise<{ code: number }>;
+  stop(): Promise<void>;
+}
+
+/**
+ * $1 pid file, $2 grace in seconds, then the server's command. The watcher runs beside `wait`, because a
+ * shell cannot wait for a process and a pipe at once; after the server has ended it is no longer needed.
+ */
+const WATCHDOG = `
+pidfile=$1 grace=$2; shift 2
+sh -c 'echo $$ $PPID > "$0" && exec "$@"' "$pidfile" "$@" </dev/null 3<&- &
+server=$!
+trap 'kill -TERM $server' TERM INT HUP
+(
+  read -r _ <&3
+  kill -TERM $server
+  while [ $grace -gt 0 ] && kill -0 $server; do grace=$((grace - 1)); sleep 1; done
+  kill -KILL $server
+) >/dev/null 2>&1 &
+watcher=$!
+code=0
+while kill -0 $server 2>/dev/null; do wait $server; code=$?; done
+kill $watcher 2>/dev/null
+exit $code
+`;
+
+export function startTied(
+  command: string,
+  args: string[],
+  options: { pidFile: string; cwd: string; onOutput?: (line: string) => void },
+): TiedProcess {
+  const watchdog = spawn(
+    'sh',
+    ['-c', WATCHDOG, 'fanfare-watchdog', options.pidFile, `${GRACE_SECONDS}`, command, ...args],
+    { cwd: options.cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
+  );
+  let tail = '';
+  const take = (chunk: string) => {
+    tail = (tail + chunk).slice(-TAIL_BYTES);
+    for (const line of chunk.split('\n')) if (line) options.onOutput?.(line);
+  };
+  for (const stream of [watchdog.stdout, watchdog.stderr]) stream?.setEncoding('utf8').on('data', take);
+  const lifeline = watchdog.stdio[3];
+  // It breaks when the watchdog ends; that is no failure of ours.
+  lifeline?.on('error', () => {});
+  const ended = new Promise<{ code: number }>((done) => {
+    watchdog.once('error', (error) => {
+      tail = error.message;
+      done({ code: 127 });
+    });
+    watchdog.once('exit', async (code) => {
+      // What the server wrote last is still on its way; a watchdog that was killed never closes it.
+      await Promise.race([once(watchdog, 'close'), delay(LAST_WORDS_MS)]);
+      done({ code: code ?? 137 });
+    });
+  });
+  return {
+    pid: async () => (await readPids(options.pidFile)).server,
+    tail: () => tail.trim(),
+    ended,
+    async stop() {
+      lifeline?.destroy();
+      await Promise.race([ended, killGroupLate(watchdog)]);
+      await rm(options.pidFile, { force: true });
+    },
+  };
+}
+
+/** Should the watchdog itself hang: nothing may keep the program from ending. */
+async function killGroupLate(watchdog: ChildProcess): Promise<void> {
+  await delay((GRACE_SECONDS + 2) * 1_000, undefined, { ref: false });
+  if (watchdog.pid === undefined || watchdog.exitCode !== null) return;
+  try {
+    process.kill(-watchdog.pid, 'SIGKILL');
+  } catch {
+    // It ended in this moment.
+  }
+}
+
+/**
+ * Sees to it that no server of an earlier process is left; returns the process id of one that it ended.
+ * `mark` is something that only this server's command line holds, so that a process that has been given
+ * an old id is left alone. A server whose watchdog lives either has an owner or is being ended by it.
+ */
+export async function endLeftOver(
+  pidFile: string,
+  mark: string,
+): Promise<{ state: 'none' | 'in use' } | { state: 'ended'; pid: number }> {
+  const { server, watchdog } = await readPids(pidFile);
+  const isLeft = async (pid: number) => pid > 0 && (await commandLine(pid)).includes(mark);
+  if (!(await isLeft(server))) return { state: 'none' };
+  const ownEnd = Date.now() + (GRACE_SECONDS + 1) * 1_000;
+  while (await isLeft(watchdog)) {
+    if (Date.now() > ownEnd) return { state: 'in use' };
+    await delay(POLL_MS);
+  }
+  const deadline = Date.now() + GRACE_SECONDS * 1_000;
+  if (await isLeft(server)) signal(server, 'SIGTERM');
+  while (await isLeft(server)) {
+    if (Date.now() > deadline) signal(server, 'SIGKILL');
+    await delay(POLL_MS);
+  }
+  await rm(pidFile, { force: true });
+  return { state: 'ended', pid: server };
+}
+
+async function readPids(pidFile: string): Promise<{ server: number; watchdog: number }> {
+  const [server, watchdog] = (await readFile(pidFile, 'utf8').catch(() => '')).trim().split(' ');
+  return { server: Number(server) || 0, watchdog: Number(watchdog) || 0 };
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended since it was looked at.
+  }
+}
+
+/** Empty when there is no such process, or it has ended and only waits to be reaped. */
+async function commandLine(pid: number): Promise<string> {
+  try {
+    if (process.platform === 'linux') {
+      return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ');
+    }
+    return (await run('ps', ['-ww', '-o', 'args=', '-p', `${pid}`])).stdout;
+  } catch {
+    return '';
+  }
+}
