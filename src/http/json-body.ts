@@ -17,7 +17,7 @@ export function parseJsonBodies(app: App): void {
     }
     if (!isUtf8(bytes)) return done(malformed('The body is not valid UTF-8'));
     const text = bytes.toString('utf8');
-    parse(request, text.startsWith('\ufeff') ? text.slice(1) : text, (error, value) => {
+    void parse(request, text.startsWith('\ufeff') ? text.slice(1) : text, (error, value) => {
       if (error) return done(malformed('The body is not valid JSON'));
       const unstorable = maybeUnstorable(text) ? findUnstorable(value) : undefined;
       done(unstorable ? invalidRequest([unstorable]) : null, value);

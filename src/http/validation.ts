@@ -20,6 +20,13 @@ export const validateWithZod: FastifySchemaCompiler<z.ZodType> = ({ schema, http
   };
 };
 
+/** For a route that takes more than one content type, whose body only its handler can check. */
+export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+  const checked = schema.safeParse(body, { reportInput: true });
+  if (checked.success) return checked.data;
+  throw invalidRequest(checked.error.issues.flatMap((issue) => fieldErrors(issue)));
+}
+
 /** For checks that need more than a schema; contracts and routes report in the same form. */
 export function invalidRequest(errors: FieldError[]): DomainError {
   const [first, ...others] = errors;

@@ -63,6 +63,7 @@ export interface MessagingTables {
     body: string;
     email_provider_id: Generated<string>;
     design: Json<Record<string, unknown> | null>;
+    search_text: Generated<string>;
     created_at: CreatedAt;
   };
   messages: {

@@ -30,6 +30,7 @@ create table sessions (
   created_at timestamptz not null default now(),
   last_seen_at timestamptz not null default now()
 );
+create index sessions_by_user on sessions (user_id);
 
 create table api_clients (
   id text primary key,
@@ -48,6 +49,7 @@ create table access_tokens (
   valid_till timestamptz not null,
   revoked_at timestamptz
 );
+create index access_tokens_by_client on access_tokens (client_id, valid_till);
 
 create table api_keys (
   id text primary key,
@@ -82,6 +84,9 @@ create table template_versions (
   email_provider_id text not null default '',
   -- The visual editor's state, kept as it came: an email layout or a voice flow.
   design jsonb,
+  -- Name, subject, body and the texts of a flow in lower case: what a search looks in. Lowered by the
+  -- program, because lower() knows other alphabets on one engine and not on the other.
+  search_text text not null default '',
   created_at timestamptz not null default now(),
   primary key (template_id, version)
 );

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { LIMITS } from '../domain/limits';
+
+/** Pieces that several contracts share (api.md 1). */
+
+/** A query parameter that is present but empty counts as absent. */
+export const emptyAsAbsent = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value) => (value === '' ? undefined : value), schema);
+
+/** A whole number as a query string has it. */
+const wholeNumber = (bounds: { min: number; max: number }) =>
+  z
+    .string()
+    .regex(/^\d{1,10}$/, 'This must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(bounds.min).max(bounds.max));
+
+export const pageNumber = wholeNumber({ min: 1, max: 1_000_000_000 });
+
+export const pageLimit = (max: number = LIMITS.pageSizeMax) => wholeNumber({ min: 1, max });
+
+export const searchTerm = z.string().max(LIMITS.searchChars);
+
+/** For lists by page whose parameters are ours, with defaults. */
+export const pageQuery = {
+  page: emptyAsAbsent(pageNumber.default(1)),
+  limit: emptyAsAbsent(pageLimit().default(LIMITS.pageSizeDefault)),
+  search: emptyAsAbsent(searchTerm.optional()),
+};
+
+/** For long lists read by cursor. */
+export const cursorQuery = {
+  cursor: emptyAsAbsent(z.string().max(512).optional()),
+  limit: emptyAsAbsent(pageLimit(LIMITS.longPageSizeMax).default(LIMITS.pageSizeMax)),
+};
+
+export const id = z.string().min(1).max(LIMITS.idChars);
+
+export const idParams = z.object({ id });
+
+/** A cursor is opaque to callers: where the next page begins, in whatever terms its list is ordered. */
+export function encodeCursor(position: unknown): string {
+  return Buffer.from(JSON.stringify(position), 'utf8').toString('base64url');
+}
+
+/** `undefined` for text that is not a cursor of this kind. */
+export function decodeCursor<Position>(schema: z.ZodType<Position>, cursor: string): Position | undefined {
+  try {
+    return schema.safeParse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+export const timestamp = (date: Date): string => date.toISOString();
+
+export interface Answer<Data> {
+  result: 'success';
+  status: number;
+  message: string;
+  data: Data;
+}
+
+/** What our additions to the specification answer with. */
+export function answer<Data>(status: number, message: string, data: Data): Answer<Data> {
+  return { result: 'success', status, message, data };
+}

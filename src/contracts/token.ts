@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { LIMITS } from '../domain/limits';
+
+/** messaging-service.md, Create token. */
+export const tokenBody = z.object({
+  grant_type: z.literal('client_credentials'),
+  valid_hour: z.int().min(1).max(LIMITS.tokenHoursMax).default(LIMITS.tokenHoursDefault),
+});
+
+/** What a client may do with this service beyond the specification, told where every client looks. */
+export const CAPABILITIES = ['bulk', 'events', 'holds', 'idempotent'] as const;
+
+/** `YYYY-MM-DD HH:MM:SS`, in UTC. */
+export function validTill(date: Date): string {
+  return date.toISOString().slice(0, 19).replace('T', ' ');
+}

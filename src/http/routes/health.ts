@@ -1,0 +1,18 @@
+import { DomainError } from '../../domain/errors';
+import type { App } from '../routing';
+
+/** `/healthz`: the process is alive. `/readyz`: everything it depends on is there, each by name. */
+export function healthRoutes(readiness: () => Promise<Record<string, boolean>>): (app: App) => void {
+  return (app) => {
+    app.get('/healthz', { config: { auth: 'open' } }, async () => ({ status: 'ok' }));
+
+    app.get('/readyz', { config: { auth: 'open' } }, async () => {
+      const checks = await readiness();
+      const missing = Object.keys(checks).filter((name) => !checks[name]);
+      if (missing.length === 0) return { status: 'ready', checks };
+      throw new DomainError('dependency_down', `Not ready: ${missing.join(', ')}`, {
+        errors: missing.map((path) => ({ path, code: 'not_ready', message: 'This is not available yet' })),
+      });
+    });
+  };
+}

@@ -1,0 +1,82 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { DomainError } from '../domain/errors';
+import { newId } from '../storage/new-id';
+import { hashPassword, newPassword } from './passwords';
+import { hashSecret, newSecret } from './secrets';
+import type { Role } from './sessions';
+import type { MessagingTables } from './tables';
+
+const KEY_PREFIX_CHARS = 10;
+
+export interface NewWorkspaceInput {
+  name: string;
+  /** Of the workspace's first user. */
+  email: string;
+  /** Without one, a strong one is made. */
+  password?: string | undefined;
+}
+
+/** Everything a newcomer needs to begin. The secrets are told here and never again. */
+export interface NewWorkspace {
+  workspace: { id: string; name: string };
+  user: { id: string; email: string; password: string };
+  client: { id: string; secret: string };
+  apiKey: string;
+}
+
+export async function isEmpty(db: Kysely<MessagingTables>): Promise<boolean> {
+  return (await db.selectFrom('workspaces').select('id').limit(1).executeTakeFirst()) === undefined;
+}
+
+/** All of it or nothing. The first user of an installation is its owner. */
+export async function createWorkspace(
+  db: Kysely<MessagingTables>,
+  { name, email, password = newPassword() }: NewWorkspaceInput,
+): Promise<NewWorkspace> {
+  const created: NewWorkspace = {
+    workspace: { id: newId('ws'), name },
+    user: { id: newId('usr'), email, password },
+    client: { id: newId('cli'), secret: newSecret('ffs') },
+    apiKey: newSecret('ffk'),
+  };
+  const passwordHash = await hashPassword(password);
+  await db.transaction().execute(async (tx) => {
+    // Two first workspaces made at once would both find the installation empty.
+    await sql`lock table workspaces in share row exclusive mode`.execute(tx);
+    const role: Role = (await isEmpty(tx)) ? 'owner' : 'admin';
+    await insertAll(tx, created, { role, passwordHash });
+  });
+  return created;
+}
+
+async function insertAll(
+  tx: Transaction<MessagingTables>,
+  { workspace, user, client, apiKey }: NewWorkspace,
+  { role, passwordHash }: { role: Role; passwordHash: string },
+): Promise<void> {
+  const workspace_id = workspace.id;
+  await tx.insertInto('workspaces').values(workspace).execute();
+  const inserted = await tx
+    .insertInto('users')
+    .values({ id: user.id, workspace_id, email: user.email, role, password_hash: passwordHash })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  if (Number(inserted.numInsertedOrUpdatedRows) === 0) {
+    throw new DomainError('name_taken', 'A user with this email address exists already');
+  }
+  await tx
+    .insertInto('api_clients')
+    .values({ id: client.id, workspace_id, name: 'First client', secret_hash: hashSecret(client.secret) })
+    .execute();
+  await tx
+    .insertInto('api_keys')
+    .values({
+      id: newId('key'),
+      workspace_id,
+      name: 'First key',
+      key_hash: hashSecret(apiKey),
+      prefix: apiKey.slice(0, KEY_PREFIX_CHARS),
+    })
+    .execute();
+  await tx.insertInto('event_heads').values({ workspace_id, next_seq: 1 }).execute();
+}
