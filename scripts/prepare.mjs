@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { lockCheckout } from './lock-checkout.mjs';
+import { runStep } from './run-step.mjs';
+
+/**
+ * Makes a checkout ready to run: packages installed, sources built, each only when needed. Built on
+ * Node's own modules, since nothing is installed yet, and in a syntax that an old Node can read, so
+ * that it says which one is needed instead of showing a syntax error.
+ */
+const OLDEST_NODE = [20, 19];
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
+const SOURCES = ['src', 'workflows', 'activities', 'workers'];
+const BUILD_INPUTS = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
+
+const dist = join(ROOT, 'dist');
+const stampFile = join(dist, '.built');
+const mainFile = join(dist, 'src', 'main.js');
+const bundler = join(dist, 'workers', 'bundle.js');
+
+/** Ends the process with one message when it cannot be done. */
+export async function prepare() {
+  checkNode();
+  try {
+    if (needsInstall() || needsBuild()) await prepareAlone();
+  } catch (error) {
+    process.stderr.write(`This checkout cannot be prepared: ${error.message}\n`);
+    process.exit(1);
+  }
+}
+
+async function prepareAlone() {
+  mkdirSync(dist, { recursive: true });
+  const lock = await lockCheckout(join(dist, '.prepare-lock'));
+  try {
+    // Asked again, because whoever held the lock has probably done the work.
+    if (needsInstall()) await install(lock);
+    if (needsBuild()) await build(lock);
+  } finally {
+    lock.release();
+  }
+}
+
+function checkNode() {
+  const version = process.versions.node.split('.').map(Number);
+  const isNewEnough =
+    version[0] > OLDEST_NODE[0] || (version[0] === OLDEST_NODE[0] && version[1] >= OLDEST_NODE[1]);
+  if (isNewEnough) return;
+  process.stderr.write(
+    `Node ${OLDEST_NODE.join('.')} or newer is needed; this is ${process.versions.node}.\n` +
+      'Install a newer one (https://nodejs.org) and run the command again.\n',
+  );
+  process.exit(1);
+}
+
+/**
+ * npm writes its own lockfile into node_modules as its last act, so an installation that was cut off
+ * counts as none. The times alone would install again after every branch change: when they differ, the
+ * versions decide.
+ */
+function needsInstall() {
+  const wantedFile = join(ROOT, 'package-lock.json');
+  const installedFile = join(ROOT, 'node_modules', '.package-lock.json');
+  if (!existsSync(installedFile)) return true;
+  if (statSync(installedFile).mtimeMs >= statSync(wantedFile).mtimeMs) return false;
+  const wanted = JSON.parse(readFileSync(wantedFile, 'utf8')).packages;
+  const installed = JSON.parse(readFileSync(installedFile, 'utf8')).packages;
+  return Object.keys(wanted).some((path) => {
+    if (path === '' || (wanted[path].optional && !installed[path])) return false;
+    return !installed[path] || installed[path].version !== wanted[path].version;
+  });
+}
+
+function install(lock) {
+  // Development packages hold the compiler, which NODE_ENV=production would leave out.
+  const args = ['ci', '--include=dev', '--prefer-offline', '--no-audit', '--no-fund'];
+  return runStep('Installing packages', 'npm', args, ROOT, lock);
+}
+
+function needsBuild() {
+  if (!existsSync(stampFile) || !existsSync(mainFile)) return true;
+  return readFileSync(stampFile, 'utf8') !== sourceHash();
+}
+
+async function build(lock) {
+  const hash = sourceHash();
+  rmSync(stampFile, { force: true });
+  // The compiler leaves out what its notes say is there; they are wrong when the output was removed.
+  if (!existsSync(mainFile)) rmSync(join(dist, '.tsbuildinfo-build'), { force: true });
+  const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  await runStep('Building', process.execPath, [compiler, '-p', 'tsconfig.build.json'], ROOT, lock);
+  await runStep('Bundling workflows', process.execPath, [bundler], ROOT, lock);
+  writeFileSync(stampFile, hash);
+}
+
+/** By content: a checkout of another branch and back builds nothing, a touched file neither. */
+function sourceHash() {
+  const hash = createHash('sha256');
+  const files = BUILD_INPUTS.map((name) => join(ROOT, name));
+  for (const folder of SOURCES) {
+    if (!existsSync(join(ROOT, folder))) continue;
+    for (const name of readdirSync(join(ROOT, folder), { recursive: true }).sort()) {
+      if (name.endsWith('.ts')) files.push(join(ROOT, folder, name));
+    }
+  }
+  for (const file of files) {
+    if (existsSync(file))
+      hash.update(file.slice(ROOT.length)).update('\0').update(readFileSync(file)).update('\0');
+  }
+  return hash.digest('hex');
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) void prepare();
