@@ -3,13 +3,21 @@ import { type AccessTokens, createAccessTokens } from './access-tokens';
 import { createCredentialCache } from './credential-cache';
 import { createSessions, type Sessions } from './sessions';
 import type { MessagingTables } from './tables';
-import { createWorkspace, isEmpty, type NewWorkspace, type NewWorkspaceInput } from './workspaces';
+import {
+  insertWorkspace,
+  isEmpty,
+  type NewWorkspace,
+  type NewWorkspaceInput,
+  planWorkspace,
+} from './workspaces';
 
 /** Who may call the service, and how they prove it. */
 export interface Identity extends AccessTokens, Sessions {
   /** Answers the key's workspace. */
   byApiKey(key: string): Promise<string | undefined>;
   createWorkspace(input: NewWorkspaceInput): Promise<NewWorkspace>;
+  /** For a workspace that was written down before it was made. Harmless when it is there already. */
+  insertWorkspace(planned: NewWorkspace): Promise<void>;
   /** Nothing was ever made here. */
   isEmpty(): Promise<boolean>;
 }
@@ -34,7 +42,12 @@ export function createIdentity({ db, now = Date.now }: IdentityDeps): Identity {
     ...createAccessTokens(db, now),
     ...createSessions(db, now),
     byApiKey: async (key) => (await apiKeys.find(key))?.workspace_id,
-    createWorkspace: (input) => createWorkspace(db, input),
+    async createWorkspace(input) {
+      const planned = planWorkspace(input);
+      await insertWorkspace(db, planned);
+      return planned;
+    },
+    insertWorkspace: (planned) => insertWorkspace(db, planned),
     isEmpty: () => isEmpty(db),
   };
 }

@@ -28,25 +28,34 @@ export async function isEmpty(db: Kysely<MessagingTables>): Promise<boolean> {
   return (await db.selectFrom('workspaces').select('id').limit(1).executeTakeFirst()) === undefined;
 }
 
-/** All of it or nothing. The first user of an installation is its owner. */
-export async function createWorkspace(
-  db: Kysely<MessagingTables>,
-  { name, email, password = newPassword() }: NewWorkspaceInput,
-): Promise<NewWorkspace> {
-  const created: NewWorkspace = {
+/** A workspace with its secrets, nowhere but in memory: whoever made it can write it down first. */
+export function planWorkspace({ name, email, password = newPassword() }: NewWorkspaceInput): NewWorkspace {
+  return {
     workspace: { id: newId('ws'), name },
     user: { id: newId('usr'), email, password },
     client: { id: newId('cli'), secret: newSecret('ffs') },
     apiKey: newSecret('ffk'),
   };
-  const passwordHash = await hashPassword(password);
+}
+
+/**
+ * All of it or nothing, and nothing when it is there already. The first user of an installation is its
+ * owner.
+ */
+export async function insertWorkspace(db: Kysely<MessagingTables>, planned: NewWorkspace): Promise<void> {
+  const passwordHash = await hashPassword(planned.user.password);
   await db.transaction().execute(async (tx) => {
     // Two first workspaces made at once would both find the installation empty.
     await sql`lock table workspaces in share row exclusive mode`.execute(tx);
+    const known = await tx
+      .selectFrom('workspaces')
+      .select('id')
+      .where('id', '=', planned.workspace.id)
+      .executeTakeFirst();
+    if (known) return;
     const role: Role = (await isEmpty(tx)) ? 'owner' : 'admin';
-    await insertAll(tx, created, { role, passwordHash });
+    await insertAll(tx, planned, { role, passwordHash });
   });
-  return created;
 }
 
 async function insertAll(
@@ -55,7 +64,7 @@ async function insertAll(
   { role, passwordHash }: { role: Role; passwordHash: string },
 ): Promise<void> {
   const workspace_id = workspace.id;
-  await tx.insertInto('workspaces').values(workspace).execute();
+  await tx.insertInto('workspaces').values({ id: workspace.id, name: workspace.name }).execute();
   const inserted = await tx
     .insertInto('users')
     .values({ id: user.id, workspace_id, email: user.email, role, password_hash: passwordHash })
