@@ -23,7 +23,7 @@ const CODE = /\.(ts|mts|cts|mjs|cjs|js)$/;
 /** Files of the product that may touch the environment besides src/config.ts, and what for. */
 const ENVIRONMENT_READERS: Record<string, string> = {
   'src/config.ts': 'the one place where settings are read',
-  'src/main.ts': 'hands the environment to readConfig',
+  'src/cli/program.ts': 'hands the environment to readConfig and to what looks for the temporal executable',
 };
 
 const RULES: Rule[] = [
