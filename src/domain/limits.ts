@@ -101,6 +101,8 @@ export const LIMITS = {
   messageEvents: 100,
   /** Receipts waiting to be recorded; beyond it providers keep theirs until there is room. */
   receiptQueue: 20_000,
+  /** What a receipt may say beyond its type and code, as JSON; more is left out. */
+  receiptDataBytes: 4 * KiB,
   /** An early receipt whose message never turned up is dropped after this. */
   orphanReceiptHours: 72,
 

@@ -1,0 +1,140 @@
+import type { Kysely } from 'kysely';
+import type { Message, MessageList } from '../contracts/send';
+import type { Channel } from '../domain/channel';
+import type { Log } from '../log';
+import type { Provider } from '../providers/provider';
+import type { Storage } from '../storage/storage';
+import { createAccept } from './accept';
+import { cancelMessage } from './cancel';
+import { createDispatcher } from './dispatch';
+import { createEventFeed, type EventFeed } from './events';
+import type { Outcome } from './group-commit';
+import { createHolds } from './holds';
+import { createLanes } from './lanes';
+import { createOutboxCount } from './outbox-count';
+import type { Accepted } from './outgoing';
+import { createReceipts } from './receipts';
+import type { MessagingTables } from './tables';
+import type { TemplateVersions } from './template-versions';
+import { listMessages, type MessageRecord, type TrackedMessage, trackMessage } from './tracking';
+
+/**
+ * Messages from the request to the provider and back: accepted, handed over, followed. Every call is
+ * about one workspace, and throws DomainErrors.
+ */
+export interface Delivery {
+  /** Idempotent on the uid; resolves when the message is durable. */
+  accept(workspaceId: string, message: Message): Promise<Accepted>;
+  /** One outcome per message, in order; each is judged alone. */
+  acceptMany(workspaceId: string, messages: readonly Message[]): Promise<Outcome<Accepted>[]>;
+  track(workspaceId: string, uid: string): Promise<TrackedMessage>;
+  list(workspaceId: string, query: MessageList): Promise<{ messages: MessageRecord[]; next: string | null }>;
+  /** `not_cancelable` once a provider has it or may have it. Repeating it is harmless. */
+  cancel(workspaceId: string, uid: string): Promise<TrackedMessage>;
+  readEvents: EventFeed['read'];
+  hold(workspaceId: string, campaign: string): Promise<void>;
+  release(workspaceId: string, campaign: string): Promise<void>;
+  /** Opens this process's lane, takes over those of processes that are gone, and starts the providers. */
+  start(): Promise<void>;
+  /** Lets batches under way finish, for 5 seconds at most, lets go of the lanes, and closes the providers. */
+  stop(): Promise<void>;
+}
+
+const DRAIN_MS = 5_000;
+
+export function createDelivery(deps: {
+  db: Kysely<MessagingTables>;
+  engine: Storage['engine'];
+  templates: TemplateVersions;
+  providers: Record<Channel, Provider>;
+  log: Log;
+}): Delivery {
+  const { db, engine, templates, providers, log } = deps;
+  const feed = createEventFeed({ db, engine });
+  const outbox = createOutboxCount(db);
+  const receipts = createReceipts({ db, log, onEvents: feed.notify });
+  const holds = createHolds({ db, engine, onReleased: () => dispatcher.lookAgain() });
+  const lanes = createLanes({
+    db,
+    engine,
+    log,
+    onOpened: (lane) => dispatcher.openLane(lane),
+    onAdopted: (lane) => dispatcher.adoptLane(lane),
+    onLost: (lane) => dispatcher.closeLane(lane),
+  });
+  const dispatcher = createDispatcher({
+    db,
+    templates,
+    providers,
+    lanes,
+    holds,
+    outbox,
+    log,
+    onEvents: feed.notify,
+    onHandedOver: (provider, verdicts) =>
+      receipts.handedOver(
+        provider,
+        verdicts.map(({ message, providerId }) => ({ id: message.id, providerId })),
+      ),
+  });
+  const acceptance = createAccept({
+    db,
+    templates,
+    lanes,
+    outbox,
+    onAccepted(lane, drafts) {
+      dispatcher.offer(
+        lane,
+        drafts.filter((draft) => draft.state === 'accepted'),
+      );
+      for (const { state, channel, sendAt } of drafts) {
+        if (state === 'scheduled' && sendAt) dispatcher.expect(lane, channel, Date.parse(sendAt));
+      }
+    },
+    onDoubt: () => dispatcher.lookAgain(),
+    onEvents: feed.notify,
+  });
+
+  return {
+    async accept(workspaceId, message) {
+      const [outcome] = await acceptance.accept(workspaceId, [message]);
+      if (!outcome?.ok) throw outcome?.error;
+      return outcome.answer;
+    },
+    acceptMany: (workspaceId, messages) => acceptance.accept(workspaceId, messages),
+    track: (workspaceId, uid) => trackMessage(db, workspaceId, uid),
+    list: (workspaceId, query) => listMessages(db, workspaceId, query),
+    async cancel(workspaceId, uid) {
+      const canceled = await cancelMessage(db, workspaceId, uid);
+      if (canceled !== 'already_canceled') {
+        dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
+        if (canceled.wasDue) outbox.change(workspaceId, -1);
+        feed.notify(workspaceId);
+      }
+      return trackMessage(db, workspaceId, uid);
+    },
+    readEvents: feed.read,
+    hold: holds.hold,
+    release: holds.release,
+    async start() {
+      await holds.start();
+      dispatcher.start();
+      await lanes.start();
+      await outbox.start();
+      receipts.start();
+      for (const provider of new Set(Object.values(providers))) {
+        await provider.start(receipts.sinkOf(provider.name));
+      }
+    },
+    async stop() {
+      await acceptance.idle();
+      await dispatcher.stop(DRAIN_MS);
+      for (const provider of new Set(Object.values(providers))) await provider.close();
+      await receipts.stop();
+      holds.stop();
+      outbox.stop();
+      feed.stop();
+      await lanes.release();
+    },
+  };
+}

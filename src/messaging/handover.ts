@@ -1,0 +1,229 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Kysely, sql } from 'kysely';
+import type { Log } from '../log';
+import type { HandOver } from '../providers/provider';
+import { newId } from '../storage/new-id';
+import { isDataError } from './database-error';
+import { abandonBatch, type Batch, openBatch, recordVerdicts } from './handover-batch';
+import type { Holds } from './holds';
+import type { Lane, Lanes } from './lanes';
+import type { OutgoingMessage } from './outgoing';
+import type { ProviderDesk } from './provider-desk';
+import { render } from './render';
+import type { MessagingTables } from './tables';
+import type { TemplateVersions } from './template-versions';
+import { type Verdict, verdictOf } from './verdict';
+
+/**
+ * One batch on its way: render, open, hand over, record. Killed before the opening, the messages are in
+ * the table as before. Killed after it, the batch is found open by whoever adopts the lane. Killed
+ * between the provider's answer and the record, likewise, and the answer is lost.
+ */
+export interface HandOvers {
+  /** Messages of one lane, channel and workspace. Those in `back` did not leave and are still to be sent. */
+  send(desk: ProviderDesk, lane: Lane, messages: OutgoingMessage[]): Promise<{ back: OutgoingMessage[] }>;
+  /** A batch that is open already, because whoever opened it did not live to record it. */
+  resend(desk: ProviderDesk, batch: Batch): Promise<void>;
+  record(verdicts: Verdict[], batch: Batch): Promise<void>;
+  /** Ends the waiting for a database that does not answer. */
+  giveUp(): void;
+}
+
+interface Deps {
+  db: Kysely<MessagingTables>;
+  templates: TemplateVersions;
+  lanes: Lanes;
+  holds: Holds;
+  log: Log;
+  onRecorded(lane: Lane, verdicts: readonly Verdict[]): Promise<void>;
+  /** Somebody else recorded this batch, or we did and did not hear of it: look in the table. */
+  onNotOurs(lane: Lane): void;
+  /** These were canceled while they waited in memory. */
+  onCanceled(ids: ReadonlySet<string>): void;
+  waitingIn(lane: Lane): string[];
+}
+
+const RETRY_MS = 300;
+
+export function createHandOvers(deps: Deps): HandOvers {
+  const { db, templates, lanes, holds, log, onRecorded, onNotOurs, onCanceled, waitingIn } = deps;
+  let givenUp = false;
+
+  async function send(desk: ProviderDesk, lane: Lane, messages: OutgoingMessage[]) {
+    const now = Date.now();
+    const provider = desk.provider.name;
+    const expired = messages.filter((message) => (message.expiresAtMs ?? now) < now);
+    const live = messages.filter(
+      (message) =>
+        (message.expiresAtMs ?? now) >= now && !holds.isHeld(message.workspaceId, message.campaign),
+    );
+    const rendered = await renderAll(live).catch((error: unknown) => {
+      log.warn({ err: error }, 'Templates could not be read; trying again');
+    });
+    if (!rendered) return { back: messages };
+    const lost = expired.map(
+      (message): Verdict => ({ message, state: 'expired', attempt: message.attempt, code: 'expired' }),
+    );
+    if (lost.length + rendered.failed.length > 0) {
+      await record([...lost, ...rendered.failed], { lane, provider });
+    }
+    if (rendered.ready.length === 0) return { back: [] };
+
+    let batch: Batch = {
+      id: newId('bat'),
+      lane,
+      provider,
+      messages: rendered.ready.map((one) => one.message),
+    };
+    try {
+      const opened = await open(batch);
+      if (!opened) return { back: [] };
+      batch = opened;
+      if (!(await lanes.confirm(lane))) {
+        await abandonBatch(db, batch.id);
+        return { back: lane.lost ? [] : [...batch.messages] };
+      }
+    } catch (error) {
+      // It is not known whether the row was written. Nothing has left, so it may be removed.
+      log.warn({ err: error, batch: batch.id }, 'A hand-over batch could not be opened; trying again');
+      await untilDone(() => abandonBatch(db, batch.id));
+      return { back: lane.lost ? [] : [...batch.messages] };
+    }
+    const inBatch = new Set(batch.messages);
+    await handOver(
+      desk,
+      batch,
+      rendered.ready.filter((one) => inBatch.has(one.message)),
+    );
+    return { back: [] };
+  }
+
+  async function renderAll(messages: readonly OutgoingMessage[]) {
+    const ready: { message: OutgoingMessage; handOver: HandOver }[] = [];
+    const failed: Verdict[] = [];
+    for (const message of messages) {
+      const { workspaceId, templateId, templateVersion, attempt } = message;
+      const template =
+        templateId === undefined ? undefined : await templates.get(workspaceId, templateId, templateVersion);
+      if (templateId === undefined || template) {
+        ready.push({ message, handOver: render(message, template) });
+      } else {
+        failed.push({ message, state: 'failed', attempt, code: 'template_not_found' });
+      }
+    }
+    return { ready, failed };
+  }
+
+  /** Opens what may leave of the batch; `undefined` when nothing may. */
+  async function open(batch: Batch): Promise<Batch | undefined> {
+    let { messages } = batch;
+    while (messages.length > 0 && !batch.lane.lost) {
+      const workspaceId = messages[0]?.workspaceId as string;
+      const outcome = await openBatch(db, { ...batch, messages }, workspaceId);
+      if (outcome.kind === 'opened') return { ...batch, messages };
+      if (outcome.kind === 'held') {
+        holds.learn(workspaceId, outcome.campaigns);
+        messages = messages.filter((message) => !outcome.campaigns.includes(message.campaign ?? ''));
+      } else {
+        const gone = await takeNotice(
+          batch.lane,
+          messages.map((message) => message.id),
+        );
+        messages = messages.filter((message) => !gone.has(message.id));
+      }
+    }
+    return undefined;
+  }
+
+  /** The lane changed: it is another's by now, or messages in it were canceled. */
+  async function takeNotice(lane: Lane, ids: string[]): Promise<ReadonlySet<string>> {
+    const row = await db
+      .selectFrom('dispatch_lanes')
+      .select(['fence', 'cancels'])
+      .where('id', '=', lane.id)
+      .executeTakeFirst();
+    if (row?.fence !== lane.fence) {
+      await lanes.lose(lane);
+      return new Set(ids);
+    }
+    const { rows } = await sql<{ id: string }>`
+      select id from messages
+      where id = any(${[...ids, ...waitingIn(lane)]}::text[]) and state not in ('scheduled', 'accepted')
+    `.execute(db);
+    // Read before the messages were: whatever was canceled since raises it again.
+    lane.cancels = row.cancels;
+    const gone = new Set(rows.map((one) => one.id));
+    onCanceled(gone);
+    return gone;
+  }
+
+  async function handOver(
+    desk: ProviderDesk,
+    batch: Batch,
+    ready: { message: OutgoingMessage; handOver: HandOver }[],
+  ): Promise<void> {
+    const results = await desk.handOver(ready.map((one) => one.handOver));
+    const now = Date.now();
+    const verdicts = ready.map(({ message }, i) =>
+      verdictOf(message, results[i] ?? { kind: 'unknown' }, now, Math.random()),
+    );
+    await record(verdicts, batch);
+  }
+
+  async function record(
+    verdicts: Verdict[],
+    { id, lane, provider }: { id?: string; lane: Lane; provider: string },
+  ): Promise<void> {
+    const workspaceId = verdicts[0]?.message.workspaceId;
+    if (workspaceId === undefined) return;
+    let kept = verdicts;
+    const written = await untilDone(async () => {
+      try {
+        return await recordVerdicts(db, kept, { workspaceId, provider, batchId: id });
+      } catch (error) {
+        if (!isDataError(error)) throw error;
+        // The states matter more than what the provider said about them.
+        log.error({ err: error, provider }, 'Answers of a provider could not be stored');
+        kept = verdicts.map(({ message, state, attempt, retryAtMs }) => ({
+          message,
+          state,
+          attempt,
+          retryAtMs,
+        }));
+        return await recordVerdicts(db, kept, { workspaceId, provider, batchId: id });
+      }
+    });
+    if (written) return onRecorded(lane, kept);
+    onNotOurs(lane);
+    if (!givenUp) log.warn({ batch: id }, 'A hand-over was already accounted for');
+  }
+
+  async function untilDone<T>(action: () => Promise<T>): Promise<T | undefined> {
+    while (!givenUp) {
+      try {
+        return await action();
+      } catch (error) {
+        log.warn({ err: error }, 'The outbox could not be written; trying again');
+        await delay(RETRY_MS, undefined, { ref: false });
+      }
+    }
+    return undefined;
+  }
+
+  return {
+    send,
+    async resend(desk, batch) {
+      const { ready, failed } = await renderAll(batch.messages);
+      if (failed.length === 0 && (await lanes.confirm(batch.lane))) return handOver(desk, batch, ready);
+      if (batch.lane.lost) return;
+      const doubtful = batch.messages.map((message) =>
+        verdictOf(message, { kind: 'unknown' }, Date.now(), 0),
+      );
+      return record(doubtful, batch);
+    },
+    record,
+    giveUp() {
+      givenUp = true;
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import type { Message } from '../contracts/send';
+import type { Channel } from '../domain/channel';
+
+/** An accepted message as the dispatcher holds it in memory, until it is with a provider. */
+export interface OutgoingMessage {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly uid: string;
+  readonly channel: Channel;
+  readonly to: string;
+  readonly from: string;
+  readonly templateId: string | undefined;
+  readonly templateVersion: number | undefined;
+  readonly subject: string | undefined;
+  readonly body: string | undefined;
+  readonly params: Readonly<Record<string, string | number>>;
+  readonly campaign: string | undefined;
+  readonly replyTo: string | undefined;
+  readonly expiresAtMs: number | undefined;
+  /** Hand-overs that counted so far. */
+  readonly attempt: number;
+}
+
+/** A message that passed every check and waits for its insert. */
+export interface Draft extends OutgoingMessage {
+  readonly class: Message['class'];
+  readonly paramsJson: string;
+  readonly payloadHash: string;
+  readonly segments: number | undefined;
+  readonly encoding: string | undefined;
+  readonly state: 'accepted' | 'scheduled';
+  readonly sendAt: string | undefined;
+  readonly expiresAt: string | undefined;
+  /** Bytes of content, roughly: what queues are bounded by. */
+  readonly size: number;
+}
+
+/** The answer to a message that was taken on, now or before. */
+export interface Accepted {
+  id: string;
+  uid: string;
+  channel: Channel;
+  to: string;
+  state: string;
+  segments?: number | undefined;
+  encoding?: string | undefined;
+  sendAt?: string | undefined;
+  duplicate: boolean;
+}
