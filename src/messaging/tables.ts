@@ -62,7 +62,7 @@ export interface MessagingTables {
     subject: string | null;
     body: string;
     email_provider_id: Generated<string>;
-    design: Json<Record<string, unknown> | null>;
+    design: ColumnType<Record<string, unknown> | null, string | null, string | null>;
     search_text: Generated<string>;
     created_at: CreatedAt;
   };

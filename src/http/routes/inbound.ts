@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { answer } from '../../contracts/common';
+import { inboundBody, inboundEntry } from '../../contracts/inbound';
+import { DomainError, type FieldError, isDomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { Log } from '../../log';
+import { hashSecret, matchesHash } from '../../messaging/secrets';
+import type { ReceiptSink } from '../../providers/provider';
+import type { App } from '../routing';
+import { invalidRequest, parseBody } from '../validation';
+
+export interface InboundRoutesDeps {
+  secret: string;
+  /** Takes receipts for the `http` provider; a rejection makes the carrier tell them again. */
+  takeReceipts: ReceiptSink;
+  log: Log;
+}
+
+/** api.md 12: what carriers behind the HTTP provider report, one object or many. */
+export function inboundRoutes({ secret, takeReceipts, log }: InboundRoutesDeps): (app: App) => void {
+  const expected = hashSecret(secret);
+
+  return (app) => {
+    app.post(
+      '/inbound/http/:secret',
+      {
+        config: { auth: 'open' },
+        schema: { params: z.object({ secret: z.string() }), body: inboundBody },
+        onRequest: async (request) => {
+          const { secret: given } = request.params as { secret: string };
+          if (!matchesHash(given, expected))
+            throw new DomainError('not_found', 'There is nothing at this path');
+        },
+      },
+      async (request) => {
+        const { entries, errors } = sort(request.body);
+        const receipts = entries.flatMap((entry) => (entry.type === 'inbound' ? [] : [entry]));
+        for (let i = 0; i < receipts.length; i += LIMITS.receiptBatch) {
+          await takeReceipts(receipts.slice(i, i + LIMITS.receiptBatch));
+        }
+        for (const entry of entries) {
+          // Nobody answers replies yet; taking them keeps carriers from telling them for ever.
+          if (entry.type === 'inbound') log.info({ providerId: entry.id }, 'an inbound SMS was received');
+        }
+        // The others are taken by now. Told again with these corrected, they change nothing.
+        if (errors.length > 0) throw invalidRequest(errors);
+        const inbound = entries.length - receipts.length;
+        return answer(200, 'Taken', { receipts: receipts.length, inbound });
+      },
+    );
+  };
+}
+
+type Entry = z.output<typeof inboundEntry>;
+
+function sort(body: unknown[]): { entries: Entry[]; errors: FieldError[] } {
+  const entries: Entry[] = [];
+  const errors: FieldError[] = [];
+  for (const [i, one] of body.entries()) {
+    try {
+      entries.push(parseBody(inboundEntry, one));
+    } catch (error) {
+      if (!isDomainError(error)) throw error;
+      const found = error.errors.map((field) => ({
+        ...field,
+        path: [i, field.path].filter(String).join('.'),
+      }));
+      if (errors.length < LIMITS.importErrorsListed) errors.push(...found);
+    }
+  }
+  return { entries, errors };
+}

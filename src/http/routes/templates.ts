@@ -1,0 +1,101 @@
+import { answer, idParams, timestamp } from '../../contracts/common';
+import {
+  type TemplateBody,
+  templateBody,
+  templateListQuery,
+  templateVersionQuery,
+} from '../../contracts/templates';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { ListedTemplate, Template, TemplateContent } from '../../messaging/template-record';
+import type { Templates } from '../../messaging/templates';
+import { callerOf } from '../caller';
+import type { App } from '../routing';
+
+/** messaging-service.md, List and Create templates; api.md 5. */
+export function templateRoutes(templates: Templates): (app: App) => void {
+  const config = { auth: 'app' } as const;
+  const large = { config, bodyLimit: LIMITS.templateBodyBytes };
+
+  return (app) => {
+    app.get('/api/template', { config, schema: { querystring: templateListQuery } }, async (request) => {
+      const { page, pageSize } = request.query;
+      const found = await templates.list(callerOf(request).workspaceId, request.query);
+      return { success: true, templates: found.templates.map(present), page, pageSize, total: found.total };
+    });
+
+    app.post('/api/template', { ...large, schema: { body: templateBody } }, async (request, reply) => {
+      const { workspaceId } = callerOf(request);
+      const created = await templates.create(workspaceId, request.body.channel, contentOf(request.body));
+      return reply.code(201).send({ success: true, template: present(created) });
+    });
+
+    const one = { params: idParams, querystring: templateVersionQuery };
+    app.get('/api/template/:id', { config, schema: one }, async (request) => {
+      const { id } = request.params;
+      const { version } = request.query;
+      const found = await templates.read(callerOf(request).workspaceId, id, version);
+      if (found) return whole(found, 'Template');
+      const what = version === undefined ? `live template ${id}` : `version ${version} of a template ${id}`;
+      throw new DomainError('not_found', `No ${what} in this workspace`);
+    });
+
+    const replacing = { params: idParams, body: templateBody };
+    app.put('/api/template/:id', { ...large, schema: replacing }, async (request) => {
+      const { workspaceId } = callerOf(request);
+      const { channel } = request.body;
+      const replaced = await templates.replace(
+        workspaceId,
+        request.params.id,
+        channel,
+        contentOf(request.body),
+      );
+      return whole(replaced, 'New version saved');
+    });
+
+    app.delete('/api/template/:id', { config, schema: { params: idParams } }, async (request) => {
+      const { id } = request.params;
+      await templates.archive(callerOf(request).workspaceId, id);
+      return { success: true, ...answer(200, 'Template archived', { id }) };
+    });
+  };
+}
+
+function contentOf(body: TemplateBody): TemplateContent {
+  const common = {
+    name: body.templateName,
+    body: body.body,
+    subject: null,
+    emailProviderId: '',
+    design: null,
+  };
+  if (body.channel === 'voice') return { ...common, design: body.voiceJson };
+  if (body.channel === 'sms') return common;
+  const { subject, emailProviderId, template } = body;
+  return { ...common, subject, emailProviderId, design: template ?? null };
+}
+
+/** As the specification names things; what a list leaves out is left out here. */
+function present(template: Template | ListedTemplate) {
+  const { id, channel, version, subject, body, design } = template;
+  return {
+    id,
+    templateName: template.name,
+    channel,
+    version,
+    createdAt: timestamp(template.createdAt),
+    updatedAt: timestamp(template.updatedAt),
+    ...(channel === 'email' ? { subject } : {}),
+    ...(body === null ? {} : { body }),
+    ...(channel === 'voice' ? { voiceJson: design } : {}),
+    ...('emailProviderId' in template && channel === 'email'
+      ? { emailProviderId: template.emailProviderId, template: design }
+      : {}),
+  };
+}
+
+/** `template` as in the answer to creating one, and `data` as in every other answer that is ours. */
+function whole(template: Template, message: string) {
+  const shown = present(template);
+  return { success: true, ...answer(200, message, shown), template: shown };
+}

@@ -1,0 +1,176 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Channel } from '../domain/channel';
+import { DomainError } from '../domain/errors';
+import { newId } from '../storage/new-id';
+import type { MessagingTables } from './tables';
+import { listTemplates, type TemplateList, type TemplateListInput } from './template-list';
+import type { Template, TemplateContent } from './template-record';
+import type { TemplateVersions } from './template-versions';
+
+export interface Templates {
+  create(workspaceId: string, channel: Channel, content: TemplateContent): Promise<Template>;
+  /** Writes a new version. Fails with `not_found`, `name_taken`, or `invalid_request` for another channel. */
+  replace(workspaceId: string, id: string, channel: Channel, content: TemplateContent): Promise<Template>;
+  /** Gone from lists and for new use; the versions that something pins stay readable. */
+  archive(workspaceId: string, id: string): Promise<void>;
+  /** As TemplateVersions.get: without a version, live templates only. */
+  read(workspaceId: string, id: string, version?: number): Promise<Template | undefined>;
+  list(workspaceId: string, input: TemplateListInput): Promise<TemplateList>;
+}
+
+export interface TemplatesDeps {
+  db: Kysely<MessagingTables>;
+  versions: TemplateVersions;
+}
+
+export function createTemplates({ db, versions }: TemplatesDeps): Templates {
+  return {
+    create: (workspaceId, channel, content) =>
+      db.transaction().execute((tx) => insertTemplate(tx, workspaceId, channel, content)),
+    async replace(workspaceId, id, channel, content) {
+      const replaced = await db
+        .transaction()
+        .execute((tx) => insertNextVersion(tx, { workspaceId, id, channel }, content))
+        .catch(refuseTakenName);
+      versions.changed(workspaceId, id);
+      return replaced;
+    },
+    async archive(workspaceId, id) {
+      const archived = await db
+        .updateTable('templates')
+        .set({ archived_at: new Date() })
+        .where('workspace_id', '=', workspaceId)
+        .where('id', '=', id)
+        .where('archived_at', 'is', null)
+        .returning('id')
+        .executeTakeFirst();
+      if (!archived) throw noTemplate(id);
+      versions.changed(workspaceId, id);
+    },
+    read: (workspaceId, id, version) => readTemplate(db, workspaceId, id, version),
+    list: (workspaceId, input) => listTemplates(db, workspaceId, input),
+  };
+}
+
+async function insertTemplate(
+  tx: Transaction<MessagingTables>,
+  workspaceId: string,
+  channel: Channel,
+  content: TemplateContent,
+): Promise<Template> {
+  const at = new Date();
+  // Id and time from one clock reading, so that the order by time is the order by id.
+  const id = newId('tpl', at.getTime());
+  const inserted = await tx
+    .insertInto('templates')
+    .values({
+      id,
+      workspace_id: workspaceId,
+      channel,
+      name: content.name,
+      current_version: 1,
+      created_at: at,
+      updated_at: at,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  if (!inserted) throw nameTaken();
+  await insertVersion(tx, id, 1, content);
+  return { ...content, id, channel, version: 1, createdAt: at, updatedAt: at };
+}
+
+async function insertNextVersion(
+  tx: Transaction<MessagingTables>,
+  { workspaceId, id, channel }: { workspaceId: string; id: string; channel: Channel },
+  content: TemplateContent,
+): Promise<Template> {
+  const current = await tx
+    .selectFrom('templates')
+    .select(['channel', 'current_version', 'created_at'])
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('archived_at', 'is', null)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!current) throw noTemplate(id);
+  if (current.channel !== channel) {
+    const message = `channel: this is a template for ${current.channel}`;
+    throw new DomainError('invalid_request', message, {
+      errors: [{ path: 'channel', code: 'immutable', message: `This is a template for ${current.channel}` }],
+    });
+  }
+  const version = current.current_version + 1;
+  const updatedAt = new Date();
+  await tx
+    .updateTable('templates')
+    .set({ name: content.name, current_version: version, updated_at: updatedAt })
+    .where('id', '=', id)
+    .execute();
+  await insertVersion(tx, id, version, content);
+  return { ...content, id, channel, version, createdAt: current.created_at, updatedAt };
+}
+
+async function insertVersion(
+  tx: Transaction<MessagingTables>,
+  templateId: string,
+  version: number,
+  content: TemplateContent,
+): Promise<void> {
+  await tx
+    .insertInto('template_versions')
+    .values({
+      template_id: templateId,
+      version,
+      subject: content.subject,
+      body: content.body,
+      email_provider_id: content.emailProviderId,
+      design: content.design && sql<string>`${JSON.stringify(content.design)}::jsonb`,
+      search_text: searchTextOf(content),
+    })
+    .execute();
+}
+
+async function readTemplate(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  id: string,
+  version: number | undefined,
+): Promise<Template | undefined> {
+  const query = db
+    .selectFrom('templates as t')
+    .innerJoin('template_versions as v', 'v.template_id', 't.id')
+    .select([
+      't.id',
+      't.channel',
+      't.name',
+      'v.version',
+      't.created_at as createdAt',
+      't.updated_at as updatedAt',
+    ])
+    .select(['v.subject', 'v.body', 'v.email_provider_id as emailProviderId', 'v.design'])
+    .where('t.workspace_id', '=', workspaceId)
+    .where('t.id', '=', id);
+  return version === undefined
+    ? query
+        .whereRef('v.version', '=', 't.current_version')
+        .where('t.archived_at', 'is', null)
+        .executeTakeFirst()
+    : query.where('v.version', '=', version).executeTakeFirst();
+}
+
+/** U+001F between the parts, which no search term holds: a term never matches across two of them. */
+function searchTextOf({ name, subject, body, design }: TemplateContent): string {
+  const nodes = Array.isArray(design?.nodes) ? (design.nodes as { data?: { text?: unknown } | null }[]) : [];
+  const spoken = nodes.map((node) => node.data?.text).filter((text) => typeof text === 'string');
+  return [name, subject ?? '', body, ...spoken].join('\u001f').toLowerCase();
+}
+
+const noTemplate = (id: string) => new DomainError('not_found', `No live template ${id} in this workspace`);
+const nameTaken = () => new DomainError('name_taken', 'Another template of this channel has this name');
+
+const UNIQUE_VIOLATION = '23505';
+
+function refuseTakenName(error: unknown): never {
+  throw (error as { code?: unknown }).code === UNIQUE_VIOLATION ? nameTaken() : error;
+}
