@@ -1,0 +1,89 @@
+import type { Channel } from '../domain/channel';
+
+/** What the demo sends. The shop is made up; its addresses are of the ranges reserved for examples. */
+const SHOP = 'Harbour Books';
+const EMAIL_TEXT = `Hello {{NAME}}, the new season begins at {{SHOP}}: {{OFFER}}.`;
+const CALL_TEXT = 'Hello {{NAME}}, this is {{SHOP}}. {{OFFER}}. Good bye.';
+
+/** Values that are the same for every recipient. */
+export const DEMO_PARAMS = { SHOP, OFFER: 'every second book at half the price until Sunday' };
+
+/** Bodies of `POST /api/template/`, without the name. */
+export const DEMO_TEMPLATES: Record<Channel, Record<string, unknown>> = {
+  email: {
+    subject: 'New season at {{SHOP}}',
+    body: `<!doctype html><html><body><h1>{{SHOP}}</h1><p>${EMAIL_TEXT}</p></body></html>`,
+    emailProviderId: '',
+    template: {
+      root: {
+        type: 'EmailLayout',
+        data: {
+          backdropColor: '#F5F5F5',
+          canvasColor: '#FFFFFF',
+          textColor: '#262626',
+          fontFamily: 'MODERN_SANS',
+          childrenIds: ['text'],
+        },
+      },
+      text: {
+        type: 'Text',
+        data: {
+          style: { padding: { top: 16, bottom: 16, left: 24, right: 24 } },
+          props: { text: EMAIL_TEXT },
+        },
+      },
+    },
+  },
+  sms: { body: '{{SHOP}}: hello {{NAME}}, {{OFFER}}. Reply STOP to opt out.' },
+  voice: {
+    body: `<Response><Answer/><Pause length="1"/><Say>${CALL_TEXT}</Say></Response>`,
+    voiceJson: {
+      nodes: [
+        {
+          id: 'greeting',
+          type: 'text',
+          position: { x: 0, y: 0 },
+          data: { label: 'Greeting', isStart: true, isEndNode: true, text: CALL_TEXT },
+        },
+      ],
+      edges: [],
+      viewport: { x: 0, y: 0, zoom: 1 },
+    },
+  },
+};
+
+/** Redials within seconds, so that a newcomer sees them happen. */
+const VOICE = {
+  retry: {
+    busy: { maxAttempts: 3, delaysSeconds: [2, 3] },
+    no_answer: { maxAttempts: 2, delaysSeconds: [3] },
+  },
+  maxAttempts: 3,
+};
+
+export interface DemoParts {
+  name: string;
+  listId: string;
+  templates: Record<Channel, { id: string; version: number }>;
+}
+
+/** Body of `POST /api/campaign`. */
+export function demoCampaign({ name, listId, templates }: DemoParts): Record<string, unknown> {
+  const template = (channel: Channel) => ({
+    templateId: templates[channel].id,
+    version: templates[channel].version,
+  });
+  return {
+    campaignId: null,
+    name,
+    channel: ['email', 'sms', 'voice'],
+    contactListId: [listId],
+    settings: {
+      email: { fromEmail: `"${SHOP}" <news@example.com>`, ...template('email') },
+      sms: { shortCode: '12345', ...template('sms') },
+      voice: { callerId: '+12025550100', ...template('voice') },
+    },
+    params: DEMO_PARAMS,
+    voice: VOICE,
+  };
+}

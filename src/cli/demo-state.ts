@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { newId } from '../storage/new-id';
+import { writePrivateFile } from './private-file';
+
+/**
+ * How far the demo has come, on disk after every step. A step that was cut off between its request and
+ * this note is found again by its name, which is why the name is settled before the first request.
+ */
+const schema = z.object({
+  /** The demo belongs to this workspace; in another database it would mean nothing. */
+  workspaceId: z.string(),
+  stage: z.enum(['preparing', 'running', 'finished']),
+  name: z.string(),
+  listId: z.string().optional(),
+  imported: z.boolean().default(false),
+  templates: z.record(z.string(), z.object({ id: z.string(), version: z.number() })).default({}),
+  campaignId: z.string().optional(),
+});
+
+export type DemoState = z.infer<typeof schema>;
+
+export interface DemoStateFile {
+  read(): Promise<DemoState | undefined>;
+  write(state: DemoState): Promise<void>;
+}
+
+export function demoStateFile(file: string): DemoStateFile {
+  return {
+    async read() {
+      try {
+        return schema.safeParse(JSON.parse(await readFile(file, 'utf8'))).data;
+      } catch {
+        // None yet, or one that says nothing: the demo begins anew under a new name.
+        return undefined;
+      }
+    },
+    write: (state) => writePrivateFile(file, `${JSON.stringify(state, null, 2)}\n`),
+  };
+}
+
+/** Ids sort by time, so a later demo is listed after an earlier one; the end is the random part. */
+export function newDemo(workspaceId: string): DemoState {
+  const run = newId('demo').slice(-6);
+  return { workspaceId, stage: 'preparing', name: `Demo ${run}`, imported: false, templates: {} };
+}

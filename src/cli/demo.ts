@@ -1,0 +1,104 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ApiClient, ApiRefusal, createApiClient } from './api-client';
+import type { Credentials } from './credentials';
+import { type CampaignProgress, campaignDetail, progressText, summaryTable } from './demo-report';
+import { type DemoState, demoStateFile, newDemo } from './demo-state';
+import { prepareDemo } from './demo-steps';
+import { createProgressLine, type Output } from './progress-line';
+
+/** Often enough that the line seems alive; the endpoint costs the same at any size of audience. */
+const FOLLOW_MS = 500;
+
+export interface DemoOptions {
+  baseUrl: string;
+  credentials: Credentials;
+  csvPath: string;
+  /** Where the demo notes how far it is: demo.json in the data directory. */
+  stateFile: string;
+  out: Output;
+  signal?: AbortSignal | undefined;
+  /** Run it again under a new name, although it has been finished. */
+  again?: boolean;
+}
+
+export type DemoOutcome =
+  | { result: 'completed' | 'canceled' | 'failed'; campaignId: string }
+  | { result: 'done before' | 'interrupted' };
+
+/**
+ * A campaign over all three channels, made and watched by the public HTTP API alone. It runs once: what
+ * an earlier process began is picked up, and what was finished is not repeated unless asked for.
+ */
+export async function runDemo(options: DemoOptions): Promise<DemoOutcome> {
+  const { credentials, out, signal } = options;
+  const stateFile = demoStateFile(options.stateFile);
+  const api = createApiClient({ baseUrl: options.baseUrl, client: credentials.client, signal });
+  const say = (text: string) => out.write(`${text}\n`);
+  try {
+    let state = await currentDemo(await stateFile.read(), credentials.workspace.id, api);
+    if (state?.stage === 'finished' && !options.again) return { result: 'done before' };
+    if (state && state.stage !== 'finished') say(`${state.name}: carrying on`);
+    if (!state || state.stage === 'finished') {
+      state = newDemo(credentials.workspace.id);
+      say(`${state.name}: a campaign over email, SMS and voice, delivered by the simulator`);
+    }
+    await stateFile.write(state);
+    const campaignId = await prepareDemo(state, { api, csvPath: options.csvPath, stateFile, say });
+    const last = await follow(api, campaignId, out, signal);
+    await stateFile.write({ ...state, stage: 'finished' });
+    say(`${state.name} (${campaignId}) is ${last.phase}${last.reason ? `: ${last.reason}` : ''}\n`);
+    say(summaryTable(last));
+    return { result: endOf(last.phase) ?? 'failed', campaignId };
+  } catch (error) {
+    if (signal?.aborted) return { result: 'interrupted' };
+    throw error;
+  } finally {
+    await api.close();
+  }
+}
+
+/** The noted demo, unless it belongs to another database or its campaign is gone. */
+async function currentDemo(
+  noted: DemoState | undefined,
+  workspaceId: string,
+  api: ApiClient,
+): Promise<DemoState | undefined> {
+  if (noted?.workspaceId !== workspaceId) return undefined;
+  if (noted.stage === 'finished' || !noted.campaignId) return noted;
+  try {
+    await api.get(`/api/campaign/${noted.campaignId}`, campaignDetail);
+    return noted;
+  } catch (error) {
+    if (error instanceof ApiRefusal && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+async function follow(
+  api: ApiClient,
+  campaignId: string,
+  out: Output,
+  signal: AbortSignal | undefined,
+): Promise<CampaignProgress> {
+  const line = createProgressLine(out);
+  const started = Date.now();
+  try {
+    for (;;) {
+      const { data } = await api.get(`/api/campaign/${campaignId}`, campaignDetail);
+      const text = progressText(data, Date.now() - started);
+      if (endOf(data.phase)) {
+        line.finish(text);
+        return data;
+      }
+      line.update(text);
+      await delay(FOLLOW_MS, undefined, { signal });
+    }
+  } catch (error) {
+    line.finish();
+    throw error;
+  }
+}
+
+function endOf(phase: string): 'completed' | 'canceled' | 'failed' | undefined {
+  return phase === 'completed' || phase === 'canceled' || phase === 'failed' ? phase : undefined;
+}
