@@ -101,14 +101,20 @@ export const LIMITS = {
   messageEvents: 100,
   /** Receipts waiting to be recorded; beyond it providers keep theirs until there is room. */
   receiptQueue: 20_000,
-  /** What a receipt may say beyond its type and code, as JSON; more is left out. */
-  receiptDataBytes: 4 * KiB,
   /** An early receipt whose message never turned up is dropped after this. */
   orphanReceiptHours: 72,
 
   // ── Providers ──
   /** Receipts given to the product in one call. */
   receiptBatch: 500,
+  /** What a carrier may say beside a receipt's type, as JSON, and the length of its own id of a message. */
+  receiptDataChars: 16 * KiB,
+  providerIdChars: 200,
+  /** POSTs to one carrier at once, and so the messages of a batch: none waits for another. */
+  httpProviderConnections: 50,
+  /** With every answer that slow, the batches in flight still end within `handoverTimeoutSeconds`. */
+  httpProviderAnswerMs: 20_000,
+  httpProviderAnswerBytes: 64 * KiB,
   /** Messages whose receipts the simulator keeps in memory; the rest wait in its record. */
   simulatorReceipts: 20_000,
 

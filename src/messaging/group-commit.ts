@@ -1,3 +1,5 @@
+import type { Outcome } from './outgoing';
+
 /**
  * Work that arrives while earlier work is being written is written together: one statement and one commit
  * for all of it. Each item's answer waits for the commit that holds the item. One group per key is under
@@ -11,8 +13,6 @@ export interface GroupCommit<Item, Answer> {
   /** Resolves when nothing is waiting or being written. */
   idle(): Promise<void>;
 }
-
-export type Outcome<Answer> = { ok: true; answer: Answer } | { ok: false; error: unknown };
 
 interface Options<Item, Answer> {
   /** Writes a group; throws when nothing of it was written. */

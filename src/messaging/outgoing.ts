@@ -47,3 +47,6 @@ export interface Accepted {
   sendAt?: string | undefined;
   duplicate: boolean;
 }
+
+/** What became of one of several: each is judged alone, and an error is one item's. */
+export type Outcome<Answer> = { ok: true; answer: Answer } | { ok: false; error: unknown };

@@ -59,7 +59,7 @@ const UNSTORABLE_ESCAPE = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
 export function storableData(data: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   if (data === undefined) return undefined;
   const text = JSON.stringify(data);
-  return text.length > LIMITS.receiptDataBytes || UNSTORABLE_ESCAPE.test(text) ? undefined : data;
+  return text.length > LIMITS.receiptDataChars || UNSTORABLE_ESCAPE.test(text) ? undefined : data;
 }
 
 function sameData(a: unknown, b: unknown): boolean {

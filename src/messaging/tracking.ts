@@ -1,6 +1,5 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import type { MessageList } from '../contracts/send';
-import { normalPhone } from '../domain/address';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
 import type { MessageEvent, MessageState } from '../domain/message';
@@ -123,7 +122,7 @@ const TIME = /^\d{4}-\d{2}-\d{2}(?:T|$)/;
 function bound(value: string, addressColumn: string, comparison: '>=' | '<') {
   if (!TIME.test(value)) {
     // A plus sign in a query string arrives as a space.
-    const address = normalPhone(value.replace(/^ /, '+')) ?? value.trim();
+    const address = value.replace(/^ (?=\d)/, '+').trim();
     return sql<boolean>`${sql.ref(addressColumn)} = ${address}`;
   }
   const ms = Date.parse(value);

@@ -1,0 +1,25 @@
+import { answer } from '../../contracts/common';
+import { eventFeed } from '../../contracts/send';
+import type { Delivery } from '../../messaging/delivery';
+import { callerOf } from '../caller';
+import type { App } from '../routing';
+
+/** The event feed of a workspace (api.md 4); `next` goes back as `after`. */
+export function eventRoutes(delivery: Pick<Delivery, 'readEvents'>): (app: App) => void {
+  return (app) => {
+    const options = { config: { auth: 'send' }, schema: { querystring: eventFeed } } as const;
+    app.get('/events', options, async (request, reply) => {
+      const { after, limit, wait } = request.query;
+      // A caller that went away is not waited for.
+      const left = new AbortController();
+      reply.raw.once('close', () => left.abort());
+      const { events, next } = await delivery.readEvents(callerOf(request).workspaceId, {
+        after,
+        limit,
+        waitSeconds: wait,
+        signal: left.signal,
+      });
+      return { ...answer(200, 'Events', events), next };
+    });
+  };
+}

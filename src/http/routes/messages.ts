@@ -1,0 +1,28 @@
+import { answer } from '../../contracts/common';
+import { messageKey, messageList } from '../../contracts/send';
+import type { Delivery } from '../../messaging/delivery';
+import { callerOf } from '../caller';
+import type { App } from '../routing';
+
+/** Following and canceling what was sent (api.md 4, Tracking). */
+export function messageRoutes(delivery: Pick<Delivery, 'track' | 'list' | 'cancel'>): (app: App) => void {
+  const config = { auth: 'send' } as const;
+
+  return (app) => {
+    app.get('/messages', { config, schema: { querystring: messageList } }, async (request) => {
+      const { messages, next } = await delivery.list(callerOf(request).workspaceId, request.query);
+      return { ...answer(200, 'Messages', messages), next };
+    });
+
+    const one = { config, schema: { params: messageKey } };
+    app.get('/messages/:uid', one, async (request) => {
+      const found = await delivery.track(callerOf(request).workspaceId, request.params.uid);
+      return answer(200, 'Message', found);
+    });
+
+    app.delete('/messages/:uid', one, async (request) => {
+      const canceled = await delivery.cancel(callerOf(request).workspaceId, request.params.uid);
+      return answer(200, 'Message canceled', canceled);
+    });
+  };
+}

@@ -1,0 +1,63 @@
+import { answer } from '../../contracts/common';
+import { bulk, message } from '../../contracts/send';
+import { ERRORS, isDomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { Delivery } from '../../messaging/delivery';
+import type { Accepted, Outcome } from '../../messaging/outgoing';
+import { callerOf } from '../caller';
+import type { App } from '../routing';
+import { parseBody } from '../validation';
+
+/** messaging-service.md, Send a message; api.md 4. */
+export function sendRoutes(delivery: Pick<Delivery, 'accept' | 'acceptMany'>): (app: App) => void {
+  const config = { auth: 'send' } as const;
+
+  return (app) => {
+    app.post('/send-msg', { config, schema: { body: message } }, async (request, reply) => {
+      const accepted = await delivery.accept(callerOf(request).workspaceId, request.body);
+      const status = accepted.duplicate ? 200 : 202;
+      const text = accepted.duplicate ? 'This message was accepted before' : 'Message accepted';
+      return reply.code(status).send(answer(status, text, accepted));
+    });
+
+    const large = { config, bodyLimit: LIMITS.bulkBodyBytes };
+    app.post('/send-msg/bulk', { ...large, schema: { body: bulk } }, async (request, reply) => {
+      const judged = request.body.messages.map(judge);
+      const sendable = judged.flatMap((one) => (one.ok ? [one.answer] : []));
+      const outcomes = await delivery.acceptMany(callerOf(request).workspaceId, sendable);
+      let taken = 0;
+      const results = judged.map((one, i) => {
+        const outcome = one.ok ? outcomes[taken++] : one;
+        return resultOf(outcome as Outcome<Accepted>, request.body.messages[i]);
+      });
+      return reply.code(207).send(answer(207, 'Each message was judged alone', { results }));
+    });
+  };
+}
+
+function judge(given: unknown) {
+  try {
+    return { ok: true, answer: parseBody(message, given) } as const;
+  } catch (error) {
+    return { ok: false, error } as const;
+  }
+}
+
+/** `uid` as it was given, if it can be told: that is what the caller knows the message by. */
+function resultOf(outcome: Outcome<Accepted>, given: unknown) {
+  if (outcome.ok) {
+    const { uid, state, duplicate } = outcome.answer;
+    return { uid, status: duplicate ? 200 : 202, state, duplicate };
+  }
+  if (!isDomainError(outcome.error)) throw outcome.error;
+  const { code, message: text, errors, retryAfterSeconds } = outcome.error;
+  const uid = (given as { uid?: unknown } | null)?.uid;
+  return {
+    uid: typeof uid === 'string' ? uid.slice(0, LIMITS.uidChars) : null,
+    status: ERRORS[code].status,
+    code,
+    message: text,
+    ...(errors.length > 0 ? { errors } : {}),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  };
+}
