@@ -1,7 +1,28 @@
+import { randomUUID } from 'node:crypto';
+import { Connection } from '@temporalio/client';
 import type { Service } from './broker';
 
 /** Address of the run's Temporal dev server, `host:port`; started by the first caller. */
 export const temporalAddress = (): Promise<string> => ask('temporal');
+
+/**
+ * A namespace that nobody else uses, on the run's Temporal server. Task queues have fixed names, so two
+ * sets of workers in one namespace would take each other's work.
+ */
+export async function freshNamespace(): Promise<{ address: string; namespace: string }> {
+  const address = await temporalAddress();
+  const namespace = `test-${randomUUID()}`;
+  const connection = await Connection.connect({ address });
+  try {
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: { seconds: 86_400 },
+    });
+  } finally {
+    await connection.close();
+  }
+  return { address, namespace };
+}
 
 /** Connection string of the run's PostgreSQL; check `postgresAvailable` first. */
 export const postgresUrl = (): Promise<string> => ask('postgres');
