@@ -1,0 +1,329 @@
+import type { Storage } from '../../src/storage/storage';
+import { describeEachEngine } from '../support/storage';
+import { until } from '../support/until';
+import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from './outbox-rig';
+import { ScriptedProvider } from './scripted-provider';
+
+describeEachEngine('handing messages over', (engine) => {
+  let storage: Storage;
+  let rig: OutboxRig;
+  let one: TestProcess;
+  beforeAll(async () => {
+    storage = await engine.open();
+  });
+  beforeEach(async () => {
+    rig = await createOutboxRig(storage);
+    one = await rig.process();
+  });
+  afterEach(() => rig.stop());
+
+  const accept = (...messages: Parameters<typeof one.delivery.accept>[1][]) =>
+    Promise.all(messages.map((message) => one.delivery.accept(rig.workspaceId, message)));
+  const untilState = (uid: string, wanted: string) =>
+    until(`${uid} is ${wanted}`, async () => (await rig.states())[uid] === wanted);
+  const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
+
+  test('many messages go out in batches, each exactly once', async () => {
+    const messages = Array.from({ length: 1_500 }, (_, i) => rig.sms(`m${i}`));
+    await one.delivery.acceptMany(rig.workspaceId, messages);
+    await until('all are sent', async () => Object.values(await rig.states()).every((s) => s === 'sent'));
+    expect(new Set(one.sms.uids()).size).toBe(1_500);
+    expect(one.sms.taken).toHaveLength(1_500);
+    expect(one.sms.batches.length).toBeLessThan(40);
+    expect(await rig.db.selectFrom('handover_batches').selectAll().execute()).toEqual([]);
+    expect(await allEvents(one.delivery, rig.workspaceId)).toHaveLength(3_000);
+  });
+
+  test('more than fits in memory waits in the table and goes out in order of acceptance', async () => {
+    one.sms.script = one.sms.hang;
+    for (let i = 0; i < 8; i++) {
+      const part = Array.from({ length: 1_000 }, (_, k) =>
+        rig.sms(`m${String(i * 1_000 + k).padStart(5, '0')}`),
+      );
+      await one.delivery.acceptMany(rig.workspaceId, part);
+    }
+    one.sms.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    one.sms.release();
+    await until('all are given out', () => one.sms.taken.length === 8_000, 30_000);
+    expect(new Set(one.sms.uids()).size).toBe(8_000);
+    const after = one.sms.uids().slice(2_000);
+    const displaced = after.filter((uid, i) => i > 0 && uid < (after[i - 1] as string)).length;
+    expect(displaced).toBeLessThan(20);
+  });
+
+  test('a refusal is the end, with the code and words of the provider', async () => {
+    one.sms.script = () => ({ kind: 'rejected', code: 'blocked\u0000', message: 'no \ud800 way' });
+    await accept(rig.sms('m1'));
+    await untilState('m1', 'rejected');
+    const tracked = await one.delivery.track(rig.workspaceId, 'm1');
+    expect(tracked.events.at(-1)).toMatchObject({
+      type: 'rejected',
+      code: 'blocked\ufffd',
+      data: { message: 'no \ufffd way' },
+    });
+  });
+
+  test('a passing failure is tried again and counted; being throttled is not', async () => {
+    const script = ['transient', 'throttled', 'transient'];
+    one.sms.script = (message) => {
+      const kind = script.shift();
+      if (kind === 'transient') return { kind, code: 'busy', retryAfterMs: 20 };
+      if (kind === 'throttled') return { kind, retryAfterMs: 20 };
+      return { kind: 'accepted', providerId: message.id };
+    };
+    await accept(rig.sms('m1'));
+    await untilState('m1', 'sent');
+    expect(one.sms.taken.map((message) => message.attempt)).toEqual([1, 2, 2, 3]);
+    const tracked = await one.delivery.track(rig.workspaceId, 'm1');
+    expect(tracked).toMatchObject({ attempt: 3 });
+    expect(tracked.code).toBeUndefined();
+    expect(tracked.events.map((event) => event.type)).toEqual(['accepted', 'sent']);
+  });
+
+  test('a message whose failures never pass fails after its attempts', async () => {
+    one.sms.script = () => ({ kind: 'transient', code: 'busy', retryAfterMs: 1 });
+    await accept(rig.sms('m1'));
+    await untilState('m1', 'failed');
+    const tracked = await one.delivery.track(rig.workspaceId, 'm1');
+    expect(tracked).toMatchObject({ code: 'attempts_exhausted', attempt: 8 });
+  });
+
+  test('a lost answer is unknown, and nothing is sent again', async () => {
+    one.sms.script = () => ({ kind: 'unknown' });
+    one.email.script = () => {
+      throw new Error('connection lost');
+    };
+    await accept(rig.sms('m1'), rig.email('m2'));
+    await untilState('m1', 'unknown');
+    await untilState('m2', 'unknown');
+    expect(one.sms.taken).toHaveLength(1);
+    expect(one.email.taken).toHaveLength(1);
+  });
+
+  test('a refused account keeps messages accepted and leaves the other channels alone', async () => {
+    one.sms.script = () => ({ kind: 'account', code: 'bad_password', message: 'no' });
+    await accept(rig.sms('m1'), rig.sms('m2'), rig.sms('m3'));
+    await until('the provider was tried', () => one.sms.taken.length > 0);
+    await accept(rig.sms('m4'), rig.email('e1'));
+    await untilState('e1', 'sent');
+    await until('the answer is recorded', async () => {
+      const rows = await rig.db.selectFrom('messages').select('code').where('uid', '=', 'm1').execute();
+      return rows[0]?.code === 'provider_account';
+    });
+    expect(one.sms.uids()).not.toContain('m4');
+    expect((await rig.states()).m1).toBe('accepted');
+  });
+
+  test('a slow batch does not stop others', async () => {
+    one.sms.script = (message) =>
+      message.uid === 'slow' ? one.sms.hang(message) : { kind: 'accepted', providerId: message.id };
+    await accept(rig.sms('slow'));
+    await until('it is on its way', () => one.sms.taken.length === 1);
+    await accept(rig.sms('quick'));
+    await untilState('quick', 'sent');
+    const tracked = await one.delivery.track(rig.workspaceId, 'slow');
+    expect(tracked.state).toBe('sending');
+    const { messages } = await one.delivery.list(rig.workspaceId, { state: 'sending', limit: 10 });
+    expect(messages.map((message) => message.uid)).toEqual(['slow']);
+  });
+
+  test('a scheduled message waits for its time', async () => {
+    const [answer] = await accept(
+      rig.sms('m1', { sendAt: inMs(400) }),
+      rig.sms('m2', { sendAt: inMs(-400) }),
+    );
+    expect(answer).toMatchObject({ state: 'scheduled' });
+    await untilState('m2', 'sent');
+    expect(one.sms.uids()).toEqual(['m2']);
+    await untilState('m1', 'sent');
+    const { events } = await one.delivery.track(rig.workspaceId, 'm1');
+    expect(events.map((event) => event.type)).toEqual(['scheduled', 'sent']);
+    const [first, sent] = events.map((event) => Date.parse(event.at));
+    expect((sent as number) - (first as number)).toBeGreaterThanOrEqual(390);
+  });
+
+  test('a message past its time is expired instead of sent', async () => {
+    await accept(rig.sms('m1', { expiresAt: inMs(-1) }), rig.sms('m2', { expiresAt: inMs(60_000) }));
+    await untilState('m1', 'expired');
+    await untilState('m2', 'sent');
+    expect(one.sms.uids()).toEqual(['m2']);
+  });
+
+  test('held messages stay accepted, others go, and release lets them go on in order', async () => {
+    await one.delivery.hold(rig.workspaceId, 'c1');
+    const held = Array.from({ length: 30 }, (_, i) => rig.sms(`h${10 + i}`, { campaign: 'c1' }));
+    for (const message of held) await one.delivery.accept(rig.workspaceId, message);
+    await accept(rig.sms('free', { campaign: 'c2' }));
+    await untilState('free', 'sent');
+    expect(one.sms.uids()).toEqual(['free']);
+    expect((await one.delivery.track(rig.workspaceId, 'h10')).state).toBe('accepted');
+    await one.delivery.release(rig.workspaceId, 'c1');
+    await untilState('h39', 'sent');
+    expect(one.sms.uids().slice(1)).toEqual(held.map((message) => message.uid));
+  });
+
+  test('a hold that another process writes is heeded by the next batch, and its release noticed', async () => {
+    if (engine.name === 'embedded') return;
+    const two = await rig.process();
+    await two.delivery.hold(rig.workspaceId, 'c1');
+    await accept(rig.sms('m1', { campaign: 'c1' }), rig.sms('m2'));
+    await untilState('m2', 'sent');
+    expect((await rig.states()).m1).toBe('accepted');
+    await two.delivery.release(rig.workspaceId, 'c1');
+    await untilState('m1', 'sent');
+    expect([...one.sms.uids(), ...two.sms.uids()].sort()).toEqual(['m1', 'm2']);
+  });
+
+  test('workspaces take turns', async () => {
+    const other = await createOutboxRig(storage);
+    one.sms.script = one.sms.hang;
+    await one.delivery.acceptMany(
+      rig.workspaceId,
+      Array.from({ length: 1_000 }, (_, i) => rig.sms(`m${i}`)),
+    );
+    await one.delivery.accept(other.workspaceId, other.sms('single'));
+    one.sms.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    one.sms.release();
+    await until('all are out', () => one.sms.taken.length === 1_001);
+    expect(one.sms.uids().indexOf('single')).toBeLessThan(900);
+  });
+});
+
+describeEachEngine('canceling', (engine) => {
+  let rig: OutboxRig;
+  let one: TestProcess;
+  beforeAll(async () => {
+    rig = await createOutboxRig(await engine.open());
+    one = await rig.process();
+  });
+  afterAll(() => rig.stop());
+
+  const accept = (...messages: Parameters<typeof one.delivery.accept>[1][]) =>
+    Promise.all(messages.map((message) => one.delivery.accept(rig.workspaceId, message)));
+
+  test('a scheduled message is canceled for good, and again without harm', async () => {
+    await accept(rig.sms('s1', { sendAt: new Date(Date.now() + 60_000).toISOString() }));
+    expect(await one.delivery.cancel(rig.workspaceId, 's1')).toMatchObject({ state: 'canceled' });
+    const again = await one.delivery.cancel(rig.workspaceId, 's1');
+    expect(again.events.map((event) => event.type)).toEqual(['scheduled', 'canceled']);
+    const [repeat] = await accept(rig.sms('s1', { sendAt: again.sendAt }));
+    expect(repeat).toMatchObject({ duplicate: true, state: 'canceled' });
+  });
+
+  test('a message that is with the provider, or was, cannot be canceled', async () => {
+    const provider = one.sms;
+    provider.script = provider.hang;
+    await accept(rig.sms('c1'));
+    await until('it is on its way', () => provider.uids().includes('c1'));
+    await expect(one.delivery.cancel(rig.workspaceId, 'c1')).rejects.toMatchObject({
+      code: 'not_cancelable',
+    });
+    provider.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    provider.release();
+    await until('it is recorded', async () => (await rig.states()).c1 !== 'accepted');
+    await expect(one.delivery.cancel(rig.workspaceId, 'c1')).rejects.toMatchObject({
+      code: 'not_cancelable',
+    });
+    await expect(one.delivery.cancel(rig.workspaceId, 'none')).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('racing with the dispatcher, a message is either canceled or sent', async () => {
+    const two = engine.name === 'postgres' ? await rig.process() : one;
+    const uids = Array.from({ length: 300 }, (_, i) => `r${i}`);
+    const outcomes = await Promise.all(
+      uids.map(async (uid, i) => {
+        await one.delivery.accept(rig.workspaceId, rig.sms(uid));
+        if (i % 2) await new Promise((turn) => setImmediate(turn));
+        return (i % 3 ? one : two).delivery.cancel(rig.workspaceId, uid).then(
+          () => 'canceled',
+          () => 'sent',
+        );
+      }),
+    );
+    await until('all have ended', async () => {
+      const states = await rig.states();
+      return uids.every((uid) => states[uid] === 'sent' || states[uid] === 'canceled');
+    });
+    const states = await rig.states();
+    expect(uids.map((uid) => states[uid])).toEqual(outcomes);
+    const sent = [...one.sms.uids(), ...(two === one ? [] : two.sms.uids())].filter((uid) => /^r/.test(uid));
+    expect(sent.sort()).toEqual(uids.filter((_, i) => outcomes[i] === 'sent').sort());
+    expect(outcomes).toContain('canceled');
+  });
+});
+
+describeEachEngine('after a process is gone', (engine) => {
+  let rig: OutboxRig;
+  let first: TestProcess;
+  beforeEach(async () => {
+    rig = await createOutboxRig(await engine.open());
+  });
+  afterEach(() => rig.stop());
+
+  /** A process that ends while its provider has a batch, as far as the next one can tell. */
+  async function endInTheMiddle(options: { idempotent: boolean }): Promise<TestProcess> {
+    first = await rig.process({ sms: new ScriptedProvider('sms', options) });
+    first.sms.script = first.sms.hang;
+    await first.delivery.accept(rig.workspaceId, rig.sms('doubt'));
+    await until('it is on its way', () => first.sms.taken.length === 1);
+    for (const [uid, more] of [
+      ['waiting', {}],
+      ['later', { sendAt: new Date(Date.now() + 300).toISOString() }],
+      ['held', { campaign: 'c1' }],
+    ] as const) {
+      await first.delivery.hold(rig.workspaceId, 'c1');
+      first.sms.script = first.sms.hang;
+      await first.delivery.accept(rig.workspaceId, rig.email(`e-${uid}`, more));
+    }
+    await rig.db
+      .updateTable('dispatch_lanes')
+      .set({ lease_until: new Date(0) })
+      .execute();
+    return rig.process({ sms: new ScriptedProvider('sms', options) });
+  }
+
+  test('what was with a provider that knows its messages is handed over again under the same id', async () => {
+    const second = await endInTheMiddle({ idempotent: true });
+    await until('it is sent', async () => (await rig.states()).doubt === 'sent');
+    expect(second.sms.taken).toEqual(first.sms.taken);
+    expect(await rig.db.selectFrom('handover_batches').selectAll().execute()).toEqual([]);
+  });
+
+  test('what was with any other provider is unknown, and the rest goes on', async () => {
+    const second = await endInTheMiddle({ idempotent: false });
+    await until('it is known to be unknown', async () => (await rig.states()).doubt === 'unknown');
+    expect(second.sms.taken).toEqual([]);
+    await until('the scheduled one is sent', async () => (await rig.states())['e-later'] === 'sent');
+    expect((await rig.states())['e-held']).toBe('accepted');
+    const sent = [...first.email.uids(), ...second.email.uids()].sort();
+    expect(sent).toEqual(['e-later', 'e-waiting']);
+    await second.delivery.release(rig.workspaceId, 'c1');
+    await until('the held one is sent', async () => (await rig.states())['e-held'] === 'sent');
+  });
+
+  test('an answer that comes after the lane was taken over changes nothing any more', async () => {
+    const second = await endInTheMiddle({ idempotent: false });
+    await until('it is known to be unknown', async () => (await rig.states()).doubt === 'unknown');
+    first.sms.release();
+    await first.delivery.stop();
+    const events = (await allEvents(second.delivery, rig.workspaceId)).filter((e) => e.uid === 'doubt');
+    expect(events.map((event) => event.type)).toEqual(['accepted', 'unknown']);
+  });
+
+  test('a process that stops in order leaves nothing in doubt and no lane of its own', async () => {
+    first = await rig.process();
+    await first.delivery.acceptMany(
+      rig.workspaceId,
+      Array.from({ length: 500 }, (_, i) => rig.sms(`m${i}`)),
+    );
+    await first.delivery.stop();
+    expect(await rig.db.selectFrom('handover_batches').selectAll().execute()).toEqual([]);
+    const second = await rig.process();
+    await until('all are sent', async () => Object.values(await rig.states()).every((s) => s === 'sent'));
+    expect([...first.sms.uids(), ...second.sms.uids()]).toHaveLength(500);
+    await second.delivery.stop();
+    await until('no lane is left', async () => {
+      return (await rig.db.selectFrom('dispatch_lanes').selectAll().execute()).length === 0;
+    });
+  });
+});

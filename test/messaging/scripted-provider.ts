@@ -1,0 +1,50 @@
+import type { Channel } from '../../src/domain/channel';
+import type { HandOver, HandOverResult, Provider, Receipt, ReceiptSink } from '../../src/providers/provider';
+
+type Script = (message: HandOver) => HandOverResult | Promise<HandOverResult>;
+
+/** The outside world for tests of the outbox: does with each message what the test says, and remembers. */
+export class ScriptedProvider implements Provider {
+  readonly name = 'scripted';
+  readonly channel: Channel;
+  readonly capabilities: Provider['capabilities'];
+  /** Every message it was given, in order, as often as it was. */
+  readonly taken: HandOver[] = [];
+  readonly batches: string[][] = [];
+  script: Script = (message) => ({ kind: 'accepted', providerId: `p:${message.id}` });
+  private readonly hung: ((result: HandOverResult) => void)[] = [];
+  private sink: ReceiptSink | undefined;
+
+  constructor(channel: Channel, capabilities: Partial<Provider['capabilities']> = {}) {
+    this.channel = channel;
+    this.capabilities = { idempotent: false, receipts: true, batchMax: 500, ...capabilities };
+  }
+
+  async start(sink: ReceiptSink): Promise<void> {
+    this.sink = sink;
+  }
+
+  handOver(messages: readonly HandOver[]): Promise<HandOverResult[]> {
+    this.taken.push(...messages);
+    this.batches.push(messages.map((message) => message.uid));
+    return Promise.all(messages.map((message) => this.script(message)));
+  }
+
+  async close(): Promise<void> {}
+
+  async report(...receipts: Receipt[]): Promise<void> {
+    if (!this.sink) throw new Error('The provider was not started');
+    await this.sink(receipts);
+  }
+
+  /** A script that does not answer, until the test is over. */
+  readonly hang: Script = () => new Promise((answer) => this.hung.push(answer));
+
+  release(): void {
+    for (const answer of this.hung.splice(0)) answer({ kind: 'unknown' });
+  }
+
+  uids(): string[] {
+    return this.taken.map((message) => message.uid);
+  }
+}
