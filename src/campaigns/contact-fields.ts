@@ -1,0 +1,79 @@
+import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/max';
+
+/** What each field of a contact may hold, and the form in which it is stored. */
+
+const EMAIL_CHARS_MAX = 254;
+/** As the send endpoint takes it (contracts/addresses.ts; a test compares them): the rest could never be sent to. */
+const EMAIL =
+  /^(?:[A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}$/;
+
+/**
+ * With its domain in lower case, which names the same machine however it is written; the part before
+ * the @ belongs to its owner and is kept.
+ */
+export function emailAddress(text: string): string | undefined {
+  if (text.length > EMAIL_CHARS_MAX || !EMAIL.test(text)) return undefined;
+  const at = text.lastIndexOf('@');
+  return text.slice(0, at) + text.slice(at).toLowerCase();
+}
+
+/**
+ * The number in E.164, or `undefined` when it is none that can be dialled. An extension cannot be
+ * texted and not simply called, so a number with one is refused instead of losing it.
+ */
+export function phoneNumber(text: string, country: CountryCode | undefined): string | undefined {
+  const parsed = parsePhoneNumberFromString(text, {
+    ...(country && { defaultCountry: country }),
+    extract: false,
+  });
+  return parsed?.isValid() && !parsed.ext ? parsed.number : undefined;
+}
+
+/** A country code as a region of numbers that are written without one; `undefined` if there is no such. */
+export function phoneRegion(code: string): CountryCode | undefined {
+  return isSupportedCountry(code) ? code : undefined;
+}
+
+const known = new Map<string, boolean>();
+/** There are some 600 names; the bound keeps a file full of nonsense from filling memory. */
+const KNOWN_MAX = 2_000;
+
+/** IANA names only: an offset such as +05:00, which newer engines take, has no rules for summer time. */
+export function isTimeZone(name: string): boolean {
+  const before = known.get(name);
+  if (before !== undefined) return before;
+  if (known.size >= KNOWN_MAX) known.clear();
+  const valid = /^[A-Za-z]/.test(name) && accepts(() => new Intl.DateTimeFormat('en', { timeZone: name }));
+  known.set(name, valid);
+  return valid;
+}
+
+/** The canonical BCP 47 tag; `it_IT`, as POSIX writes it, is understood. */
+export function localeTag(text: string): string | undefined {
+  try {
+    return Intl.getCanonicalLocales(text.replaceAll('_', '-'))[0];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Letters of any script, but nothing that a database, a header or a terminal would stumble over. */
+export function isPlainText(text: string, options: { lines: boolean }): boolean {
+  return !LONE_SURROGATE.test(text) && !(options.lines ? CONTROL_BUT_LINES : CONTROL).test(text);
+}
+
+/** Half a character: JSON can spell it, a database refuses it. */
+const LONE_SURROGATE = /\p{Cs}/u;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
+const CONTROL = /[\u0000-\u001f\u007f]/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
+const CONTROL_BUT_LINES = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/;
+
+function accepts(attempt: () => unknown): boolean {
+  try {
+    attempt();
+    return true;
+  } catch {
+    return false;
+  }
+}

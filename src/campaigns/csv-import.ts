@@ -1,0 +1,123 @@
+import type { Readable } from 'node:stream';
+import type { Kysely } from 'kysely';
+import { DomainError, type FieldError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
+import { type ImportReport, type ImportRow, type ImportTarget, importContacts } from './contact-import';
+import { CONTACT_FIELDS, PARAM_NAME, type RowFinding } from './contact-row';
+import { type CsvRecord, readRecords } from './csv-records';
+import type { CampaignTables } from './tables';
+
+/**
+ * Imports contacts from a CSV of any length, as it arrives. The first row names the columns: those of a
+ * contact by name, whatever their case; every other becomes a param. A file whose first row cannot be
+ * used is refused before anything is stored.
+ */
+export async function importCsv(
+  db: Kysely<CampaignTables>,
+  target: ImportTarget,
+  source: Readable,
+): Promise<ImportReport> {
+  return importContacts(db, target, readRows(source));
+}
+
+async function* readRows(source: Readable): AsyncGenerator<ImportRow> {
+  let columns: Column[] | undefined;
+  for await (const record of readRecords(source)) {
+    if (columns) yield toRow(record, columns);
+    else columns = readHeader(record);
+  }
+  if (!columns) throw notCsv('The upload is empty');
+}
+
+/** Where a column's values go; `undefined` for one without a name. */
+type Column = { field: string } | { param: string } | undefined;
+
+const FIELD_BY_NAME = new Map<string, string>(CONTACT_FIELDS.map((field) => [field.toLowerCase(), field]));
+
+/** Names of columns are never repeated in errors: where the header is missing, they are somebody's address. */
+function readHeader(record: CsvRecord): Column[] {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what is no text shows itself by these.
+  if ('problem' in record || record.values.some((value) => /[\u0000-\u0008]/.test(value))) {
+    throw notCsv('The upload is not CSV text in UTF-8; a spreadsheet must be exported as CSV (UTF-8) first');
+  }
+  const columns = record.values.map((name) => toColumn(name.trim()));
+  const firstOf = new Map<string, number>();
+  const errors = columns.flatMap((column, i) => {
+    const key = JSON.stringify(column) ?? i.toString();
+    const first = firstOf.get(key);
+    if (first === undefined) firstOf.set(key, i);
+    const problem = first === undefined ? nameProblem(column, i) : duplicate(i, first);
+    return problem ? [{ path: `header.${i + 1}`, ...problem }] : [];
+  });
+  if (!columns.some((column) => column && 'field' in column && ['email', 'phone'].includes(column.field))) {
+    const message = 'The first line must name the columns, and one of them must be email or phone';
+    errors.push({ path: 'header', code: 'no_address_column', message });
+  }
+  if (columns.filter((column) => column && 'param' in column).length > LIMITS.paramsKeys) {
+    const message = `There are more than ${LIMITS.paramsKeys} columns beside those of a contact`;
+    errors.push({ path: 'header', code: 'too_many', message });
+  }
+  if (errors.length > 0) throw invalidHeader(errors.slice(0, LIMITS.importErrorsListed));
+  return columns;
+}
+
+function toColumn(name: string): Column {
+  if (name === '') return undefined;
+  const field = FIELD_BY_NAME.get(name.toLowerCase());
+  return field ? { field } : { param: name.toUpperCase().replace(/[^A-Z0-9]/g, '_') };
+}
+
+function nameProblem(column: Column, index: number): { code: string; message: string } | undefined {
+  if (!column || 'field' in column) return undefined;
+  if (PARAM_NAME.test(column.param) && column.param.length <= LIMITS.paramsKeyChars) return undefined;
+  const message = `Column ${index + 1}: a name begins with a letter (A to Z) and has at most ${LIMITS.paramsKeyChars} characters`;
+  return { code: 'invalid_column', message };
+}
+
+function duplicate(index: number, first: number): { code: string; message: string } {
+  return {
+    code: 'duplicate_column',
+    message: `Column ${index + 1} has the same name as column ${first + 1}`,
+  };
+}
+
+function toRow(record: CsvRecord, columns: readonly Column[]): ImportRow {
+  const { line } = record;
+  if ('problem' in record) return { line, finding: UNREADABLE[record.problem] };
+  // A row that ends early leaves values out; one that goes on has an unquoted delimiter somewhere.
+  if (record.values.slice(columns.length).some((value) => value.trim() !== '')) {
+    return { line, finding: { field: '', code: 'too_many_values', message: 'has more values than columns' } };
+  }
+  const raw: Record<string, unknown> = {};
+  const params: Record<string, string> = {};
+  for (const [i, value] of record.values.entries()) {
+    const column = columns[i];
+    if (!column) continue;
+    if ('field' in column) raw[column.field] = value;
+    else params[column.param] = value.trim();
+  }
+  return { line, raw: { ...raw, params } };
+}
+
+const UNREADABLE: Record<Extract<CsvRecord, { problem: string }>['problem'], RowFinding> = {
+  line_too_long: {
+    field: '',
+    code: 'line_too_long',
+    message: `is longer than ${LIMITS.csvLineBytes} bytes`,
+  },
+  not_utf8: { field: '', code: 'not_utf8', message: 'is not UTF-8 text' },
+  unclosed_quote: { field: '', code: 'unclosed_quote', message: 'opens a quote that is never closed' },
+  invalid_quotes: {
+    field: '',
+    code: 'invalid_quotes',
+    message: 'has text beside a quoted value; a quote inside one is written twice',
+  },
+};
+
+function notCsv(message: string): DomainError {
+  return new DomainError('invalid_request', message, { errors: [{ path: '', code: 'not_csv', message }] });
+}
+
+function invalidHeader(errors: FieldError[]): DomainError {
+  return new DomainError('invalid_request', errors[0]?.message ?? 'The header cannot be used', { errors });
+}

@@ -1,0 +1,64 @@
+import { isUtf8 } from 'node:buffer';
+import type { Readable } from 'node:stream';
+import { DomainError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
+
+/** One physical line of an upload, numbered from 1; without a text, it cannot be read. */
+export type Line =
+  | { number: number; text: string }
+  | { number: number; problem: 'line_too_long' | 'not_utf8' };
+
+const LF = 0x0a;
+const CR = 0x0d;
+const BOM = [0xef, 0xbb, 0xbf];
+
+/**
+ * Cuts a stream of bytes into lines, holding at most one line: what is longer than a line may be is
+ * dropped as it comes. Splits bytes, not characters, so that a line in another encoding spoils no other.
+ * Reads no faster than its reader, and never destroys the stream, which may be a request that still
+ * wants its answer.
+ */
+export async function* readLines(source: Readable): AsyncGenerator<Line> {
+  let number = 0;
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  const keep = (part: Buffer) => {
+    bytes += part.length;
+    if (bytes <= LIMITS.csvLineBytes) parts.push(part);
+    else parts = [];
+  };
+  const take = (): Line => {
+    number++;
+    const line = toLine(number, parts, bytes);
+    parts = [];
+    bytes = 0;
+    return line;
+  };
+  for await (const piece of piecesOf(source)) {
+    const chunk = Buffer.from(piece);
+    let from = 0;
+    for (let at = chunk.indexOf(LF); at !== -1; at = chunk.indexOf(LF, from)) {
+      keep(chunk.subarray(from, at));
+      yield take();
+      from = at + 1;
+    }
+    if (from < chunk.length) keep(chunk.subarray(from));
+  }
+  if (bytes > 0) yield take();
+}
+
+async function* piecesOf(source: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* source.iterator({ destroyOnReturn: false });
+  } catch (error) {
+    throw new DomainError('malformed_body', 'The upload broke off', { cause: error });
+  }
+}
+
+function toLine(number: number, parts: Buffer[], bytes: number): Line {
+  if (bytes > LIMITS.csvLineBytes) return { number, problem: 'line_too_long' };
+  let line = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+  if (line.at(-1) === CR) line = line.subarray(0, -1);
+  if (number === 1 && BOM.every((byte, i) => line[i] === byte)) line = line.subarray(BOM.length);
+  return isUtf8(line) ? { number, text: line.toString() } : { number, problem: 'not_utf8' };
+}

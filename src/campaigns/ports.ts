@@ -1,0 +1,28 @@
+import type { Channel } from '../domain/channel';
+
+/** What campaigns need of the world outside their tables; src/app.ts gives them the real ones. */
+
+/** Looks a template up at the messaging service that the campaign will be sent through. */
+export interface TemplateLookup {
+  /** `undefined` when the workspace has no such template on that channel, or it has no such version. */
+  find(
+    workspaceId: string,
+    channel: Channel,
+    templateId: string,
+    version: number,
+  ): Promise<{ name: string; version: number; placeholders: string[] } | undefined>;
+}
+
+/** Starts a run's workflow and tells it of changes. The database is the truth in both cases. */
+export interface RunLauncher {
+  /** Idempotent by `runId`. A run that was never launched, because of a crash, is launched by the next process. */
+  launch(run: {
+    runId: string;
+    workspaceId: string;
+    campaignId: string;
+    /** Not before; without it, now. */
+    startAt?: Date | undefined;
+  }): Promise<void>;
+  /** The run's `control` has changed; it is read from the database. Repeating it is harmless. */
+  controlChanged(runId: string): Promise<void>;
+}

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { LIMITS } from '../domain/limits';
+import { cursorQuery, emptyAsAbsent, id, pageQuery, searchTerm } from './common';
+
+/** What callers of the contact list endpoints write (api.md 6). All of it is ours, so all of it is strict. */
+
+const NAME_CHARS_MAX = 200;
+/** A name is shown in one line, in terminals too. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them is the point.
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+const name = z
+  .string()
+  .trim()
+  .min(1)
+  .max(NAME_CHARS_MAX)
+  .refine((value) => !CONTROL.test(value), 'This holds line breaks or other control characters');
+
+export const contactListBody = z.strictObject({ name });
+
+export const contactListQuery = z.object(pageQuery);
+
+export const contactQuery = z.object({ ...cursorQuery, search: emptyAsAbsent(searchTerm.optional()) });
+
+export const contactParams = z.object({ id, contactId: id });
+
+export const contactImportQuery = z.object({
+  /** Default region of phone numbers, an ISO 3166 code; whether there is such a region, the importer knows. */
+  country: emptyAsAbsent(
+    z
+      .string()
+      .regex(/^[A-Za-z]{2}$/, 'This must be a country code such as US')
+      .transform((value) => value.toUpperCase())
+      .optional(),
+  ),
+});
+
+/** The envelope alone: each contact in it is judged by itself (campaigns/contact-row.ts). */
+export const contactImportBody = z.strictObject({
+  contacts: z.array(z.unknown()).min(1).max(LIMITS.contactsPerRequest),
+});
