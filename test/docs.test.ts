@@ -1,7 +1,13 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { VARIABLES } from '../src/config';
 import { ERRORS } from '../src/domain/errors';
+import { makePlace, startFanfare, untilReady } from './support/fanfare-process';
+import { freshNamespace } from './support/services';
+
+const run = promisify(execFile);
 
 const ROOT = resolve(__dirname, '..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
@@ -32,6 +38,28 @@ describe('docs/configuration.md', () => {
     ]);
     expect(written).toEqual(Object.fromEntries(actual));
   });
+});
+
+describe('README.md', () => {
+  test('its first campaign, typed in as it stands, runs to its end', async () => {
+    const [, script = ''] =
+      /^## A first campaign\n[\s\S]*?^```bash\n([\s\S]*?)^```/m.exec(read('README.md')) ?? [];
+    expect(script).toContain('/api/campaign');
+
+    const { address, namespace } = await freshNamespace();
+    const place = await makePlace({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace });
+    const fanfare = startFanfare(place);
+    try {
+      await untilReady(fanfare);
+      const { stdout } = await run('bash', ['-c', script], { cwd: ROOT, env: place.env, timeout: 60_000 });
+      expect(stdout).toMatch(/"received":4/);
+      expect(stdout).toMatch(/total: 4,/);
+      expect(stdout).toMatch(/rejected: [01],/);
+    } finally {
+      await fanfare.stop();
+    }
+    place.remove();
+  }, 120_000);
 });
 
 function section(page: string, title: string): string {

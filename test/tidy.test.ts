@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /**
@@ -139,6 +139,12 @@ describe('the repository', () => {
 
   test('has no .swcrc, which the bundler of the workflows would pick up and break on', () => {
     expect(existsSync(join(ROOT, '.swcrc'))).toBe(false);
+  });
+
+  test('can run what it calls a script', () => {
+    const scripts = files.filter((path) => path.startsWith('.ci/') || /^docker\/.*\.sh$/.test(path));
+    expect(scripts).toContain('.ci/run');
+    expect(scripts.filter((path) => (statSync(join(ROOT, path)).mode & 0o111) === 0)).toEqual([]);
   });
 
   test('lists no exception for a file that is gone', () => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time';
 import type { Service } from './broker';
 
 /** Address of the run's Temporal dev server, `host:port`; started by the first caller. */
@@ -16,7 +17,7 @@ export async function freshNamespace(): Promise<{ address: string; namespace: st
   try {
     await connection.workflowService.registerNamespace({
       namespace,
-      workflowExecutionRetentionPeriod: { seconds: 86_400 },
+      workflowExecutionRetentionPeriod: msToTs('1 day'),
     });
   } finally {
     await connection.close();
