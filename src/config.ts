@@ -6,11 +6,16 @@ import { StartupError } from './startup-error';
  * Every setting, read from the environment once. docs/configuration.md documents each; a test compares
  * the two. A variable that is set but empty counts as not set.
  */
-const PROVIDERS = ['simulator'] as const;
+const PROVIDERS = ['simulator', 'http'] as const;
 export type ProviderName = (typeof PROVIDERS)[number];
 
 const port = z.coerce.number().int().min(0).max(65_535);
-const baseUrl = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, ''));
+const httpUrl = z.url({ protocol: /^https?$/ });
+const baseUrl = httpUrl.transform((value) => value.replace(/\/+$/, ''));
+const flag = z
+  .enum(['true', 'false'])
+  .default('false')
+  .transform((value) => value === 'true');
 
 export const VARIABLES = z.object({
   FANFARE_DATA_DIR: z.string().default('.fanfare'),
@@ -31,10 +36,23 @@ export const VARIABLES = z.object({
   FANFARE_EMAIL_PROVIDER: z.enum(PROVIDERS).default('simulator'),
   FANFARE_SMS_PROVIDER: z.enum(PROVIDERS).default('simulator'),
   FANFARE_VOICE_PROVIDER: z.enum(PROVIDERS).default('simulator'),
+  FANFARE_EMAIL_HTTP_URL: httpUrl.optional(),
+  FANFARE_EMAIL_HTTP_IDEMPOTENT: flag,
+  FANFARE_SMS_HTTP_URL: httpUrl.optional(),
+  FANFARE_SMS_HTTP_IDEMPOTENT: flag,
+  FANFARE_VOICE_HTTP_URL: httpUrl.optional(),
+  FANFARE_VOICE_HTTP_IDEMPOTENT: flag,
+  /** Part of a path, where everybody else's secrets are headers; characters that need no escaping there. */
+  FANFARE_INBOUND_SECRET: z
+    .string()
+    .regex(/^[A-Za-z0-9._~-]{1,200}$/, 'only letters, digits and . _ ~ - may be in it, at most 200')
+    .optional(),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 });
+
+type Variables = z.output<typeof VARIABLES>;
 
 export interface Config {
   dataDir: string;
@@ -52,6 +70,10 @@ export interface Config {
   };
   temporal: { address: string | undefined; namespace: string; cliPath: string | undefined };
   providers: Record<Channel, ProviderName>;
+  /** Of the channels whose provider is `http`. */
+  httpProviders: Partial<Record<Channel, { url: string; idempotent: boolean }>>;
+  /** In the path that carriers report to; without it one is made and kept. */
+  inboundSecret: string | undefined;
   simulator: { seed: number; latencyMs: number };
   logLevel: string;
 }
@@ -59,7 +81,7 @@ export interface Config {
 /** Fails with one StartupError that names every wrong variable. */
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const parsed = VARIABLES.safeParse(set);
+  const parsed = VARIABLES.superRefine(needUrls).safeParse(set);
   if (!parsed.success) {
     const findings = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
     throw new StartupError(
@@ -87,9 +109,35 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       cliPath: v.TEMPORAL_CLI_PATH,
     },
     providers: Object.fromEntries(
-      CHANNELS.map((channel) => [channel, v[`FANFARE_${channel.toUpperCase() as 'SMS'}_PROVIDER`]]),
+      CHANNELS.map((channel) => [channel, v[namesOf(channel).provider]]),
     ) as Record<Channel, ProviderName>,
+    httpProviders: Object.fromEntries(
+      CHANNELS.flatMap((channel) => {
+        const { provider, url, idempotent } = namesOf(channel);
+        return v[provider] === 'http' ? [[channel, { url: v[url], idempotent: v[idempotent] }]] : [];
+      }),
+    ),
+    inboundSecret: v.FANFARE_INBOUND_SECRET,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
     logLevel: v.LOG_LEVEL,
   };
+}
+
+function needUrls(v: Variables, context: z.core.$RefinementCtx): void {
+  for (const channel of CHANNELS) {
+    const { provider, url } = namesOf(channel);
+    if (v[provider] === 'http' && !v[url]) {
+      context.addIssue({ code: 'custom', path: [url], message: `needed because ${provider} is http` });
+    }
+  }
+}
+
+/** A channel's variables. */
+function namesOf(channel: Channel) {
+  const prefix = `FANFARE_${channel.toUpperCase() as Uppercase<Channel>}` as const;
+  return {
+    provider: `${prefix}_PROVIDER`,
+    url: `${prefix}_HTTP_URL`,
+    idempotent: `${prefix}_HTTP_IDEMPOTENT`,
+  } as const;
 }

@@ -53,17 +53,19 @@ export function inboundRoutes({ secret, takeReceipts, log }: InboundRoutesDeps):
 
 type Entry = z.output<typeof inboundEntry>;
 
-function sort(body: unknown[]): { entries: Entry[]; errors: FieldError[] } {
+function sort(body: z.output<typeof inboundBody>): { entries: Entry[]; errors: FieldError[] } {
   const entries: Entry[] = [];
   const errors: FieldError[] = [];
-  for (const [i, one] of body.entries()) {
+  const all = Array.isArray(body) ? body : [body];
+  for (const [i, one] of all.entries()) {
     try {
       entries.push(parseBody(inboundEntry, one));
     } catch (error) {
       if (!isDomainError(error)) throw error;
+      const at = Array.isArray(body) ? [i] : [];
       const found = error.errors.map((field) => ({
         ...field,
-        path: [i, field.path].filter(String).join('.'),
+        path: [...at, field.path].filter((part) => part !== '').join('.'),
       }));
       if (errors.length < LIMITS.importErrorsListed) errors.push(...found);
     }

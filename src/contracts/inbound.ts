@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { LIMITS } from '../domain/limits';
+import { RECEIPT_STATE, type ReceiptType } from '../domain/message';
+
+/** What carriers tell us (api.md 12). They may tell more than this; what is not known here is passed over. */
+const TYPES = Object.keys(RECEIPT_STATE) as ReceiptType[];
+
+const time = z.iso.datetime({ offset: true }).transform((value) => new Date(value).toISOString());
+/** Cut as the one in a carrier's answer is, so that the two still meet. */
+const carrierId = z
+  .union([z.string().min(1), z.number()])
+  .transform((value) => String(value).slice(0, LIMITS.providerIdChars));
+const data = z
+  .record(z.string(), z.unknown())
+  .refine((value) => JSON.stringify(value).length <= LIMITS.receiptDataChars, 'This is too large');
+
+const receipt = z
+  .object({
+    id: z.string().min(1).max(LIMITS.idChars).optional(),
+    providerId: carrierId.optional(),
+    type: z.enum(TYPES),
+    code: z
+      .union([z.string(), z.number()])
+      .transform((value) => String(value).slice(0, 200))
+      .optional(),
+    at: time.optional(),
+    data: data.optional(),
+  })
+  .refine(({ id, providerId }) => id !== undefined || providerId !== undefined, {
+    path: ['id'],
+    message: 'Either id or providerId is needed, to say which message this is about',
+  });
+
+const inboundSms = z.object({
+  type: z.literal('inbound'),
+  id: carrierId,
+  from: z.string().min(1).max(64),
+  to: z.string().min(1).max(64),
+  text: z.string(),
+  at: time.optional(),
+});
+
+/** One entry, judged by itself, so that a wrong one does not keep the others from being taken. */
+export const inboundEntry = z.discriminatedUnion('type', [receipt, inboundSms], {
+  error: 'This must be a type of receipt, or inbound',
+});
+
+export const inboundBody = z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())], {
+  error: 'This must be an object or an array of objects',
+});

@@ -1,0 +1,110 @@
+import type { AddressInfo } from 'node:net';
+import { inboundRoutes } from '../../src/http/routes/inbound';
+import type { App } from '../../src/http/routing';
+import { buildServer } from '../../src/http/server';
+import { createLog } from '../../src/log';
+import type { Receipt } from '../../src/providers/provider';
+
+describe('POST /inbound/http/{secret}', () => {
+  let app: App;
+  let base: string;
+  let received: Receipt[];
+  let refuse: Error | undefined;
+
+  beforeAll(async () => {
+    const nobody = async () => undefined;
+    app = await buildServer({
+      authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
+      log: createLog('silent'),
+      routes: [
+        inboundRoutes({
+          secret: 'the-secret',
+          log: createLog('silent'),
+          takeReceipts: async (receipts) => {
+            if (refuse) throw refuse;
+            received.push(...receipts);
+          },
+        }),
+      ],
+    });
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/inbound/http`;
+  });
+  afterAll(() => app.close());
+  beforeEach(() => {
+    received = [];
+    refuse = undefined;
+  });
+
+  async function post(body: unknown, secret = 'the-secret') {
+    const response = await fetch(`${base}/${secret}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    const answer = (await response.json()) as { data: unknown; errors: { path: string }[] };
+    return { status: response.status, ...answer };
+  }
+
+  test('takes one receipt', async () => {
+    const { status, data } = await post({ id: 'msg_1', type: 'delivered' });
+    expect([status, data]).toEqual([200, { receipts: 1, inbound: 0 }]);
+    expect(received).toEqual([{ id: 'msg_1', type: 'delivered' }]);
+  });
+
+  test('takes many, in their order, with the time in UTC and numbers as text', async () => {
+    await post([
+      { providerId: 42, type: 'ringing', at: '2026-03-01T10:00:00+02:00' },
+      { providerId: 42, type: 'completed', data: { answeredBy: 'human' }, carriersOwn: true },
+      { id: 'msg_2', type: 'undelivered', code: 550 },
+    ]);
+    expect(received).toEqual([
+      { providerId: '42', type: 'ringing', at: '2026-03-01T08:00:00.000Z' },
+      { providerId: '42', type: 'completed', data: { answeredBy: 'human' } },
+      { id: 'msg_2', type: 'undelivered', code: '550' },
+    ]);
+  });
+
+  test('takes more receipts than one call of the sink holds', async () => {
+    const many = Array.from({ length: 1_234 }, (_, n) => ({ id: `msg_${n}`, type: 'delivered' }));
+    expect((await post(many)).data).toEqual({ receipts: 1_234, inbound: 0 });
+    expect(received).toEqual(many);
+  });
+
+  test('takes an inbound SMS', async () => {
+    const sms = { type: 'inbound', id: 'in-1', from: '+12125550190', to: '12345', text: 'STOP' };
+    const { status, data } = await post([sms]);
+    expect([status, data]).toEqual([200, { receipts: 0, inbound: 1 }]);
+  });
+
+  test('says what is wrong with an entry, and takes the others all the same', async () => {
+    const { status, errors } = await post([
+      { id: 'msg_1', type: 'eaten' },
+      { id: 'msg_2', type: 'delivered' },
+      { type: 'delivered' },
+      'delivered',
+      { id: 'msg_3', type: 'delivered', at: 'yesterday' },
+    ]);
+    expect(status).toBe(422);
+    expect(errors.map(({ path }) => path)).toEqual(['0.type', '2.id', '3', '4.at']);
+    expect(received).toEqual([{ id: 'msg_2', type: 'delivered' }]);
+  });
+
+  test('answers 422 to a body that is neither an object nor an array', async () => {
+    expect((await post('delivered')).status).toBe(422);
+  });
+
+  test('answers 5xx when receipts cannot be stored, so that they are told again', async () => {
+    refuse = new Error('the database is away');
+    expect((await post({ id: 'msg_1', type: 'delivered' })).status).toBeGreaterThanOrEqual(500);
+    refuse = undefined;
+    expect((await post({ id: 'msg_1', type: 'delivered' })).status).toBe(200);
+  });
+
+  test('does not exist under another secret', async () => {
+    for (const secret of ['the-secreT', 'the-secret-', 'x', '%20']) {
+      expect((await post({ id: 'msg_1', type: 'delivered' }, secret)).status).toBe(404);
+    }
+    expect(received).toEqual([]);
+  });
+});

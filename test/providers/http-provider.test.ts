@@ -1,0 +1,228 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { LIMITS } from '../../src/domain/limits';
+import { inboundRoutes } from '../../src/http/routes/inbound';
+import { buildServer } from '../../src/http/server';
+import { createLog } from '../../src/log';
+import { openHttpProvider } from '../../src/providers/http-provider';
+import type { HandOver, HandOverResult, Provider, ReceiptSink } from '../../src/providers/provider';
+import { freePort } from '../support/free-port';
+import { until } from '../support/until';
+import { providerConformance, type Rig } from './conformance';
+import { answer, bodyOf, startHttpCarrier } from './http-carrier';
+
+/** The provider and the route that receipts come by belong together: they are opened and closed as one. */
+function createRig(idempotent: boolean): () => Promise<Rig> {
+  return async () => {
+    const carrier = await startHttpCarrier({ idempotent });
+    const open = async (): Promise<Provider> => {
+      const provider = openHttpProvider({ channel: 'email', url: carrier.url, idempotent });
+      let closeInbound: () => Promise<void> = async () => undefined;
+      return {
+        ...provider,
+        async start(takeReceipts) {
+          const inbound = await startInbound(takeReceipts);
+          carrier.reportTo(inbound.url);
+          closeInbound = async () => {
+            carrier.reportTo(undefined);
+            await inbound.close();
+          };
+        },
+        async close() {
+          await closeInbound();
+          await provider.close();
+        },
+      };
+    };
+    return { open, delivered: () => carrier.delivered, close: () => carrier.close() };
+  };
+}
+
+async function startInbound(takeReceipts: ReceiptSink): Promise<{ url: string; close(): Promise<void> }> {
+  const nobody = async () => undefined;
+  const app = await buildServer({
+    authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
+    log: createLog('silent'),
+    routes: [inboundRoutes({ secret: 'secret', takeReceipts, log: createLog('silent') })],
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/inbound/http/secret`, close: async () => void (await app.close()) };
+}
+
+const addresses = {
+  accepted: 'ann@example.com',
+  rejected: 'reject@example.com',
+  transient: 'down@example.com',
+  throttled: 'throttle@example.com',
+  lost: 'lost@example.com',
+};
+providerConformance('the HTTP provider on an idempotent carrier', createRig(true), {
+  channel: 'email',
+  addresses,
+});
+providerConformance('the HTTP provider on any carrier', createRig(false), { channel: 'email', addresses });
+
+describe('the HTTP provider', () => {
+  let server: Server;
+  let provider: Provider;
+  let respond: (response: ServerResponse, incoming: IncomingMessage, body: string) => void;
+
+  beforeEach(async () => {
+    respond = (response) => answer(response, 200, { id: 'p1' });
+    server = createServer((incoming, response) => {
+      void bodyOf(incoming).then((body) => respond(response, incoming, body));
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    provider = open();
+  });
+  afterEach(async () => {
+    await provider.close();
+    server.close();
+    server.closeAllConnections();
+  });
+
+  function open(options: Partial<Parameters<typeof openHttpProvider>[0]> = {}): Provider {
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/v1/out?key=a%20b`;
+    return openHttpProvider({ channel: 'sms', url, idempotent: false, ...options });
+  }
+
+  const message = (n = 1): HandOver => ({
+    id: `msg_${n}`,
+    uid: `uid_${n}`,
+    channel: 'sms',
+    to: '+12125550190',
+    from: '12345',
+    text: 'Grüße',
+    campaign: 'spring',
+    attempt: 2,
+  });
+
+  async function resultFor(status: number, body: unknown, headers: Record<string, string> = {}) {
+    respond = (response) => answer(response, status, body, headers);
+    return (await provider.handOver([message()]))[0];
+  }
+
+  test('posts each message as JSON under its id as the idempotency key', async () => {
+    const seen: unknown[] = [];
+    respond = (response, incoming, body) => {
+      const { method, url, headers } = incoming;
+      seen.push({ method, url, key: headers['idempotency-key'], type: headers['content-type'] });
+      seen.push(JSON.parse(body));
+      answer(response, 201, { id: 'p1' });
+    };
+    expect(await provider.handOver([message()])).toEqual([{ kind: 'accepted', providerId: 'p1' }]);
+    const request = { method: 'POST', url: '/v1/out?key=a%20b', key: 'msg_1', type: 'application/json' };
+    expect(seen).toEqual([request, message()]);
+  });
+
+  test('sends the user and password of its URL in the Basic scheme', async () => {
+    const { port } = server.address() as AddressInfo;
+    const withUser = open({ url: `http://ann:p%40ss@127.0.0.1:${port}/` });
+    let given: string | undefined;
+    respond = (response, incoming) => {
+      given = incoming.headers.authorization;
+      answer(response, 200, { id: 1 });
+    };
+    expect(await withUser.handOver([message()])).toEqual([{ kind: 'accepted', providerId: '1' }]);
+    expect(given).toBe(`Basic ${Buffer.from('ann:p@ss').toString('base64')}`);
+    await withUser.close();
+  });
+
+  test('takes a success without an id as accepted under our own', async () => {
+    expect(await resultFor(200, 'ok')).toEqual({ kind: 'accepted', providerId: 'msg_1' });
+  });
+
+  const ANSWERS: [number, unknown, Record<string, string>, HandOverResult][] = [
+    [400, { code: 'bad', message: 'No' }, {}, { kind: 'rejected', code: 'bad', message: 'No' }],
+    [422, { code: 17 }, {}, { kind: 'rejected', code: '17', message: 'The carrier answered 422' }],
+    [404, 'gone', {}, { kind: 'rejected', code: 'http_404', message: 'The carrier answered 404' }],
+    [429, {}, { 'retry-after': '7' }, { kind: 'throttled', retryAfterMs: 7_000 }],
+    [429, {}, {}, { kind: 'throttled', retryAfterMs: 1_000 }],
+    [429, {}, { 'retry-after': 'soon' }, { kind: 'throttled', retryAfterMs: 1_000 }],
+    [500, {}, {}, { kind: 'transient', code: 'http_500' }],
+    [503, { code: 'busy' }, { 'retry-after': '3' }, { kind: 'transient', code: 'busy', retryAfterMs: 3_000 }],
+  ];
+  test.each(ANSWERS)('reads %i %j %j', async (status, body, headers, expected) => {
+    expect(await resultFor(status, body, headers)).toEqual(expected);
+  });
+
+  test('reads a Retry-After that is a date', async () => {
+    const at = new Date(Date.now() + 60_000).toUTCString();
+    const result = await resultFor(429, {}, { 'retry-after': at });
+    const ms = result?.kind === 'throttled' ? result.retryAfterMs : 0;
+    expect(ms).toBeGreaterThan(50_000);
+    expect(ms).toBeLessThanOrEqual(60_000);
+  });
+
+  test('does not follow a redirect, and stops for everybody', async () => {
+    expect(await resultFor(302, {}, { location: '/elsewhere' })).toMatchObject({ kind: 'account' });
+  });
+
+  describe.each([
+    [false, { kind: 'unknown' }],
+    [true, { kind: 'transient', code: expect.any(String) }],
+  ] as const)('to a carrier with idempotency %s', (idempotent, inDoubt) => {
+    test('a message that never left is transient', async () => {
+      const refused = open({ idempotent, url: `http://127.0.0.1:${await freePort()}/` });
+      expect(await refused.handOver([message()])).toEqual([{ kind: 'transient', code: 'ECONNREFUSED' }]);
+      await refused.close();
+    });
+
+    test('a message that a failed TLS handshake kept here is transient', async () => {
+      const { port } = server.address() as AddressInfo;
+      const refused = open({ idempotent, url: `https://127.0.0.1:${port}/` });
+      expect(await refused.handOver([message()])).toMatchObject([{ kind: 'transient' }]);
+      await refused.close();
+    });
+
+    test('a message whose answer never comes is in doubt', async () => {
+      const impatient = open({ idempotent, answerTimeoutMs: 50 });
+      respond = () => undefined;
+      expect(await impatient.handOver([message()])).toEqual([inDoubt]);
+      await impatient.close();
+    });
+
+    test('a message whose connection breaks before the answer is in doubt', async () => {
+      const other = open({ idempotent });
+      respond = (_response, incoming) => incoming.socket.destroy();
+      expect(await other.handOver([message()])).toEqual([inDoubt]);
+      await other.close();
+    });
+
+    test('a message is in doubt when its answer is larger than any answer should be', async () => {
+      const other = open({ idempotent });
+      respond = (response) => answer(response, 200, { id: 'x'.repeat(LIMITS.httpProviderAnswerBytes) });
+      expect(await other.handOver([message()])).toEqual([inDoubt]);
+      await other.close();
+    });
+  });
+
+  test('has a bounded number of messages with the carrier at once', async () => {
+    let atOnce = 0;
+    let most = 0;
+    respond = (response) => {
+      most = Math.max(most, ++atOnce);
+      setImmediate(() => {
+        atOnce--;
+        answer(response, 200, { id: 'p' });
+      });
+    };
+    const batch = Array.from({ length: provider.capabilities.batchMax }, (_, n) => message(n));
+    const results = (await Promise.all([provider.handOver(batch), provider.handOver(batch)])).flat();
+    expect(results.every(({ kind }) => kind === 'accepted')).toBe(true);
+    expect(most).toBeLessThanOrEqual(LIMITS.httpProviderConnections);
+  });
+
+  test('closes within its patience although a carrier never answers, and leaves that message in doubt', async () => {
+    let asked = false;
+    respond = () => {
+      asked = true;
+    };
+    const results = provider.handOver([message()]);
+    await until('the carrier to be asked', () => asked);
+    await provider.close();
+    expect(await results).toEqual([{ kind: 'unknown' }]);
+  });
+});
