@@ -176,6 +176,7 @@ function goEnvironment(directory: string, env: ObtainOptions['env']): Record<str
     GOBIN: directory,
     GOPATH: join(directory, 'go'),
     GOMODCACHE: join(directory, 'go', 'pkg', 'mod'),
+    GOTMPDIR: directory,
     CGO_ENABLED: '0',
     // Go keeps counters in the configuration directory; its settings there (a proxy) must still apply.
     XDG_CONFIG_HOME: join(directory, 'config'),

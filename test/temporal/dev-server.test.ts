@@ -1,0 +1,175 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { createLog } from '../../src/log';
+import { openTemporal } from '../../src/temporal/connection';
+import { type DevServer, type DevServerOptions, startDevServer } from '../../src/temporal/dev-server';
+import type { CrashOutcome } from '../../src/temporal/keep-running';
+import { until } from '../support/until';
+import { writeScript } from './download-site';
+import { startOwner } from './owner-process';
+import { realExecutable } from './real-executable';
+
+let executable: string;
+let dataDir: string;
+let running: DevServer[];
+
+beforeAll(async () => {
+  executable = await realExecutable();
+}, 900_000);
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'fanfare-dev-server-'));
+  running = [];
+});
+
+afterEach(async () => {
+  await Promise.all(running.map((server) => server.stop()));
+  rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+});
+
+async function start(options: Partial<DevServerOptions> = {}): Promise<DevServer> {
+  const server = await startDevServer({
+    executable,
+    dataDir,
+    namespace: 'default',
+    log: createLog('silent'),
+    preferredPorts: { grpc: 0, ui: 0 },
+    ...options,
+  });
+  running.push(server);
+  return server;
+}
+
+async function answers(address: string, namespace = 'default'): Promise<boolean> {
+  const connection = Connection.lazy({ address });
+  try {
+    await connection.withDeadline(Date.now() + 5_000, () =>
+      connection.workflowService.describeNamespace({ namespace }),
+    );
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await connection.close();
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function listenAnywhere(): Promise<{ server: Server; port: number }> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+test('it answers, with its namespace and web page, and is gone after stop', async () => {
+  const server = await start({ namespace: 'campaigns' });
+  expect(await answers(server.address, 'campaigns')).toBe(true);
+  expect((await fetch(server.uiUrl)).status).toBe(200);
+  expect(existsSync(join(dataDir, 'temporal.db'))).toBe(true);
+
+  await server.stop();
+  expect(isAlive(server.pid)).toBe(false);
+  expect(existsSync(join(dataDir, 'temporal.pid'))).toBe(false);
+});
+
+test('what it holds is there after a restart', async () => {
+  const first = await start();
+  const { client, close } = await openTemporal({ address: first.address, namespace: 'default' });
+  await client.workflow.start('anything', { workflowId: 'kept', taskQueue: 'nobody' });
+  await close();
+  await first.stop();
+
+  const second = await start();
+  const temporal = await openTemporal({ address: second.address, namespace: 'default' });
+  expect((await temporal.client.workflow.getHandle('kept').describe()).status.name).toBe('RUNNING');
+  await temporal.close();
+});
+
+test('a preferred port is used when it is free, and another when it is taken', async () => {
+  const taken = await listenAnywhere();
+  const free = await listenAnywhere();
+  await new Promise((done) => free.server.close(done));
+  const server = await start({ preferredPorts: { grpc: taken.port, ui: free.port } });
+  expect(server.address).not.toBe(`127.0.0.1:${taken.port}`);
+  expect(server.uiUrl).toBe(`http://127.0.0.1:${free.port}`);
+  await new Promise((done) => taken.server.close(done));
+});
+
+test('a server that dies is brought back on the same port', async () => {
+  const outcomes: CrashOutcome[] = [];
+  const server = await start({ onCrash: (outcome) => outcomes.push(outcome) });
+  const { pid } = server;
+  process.kill(pid, 'SIGKILL');
+  await until('the crash is reported', () => outcomes.length > 0);
+  expect(outcomes).toEqual([{ restarted: true }]);
+  expect(server.pid).not.toBe(pid);
+  expect(await answers(server.address)).toBe(true);
+});
+
+test('a server that cannot run is one error with its last words, and leaves nothing running', async () => {
+  const broken = join(dataDir, 'temporal');
+  writeScript(broken, 'echo "disk is full" >&2', 'exit 4');
+  await expect(start({ executable: broken })).rejects.toMatchObject({
+    name: 'StartupError',
+    message: expect.stringMatching(/ended with code 4.*\n.*disk is full/),
+  });
+  expect(existsSync(join(dataDir, 'temporal.pid'))).toBe(false);
+});
+
+test('a damaged database file is one error that names it', async () => {
+  writeFileSync(join(dataDir, 'temporal.db'), 'not a database '.repeat(1_000));
+  await expect(start()).rejects.toMatchObject({
+    name: 'StartupError',
+    wayOut: expect.stringContaining(join(dataDir, 'temporal.db')),
+  });
+});
+
+test('it ends when its owner is killed', async () => {
+  const owner = await startOwner(executable, dataDir);
+  expect(isAlive(owner.serverPid)).toBe(true);
+  await owner.kill();
+  await until('the server has ended', () => !isAlive(owner.serverPid));
+  await until('the watchdog has ended', () => !isAlive(owner.watchdogPid));
+});
+
+test('a start right after the owner was killed waits for the old server to end', async () => {
+  const owner = await startOwner(executable, dataDir);
+  await owner.kill();
+  const server = await start();
+  expect(isAlive(owner.serverPid)).toBe(false);
+  expect(await answers(server.address)).toBe(true);
+});
+
+test('one that has lost its owner and its watchdog is ended by the next start', async () => {
+  const owner = await startOwner(executable, dataDir);
+  await owner.kill().then(() => process.kill(owner.watchdogPid, 'SIGKILL'));
+  const server = await start();
+  await until('the old server has ended', () => !isAlive(owner.serverPid));
+  expect(await answers(server.address)).toBe(true);
+});
+
+test('a process id that now belongs to something else is left alone', async () => {
+  writeFileSync(join(dataDir, 'temporal.pid'), `${process.pid} ${process.pid}`);
+  const server = await start();
+  expect(await answers(server.address)).toBe(true);
+});
+
+test('a directory whose server has a living owner is refused, and that server is left alone', async () => {
+  const server = await start();
+  await expect(start()).rejects.toMatchObject({
+    name: 'StartupError',
+    message: expect.stringContaining('Another process runs a Temporal server'),
+  });
+  expect(await answers(server.address)).toBe(true);
+}, 20_000);
