@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import { type AccessTokens, createAccessTokens } from './access-tokens';
 import { createCredentialCache } from './credential-cache';
+import { PASSWORD_COST, type PasswordCost } from './passwords';
 import { createSessions, type Sessions } from './sessions';
 import type { MessagingTables } from './tables';
 import {
@@ -25,9 +26,11 @@ export interface Identity extends AccessTokens, Sessions {
 export interface IdentityDeps {
   db: Kysely<MessagingTables>;
   now?: () => number;
+  /** Of new passwords, and of refusing unknown users; tests take less. */
+  passwordCost?: PasswordCost;
 }
 
-export function createIdentity({ db, now = Date.now }: IdentityDeps): Identity {
+export function createIdentity({ db, now = Date.now, passwordCost = PASSWORD_COST }: IdentityDeps): Identity {
   const apiKeys = createCredentialCache({
     now,
     load: (hash) =>
@@ -40,14 +43,14 @@ export function createIdentity({ db, now = Date.now }: IdentityDeps): Identity {
   });
   return {
     ...createAccessTokens(db, now),
-    ...createSessions(db, now),
+    ...createSessions({ db, now, passwordCost }),
     byApiKey: async (key) => (await apiKeys.find(key))?.workspace_id,
     async createWorkspace(input) {
       const planned = planWorkspace(input);
-      await insertWorkspace(db, planned);
+      await insertWorkspace(db, planned, passwordCost);
       return planned;
     },
-    insertWorkspace: (planned) => insertWorkspace(db, planned),
+    insertWorkspace: (planned) => insertWorkspace(db, planned, passwordCost),
     isEmpty: () => isEmpty(db),
   };
 }

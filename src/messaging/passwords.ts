@@ -1,27 +1,34 @@
-import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 
 /**
  * Passwords, as `scrypt$<log2 N>$<r>$<p>$<salt>$<hash>`: the cost stands in each hash, so it can be raised
  * for new ones while old ones still verify.
  */
+export interface PasswordCost {
+  log2N: number;
+  r: number;
+  p: number;
+}
 
-/** 32 MiB and about a fifth of a second: OWASP's figure for this N. */
-const COST = { log2N: 15, r: 8, p: 3 };
+/** 32 MiB and about a quarter of a second: OWASP's figures for this N. */
+export const PASSWORD_COST: PasswordCost = { log2N: 15, r: 8, p: 3 };
 const HASH_BYTES = 32;
 
-export async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(password: string, cost: PasswordCost): Promise<string> {
   const salt = randomBytes(16);
-  const hash = await derive(password, salt, COST);
-  return ['scrypt', COST.log2N, COST.r, COST.p, salt.toString('base64url'), hash.toString('base64url')].join(
-    '$',
-  );
+  return encode(cost, salt, await derive(password, salt, cost));
 }
 
 /** With no stored hash it takes as long and says no, so that time does not tell which users exist. */
-export async function verifyPassword(password: string, stored: string | undefined): Promise<boolean> {
-  const [, log2N, r, p, salt, expected] = (stored ?? NOBODY).split('$');
-  const cost = { log2N: Number(log2N), r: Number(r), p: Number(p) };
-  const hash = await derive(password, Buffer.from(salt ?? '', 'base64url'), cost);
+export async function verifyPassword(
+  password: string,
+  stored: string | undefined,
+  cost: PasswordCost,
+): Promise<boolean> {
+  const nobody = encode(cost, Buffer.alloc(16), Buffer.alloc(HASH_BYTES));
+  const [, log2N, r, p, salt, expected] = (stored ?? nobody).split('$');
+  const usedCost = { log2N: Number(log2N), r: Number(r), p: Number(p) };
+  const hash = await derive(password, Buffer.from(salt ?? '', 'base64url'), usedCost);
   const matches = timingSafeEqual(hash, Buffer.from(expected ?? '', 'base64url'));
   return matches && stored !== undefined;
 }
@@ -29,12 +36,14 @@ export async function verifyPassword(password: string, stored: string | undefine
 /** A generated password: 144 bits. */
 export const newPassword = (): string => randomBytes(18).toString('base64url');
 
-const NOBODY = `scrypt$${COST.log2N}$${COST.r}$${COST.p}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+function encode({ log2N, r, p }: PasswordCost, salt: Buffer, hash: Buffer): string {
+  return ['scrypt', log2N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$');
+}
 
-function derive(password: string, salt: Buffer, cost: typeof COST): Promise<Buffer> {
-  const N = 2 ** cost.log2N;
-  // Node's bound of 32 MiB is a little less than what this N needs.
-  const options: ScryptOptions = { N, r: cost.r, p: cost.p, maxmem: 256 * N * cost.r };
+function derive(password: string, salt: Buffer, { log2N, r, p }: PasswordCost): Promise<Buffer> {
+  const N = 2 ** log2N;
+  // Node's own bound of 32 MiB is a little less than what this N needs.
+  const options = { N, r, p, maxmem: 256 * N * r };
   return new Promise((done, fail) => {
     scrypt(password.normalize('NFC'), salt, HASH_BYTES, options, (error, key) =>
       error ? fail(error) : done(key),

@@ -3,7 +3,7 @@ import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import { createAttemptLimit } from './attempt-limit';
 import { createCredentialCache } from './credential-cache';
-import { verifyPassword } from './passwords';
+import { type PasswordCost, verifyPassword } from './passwords';
 import { hashSecret, newSecret } from './secrets';
 import type { MessagingTables } from './tables';
 
@@ -42,7 +42,13 @@ export interface Sessions {
   whoAmI(userId: string): Promise<User | undefined>;
 }
 
-export function createSessions(db: Kysely<MessagingTables>, now: () => number): Sessions {
+export interface SessionsDeps {
+  db: Kysely<MessagingTables>;
+  now: () => number;
+  passwordCost: PasswordCost;
+}
+
+export function createSessions({ db, now, passwordCost }: SessionsDeps): Sessions {
   const attempts = createAttemptLimit(now);
   const cache = createCredentialCache({ now, load });
 
@@ -68,7 +74,7 @@ export function createSessions(db: Kysely<MessagingTables>, now: () => number): 
     async login({ email, password, address }) {
       const attempt = attempts.begin([`user ${email.toLowerCase()}`, `address ${address}`]);
       const user = await findUser(db).where(sql`lower(u.email)`, '=', email.toLowerCase()).executeTakeFirst();
-      const correct = await verifyPassword(password, user?.password_hash);
+      const correct = await verifyPassword(password, user?.password_hash, passwordCost);
       if (!user || !correct) throw new DomainError('unauthenticated', 'Email or password is wrong');
       attempt.succeeded();
       return { token: await openSession(db, user, new Date(now())), user: toUser(user) };

@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { DomainError } from '../domain/errors';
 import { newId } from '../storage/new-id';
-import { hashPassword, newPassword } from './passwords';
+import { hashPassword, newPassword, type PasswordCost } from './passwords';
 import { hashSecret, newSecret } from './secrets';
 import type { Role } from './sessions';
 import type { MessagingTables } from './tables';
@@ -42,8 +42,12 @@ export function planWorkspace({ name, email, password = newPassword() }: NewWork
  * All of it or nothing, and nothing when it is there already. The first user of an installation is its
  * owner.
  */
-export async function insertWorkspace(db: Kysely<MessagingTables>, planned: NewWorkspace): Promise<void> {
-  const passwordHash = await hashPassword(planned.user.password);
+export async function insertWorkspace(
+  db: Kysely<MessagingTables>,
+  planned: NewWorkspace,
+  passwordCost: PasswordCost,
+): Promise<void> {
+  const passwordHash = await hashPassword(planned.user.password, passwordCost);
   await db.transaction().execute(async (tx) => {
     // Two first workspaces made at once would both find the installation empty.
     await sql`lock table workspaces in share row exclusive mode`.execute(tx);

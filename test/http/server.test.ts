@@ -1,0 +1,259 @@
+import { Agent, request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { z } from 'zod';
+import { DomainError } from '../../src/domain/errors';
+import { healthRoutes } from '../../src/http/routes/health';
+import type { App } from '../../src/http/routing';
+import { buildServer } from '../../src/http/server';
+import { createLog } from '../../src/log';
+import { listen, type TestServer } from './service';
+
+const nobody = {
+  bySession: async () => undefined,
+  byAccessToken: async () => undefined,
+  byApiKey: async () => undefined,
+};
+const open = { auth: 'open' } as const;
+
+function probeRoutes(app: App): void {
+  const body = z.strictObject({
+    name: z.string().min(2),
+    settings: z.object({ sms: z.object({ templateId: z.string() }) }),
+    tags: z.array(z.number()).optional(),
+  });
+  app.post('/probe', { config: open, schema: { body } }, async (request) => request.body);
+  app.get(
+    '/probe',
+    { config: open, schema: { querystring: z.object({ q: z.string().optional() }) } },
+    async (r) => r.query,
+  );
+  app.post('/bare', { config: open }, async (request) => ({ body: request.body ?? null }));
+  app.post('/large', { config: open, bodyLimit: 4 * 1024 * 1024 }, async () => ({ taken: true }));
+  app.put('/things/:id.csv', { config: open }, async () => ({}));
+  app.get(
+    '/things/:id',
+    { config: open, schema: { params: z.object({ id: z.string().max(8) }) } },
+    async (r) => r.params,
+  );
+  app.get('/broken', { config: open }, async () => {
+    throw new Error('the secret of row 17');
+  });
+  app.get('/busy', { config: open }, async () => {
+    throw new DomainError('outbox_full', 'Wait a little', { retryAfterSeconds: 2.5 });
+  });
+}
+
+describe('the HTTP server', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await listen({
+      authenticator: nobody,
+      routes: [probeRoutes, healthRoutes(async () => ({ a: true }))],
+    });
+  });
+  afterAll(() => server.app.close());
+
+  const valid = { name: 'Ada', settings: { sms: { templateId: 't' } } };
+
+  test('an error has the members of RFC 9457 and of the specification', async () => {
+    const { status, headers, body } = await server.call('GET', '/nowhere');
+    expect(status).toBe(404);
+    expect(headers['content-type']).toMatch(/^application\/problem\+json/);
+    expect(body).toEqual({
+      type: '/docs/errors#not_found',
+      title: 'Not found',
+      status: 404,
+      code: 'not_found',
+      detail: 'There is nothing at this path',
+      instance: headers['x-request-id'],
+      errors: [],
+      result: 'error',
+      message: 'There is nothing at this path',
+      success: false,
+    });
+  });
+
+  test('a sane request id is echoed, any other is replaced, on every kind of answer', async () => {
+    for (const path of ['/healthz', '/nowhere', '/broken', '/%zz', '/probe']) {
+      const method = path === '/probe' ? 'DELETE' : 'GET';
+      const echoed = await server.call(method, path, { headers: { 'x-request-id': 'abc-1.2_3' } });
+      expect(echoed.headers['x-request-id']).toBe('abc-1.2_3');
+      const made = await server.call(method, path, { headers: { 'x-request-id': 'not sane' } });
+      expect(made.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    }
+  });
+
+  test('a trailing slash makes no difference', async () => {
+    expect((await server.call('GET', '/healthz/')).body).toEqual({ status: 'ok' });
+    expect((await server.call('GET', '/things/x/?y=1')).body).toEqual({ id: 'x' });
+  });
+
+  test('a known path with another method is 405 and says which it takes', async () => {
+    const wrong = await server.call('PUT', '/probe/?x=1', { body: valid });
+    expect(wrong.status).toBe(405);
+    expect(wrong.headers.allow).toBe('GET, HEAD, POST');
+    expect(wrong.body.code).toBe('method_not_allowed');
+    expect((await server.call('POST', '/things/a%20b.csv', { body: {} })).headers.allow).toBe(
+      'GET, HEAD, PUT',
+    );
+  });
+
+  test('a path that is no path and an id that cannot be one are 404', async () => {
+    expect((await server.call('GET', '/%zz')).body.code).toBe('not_found');
+    expect((await server.call('GET', '/things/longer-than-eight')).body.code).toBe('not_found');
+  });
+
+  test('every finding about a body is reported at once', async () => {
+    const body = { name: 'A', settings: { sms: {} }, tags: [1, 'x'], extra: 1 };
+    const answer = await server.call('POST', '/probe', { body });
+    expect(answer.status).toBe(422);
+    expect(answer.body.code).toBe('invalid_request');
+    expect(answer.body.errors.map((e: { path: string; code: string }) => [e.path, e.code])).toEqual([
+      ['name', 'too_small'],
+      ['settings.sms.templateId', 'required'],
+      ['tags.1', 'invalid_type'],
+      ['extra', 'unknown_field'],
+    ]);
+    expect(answer.body.detail).toMatch(/^name: .* \(and 3 more\)$/);
+  });
+
+  test.each([
+    ['text that is not JSON', '{"name":'],
+    ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+    ['an empty body', ''],
+    ['a key that reaches for the prototype', '{"__proto__": {"a": 1}}'],
+  ])('%s is 400', async (_what, body) => {
+    const answer = await server.call('POST', '/probe', { body });
+    expect([answer.status, answer.body.code]).toEqual([400, 'malformed_body']);
+  });
+
+  test('no body at all is 400 where one is needed and fine where none is', async () => {
+    expect((await server.call('POST', '/probe')).body.code).toBe('malformed_body');
+    expect((await server.call('POST', '/bare')).body).toEqual({ body: null });
+    expect((await server.call('POST', '/bare', { body: '' })).body).toEqual({ body: null });
+  });
+
+  test('a byte order mark before JSON is ignored', async () => {
+    expect((await server.call('POST', '/probe', { body: `\ufeff${JSON.stringify(valid)}` })).body).toEqual(
+      valid,
+    );
+  });
+
+  test.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'application/json; charset=latin1',
+    'nonsense',
+  ])('a body of type %s is 415', async (type) => {
+    const answer = await server.call('POST', '/probe', { body: JSON.stringify(valid), type });
+    expect([answer.status, answer.body.code]).toEqual([415, 'unsupported_media_type']);
+  });
+
+  test('a body over the limit is 413, and a route may have a limit of its own', async () => {
+    const large = JSON.stringify({ text: 'x'.repeat(1024 * 1024) });
+    const refused = await server.call('POST', '/bare', { body: large });
+    expect([refused.status, refused.body.code]).toEqual([413, 'body_too_large']);
+    expect((await server.call('POST', '/large', { body: large })).body).toEqual({ taken: true });
+  });
+
+  test('text that no database keeps is refused by field, wherever it stands', async () => {
+    const answer = await server.call('POST', '/probe', {
+      body: { ...valid, settings: { sms: { templateId: 'a\0b' } } },
+    });
+    expect([answer.status, answer.body.errors[0].path]).toEqual([422, 'settings.sms.templateId']);
+    const half = await server.call('POST', '/bare', { body: '{"a":["ok","\\ud800"]}' });
+    expect([half.status, half.body.errors[0].path]).toEqual([422, 'a.1']);
+    expect((await server.call('GET', '/probe?q=%00')).status).toBe(422);
+    const whole = await server.call('POST', '/bare', { body: '{"a":"\\ud83c\\udf89 \\\\u0000"}' });
+    expect(whole.body).toEqual({ body: { a: '🎉 \\u0000' } });
+  });
+
+  test('a body of a hundred thousand brackets is answered, not a crash', async () => {
+    const deep = `${'['.repeat(100_000)}"\\u0000"${']'.repeat(100_000)}`;
+    expect((await server.call('POST', '/bare', { body: deep })).status).toBe(422);
+  });
+
+  test('an unexpected error is 500 and tells nothing of the inside', async () => {
+    const { status, body } = await server.call('GET', '/broken');
+    expect([status, body.code]).toEqual([500, 'internal']);
+    expect(JSON.stringify(body)).not.toContain('secret');
+  });
+
+  test('an answer that says to wait says how long, in whole seconds', async () => {
+    const { status, headers } = await server.call('GET', '/busy');
+    expect([status, headers['retry-after']]).toEqual([429, '3']);
+  });
+
+  test('a route that does not say who may call it cannot be added', async () => {
+    const careless = (app: App) => void app.get('/careless', async () => ({}));
+    const building = buildServer({ authenticator: nobody, log: createLog('silent'), routes: [careless] });
+    await expect(building).rejects.toThrow('/careless');
+  });
+
+  test('readiness names what is missing', async () => {
+    const partly = await listen({
+      authenticator: nobody,
+      routes: [healthRoutes(async () => ({ database: true, temporal: false }))],
+    });
+    const answer = await partly.call('GET', '/readyz');
+    expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1']);
+    expect(answer.body.errors.map((e: { path: string }) => e.path)).toEqual(['temporal']);
+    await partly.app.close();
+    expect((await server.call('GET', '/readyz')).body).toEqual({ status: 'ready', checks: { a: true } });
+  });
+});
+
+describe('closing the HTTP server', () => {
+  test('lets a request in progress finish, and does not wait for idle or silent clients', async () => {
+    let begun: () => void = () => undefined;
+    const beginning = new Promise<void>((done) => {
+      begun = done;
+    });
+    let finish: () => void = () => undefined;
+    const finishing = new Promise<void>((done) => {
+      finish = done;
+    });
+    const slow = (app: App) => {
+      app.get('/slow', { config: open }, async () => {
+        begun();
+        await finishing;
+        return { finished: true };
+      });
+    };
+    const server = await listen({ authenticator: nobody, routes: [slow, healthRoutes(async () => ({}))] });
+    const agent = new Agent({ keepAlive: true });
+    await new Promise((done) => {
+      httpRequest(`${server.url}/healthz`, { agent }, (answer) => answer.resume().on('end', done)).end();
+    });
+    const silent = connect(Number(new URL(server.url).port), '127.0.0.1');
+    const cut = new Promise((done) => silent.on('close', done).on('error', () => undefined));
+    silent.write('GET /slow HTTP/1.1\r\n');
+
+    const answer = server.call('GET', '/slow');
+    await beginning;
+    const closing = server.app.close();
+    finish();
+    expect((await answer).body).toEqual({ finished: true });
+    await closing;
+    await cut;
+    agent.destroy();
+  }, 10_000);
+
+  test('cuts a request that does not end', async () => {
+    const server = await listen({
+      authenticator: nobody,
+      routes: [(app) => void app.get('/endless', { config: open }, () => new Promise(() => undefined))],
+    });
+    const answer = server.call('GET', '/endless').then(
+      () => 'answered',
+      () => 'cut',
+    );
+    await new Promise<void>((done) => {
+      const look = () =>
+        server.app.server.getConnections((_error, count) => (count > 0 ? done() : setImmediate(look)));
+      look();
+    });
+    await server.app.close();
+    expect(await answer).toBe('cut');
+  }, 10_000);
+});

@@ -1,0 +1,113 @@
+import type { AddressInfo } from 'node:net';
+import type { Kysely } from 'kysely';
+import { request } from 'undici';
+import type { Authenticator } from '../../src/http/caller';
+import { healthRoutes } from '../../src/http/routes/health';
+import { sessionRoutes } from '../../src/http/routes/session';
+import { templateRoutes } from '../../src/http/routes/templates';
+import { tokenRoutes } from '../../src/http/routes/token';
+import type { App } from '../../src/http/routing';
+import { buildServer } from '../../src/http/server';
+import { createLog } from '../../src/log';
+import { createIdentity, type Identity } from '../../src/messaging/identity';
+import type { MessagingTables } from '../../src/messaging/tables';
+import { createTemplateVersions } from '../../src/messaging/template-versions';
+import { createTemplates } from '../../src/messaging/templates';
+import type { NewWorkspace } from '../../src/messaging/workspaces';
+
+export interface HttpAnswer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests are about.
+  body: any;
+}
+
+export interface CallOptions {
+  headers?: Record<string, string>;
+  /** Sent as JSON, or as it is when it is text or bytes. */
+  body?: unknown;
+  type?: string;
+}
+
+export interface TestServer {
+  app: App;
+  url: string;
+  call(method: string, path: string, options?: CallOptions): Promise<HttpAnswer>;
+}
+
+export async function listen(options: {
+  authenticator: Authenticator;
+  routes: ((app: App) => void)[];
+  publicUrl?: string | undefined;
+}): Promise<TestServer> {
+  const app = await buildServer({ ...options, log: createLog('silent') });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  return { app, url, call: (method, path, call) => callOver(url, method, path, call) };
+}
+
+async function callOver(
+  url: string,
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<HttpAnswer> {
+  const { body, type = 'application/json' } = options;
+  const raw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
+  const answer = await request(url + path, {
+    method: method as 'GET',
+    headers: { ...(body === undefined ? {} : { 'content-type': type }), ...options.headers },
+    body: raw ? (body as string | undefined) : JSON.stringify(body),
+  });
+  const text = await answer.body.text();
+  return {
+    status: answer.statusCode,
+    headers: answer.headers,
+    body: text === '' ? undefined : JSON.parse(text),
+  };
+}
+
+/** A server of the messaging service's own routes, with one workspace and a token for it. */
+export interface TestService extends TestServer {
+  identity: Identity;
+  workspace: NewWorkspace;
+  bearer: string;
+}
+
+export async function startService(
+  db: Kysely<MessagingTables>,
+  options: { now?: () => number; publicUrl?: string; routes?: ((app: App) => void)[] } = {},
+): Promise<TestService> {
+  const identity = createIdentity({ db, passwordCost: CHEAP, ...(options.now ? { now: options.now } : {}) });
+  const workspace = await newWorkspace(identity);
+  const server = await listen({
+    authenticator: identity,
+    publicUrl: options.publicUrl,
+    routes: [
+      tokenRoutes(identity),
+      sessionRoutes({ sessions: identity, publicUrl: options.publicUrl }),
+      templateRoutes(createTemplates({ db, versions: createTemplateVersions(db) })),
+      healthRoutes(async () => ({ database: true })),
+      ...(options.routes ?? []),
+    ],
+  });
+  return { ...server, identity, workspace, bearer: await bearerFor(identity, workspace) };
+}
+
+/** What a password costs is not what these tests are about. */
+const CHEAP = { log2N: 10, r: 8, p: 1 };
+
+let workspaces = 0;
+
+export function newWorkspace(identity: Identity): Promise<NewWorkspace> {
+  workspaces += 1;
+  const email = `owner-${process.pid}-${workspaces}@example.com`;
+  return identity.createWorkspace({ name: `Workspace ${workspaces}`, email });
+}
+
+export async function bearerFor(identity: Identity, { client }: NewWorkspace): Promise<string> {
+  return `Bearer ${(await identity.issueToken(client.id, client.secret, 24)).accessToken}`;
+}
+
+export const basic = (id: string, secret: string): string =>
+  `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;

@@ -1,0 +1,176 @@
+import type { Kysely } from 'kysely';
+import type { MessagingTables } from '../../src/messaging/tables';
+import { describeEachEngine } from '../support/storage';
+import { type HttpAnswer, newWorkspace, startService, type TestService } from './service';
+
+const HOUR = 3_600_000;
+
+describeEachEngine('sessions', (engine) => {
+  let db: Kysely<MessagingTables>;
+  let service: TestService;
+  let nowMs = Date.now();
+  beforeAll(async () => {
+    db = (await engine.open()).tables<MessagingTables>();
+  });
+  beforeEach(async () => {
+    nowMs = Date.now();
+    // A server of its own, because failed attempts are counted in the process.
+    service = await startService(db, { now: () => nowMs });
+  });
+  afterEach(() => service.app.close());
+
+  const login = (body: unknown = credentials(), headers = {}) =>
+    service.call('POST', '/api/session', { body, headers });
+  const credentials = () => ({
+    email: service.workspace.user.email,
+    password: service.workspace.user.password,
+  });
+  const whoAmI = async (cookie: string) => service.call('GET', '/api/session', { headers: { cookie } });
+
+  test('a user logs in, is known by the cookie, and logs out', async () => {
+    const answer = await login();
+    expect(answer.status).toBe(200);
+    const { user, workspace } = service.workspace;
+    const known = {
+      id: user.id,
+      email: user.email,
+      role: expect.stringMatching(/^(owner|admin)$/),
+      workspace,
+    };
+    expect(answer.body).toEqual({ success: true, user: known });
+
+    const cookie = cookieOf(answer);
+    expect((await whoAmI(`theme=dark; ${cookie}; a=b`)).body).toEqual({ success: true, user: known });
+    const ended = await service.call('DELETE', '/api/session', { headers: { cookie } });
+    expect([ended.status, ended.headers['set-cookie']]).toEqual([200, expect.stringContaining('Max-Age=0')]);
+    expect((await whoAmI(cookie)).status).toBe(401);
+  });
+
+  test('the cookie is kept from scripts and other sites, and needs https when the public address is', async () => {
+    expect((await login()).headers['set-cookie']).toMatch(
+      /^session_token=[\w-]+; Path=\/; Max-Age=604800; HttpOnly; SameSite=Lax$/,
+    );
+    const secure = await startService(db, { publicUrl: 'https://fanfare.example.com' });
+    const { email, password } = secure.workspace.user;
+    const answer = await secure.call('POST', '/api/session', { body: { email, password } });
+    expect(answer.headers['set-cookie']).toMatch(/; Secure$/);
+    await secure.app.close();
+  });
+
+  test('the email address is found whatever its case', async () => {
+    const { email, password } = credentials();
+    expect((await login({ email: email.toUpperCase(), password })).status).toBe(200);
+  });
+
+  test('an unknown user and a wrong password get the same answer', async () => {
+    const wrong = await login({ ...credentials(), password: 'wrong' });
+    const unknown = await login({ email: 'nobody@example.com', password: 'wrong' });
+    expect([wrong.status, wrong.headers['www-authenticate']]).toEqual([401, 'Bearer realm="fanfare"']);
+    expect({ ...wrong.body, instance: '' }).toEqual({ ...unknown.body, instance: '' });
+  });
+
+  test('five failures for a user close the door for a quarter of an hour, side by side as well', async () => {
+    const wrong = { ...credentials(), password: 'wrong' };
+    const answers = await Promise.all(Array.from({ length: 8 }, () => login(wrong)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([401, 401, 401, 401, 401, 429, 429, 429]);
+    const closed = await login();
+    expect([closed.status, closed.body.code]).toEqual([429, 'too_many_attempts']);
+    expect(Number(closed.headers['retry-after'])).toBeGreaterThan(800);
+    nowMs += 15 * 60_000;
+    expect((await login()).status).toBe(200);
+  });
+
+  test('five failures from an address close it for every user', async () => {
+    for (let i = 0; i < 5; i++) await login({ email: `guess-${i}@example.com`, password: 'x' });
+    expect((await login()).status).toBe(429);
+  });
+
+  test('logging in correctly is not counted', async () => {
+    for (let i = 0; i < 6; i++) expect((await login()).status).toBe(200);
+  });
+
+  test('a session in use lasts seven days and not longer', async () => {
+    const cookie = cookieOf(await login());
+    const begin = nowMs;
+    for (let hours = 11; hours < 7 * 24; hours += 11) {
+      nowMs = begin + hours * HOUR;
+      expect((await whoAmI(cookie)).status).toBe(200);
+    }
+    nowMs = begin + 7 * 24 * HOUR;
+    expect((await whoAmI(cookie)).status).toBe(401);
+  });
+
+  test('a session not used for twelve hours has ended', async () => {
+    const cookie = cookieOf(await login());
+    nowMs += 12 * HOUR;
+    expect((await whoAmI(cookie)).status).toBe(401);
+  });
+
+  test('a session in use is written to at most once a minute', async () => {
+    const cookie = cookieOf(await login());
+    const seen = async () =>
+      (
+        await db
+          .selectFrom('sessions')
+          .select('last_seen_at')
+          .where('user_id', '=', service.workspace.user.id)
+          .executeTakeFirstOrThrow()
+      ).last_seen_at.getTime();
+    const begin = nowMs;
+    nowMs = begin + 59_000;
+    await whoAmI(cookie);
+    expect(await seen()).toBe(begin);
+    nowMs = begin + 64_000;
+    await whoAmI(cookie);
+    expect(await seen()).toBe(nowMs);
+  });
+
+  test('a disabled user is out within five seconds and does not come in again', async () => {
+    const cookie = cookieOf(await login());
+    await whoAmI(cookie);
+    const { id } = service.workspace.user;
+    await db.updateTable('users').set({ disabled_at: new Date() }).where('id', '=', id).execute();
+    nowMs += 5_000;
+    expect((await whoAmI(cookie)).status).toBe(401);
+    expect((await login()).status).toBe(401);
+  });
+
+  test('another site can neither log a visitor in nor out', async () => {
+    const cookie = cookieOf(await login());
+    const headers = { origin: 'https://evil.example.com' };
+    expect((await login(credentials(), headers)).body.code).toBe('cross_site');
+    const ended = await service.call('DELETE', '/api/session', { headers: { ...headers, cookie } });
+    expect([ended.status, ended.body.code]).toEqual([403, 'cross_site']);
+  });
+
+  test('a log-in with missing or unknown fields says which', async () => {
+    const answer = await login({ email: 'a@example.com', user: 'x' });
+    expect(answer.status).toBe(422);
+    expect(answer.body.errors.map((e: { path: string }) => e.path)).toEqual(['password', 'user']);
+  });
+
+  test('neither passwords nor cookies are kept as they are', async () => {
+    const answer = await login();
+    const kept = JSON.stringify([
+      await db.selectFrom('users').selectAll().execute(),
+      await db.selectFrom('sessions').selectAll().execute(),
+    ]);
+    expect(kept).not.toContain(service.workspace.user.password);
+    expect(kept).not.toContain(cookieOf(answer).split('=')[1]);
+  });
+
+  test('an email address belongs to one user, and a workspace that cannot have its user is not made', async () => {
+    const { email } = service.workspace.user;
+    const count = async () => (await db.selectFrom('workspaces').select('id').execute()).length;
+    const before = await count();
+    const again = service.identity.createWorkspace({ name: 'Again', email: email.toUpperCase() });
+    await expect(again).rejects.toMatchObject({ code: 'name_taken' });
+    expect(await count()).toBe(before);
+    await newWorkspace(service.identity);
+    expect(await count()).toBe(before + 1);
+  });
+});
+
+function cookieOf(answer: HttpAnswer): string {
+  return String(answer.headers['set-cookie']).split(';')[0] as string;
+}
