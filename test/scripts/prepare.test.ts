@@ -1,0 +1,193 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { ROOT } from '../support/root';
+import { until } from '../support/until';
+
+/**
+ * The scripts in a checkout of their own, whose npm and compiler are scripts that note what they were
+ * asked and make what the real ones would.
+ */
+let root: string;
+let env: Record<string, string | undefined>;
+
+const LOCK = (version: string) =>
+  JSON.stringify({
+    packages: {
+      '': {},
+      'node_modules/typescript': { version },
+      'node_modules/extra': { version, optional: true },
+    },
+  });
+
+const NPM = `#!/bin/sh
+echo npm >> steps
+if [ -n "$BREAK_NPM" ]; then echo "registry is down" >&2; exit 1; fi
+if [ -n "$SLOW_NPM" ]; then sleep "$SLOW_NPM"; fi
+mkdir -p node_modules/typescript/bin
+cp tsc node_modules/typescript/bin/tsc
+cp package-lock.json node_modules/.package-lock.json
+`;
+const TSC = `
+const { appendFileSync, mkdirSync, writeFileSync } = require('node:fs');
+appendFileSync('steps', 'tsc\\n');
+mkdirSync('dist/src', { recursive: true });
+mkdirSync('dist/workers', { recursive: true });
+writeFileSync('dist/src/main.js', 'console.log("main " + process.argv.slice(2).join(" "))');
+writeFileSync('dist/workers/bundle.js', 'require("node:fs").appendFileSync("steps", "bundle\\\\n")');
+`;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'fanfare-prepare-'));
+  cpSync(join(ROOT, 'scripts'), join(root, 'scripts'), { recursive: true });
+  mkdirSync(join(root, 'bin'));
+  writeFileSync(join(root, 'bin', 'npm'), NPM, { mode: 0o755 });
+  writeFileSync(join(root, 'tsc'), TSC);
+  writeFileSync(join(root, 'package-lock.json'), LOCK('1.0.0'));
+  mkdirSync(join(root, 'src', 'deep'), { recursive: true });
+  writeFileSync(join(root, 'src', 'deep', 'a.ts'), 'export const a = 1;');
+  env = { ...process.env, PATH: `${join(root, 'bin')}${delimiter}${process.env.PATH}` };
+});
+
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function prepare(script = 'prepare.mjs', args: string[] = []) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'scripts', script), ...args], {
+    cwd: root,
+    env: env as NodeJS.ProcessEnv,
+    encoding: 'utf8',
+  });
+  return { status, stdout, stderr };
+}
+
+/** What was run since this was last asked. */
+function steps(): string[] {
+  const file = join(root, 'steps');
+  const done = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+  rmSync(file, { force: true });
+  return done;
+}
+
+test('a fresh checkout is installed and built, and then left alone', () => {
+  const first = prepare();
+  expect(first).toMatchObject({ status: 0 });
+  expect(first.stderr).toMatch(/Installing packages\n.*done after \d+ s\nBuilding\n/);
+  expect(steps()).toEqual(['npm', 'tsc', 'bundle']);
+
+  expect(prepare()).toEqual({ status: 0, stdout: '', stderr: '' });
+  expect(steps()).toEqual([]);
+});
+
+test('a changed source is built, a touched one is not', () => {
+  prepare();
+  steps();
+  const later = new Date(Date.now() + 60_000);
+  utimesSync(join(root, 'src', 'deep', 'a.ts'), later, later);
+  prepare();
+  expect(steps()).toEqual([]);
+
+  appendFileSync(join(root, 'src', 'deep', 'a.ts'), 'export const b = 2;');
+  prepare();
+  expect(steps()).toEqual(['tsc', 'bundle']);
+});
+
+test('a build whose output was removed is made again', () => {
+  prepare();
+  steps();
+  rmSync(join(root, 'dist', 'src'), { recursive: true });
+  prepare();
+  expect(steps()).toEqual(['tsc', 'bundle']);
+});
+
+test('packages are installed when a version changed, not when only the time did', () => {
+  prepare();
+  steps();
+  const later = new Date(Date.now() + 60_000);
+  utimesSync(join(root, 'package-lock.json'), later, later);
+  prepare();
+  expect(steps()).toEqual([]);
+
+  writeFileSync(join(root, 'package-lock.json'), LOCK('1.1.0'));
+  utimesSync(join(root, 'package-lock.json'), later, later);
+  prepare();
+  expect(steps()).toEqual(['npm', 'tsc', 'bundle']);
+});
+
+test('an installation that was cut off is made again', () => {
+  prepare();
+  steps();
+  rmSync(join(root, 'node_modules', '.package-lock.json'));
+  prepare();
+  expect(steps()).toEqual(['npm']);
+});
+
+test('a step that fails shows the end of its output, and the next start tries again', () => {
+  env.BREAK_NPM = 'yes';
+  const broken = prepare();
+  expect(broken.status).toBe(1);
+  expect(broken.stderr).toContain('registry is down\n\nInstalling packages failed');
+  expect(steps()).toEqual(['npm']);
+
+  env.BREAK_NPM = '';
+  expect(prepare().status).toBe(0);
+  expect(steps()).toEqual(['npm', 'tsc', 'bundle']);
+});
+
+test('start becomes the program, in the same process', () => {
+  expect(prepare('start.mjs', ['--extra'])).toMatchObject({ status: 0, stdout: 'main up --demo --extra\n' });
+});
+
+test('an old Node is told which one is needed', () => {
+  const preload = join(root, 'old-node.cjs');
+  writeFileSync(preload, "Object.defineProperty(process.versions, 'node', { value: '18.20.0' });");
+  env.NODE_OPTIONS = `--require ${preload}`;
+  const told = prepare();
+  expect(told).toMatchObject({ status: 1, stderr: expect.stringContaining('Node 20.19 or newer is needed') });
+  expect(steps()).toEqual([]);
+});
+
+describe('two at once', () => {
+  function startOne(): { child: ChildProcess; output: () => string; ended: Promise<number | null> } {
+    const child = spawn(process.execPath, [join(root, 'scripts', 'prepare.mjs')], {
+      cwd: root,
+      env: env as NodeJS.ProcessEnv,
+    });
+    let output = '';
+    child.stderr.on('data', (chunk) => {
+      output += chunk;
+    });
+    return { child, output: () => output, ended: new Promise((done) => child.once('exit', done)) };
+  }
+
+  test('the second waits and finds the work done', async () => {
+    env.SLOW_NPM = '1';
+    const first = startOne();
+    await until('the first has begun', () => existsSync(join(root, 'steps')));
+    const second = startOne();
+    expect(await Promise.all([first.ended, second.ended])).toEqual([0, 0]);
+    expect(second.output()).toContain(`Waiting for process ${first.child.pid}`);
+    expect(steps()).toEqual(['npm', 'tsc', 'bundle']);
+  });
+
+  test('a killed one is waited for as long as what it started still runs, and no longer', async () => {
+    env.SLOW_NPM = '1';
+    const first = startOne();
+    await until('the first has begun', () => existsSync(join(root, 'steps')));
+    first.child.kill('SIGKILL');
+    await first.ended;
+    const second = startOne();
+    expect(await second.ended).toBe(0);
+    expect(steps()).toEqual(['npm', 'tsc', 'bundle']);
+  });
+});
