@@ -102,16 +102,15 @@ describeEachEngine('handing messages over', (engine) => {
 
   test('a refused account keeps messages accepted and leaves the other channels alone', async () => {
     one.sms.script = () => ({ kind: 'account', code: 'bad_password', message: 'no' });
-    await accept(rig.sms('m1'), rig.sms('m2'), rig.sms('m3'));
+    await accept(rig.sms('a1'), rig.sms('a2'), rig.sms('a3'));
     await until('the provider was tried', () => one.sms.taken.length > 0);
-    await accept(rig.sms('m4'), rig.email('e1'));
+    await accept(rig.sms('a4'), rig.email('e1'));
     await untilState('e1', 'sent');
     await until('the answer is recorded', async () => {
-      const rows = await rig.db.selectFrom('messages').select('code').where('uid', '=', 'm1').execute();
-      return rows[0]?.code === 'provider_account';
+      return (await one.delivery.track(rig.workspaceId, 'a1')).code === 'provider_account';
     });
-    expect(one.sms.uids()).not.toContain('m4');
-    expect((await rig.states()).m1).toBe('accepted');
+    expect(one.sms.uids()).not.toContain('a4');
+    expect((await rig.states()).a1).toBe('accepted');
   });
 
   test('a slow batch does not stop others', async () => {
@@ -128,18 +127,15 @@ describeEachEngine('handing messages over', (engine) => {
   });
 
   test('a scheduled message waits for its time', async () => {
-    const [answer] = await accept(
-      rig.sms('m1', { sendAt: inMs(400) }),
-      rig.sms('m2', { sendAt: inMs(-400) }),
-    );
+    const sendAt = inMs(400);
+    const [answer] = await accept(rig.sms('m1', { sendAt }), rig.sms('m2', { sendAt: inMs(-400) }));
     expect(answer).toMatchObject({ state: 'scheduled' });
     await untilState('m2', 'sent');
     expect(one.sms.uids()).toEqual(['m2']);
     await untilState('m1', 'sent');
     const { events } = await one.delivery.track(rig.workspaceId, 'm1');
     expect(events.map((event) => event.type)).toEqual(['scheduled', 'sent']);
-    const [first, sent] = events.map((event) => Date.parse(event.at));
-    expect((sent as number) - (first as number)).toBeGreaterThanOrEqual(390);
+    expect((events[1]?.at ?? '') >= sendAt).toBe(true);
   });
 
   test('a message past its time is expired instead of sent', async () => {

@@ -96,6 +96,8 @@ export async function createOutboxRig(storage: Storage): Promise<OutboxRig> {
         for (const provider of Object.values(providers)) provider.release();
         await delivery.stop();
       }
+      // What is left would be taken over by the processes of the next test.
+      await db.deleteFrom('messages').where('workspace_id', '=', workspaceId).execute();
     },
   };
 }
