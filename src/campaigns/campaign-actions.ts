@@ -1,0 +1,98 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { ACTIONS, type Action, type Control, isLive } from '../domain/campaign';
+import { DomainError } from '../domain/errors';
+import { requireLists } from './campaign-checks';
+import { type CampaignRecord, lockCampaign } from './campaign-record';
+import { insertRun, withdrawRun } from './run-rows';
+import type { CampaignTables } from './tables';
+
+/** What has to be told to the workflows once the change is committed. */
+export interface Consequence {
+  launch?: { runId: string; startAt: Date | undefined };
+  controlChanged?: string;
+}
+
+type Tx = Transaction<CampaignTables>;
+
+/**
+ * Does what a campaign's owner asks, as far as its phase allows (ACTIONS in domain/campaign.ts): asked
+ * again, it changes nothing and succeeds; what makes no sense is a conflict that names the phase. Whoever
+ * asked is answered from the database; the workflows are told afterwards, again at each repetition.
+ */
+export async function changeCampaign(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  campaignId: string,
+  action: Action,
+): Promise<Consequence> {
+  return db.transaction().execute(async (tx) => {
+    const campaign = await lockCampaign(tx, workspaceId, campaignId);
+    refuseIllegal(campaign, action);
+    if (action === 'start') return start(tx, workspaceId, campaign);
+    if (action === 'cancel' && campaign.stage !== 'started') return withdraw(tx, workspaceId, campaign);
+    return control(tx, campaign, action);
+  });
+}
+
+function refuseIllegal({ id, phase, run }: CampaignRecord, action: Action): void {
+  const ending = run?.control === 'cancel' && isLive(run.phase);
+  if (ACTIONS[action][phase] && !(ending && action !== 'cancel')) return;
+  const now = ending ? 'being canceled' : phase;
+  throw new DomainError('illegal_transition', `Campaign ${id} is ${now}: ${action} is not possible now`);
+}
+
+/** A draft starts when its schedule says; started once more, or if it has none, it starts now. */
+async function start(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<Consequence> {
+  if (campaign.stage === 'started') return {};
+  await requireLists(tx, workspaceId, campaign.contactListIds);
+  const startAt = campaign.stage === 'draft' ? futureStart(campaign.options) : undefined;
+  if (campaign.run) await withdrawRun(tx, campaign.run.id);
+  // Whoever launches the run after a crash reads the hour from here.
+  if (!startAt) {
+    await sql`update campaigns set options = options #- '{schedule,startAt}' where id = ${campaign.id}`.execute(
+      tx,
+    );
+  }
+  const runId = await insertRun(tx, { id: campaign.id, workspaceId }, startAt ? 'scheduled' : 'started');
+  return { launch: { runId, startAt } };
+}
+
+/** Canceled before it began: the run that says so never had anything to do. */
+async function withdraw(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<Consequence> {
+  const runId = campaign.run?.id ?? (await insertRun(tx, { id: campaign.id, workspaceId }, 'started'));
+  await withdrawRun(tx, runId);
+  await sql`update campaigns set stage = 'started', updated_at = now() where id = ${campaign.id}`.execute(tx);
+  return {};
+}
+
+const CONTROL: Record<Exclude<Action, 'start'>, { to: Control; from: Control[] }> = {
+  pause: { to: 'pause', from: ['run'] },
+  resume: { to: 'run', from: ['pause'] },
+  cancel: { to: 'cancel', from: ['run', 'pause'] },
+};
+
+async function control(
+  tx: Tx,
+  { run, stage }: CampaignRecord,
+  action: Exclude<Action, 'start'>,
+): Promise<Consequence> {
+  if (!run || !isLive(run.phase)) return {};
+  const { to, from } = CONTROL[action];
+  await tx
+    .updateTable('runs')
+    .set({ control: to })
+    .where('id', '=', run.id)
+    .where('control', 'in', from)
+    .where('phase', 'in', ['planning', 'running', 'finishing'])
+    .execute();
+  // A run that waits for its hour reads its control when it begins, and cannot be told before.
+  return stage === 'started' ? { controlChanged: run.id } : {};
+}
+
+/** When a campaign is to start, if that is not now. */
+export function futureStart(options: {
+  schedule?: { startAt?: string | undefined } | undefined;
+}): Date | undefined {
+  const startAt = options.schedule?.startAt;
+  return startAt !== undefined && Date.parse(startAt) > Date.now() ? new Date(startAt) : undefined;
+}

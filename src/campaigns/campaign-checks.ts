@@ -1,0 +1,118 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { CHANNELS } from '../domain/channel';
+import { DomainError, type ErrorCode, type FieldError } from '../domain/errors';
+import type { CampaignContent } from './campaign-record';
+import { paramValue } from './fill-params';
+import type { TemplateLookup } from './ports';
+import type { CampaignTables } from './tables';
+
+/**
+ * What a campaign refers to must exist, and its templates must be fillable: every placeholder has a value
+ * for at least one contact of the lists. Everything that is wrong is reported at once; the first finding
+ * gives the error its code.
+ */
+export async function checkReferences(
+  db: Kysely<CampaignTables>,
+  templates: TemplateLookup,
+  workspaceId: string,
+  content: CampaignContent,
+): Promise<void> {
+  const { findings, placeholders } = await lookUpTemplates(templates, workspaceId, content);
+  findings.push(...(await missingLists(db, workspaceId, content.contactListIds)));
+  const unfilled = await unfilledPlaceholders(db, workspaceId, content, [...placeholders.keys()]);
+  for (const name of unfilled) {
+    findings.push({
+      path: placeholders.get(name) ?? 'params',
+      code: 'missing_params',
+      message: `No contact of the lists and no param of the campaign has a value for ${name}`,
+    });
+  }
+  refuse(findings);
+}
+
+/** Those of the lists that the workspace does not have; in a transaction, the others stay until it ends. */
+export async function requireLists(
+  tx: Transaction<CampaignTables>,
+  workspaceId: string,
+  listIds: string[],
+): Promise<void> {
+  refuse(await missingLists(tx, workspaceId, listIds));
+}
+
+function refuse(findings: FieldError[]): void {
+  const [first, ...others] = findings;
+  if (!first) return;
+  const more = others.length > 0 ? ` (and ${others.length} more)` : '';
+  throw new DomainError(first.code as ErrorCode, `${first.path}: ${first.message}${more}`, {
+    errors: findings,
+  });
+}
+
+async function lookUpTemplates(
+  templates: TemplateLookup,
+  workspaceId: string,
+  content: CampaignContent,
+): Promise<{ findings: FieldError[]; placeholders: Map<string, string> }> {
+  const findings: FieldError[] = [];
+  /** Each name, with the path of the first template that has it. */
+  const placeholders = new Map<string, string>();
+  const lookUps = CHANNELS.filter((channel) => content.channels.includes(channel)).map(async (channel) => {
+    const wanted = content.settings[channel];
+    return {
+      channel,
+      wanted,
+      found: wanted && (await templates.find(workspaceId, channel, wanted.templateId, wanted.version)),
+    };
+  });
+  for (const { channel, wanted, found } of await Promise.all(lookUps)) {
+    const path = `settings.${channel}.templateId`;
+    for (const name of found?.placeholders ?? []) if (!placeholders.has(name)) placeholders.set(name, path);
+    if (found || !wanted) continue;
+    const message = `There is no ${channel} template ${wanted.templateId} with version ${wanted.version} in this workspace`;
+    findings.push({ path, code: 'template_not_found', message });
+  }
+  return { findings, placeholders };
+}
+
+async function missingLists(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  listIds: string[],
+): Promise<FieldError[]> {
+  const { rows } = await sql<{ id: string }>`
+    select id from contact_lists
+    where workspace_id = ${workspaceId} and id = any(${listIds}::text[]) order by id for share`.execute(db);
+  const found = new Set(rows.map((row) => row.id));
+  return listIds.flatMap((id, i) =>
+    found.has(id)
+      ? []
+      : [
+          {
+            path: `contactListId.${i}`,
+            code: 'contact_list_not_found',
+            message: `There is no contact list ${id} in this workspace`,
+          },
+        ],
+  );
+}
+
+/** Each stops at the first contact that has a value, so that it is quick where it matters. */
+async function unfilledPlaceholders(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  content: CampaignContent,
+  names: string[],
+): Promise<string[]> {
+  const params = content.options.params ?? {};
+  const open = names.filter((name) => params[name] === undefined || params[name] === '');
+  if (open.length === 0) return [];
+  const unfilled = open.map(
+    (name) => sql`
+      select ${name}::text as name where not exists (
+        select 1 from contact_list_members m join contacts c on c.id = m.contact_id
+        where m.list_id = any(${content.contactListIds}::text[]) and c.workspace_id = ${workspaceId}
+          and ${paramValue(name, {})} is not null)`,
+  );
+  const { rows } = await sql<{ name: string }>`${sql.join(unfilled, sql` union all `)}`.execute(db);
+  return rows.map((row) => row.name);
+}

@@ -1,0 +1,41 @@
+import type { Kysely } from 'kysely';
+import { statusOf } from '../domain/campaign';
+import { CHANNELS, type Channel } from '../domain/channel';
+import { RECIPIENT_STATES } from '../domain/recipient';
+import { readCampaign } from './campaign-record';
+import { type ChannelCounts, readCounts } from './ledger-counts';
+import type { CampaignTables } from './tables';
+
+/** Everything about a campaign (api.md 7). Costs the same for a million recipients as for one. */
+export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: string, campaignId: string) {
+  const campaign = await readCampaign(db, workspaceId, campaignId);
+  const { run, phase, options } = campaign;
+  const counts = run ? await readCounts(db, run.id) : {};
+  return {
+    id: campaign.id,
+    name: campaign.name,
+    channel: campaign.channels,
+    status: statusOf(phase),
+    phase,
+    createdAt: campaign.createdAt,
+    updatedAt: campaign.updatedAt,
+    createdBy: campaign.createdBy,
+    settings: campaign.settings,
+    contactListId: campaign.contactListIds,
+    ...options,
+    counts: Object.fromEntries(
+      shown(campaign.channels).map((channel) => [channel, counts[channel] ?? NOBODY]),
+    ),
+    skipped: run?.skipped ?? {},
+    runId: run?.id ?? null,
+    workflowId: run?.workflow_id ?? null,
+    startedAt: run && campaign.stage === 'started' ? run.started_at : null,
+    finishedAt: run?.finished_at ?? null,
+    reason: run?.reason ?? null,
+  };
+}
+
+const shown = (channels: Channel[]) => CHANNELS.filter((channel) => channels.includes(channel));
+
+/** Of a channel whose audience is not frozen yet. */
+const NOBODY = Object.fromEntries(['total', ...RECIPIENT_STATES].map((state) => [state, 0])) as ChannelCounts;

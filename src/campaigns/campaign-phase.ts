@@ -1,0 +1,17 @@
+import { type RawBuilder, sql } from 'kysely';
+import { PHASES, type Phase, type Status, statusOf } from '../domain/campaign';
+
+/**
+ * `phaseOf` and `statusOf` of domain/campaign.ts as SQL over `campaigns c left join runs r`, for lists
+ * that filter and sort by them. A test holds the two against each other.
+ */
+export const phaseExpression: RawBuilder<Phase> = sql<Phase>`(case
+  when c.stage = 'draft' then 'draft'
+  when c.stage = 'scheduled' or r.id is null then 'scheduled'
+  when r.control = 'pause' and r.phase in ('planning', 'running', 'finishing') then 'paused'
+  else r.phase end)`;
+
+export const statusExpression: RawBuilder<Status> = sql<Status>`(case ${phaseExpression} ${sql.join(
+  PHASES.map((phase) => sql`when ${sql.lit(phase)} then ${sql.lit(statusOf(phase))}`),
+  sql` `,
+)} end)`;

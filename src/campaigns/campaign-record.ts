@@ -1,0 +1,116 @@
+import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { CampaignBody } from '../contracts/campaigns';
+import { type Phase, phaseOf, type Stage, type Status, statusOf } from '../domain/campaign';
+import type { Channel } from '../domain/channel';
+import { DomainError } from '../domain/errors';
+import type { CampaignTables } from './tables';
+
+/** What a campaign sends, to whom and how, as it is stored. */
+export interface CampaignContent {
+  name: string;
+  channels: Channel[];
+  settings: CampaignBody['settings'];
+  contactListIds: string[];
+  options: CampaignOptions;
+}
+
+/** The additions of api.md 7 that are kept with a campaign. */
+export type CampaignOptions = Pick<
+  CampaignBody,
+  | 'params'
+  | 'class'
+  | 'schedule'
+  | 'delivery'
+  | 'voice'
+  | 'strategy'
+  | 'fallbackAfterSeconds'
+  | 'exclude'
+  | 'abort'
+>;
+
+/** A campaign with its current run, if it has one. */
+export interface CampaignRecord extends CampaignContent {
+  id: string;
+  stage: Stage;
+  phase: Phase;
+  createdBy: string | null;
+  createdAt: Date;
+  updatedAt: Date;
+  run: Selectable<CampaignTables['runs']> | undefined;
+}
+
+/** A campaign as lists and answers to writes show it. */
+export interface CampaignSummary {
+  id: string;
+  name: string;
+  channel: Channel[];
+  status: Status;
+  phase: Phase;
+  createdAt: Date;
+}
+
+export function summaryOf(campaign: CampaignRecord): CampaignSummary {
+  const { id, name, channels, phase, createdAt } = campaign;
+  return { id, name, channel: channels, status: statusOf(phase), phase, createdAt };
+}
+
+export async function readCampaign(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  campaignId: string,
+): Promise<CampaignRecord> {
+  const campaign = await selectCampaign(db, workspaceId, campaignId).executeTakeFirst();
+  if (!campaign) throw unknownCampaign(campaignId);
+  const run = campaign.current_run && (await selectRun(db, campaign.current_run).executeTakeFirst());
+  return toRecord(campaign, run || undefined);
+}
+
+/** Reads a campaign and its run and keeps both as they are until the transaction ends. */
+export async function lockCampaign(
+  tx: Transaction<CampaignTables>,
+  workspaceId: string,
+  campaignId: string,
+): Promise<CampaignRecord> {
+  const campaign = await selectCampaign(tx, workspaceId, campaignId).forUpdate().executeTakeFirst();
+  if (!campaign) throw unknownCampaign(campaignId);
+  const run =
+    campaign.current_run && (await selectRun(tx, campaign.current_run).forUpdate().executeTakeFirst());
+  return toRecord(campaign, run || undefined);
+}
+
+function selectCampaign(db: Kysely<CampaignTables>, workspaceId: string, campaignId: string) {
+  return db
+    .selectFrom('campaigns')
+    .selectAll()
+    .where('id', '=', campaignId)
+    .where('workspace_id', '=', workspaceId);
+}
+
+function selectRun(db: Kysely<CampaignTables>, runId: string) {
+  return db.selectFrom('runs').selectAll().where('id', '=', runId);
+}
+
+function toRecord(
+  row: Selectable<CampaignTables['campaigns']>,
+  run: Selectable<CampaignTables['runs']> | undefined,
+): CampaignRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    channels: row.channels,
+    // Written by this folder only, from what the contract has let through.
+    settings: row.settings as CampaignContent['settings'],
+    contactListIds: row.contact_list_ids,
+    options: row.options as CampaignOptions,
+    stage: row.stage,
+    phase: phaseOf(row.stage, run),
+    createdBy: row.created_by,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    run,
+  };
+}
+
+function unknownCampaign(campaignId: string): DomainError {
+  return new DomainError('not_found', `No campaign ${campaignId} in this workspace`);
+}

@@ -1,0 +1,153 @@
+import { type Kysely, sql } from 'kysely';
+import type { CampaignBody, CampaignListQuery } from '../contracts/campaigns';
+import type { Action, Stage } from '../domain/campaign';
+import { DomainError } from '../domain/errors';
+import type { Log } from '../log';
+import { newId } from '../storage/new-id';
+import { type Consequence, changeCampaign, futureStart } from './campaign-actions';
+import { checkReferences, requireLists } from './campaign-checks';
+import { describeCampaign } from './campaign-detail';
+import { listCampaigns } from './campaign-list';
+import { type CampaignContent, lockCampaign, readCampaign, summaryOf } from './campaign-record';
+import type { RunLauncher, TemplateLookup } from './ports';
+import { listRecipients, type RecipientPosition } from './recipients';
+import { insertRun, withdrawRun } from './run-rows';
+import type { CampaignTables } from './tables';
+
+export interface CampaignsDeps {
+  db: Kysely<CampaignTables>;
+  templates: TemplateLookup;
+  launcher: RunLauncher;
+  log: Log;
+}
+
+export type Campaigns = ReturnType<typeof createCampaigns>;
+
+/** Campaigns as the API offers them (api.md 7). */
+export function createCampaigns({ db, templates, launcher, log }: CampaignsDeps) {
+  /**
+   * The run is in the database, and a run without a workflow is launched within a minute (relaunch.ts).
+   * To fail the request instead would only make its sender create the campaign twice.
+   */
+  async function launch(workspaceId: string, campaignId: string, consequence: Consequence): Promise<void> {
+    if (!consequence.launch) return;
+    const { runId, startAt } = consequence.launch;
+    try {
+      await launcher.launch({ runId, workspaceId, campaignId, startAt });
+    } catch (error) {
+      log.warn({ err: error, runId }, 'a run could not be launched; it will be tried again');
+    }
+  }
+
+  return {
+    /** Creates a campaign, or with `campaignId` replaces one that has not started. */
+    async save(workspaceId: string, body: CampaignBody, userId: string | undefined) {
+      const content = contentOf(body);
+      // Templates are looked up over HTTP, and so before the transaction.
+      await checkReferences(db, templates, workspaceId, content);
+      const saved = body.campaignId
+        ? await replaceCampaign(db, workspaceId, { id: body.campaignId, start: body.start }, content)
+        : await insertCampaign(db, workspaceId, { start: body.start ?? true, userId }, content);
+      await launch(workspaceId, saved.id, saved);
+      return summaryOf(await readCampaign(db, workspaceId, saved.id));
+    },
+
+    list: (workspaceId: string, query: CampaignListQuery) => listCampaigns(db, workspaceId, query),
+
+    read: (workspaceId: string, campaignId: string) => describeCampaign(db, workspaceId, campaignId),
+
+    async act(workspaceId: string, campaignId: string, action: Action) {
+      if (action === 'start') {
+        const campaign = await readCampaign(db, workspaceId, campaignId);
+        if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign);
+      }
+      const consequence = await changeCampaign(db, workspaceId, campaignId, action);
+      await launch(workspaceId, campaignId, consequence);
+      if (consequence.controlChanged) await launcher.controlChanged(consequence.controlChanged);
+      return summaryOf(await readCampaign(db, workspaceId, campaignId));
+    },
+
+    /** Of the current run; a campaign without one has no recipients yet. */
+    async recipients(
+      workspaceId: string,
+      campaignId: string,
+      options: Omit<Parameters<typeof listRecipients>[2], 'after'> & {
+        after?: RecipientPosition | undefined;
+      },
+    ): ReturnType<typeof listRecipients> {
+      const { run } = await readCampaign(db, workspaceId, campaignId);
+      return run ? listRecipients(db, run.id, options) : { recipients: [], next: undefined };
+    },
+  };
+}
+
+type Saved = { id: string } & Consequence;
+
+async function insertCampaign(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  { start, userId }: { start: boolean; userId: string | undefined },
+  content: CampaignContent,
+): Promise<Saved> {
+  const id = newId('cmp');
+  return db.transaction().execute(async (tx) => {
+    await requireLists(tx, workspaceId, content.contactListIds);
+    await tx
+      .insertInto('campaigns')
+      .values({
+        id,
+        workspace_id: workspaceId,
+        ...columnsOf(content),
+        stage: 'draft',
+        created_by: userId ?? null,
+      })
+      .execute();
+    if (!start) return { id };
+    const startAt = futureStart(content.options);
+    const runId = await insertRun(tx, { id, workspaceId }, stageFor(startAt));
+    return { id, launch: { runId, startAt } };
+  });
+}
+
+/** A draft stays one unless it is told to start, and what was scheduled stays so unless it is told not to. */
+async function replaceCampaign(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  { id, start }: { id: string; start: boolean | undefined },
+  content: CampaignContent,
+): Promise<Saved> {
+  return db.transaction().execute(async (tx) => {
+    const { stage, run } = await lockCampaign(tx, workspaceId, id);
+    if (stage === 'started') {
+      throw new DomainError('campaign_started', `Campaign ${id} has started and can no longer be edited`);
+    }
+    await requireLists(tx, workspaceId, content.contactListIds);
+    if (run) await withdrawRun(tx, run.id);
+    await tx
+      .updateTable('campaigns')
+      .set({ ...columnsOf(content), stage: 'draft', current_run: null, updated_at: sql<Date>`now()` })
+      .where('id', '=', id)
+      .execute();
+    if (!(start ?? stage === 'scheduled')) return { id };
+    const startAt = futureStart(content.options);
+    const runId = await insertRun(tx, { id, workspaceId }, stageFor(startAt));
+    return { id, launch: { runId, startAt } };
+  });
+}
+
+const stageFor = (startAt: Date | undefined): Stage => (startAt ? 'scheduled' : 'started');
+
+function contentOf(body: CampaignBody): CampaignContent {
+  const { campaignId: _, name, settings, channel, contactListId, start: __, ...options } = body;
+  return { name, channels: channel, settings, contactListIds: contactListId, options };
+}
+
+function columnsOf(content: CampaignContent) {
+  return {
+    name: content.name,
+    channels: content.channels,
+    settings: JSON.stringify(content.settings),
+    contact_list_ids: content.contactListIds,
+    options: JSON.stringify(content.options),
+  };
+}

@@ -1,0 +1,38 @@
+import { sql, type Transaction } from 'kysely';
+import type { Stage } from '../domain/campaign';
+import { campaignRunWorkflowId } from '../domain/ids';
+import { newId } from '../storage/new-id';
+import type { CampaignTables } from './tables';
+
+/** Rows of `runs` as a campaign's owner makes and unmakes them; what a run does to itself is in runs.ts. */
+
+/** The next run of a campaign, which becomes its current one. Its workflow is launched after the commit. */
+export async function insertRun(
+  tx: Transaction<CampaignTables>,
+  campaign: { id: string; workspaceId: string },
+  stage: Stage,
+): Promise<string> {
+  const id = newId('run');
+  await sql`
+    insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id)
+    select ${id}, ${campaign.workspaceId}, ${campaign.id}, coalesce(max(number), 0) + 1, 'planning',
+      ${campaignRunWorkflowId(id)}
+    from runs where campaign_id = ${campaign.id}`.execute(tx);
+  await tx
+    .updateTable('campaigns')
+    .set({ stage, current_run: id, updated_at: sql<Date>`now()` })
+    .where('id', '=', campaign.id)
+    .execute();
+  return id;
+}
+
+/**
+ * Ends a run that has not begun. Its workflow, if it wakes at its hour all the same, finds that nothing
+ * may be sent.
+ */
+export async function withdrawRun(tx: Transaction<CampaignTables>, runId: string): Promise<void> {
+  await sql`
+    update runs set phase = 'canceled', control = 'cancel', reason = 'withdrawn before it started',
+      finished_at = now()
+    where id = ${runId}`.execute(tx);
+}

@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import type { Status } from '../domain/campaign';
+import { CHANNELS } from '../domain/channel';
+import { LIMITS } from '../domain/limits';
+import { RECIPIENT_STATES } from '../domain/recipient';
+import { senderOf } from './addresses';
+import { additions, refuseUnsupported } from './campaign-additions';
+import { cursorQuery, emptyAsAbsent, id, pageLimit, pageNumber, searchTerm } from './common';
+
+/**
+ * messaging-service.md, Create campaign and List campaigns; api.md 7. The specification's objects ignore
+ * what they do not know, since a client may be newer than we are; our additions refuse it.
+ */
+const NAME_CHARS_MAX = 200;
+
+const version = z.int().min(1).max(2_147_483_647);
+
+const settings = z.object({
+  email: z.object({ fromEmail: senderOf.email, templateId: id, version }).optional(),
+  sms: z.object({ shortCode: senderOf.sms, templateId: id, version }).optional(),
+  voice: z.object({ callerId: senderOf.voice, templateId: id, version }).optional(),
+});
+
+export const campaignBody = z
+  .object({
+    campaignId: id.nullish(),
+    name: z
+      .string()
+      .trim()
+      .min(1)
+      .max(NAME_CHARS_MAX)
+      .regex(/^[^\r\n]*$/, 'A name is one line'),
+    settings,
+    channel: z.array(z.enum(CHANNELS)).min(1),
+    contactListId: z
+      .array(id)
+      .min(1)
+      .max(LIMITS.campaignLists)
+      .transform((ids) => [...new Set(ids)]),
+    ...additions,
+  })
+  // `when`: fields that belong together are checked beside the others, so that all errors come at once.
+  .superRefine(
+    (value, context) => {
+      checkChannels(value, context);
+      refuseUnsupported(value, context);
+    },
+    { when: ({ value }) => typeof value === 'object' && value !== null },
+  );
+
+export type CampaignBody = z.output<typeof campaignBody>;
+
+function checkChannels(value: { channel?: unknown; settings?: unknown }, context: z.RefinementCtx): void {
+  if (!Array.isArray(value.channel)) return;
+  const listed: unknown[] = value.channel;
+  const refuse = (path: (string | number)[], code: string, message: string) =>
+    context.addIssue({ code: 'custom', path, message, params: { code } });
+
+  for (const [i, channel] of listed.entries()) {
+    if (listed.indexOf(channel) < i) refuse(['channel', i], 'repeated', 'This channel is listed twice');
+  }
+  if (typeof value.settings !== 'object' || value.settings === null) return;
+  for (const channel of CHANNELS) {
+    const given = (value.settings as Record<string, unknown>)[channel] !== undefined;
+    if (listed.includes(channel) && !given) {
+      refuse(['settings', channel], 'required', 'A listed channel needs its settings');
+    } else if (given && !listed.includes(channel)) {
+      refuse(['settings', channel], 'not_listed', 'These settings are of a channel that is not listed');
+    }
+  }
+}
+
+const STATUSES = ['active', 'paused', 'completed'] as const satisfies readonly Status[];
+export const CAMPAIGN_COLUMNS = ['name', 'createdAt', 'status'] as const;
+
+/** `MM/DD/YYYY`, a day that exists, as `YYYY-MM-DD`. */
+const day = z
+  .string()
+  .regex(/^\d{2}\/\d{2}\/\d{4}$/, 'This must be a date as MM/DD/YYYY')
+  .transform((value) => `${value.slice(6)}-${value.slice(0, 2)}-${value.slice(3, 5)}`)
+  .refine((value) => exists(value), 'There is no such day');
+
+function exists(isoDay: string): boolean {
+  const time = Date.parse(`${isoDay}T00:00:00Z`);
+  // Some engines roll February 30 over into March.
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(isoDay);
+}
+
+export const campaignListQuery = z
+  .object({
+    page: emptyAsAbsent(pageNumber),
+    limit: emptyAsAbsent(pageLimit()),
+    channel: emptyAsAbsent(z.enum(CHANNELS)),
+    search: emptyAsAbsent(searchTerm.optional()),
+    direction: emptyAsAbsent(z.enum(['asc', 'desc']).optional()),
+    column: emptyAsAbsent(z.enum(CAMPAIGN_COLUMNS).optional()),
+    status: emptyAsAbsent(z.enum(STATUSES).optional()),
+    dateFrom: emptyAsAbsent(day.optional()),
+    dateTo: emptyAsAbsent(day.optional()),
+  })
+  .refine(({ dateFrom, dateTo }) => !dateFrom || !dateTo || dateFrom <= dateTo, {
+    path: ['dateTo'],
+    message: 'This is before dateFrom',
+    when: ({ value }) => isDay((value as Days).dateFrom) && isDay((value as Days).dateTo),
+  });
+
+export type CampaignListQuery = z.output<typeof campaignListQuery>;
+
+interface Days {
+  dateFrom?: unknown;
+  dateTo?: unknown;
+}
+const isDay = (value: unknown) => typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value);
+
+export const recipientQuery = z.object({
+  ...cursorQuery,
+  channel: emptyAsAbsent(z.enum(CHANNELS).optional()),
+  state: emptyAsAbsent(z.enum(RECIPIENT_STATES).optional()),
+});
+
+/** Where a listing of recipients stopped, as its cursor holds it. */
+export const recipientPosition = z.object({ channel: z.enum(CHANNELS), seq: z.int().min(0) });
+
+/** Pause, resume, cancel and start say everything in their path. */
+export const emptyBody = z.strictObject({}).optional();

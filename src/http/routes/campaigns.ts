@@ -1,0 +1,65 @@
+import type { Campaigns } from '../../campaigns/campaigns';
+import {
+  campaignBody,
+  campaignListQuery,
+  emptyBody,
+  recipientPosition,
+  recipientQuery,
+} from '../../contracts/campaigns';
+import { answer, decodeCursor, encodeCursor, idParams } from '../../contracts/common';
+import type { Action } from '../../domain/campaign';
+import { callerOf } from '../caller';
+import type { App } from '../routing';
+import { invalidRequest, parseBody } from '../validation';
+
+const config = { auth: 'campaign' } as const;
+
+/** messaging-service.md, Create campaign and List campaigns; api.md 7. */
+export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }): void {
+  app.post('/api/campaign', { config, schema: { body: campaignBody } }, async (request, reply) => {
+    const { workspaceId, userId } = callerOf(request);
+    const saved = await campaigns.save(workspaceId, request.body, userId);
+    if (request.body.campaignId) return answer(200, 'Campaign updated', saved);
+    return reply.code(201).send(answer(201, 'Campaign created', saved));
+  });
+
+  app.get('/api/campaign', { config, schema: { querystring: campaignListQuery } }, async (request) => {
+    const { page, limit } = request.query;
+    const { campaigns: found, total } = await campaigns.list(callerOf(request).workspaceId, request.query);
+    return { ...answer(200, 'Campaigns', found), pagination: { page, limit, total } };
+  });
+
+  app.get('/api/campaign/:id', { config, schema: { params: idParams } }, async (request) => {
+    return answer(200, 'Campaign', await campaigns.read(callerOf(request).workspaceId, request.params.id));
+  });
+
+  for (const [action, done] of Object.entries(ACTIONS) as [Action, string][]) {
+    app.post(`/api/campaign/:id/${action}`, { config, schema: { params: idParams } }, async (request) => {
+      parseBody(emptyBody, request.body);
+      return answer(200, done, await campaigns.act(callerOf(request).workspaceId, request.params.id, action));
+    });
+  }
+
+  const listing = { params: idParams, querystring: recipientQuery };
+  app.get('/api/campaign/:id/recipients', { config, schema: listing }, async (request) => {
+    const { cursor, ...options } = request.query;
+    const after = cursor === undefined ? undefined : decodeCursor(recipientPosition, cursor);
+    if (cursor !== undefined && after === undefined) throw unknownCursor();
+    const { workspaceId } = callerOf(request);
+    const { recipients, next } = await campaigns.recipients(workspaceId, request.params.id, {
+      ...options,
+      after,
+    });
+    return { ...answer(200, 'Recipients', recipients), next: next ? encodeCursor(next) : null };
+  });
+}
+
+const ACTIONS: Record<Action, string> = {
+  start: 'Campaign started',
+  pause: 'Campaign paused',
+  resume: 'Campaign resumed',
+  cancel: 'Campaign canceled',
+};
+
+const unknownCursor = () =>
+  invalidRequest([{ path: 'cursor', code: 'invalid_cursor', message: 'This is no cursor of this list' }]);
