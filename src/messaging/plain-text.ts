@@ -7,9 +7,11 @@ export function plainTextOf(html: string): string {
   let out = '';
   let href = '';
   let at = 0;
+  // Past the last `>` there is no tag, and looking for its end from every `<` would take forever.
+  const lastClose = html.lastIndexOf('>');
   while (at < html.length) {
     const open = html.indexOf('<', at);
-    if (open < 0) break;
+    if (open < 0 || open > lastClose) break;
     out += collapse(html.slice(at, open));
     const tag = tagAt(html, open);
     at = tag.end;
@@ -37,11 +39,11 @@ interface Tag {
 function tagAt(html: string, open: number): Tag {
   const markup = { name: '!', closing: false, text: '' };
   if (html.startsWith('<!--', open)) return { ...markup, end: after(html, '-->', open + 4) };
-  const close = html.indexOf('>', open);
   const match = /^<(\/?)([a-z][a-z0-9]*)/i.exec(html.slice(open, open + 20));
   if (!match && /[!?]/.test(html[open + 1] ?? '')) return { ...markup, end: after(html, '>', open) };
-  if (!match || close < 0) return { name: '', closing: false, text: '<', end: open + 1 };
+  if (!match) return { name: '', closing: false, text: '<', end: open + 1 };
 
+  const close = html.indexOf('>', open);
   const name = (match[2] as string).toLowerCase();
   const closing = match[1] === '/';
   if (closing || !HIDDEN.has(name)) return { name, closing, text: html.slice(open, close), end: close + 1 };
