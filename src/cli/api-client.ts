@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { z } from 'zod';
+import { StartupError } from '../startup-error';
 
 /** Long enough for an instance that restarts its Temporal server or digests an import. */
 const PATIENCE_MS = 60_000;
@@ -53,6 +54,7 @@ const token = z.object({ access_token: z.string() });
 export function createApiClient({ baseUrl, client, signal }: ApiClientOptions): ApiClient {
   const pool = new Pool(baseUrl, { connections: 2, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
   let bearer: string | undefined;
+  let hasAnswered = false;
 
   async function request<T>(call: Call, schema: z.ZodType<T>): Promise<T> {
     const deadline = Date.now() + PATIENCE_MS;
@@ -69,7 +71,9 @@ export function createApiClient({ baseUrl, client, signal }: ApiClientOptions): 
           isFreshBearer = true;
         } else {
           waitMs = error instanceof ApiRefusal ? error.retryAfterMs : RETRY_MS;
-          if (signal?.aborted || !isForTheMoment(error) || Date.now() + waitMs > deadline) throw error;
+          if (signal?.aborted) throw error;
+          if (!hasAnswered && !(error instanceof ApiRefusal)) throw nothingThere(baseUrl, error);
+          if (!isForTheMoment(error) || Date.now() + waitMs > deadline) throw error;
         }
       }
       await delay(waitMs, undefined, { signal });
@@ -94,6 +98,7 @@ export function createApiClient({ baseUrl, client, signal }: ApiClientOptions): 
       body: call.body ?? null,
       signal: signal ?? null,
     });
+    hasAnswered = true;
     const content = jsonOrUndefined(await answer.body.text());
     if (answer.statusCode < 300) return content;
     // Without a problem in it, something in between has answered, such as a proxy.
@@ -113,6 +118,15 @@ export function createApiClient({ baseUrl, client, signal }: ApiClientOptions): 
       request({ method: 'POST', path, body: await readFile(file), contentType }, schema),
     close: () => pool.destroy(),
   };
+}
+
+/** An instance that has answered before comes back; one that never has is not running. */
+function nothingThere(baseUrl: string, cause: unknown): StartupError {
+  return new StartupError(
+    `Nothing answers at ${baseUrl}: ${(cause as Error).message}`,
+    'Start an instance with `fanfare up`, or correct the address in credentials.json.',
+    { cause },
+  );
 }
 
 function isForTheMoment(error: unknown): boolean {
