@@ -1,5 +1,5 @@
 import { freezeAudience } from '../src/campaigns/audience';
-import { loadRun, moveRun } from '../src/campaigns/runs';
+import { loadRun, markStarted, moveRun } from '../src/campaigns/runs';
 import type { Channel } from '../src/domain/channel';
 import type { ActivityDeps } from './deps';
 import { withHeartbeat } from './heartbeat';
@@ -18,6 +18,7 @@ export function audienceActivities({ db }: ActivityDeps) {
     async freezeRunAudience(input: FreezeInput): Promise<ShardPlan> {
       return withHeartbeat(async () => {
         const run = await loadRun(db, input.runId);
+        await markStarted(db, run);
         const plan: ShardPlan = {};
         for (const channel of run.channels) {
           plan[channel] = await freezeAudience(db, {

@@ -33,6 +33,7 @@ export interface RunOptions {
     machine?: 'speak' | 'hangup' | 'leave_message';
   };
   delivery?: { maxConcurrentCalls?: number };
+  schedule?: { startAt?: string };
 }
 
 export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promise<RunPlan> {
@@ -112,11 +113,31 @@ export async function readControl(db: Kysely<CampaignTables>, runId: string): Pr
 export async function liveRuns(
   db: Kysely<CampaignTables>,
   workspaceId?: string,
-): Promise<{ runId: string; workspaceId: string; campaignId: string }[]> {
+): Promise<{ runId: string; workspaceId: string; campaignId: string; startAt: Date | undefined }[]> {
   let query = db
     .selectFrom('runs')
-    .select(['id as runId', 'workspace_id as workspaceId', 'campaign_id as campaignId'])
-    .where('phase', 'in', ['planning', 'running', 'finishing']);
-  if (workspaceId) query = query.where('workspace_id', '=', workspaceId);
-  return query.execute();
+    .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
+    .select(['runs.id', 'runs.workspace_id', 'runs.campaign_id', 'campaigns.options'])
+    .where('runs.phase', 'in', ['planning', 'running', 'finishing']);
+  if (workspaceId) query = query.where('runs.workspace_id', '=', workspaceId);
+  const rows = await query.execute();
+  return rows.map((row) => {
+    const startAt = (row.options as RunOptions).schedule?.startAt;
+    return {
+      runId: row.id,
+      workspaceId: row.workspace_id,
+      campaignId: row.campaign_id,
+      startAt: startAt ? new Date(startAt) : undefined,
+    };
+  });
+}
+
+/** The run's workflow is at work: from here on the run's own phase is the campaign's. */
+export async function markStarted(db: Kysely<CampaignTables>, run: RunPlan): Promise<void> {
+  await db
+    .updateTable('campaigns')
+    .set({ stage: 'started' })
+    .where('id', '=', run.campaignId)
+    .where('stage', '=', 'scheduled')
+    .execute();
 }

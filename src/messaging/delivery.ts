@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Message, MessageList } from '../contracts/send';
 import type { Channel } from '../domain/channel';
 import type { Log } from '../log';
-import type { Provider } from '../providers/provider';
+import type { Provider, ReceiptSink } from '../providers/provider';
 import type { Storage } from '../storage/storage';
 import { createAccept } from './accept';
 import { cancelMessage } from './cancel';
@@ -31,6 +31,8 @@ export interface Delivery {
   /** `not_cancelable` once a provider has it or may have it. Repeating it is harmless. */
   cancel(workspaceId: string, uid: string): Promise<TrackedMessage>;
   readEvents: EventFeed['read'];
+  /** Takes what a provider reports by other ways than through its own `start`. */
+  receiptsOf(provider: string): ReceiptSink;
   hold(workspaceId: string, campaign: string): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
   /** Opens this process's lane, takes over those of processes that are gone, and starts the providers. */
@@ -113,6 +115,7 @@ export function createDelivery(deps: {
       return trackMessage(db, workspaceId, uid);
     },
     readEvents: feed.read,
+    receiptsOf: receipts.sinkOf,
     hold: holds.hold,
     release: holds.release,
     async start() {

@@ -1,0 +1,112 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Role } from '../../workers/run';
+import { type Credentials, readCredentials, writeCredentials } from '../cli/credentials';
+import type { Config } from '../config';
+import type { Log } from '../log';
+import { StartupError } from '../startup-error';
+import { openStorage } from '../storage/storage';
+import { Closers } from './closers';
+import { type HttpPart, openHttpPart } from './http-part';
+import { lazyGateway } from './service-gateway';
+import { findExecutable, openTemporalPart } from './temporal-part';
+import { openWorkerPart } from './worker-part';
+
+/**
+ * Composition: the one folder where the parts of the program are made and joined. Everything opened is
+ * closed in reverse order, also when a later part fails to open.
+ */
+export interface AppOptions {
+  config: Config;
+  log: Log;
+  /** Serve the HTTP API and deliver messages. */
+  http: boolean;
+  /** Temporal workers to run in this process. */
+  roles: readonly Role[];
+  env: Record<string, string | undefined>;
+  onProgress(text: string): void;
+  signal: AbortSignal;
+}
+
+export interface App {
+  /** Where the HTTP API is, if this process serves it. */
+  baseUrl: string | undefined;
+  /** Temporal's web interface, if the server is ours. */
+  temporalUiUrl: string | undefined;
+  credentials: Credentials | undefined;
+  /** Rejects when a part has failed beyond repair; never resolves. */
+  failed: Promise<never>;
+  stop(): Promise<void>;
+}
+
+export async function startApp(options: AppOptions): Promise<App> {
+  const closers = new Closers(options.log);
+  try {
+    return await openParts(options, closers);
+  } catch (error) {
+    await closers.closeAll();
+    throw error;
+  }
+}
+
+async function openParts(options: AppOptions, closers: Closers): Promise<App> {
+  const { config, log } = options;
+  let fail: (error: Error) => void = () => undefined;
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  failed.catch(() => undefined);
+
+  refuseImpossible(options);
+  // Found first: it may take minutes, and nothing else should be half started meanwhile.
+  const executable = config.temporal.address ? undefined : await findExecutable(options);
+  const storage = await openStorage({ databaseUrl: config.databaseUrl, dataDir: config.dataDir });
+  closers.add('storage', () => storage.close());
+  const temporal = await openTemporalPart(options, executable, closers, fail);
+  let credentials = await readCredentials(config.dataDir);
+  const gatewayFor = lazyGateway(config, () => credentials, closers);
+  const shared = { ...options, storage, temporal: temporal.handle, gatewayFor };
+  const http = options.http ? await openHttpPart({ ...shared, credentials }, closers) : undefined;
+  if (http) credentials = await settleCredentials(config, http, credentials, temporal.address);
+  if (options.roles.length) await openWorkerPart(shared, closers, fail);
+  http?.markReady();
+  log.info({ baseUrl: http?.baseUrl, temporal: temporal.address, roles: options.roles }, 'ready');
+  return {
+    baseUrl: http?.baseUrl,
+    temporalUiUrl: temporal.uiUrl,
+    credentials,
+    failed,
+    stop: () => closers.closeAll(),
+  };
+}
+
+/** The embedded database belongs to one process, so everything must be in that one. */
+function refuseImpossible({ config, http, roles }: AppOptions): void {
+  if (config.databaseUrl || (http && roles.length)) return;
+  throw new StartupError(
+    'The embedded database serves a single process, and this command is one of several',
+    'Set DATABASE_URL to a PostgreSQL database, or run `fanfare up`.',
+  );
+}
+
+/**
+ * On the first start of all, makes a workspace to begin with. Its secrets are written down before it is
+ * made, and a later start makes what an earlier one was killed before making.
+ */
+async function settleCredentials(
+  config: Config,
+  http: HttpPart,
+  known: Credentials | undefined,
+  temporalAddress: string,
+): Promise<Credentials | undefined> {
+  const secrets = known ?? (await http.planFirstWorkspace());
+  if (!secrets) return undefined;
+  const credentials: Credentials = {
+    ...secrets,
+    baseUrl: http.baseUrl,
+    inboundSecret: http.inboundSecret,
+    temporal: { address: temporalAddress, namespace: config.temporal.namespace },
+  };
+  if (!isDeepStrictEqual(credentials, known)) await writeCredentials(config.dataDir, credentials);
+  await http.insertFirstWorkspace(credentials);
+  return credentials;
+}

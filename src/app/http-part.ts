@@ -1,0 +1,156 @@
+import type { AddressInfo } from 'node:net';
+import { sql } from 'kysely';
+import { createCampaigns } from '../campaigns/campaigns';
+import { createContactLists } from '../campaigns/contact-lists';
+import type { CampaignTables } from '../campaigns/tables';
+import type { Credentials } from '../cli/credentials';
+import type { Config } from '../config';
+import { campaignRoutes } from '../http/routes/campaigns';
+import { contactListRoutes } from '../http/routes/contact-lists';
+import { eventRoutes } from '../http/routes/events';
+import { healthRoutes } from '../http/routes/health';
+import { holdRoutes } from '../http/routes/holds';
+import { inboundRoutes } from '../http/routes/inbound';
+import { messageRoutes } from '../http/routes/messages';
+import { sendRoutes } from '../http/routes/send';
+import { sessionRoutes } from '../http/routes/session';
+import { templateRoutes } from '../http/routes/templates';
+import { tokenRoutes } from '../http/routes/token';
+import type { App } from '../http/routing';
+import { buildServer } from '../http/server';
+import { createDelivery } from '../messaging/delivery';
+import { createIdentity } from '../messaging/identity';
+import { newSecret } from '../messaging/secrets';
+import type { MessagingTables } from '../messaging/tables';
+import { createTemplateVersions } from '../messaging/template-versions';
+import { createTemplates } from '../messaging/templates';
+import { type NewWorkspace, planWorkspace } from '../messaging/workspaces';
+import { StartupError } from '../startup-error';
+import type { Storage } from '../storage/storage';
+import type { Temporal } from '../temporal/connection';
+import { createLauncher } from '../temporal/launcher';
+import type { AppOptions } from './app';
+import type { Closers } from './closers';
+import { openProviders } from './providers';
+import type { GatewayFor } from './service-gateway';
+
+export interface HttpPart {
+  baseUrl: string;
+  /** In the path that carriers report to. */
+  inboundSecret: string;
+  /** The secrets of a first workspace; `undefined` when the installation has one already. */
+  planFirstWorkspace(): Promise<NewWorkspace | undefined>;
+  insertFirstWorkspace(planned: NewWorkspace): Promise<void>;
+  /** From now on `/readyz` asks the dependencies; before, it says that we are starting. */
+  markReady(): void;
+}
+
+export interface HttpPartOptions extends AppOptions {
+  storage: Storage;
+  temporal: Temporal;
+  gatewayFor: GatewayFor;
+  credentials: Credentials | undefined;
+}
+
+/** A name to log in with; no mail is sent to it. */
+const FIRST_USER = 'admin@fanfare.local';
+
+/** The messaging service and the campaigns' API, delivering and listening. */
+export async function openHttpPart(options: HttpPartOptions, closers: Closers): Promise<HttpPart> {
+  const { config, log, storage, temporal } = options;
+  const messagingDb = storage.tables<MessagingTables>();
+  const campaignsDb = storage.tables<CampaignTables>();
+  const { publicUrl } = config.http;
+  const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
+  const identity = createIdentity({ db: messagingDb });
+  const versions = createTemplateVersions(messagingDb);
+  const delivery = createDelivery({
+    db: messagingDb,
+    engine: storage.engine,
+    templates: versions,
+    providers: await openProviders(config, log),
+    log,
+  });
+  closers.add('delivery', () => delivery.stop());
+  await delivery.start();
+
+  let started = false;
+  const readiness = async (): Promise<Record<string, boolean>> => ({
+    started,
+    database: await answers(() => sql`select 1`.execute(messagingDb)),
+    temporal: await answers(() =>
+      temporal.connection.withDeadline(Date.now() + 2_000, () =>
+        temporal.connection.workflowService.getSystemInfo({}),
+      ),
+    ),
+  });
+  const app = await buildServer({
+    authenticator: identity,
+    log,
+    publicUrl,
+    routes: [
+      healthRoutes(readiness),
+      tokenRoutes(identity),
+      sessionRoutes({ sessions: identity, publicUrl }),
+      templateRoutes(createTemplates({ db: messagingDb, versions })),
+      sendRoutes(delivery),
+      messageRoutes(delivery),
+      eventRoutes(delivery),
+      holdRoutes(delivery),
+      inboundRoutes({ secret: inboundSecret, takeReceipts: delivery.receiptsOf('http'), log }),
+      (scope) => contactListRoutes(scope, { contactLists: createContactLists({ db: campaignsDb }) }),
+      (scope) =>
+        campaignRoutes(scope, {
+          campaigns: createCampaigns({
+            db: campaignsDb,
+            templates: {
+              find: (workspaceId, ...template) => options.gatewayFor(workspaceId).findTemplate(...template),
+            },
+            launcher: createLauncher(temporal.client),
+            log,
+          }),
+        }),
+    ],
+  });
+  closers.add('http', () => app.close());
+  const baseUrl = await listen(app, config.http);
+
+  return {
+    baseUrl,
+    inboundSecret,
+    async planFirstWorkspace() {
+      if (!(await identity.isEmpty())) return undefined;
+      return planWorkspace({ name: 'First workspace', email: FIRST_USER });
+    },
+    insertFirstWorkspace: (planned) => identity.insertWorkspace(planned),
+    markReady() {
+      started = true;
+    },
+  };
+}
+
+async function answers(question: () => Promise<unknown>): Promise<boolean> {
+  return question().then(
+    () => true,
+    () => false,
+  );
+}
+
+async function listen(app: App, { host, port }: Config['http']): Promise<string> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new StartupError(
+      code === 'EADDRINUSE'
+        ? `Port ${port} on ${host} is in use`
+        : `Cannot listen on ${host}:${port}: ${message}`,
+      'Stop the program that uses it, or set FANFARE_HTTP_PORT (0 takes any free port) and FANFARE_HTTP_HOST.',
+      { cause: error },
+    );
+  }
+  const listening = (app.server.address() as AddressInfo).port;
+  // Listening everywhere includes the loopback, where our own workers reach us.
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${listening}`;
+}

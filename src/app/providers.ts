@@ -1,0 +1,24 @@
+import { join } from 'node:path';
+import type { Config } from '../config';
+import { CHANNELS, type Channel } from '../domain/channel';
+import type { Log } from '../log';
+import { openHttpProvider } from '../providers/http-provider';
+import type { Provider } from '../providers/provider';
+import { openSimulator } from '../providers/simulator';
+
+/** The provider of each channel, as configured. */
+export async function openProviders(config: Config, log: Log): Promise<Record<Channel, Provider>> {
+  const providers: Partial<Record<Channel, Provider>> = {};
+  for (const channel of CHANNELS) {
+    const http = config.httpProviders[channel];
+    providers[channel] = http
+      ? openHttpProvider({ channel, ...http })
+      : await openSimulator({
+          channel,
+          directory: join(config.dataDir, 'simulator'),
+          ...config.simulator,
+          log,
+        });
+  }
+  return providers as Record<Channel, Provider>;
+}

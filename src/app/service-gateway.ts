@@ -1,0 +1,34 @@
+import type { Credentials } from '../cli/credentials';
+import type { Config } from '../config';
+import { DomainError } from '../domain/errors';
+import type { Gateway } from '../gateway/gateway';
+import { openGateway } from '../gateway/http-gateway';
+import { serviceAccess } from '../gateway/service-access';
+import type { Closers } from './closers';
+
+export type GatewayFor = (workspaceId: string) => Gateway;
+
+/**
+ * The gateway to the messaging service, opened at its first use: the credentials of our own are known
+ * only once it listens. They are those of one workspace, and a campaign of another is refused rather
+ * than sent in the wrong name.
+ */
+export function lazyGateway(
+  config: Config,
+  credentials: () => Credentials | undefined,
+  closers: Closers,
+): GatewayFor {
+  let gateway: Gateway | undefined;
+  closers.add('gateway', () => gateway?.close());
+  return (workspaceId) => {
+    const own = credentials();
+    if (own && own.workspace.id !== workspaceId) {
+      throw new DomainError(
+        'forbidden',
+        `Campaigns of workspace ${workspaceId} cannot be sent: this installation holds the credentials of another`,
+      );
+    }
+    gateway ??= openGateway(serviceAccess(config.service, own));
+    return gateway;
+  };
+}

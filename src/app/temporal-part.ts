@@ -1,0 +1,59 @@
+import { StartupError } from '../startup-error';
+import { openTemporal, type Temporal } from '../temporal/connection';
+import { startDevServer } from '../temporal/dev-server';
+import { cacheDirectory, findTemporalExecutable } from '../temporal/executable';
+import type { AppOptions } from './app';
+import type { Closers } from './closers';
+
+export interface TemporalPart {
+  handle: Temporal;
+  address: string;
+  uiUrl: string | undefined;
+}
+
+/** The path of the `temporal` executable, obtained once if need be. */
+export async function findExecutable({ config, env, onProgress, signal }: AppOptions): Promise<string> {
+  const { path } = await findTemporalExecutable({
+    cliPath: config.temporal.cliPath,
+    cacheDir: cacheDirectory(env),
+    env,
+    onProgress,
+    signal,
+  });
+  return path;
+}
+
+/** The operator's server if they name one; else one of our own on the data directory. */
+export async function openTemporalPart(
+  { config, log, env }: AppOptions,
+  executable: string | undefined,
+  closers: Closers,
+  fail: (error: Error) => void,
+): Promise<TemporalPart> {
+  const { namespace } = config.temporal;
+  if (executable === undefined) {
+    const address = config.temporal.address ?? '';
+    const handle = await openTemporal({ address, namespace, env });
+    closers.add('temporal connection', () => handle.close());
+    return { handle, address, uiUrl: undefined };
+  }
+  const server = await startDevServer({
+    executable,
+    dataDir: config.dataDir,
+    namespace,
+    log,
+    onCrash: (outcome) => {
+      if (outcome.restarted) return;
+      fail(
+        new StartupError(
+          `The Temporal server keeps ending: ${outcome.error.message}`,
+          'Look at its output with LOG_LEVEL=debug; start again once the cause is gone.',
+        ),
+      );
+    },
+  });
+  closers.add('temporal server', () => server.stop());
+  const handle = await openTemporal({ address: server.address, namespace });
+  closers.add('temporal connection', () => handle.close());
+  return { handle, address: server.address, uiUrl: server.uiUrl };
+}

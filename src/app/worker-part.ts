@@ -1,0 +1,38 @@
+import { type Role, runWorkers } from '../../workers/run';
+import { keepRunsLaunched } from '../campaigns/relaunch';
+import type { CampaignTables } from '../campaigns/tables';
+import type { Storage } from '../storage/storage';
+import type { Temporal } from '../temporal/connection';
+import { createLauncher, createSignals } from '../temporal/launcher';
+import type { AppOptions } from './app';
+import type { Closers } from './closers';
+import type { GatewayFor } from './service-gateway';
+
+export interface WorkerPartOptions extends AppOptions {
+  roles: readonly Role[];
+  storage: Storage;
+  temporal: Temporal;
+  gatewayFor: GatewayFor;
+}
+
+/** The Temporal workers of this process, and the gateway through which they send. */
+export async function openWorkerPart(
+  options: WorkerPartOptions,
+  closers: Closers,
+  fail: (error: Error) => void,
+): Promise<void> {
+  const { log, storage, temporal, gatewayFor } = options;
+  const db = storage.tables<CampaignTables>();
+  const workers = await runWorkers({
+    connection: temporal.connection,
+    namespace: temporal.namespace,
+    roles: options.roles,
+    deps: { db, gatewayFor, signals: createSignals(temporal.client), log },
+  });
+  closers.add('workers', () => workers.stop());
+  workers.done.catch(fail);
+  if (options.roles.includes('orchestrator')) {
+    const relaunch = await keepRunsLaunched(db, createLauncher(temporal.client), log);
+    closers.add('relaunch', () => relaunch.stop());
+  }
+}

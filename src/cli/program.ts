@@ -1,0 +1,75 @@
+import { Command, CommanderError, Option } from 'commander';
+import { ROLES, type Role } from '../../workers/run';
+import { readConfig } from '../config';
+import { createLog } from '../log';
+import { StartupError } from '../startup-error';
+import { openStorage } from '../storage/storage';
+import { repeatDemo } from './first-demo';
+import { runParts } from './run-parts';
+
+const USAGE_ERROR = 2;
+
+/** The command line: reads arguments, picks a command, answers the exit code. */
+export async function runProgram(argv: readonly string[]): Promise<number> {
+  let code = 0;
+  const program = new Command('fanfare')
+    .description('Durable campaigns over email, SMS and voice')
+    .exitOverride();
+
+  program
+    .command('up')
+    .description('everything in one process: database, Temporal, HTTP API, workers')
+    .option('--demo', 'run the demo campaign once, while every provider is the simulator')
+    .action(async ({ demo }: { demo?: boolean }) => {
+      code = await runParts({ http: true, roles: ROLES, demo: demo ?? false });
+    });
+
+  program
+    .command('serve')
+    .description('the HTTP API and message delivery; needs DATABASE_URL and TEMPORAL_ADDRESS')
+    .action(async () => {
+      code = await runParts({ http: true, roles: [], demo: false });
+    });
+
+  program
+    .command('worker')
+    .description('Temporal workers; needs DATABASE_URL and TEMPORAL_ADDRESS')
+    .addOption(new Option('--role <role>', 'what to run').choices([...ROLES, 'all']).default('all'))
+    .action(async ({ role }: { role: Role | 'all' }) => {
+      code = await runParts({ http: false, roles: role === 'all' ? ROLES : [role], demo: false });
+    });
+
+  program
+    .command('demo')
+    .description('run the demo campaign again on a running instance')
+    .action(async () => {
+      code = await repeatDemo();
+    });
+
+  program
+    .command('migrate')
+    .description('bring the database schema up to date')
+    .action(async () => {
+      const config = readConfig(process.env);
+      await (await openStorage({ databaseUrl: config.databaseUrl, dataDir: config.dataDir })).close();
+      process.stdout.write('The database schema is up to date.\n');
+    });
+
+  try {
+    await program.parseAsync(argv);
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
+    return reportFailure(error);
+  }
+}
+
+/** What an operator can mend in two lines; anything else is a bug and shows where. */
+function reportFailure(error: unknown): number {
+  if (error instanceof StartupError) {
+    process.stderr.write(`fanfare: ${error.message}\n${error.wayOut}\n`);
+  } else {
+    createLog('error').fatal({ err: error }, 'unexpected failure');
+  }
+  return 1;
+}

@@ -1,0 +1,68 @@
+import type { Role } from '../../workers/run';
+import { type App, startApp } from '../app/app';
+import { type Config, readConfig } from '../config';
+import { createLog } from '../log';
+import { installTemporalRuntime } from '../temporal/runtime';
+import { credentialsFile } from './credentials';
+import { runFirstDemo } from './first-demo';
+import { createProgressLine } from './progress-line';
+import { listenForStop } from './stop-signals';
+
+export interface Parts {
+  http: boolean;
+  roles: readonly Role[];
+  demo: boolean;
+}
+
+/** Runs parts of the program until a signal ends them; answers the exit code. */
+export async function runParts({ http, roles, demo }: Parts): Promise<number> {
+  const stop = listenForStop();
+  const config = readConfig(process.env);
+  const log = createLog(config.logLevel);
+  installTemporalRuntime(log);
+  const line = createProgressLine(process.stdout);
+  let app: App | undefined;
+  try {
+    app = await startApp({
+      config,
+      log,
+      http,
+      roles,
+      env: process.env,
+      signal: stop.signal,
+      onProgress: (text) => line.update(text),
+    });
+    line.finish();
+    announce(app, config);
+    const demonstrated = demo ? runFirstDemo(app, config, stop.signal) : Promise.resolve();
+    await Promise.race([untilAborted(stop.signal), app.failed, failureOf(demonstrated)]);
+    return 0;
+  } catch (error) {
+    if (stop.signal.aborted) return 0;
+    throw error;
+  } finally {
+    line.finish();
+    if (stop.signal.aborted) process.stdout.write('Stopping.\n');
+    await app?.stop();
+    stop.dispose();
+  }
+}
+
+function announce(app: App, config: Config): void {
+  const lines = ['Fanfare is ready.'];
+  if (app.baseUrl) lines.push(`  API             ${app.baseUrl}`);
+  if (app.temporalUiUrl) lines.push(`  Temporal web UI ${app.temporalUiUrl}`);
+  if (app.baseUrl && app.credentials) lines.push(`  Credentials     ${credentialsFile(config.dataDir)}`);
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((done) => signal.addEventListener('abort', () => done(), { once: true }));
+}
+
+/** Never resolves: a demo that has ended is no reason to stop serving, one that failed is. */
+async function failureOf(work: Promise<unknown>): Promise<never> {
+  await work;
+  return new Promise(() => undefined);
+}

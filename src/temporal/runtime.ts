@@ -1,0 +1,20 @@
+import { DefaultLogger, type LogLevel, Runtime } from '@temporalio/worker';
+import type { Log } from '../log';
+
+const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
+
+/** Said at every start of a worker that runs activities only, or none of Nexus: no news. */
+const EXPECTED = /^No (workflows|activities|Nexus services) registered/;
+
+/**
+ * Sends what Temporal's own code says to our log, its information as details for debugging. To be called
+ * before the first connection is made; a process has one runtime.
+ */
+export function installTemporalRuntime(log: Log): void {
+  Runtime.install({
+    logger: new DefaultLogger('INFO', ({ level, message, meta }) => {
+      const as = EXPECTED.test(message) ? 'debug' : LEVELS[level as LogLevel];
+      log[as]({ temporal: meta }, message);
+    }),
+  });
+}

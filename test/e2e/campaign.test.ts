@@ -1,0 +1,211 @@
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { type RecordSummary, readRecord } from '../../src/providers/simulator-record';
+import {
+  ApiClient,
+  campaignDetail,
+  createList,
+  createSmsCampaign,
+  createSmsTemplate,
+  untilPhase,
+} from '../support/api-client';
+import {
+  type Credentials,
+  type FanfareProcess,
+  makePlace,
+  type Place,
+  readCredentials,
+  startFanfare,
+  untilReady,
+} from '../support/fanfare-process';
+
+const SETTLED_MS = 120_000;
+
+describe('campaigns through the whole program', () => {
+  let place: Place;
+  let fanfare: FanfareProcess;
+  let credentials: Credentials;
+  let api: ApiClient;
+
+  beforeAll(async () => {
+    place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '20' });
+    fanfare = startFanfare(place);
+    await untilReady(fanfare);
+    credentials = readCredentials(place);
+    api = new ApiClient(fanfare.baseUrl, credentials);
+  }, 120_000);
+
+  afterAll(async () => {
+    await api?.close();
+    await fanfare?.stop();
+    place.remove();
+  });
+
+  const record = (channel: 'email' | 'sms' | 'voice'): RecordSummary =>
+    readRecord(join(place.dataDir, 'simulator'), channel);
+
+  async function createTemplate(channel: string, content: Record<string, unknown>): Promise<string> {
+    const { template } = await api.expect<{ template: { id: string } }>('POST', '/api/template/', {
+      templateName: `${channel} ${Date.now()}`,
+      channel,
+      ...content,
+    });
+    return template.id;
+  }
+
+  it(
+    'reaches everybody on three channels, and accounts for each',
+    async () => {
+      const listId = await createList(api, 60, 'three');
+      const email = await createTemplate('email', {
+        subject: 'Hello {{NAME}}',
+        body: '<p>Hello {{NAME}}</p>',
+        emailProviderId: '',
+        template: {},
+      });
+      const sms = await createSmsTemplate(api);
+      const voice = await createTemplate('voice', {
+        body: '<Response><Answer/><Say>Hello {{NAME}}</Say></Response>',
+        voiceJson: { nodes: [], edges: [], viewport: { x: 0, y: 0, zoom: 1 } },
+      });
+      const { data } = await api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
+        campaignId: null,
+        name: 'three channels',
+        channel: ['email', 'sms', 'voice'],
+        contactListId: [listId],
+        settings: {
+          email: { fromEmail: 'news@example.com', templateId: email, version: 1 },
+          sms: { shortCode: '12345', templateId: sms, version: 1 },
+          voice: { callerId: '+12025550100', templateId: voice, version: 1 },
+        },
+        voice: {
+          retry: {
+            busy: { maxAttempts: 2, delaysSeconds: [1] },
+            no_answer: { maxAttempts: 2, delaysSeconds: [1] },
+          },
+          maxAttempts: 3,
+        },
+      });
+      const detail = await untilPhase(api, data.id, ['completed', 'failed'], SETTLED_MS);
+      expect(detail).toMatchObject({ phase: 'completed', status: 'completed' });
+      for (const channel of ['email', 'sms', 'voice'] as const) {
+        const { total, ...states } = detail.counts[channel] as Record<string, number>;
+        expect([channel, total]).toEqual([channel, 60]);
+        expect([channel, sum(states)]).toEqual([channel, 60]);
+        const open =
+          (states.pending ?? 0) + (states.waiting ?? 0) + (states.sending ?? 0) + (states.accepted ?? 0);
+        expect([channel, open]).toEqual([channel, 0]);
+        expect([channel, record(channel).duplicates]).toEqual([channel, []]);
+      }
+      // A busy or unanswered call was made again, under a uid of its own.
+      expect(record('voice').distinct).toBeGreaterThan(60 - (detail.counts.voice?.rejected ?? 0));
+
+      const page = await api.expect<{ data: { uid: string; state: string }[] }>(
+        'GET',
+        `/api/campaign/${data.id}/recipients?channel=sms&limit=10`,
+      );
+      expect(page.data).toHaveLength(10);
+      const tracked = await api.expect<{ data: { state: string; events: { type: string }[] } }>(
+        'GET',
+        `/messages/${page.data[0]?.uid}`,
+      );
+      expect(tracked.data.events[0]?.type).toBe('accepted');
+      await expectNoSecretsInHistories(data.id);
+    },
+    SETTLED_MS + 30_000,
+  );
+
+  /** What a run leaves at the Temporal server: ids and counts, and nothing of anybody's. */
+  async function expectNoSecretsInHistories(campaignId: string): Promise<void> {
+    const { workflowId } = await campaignDetail(api, campaignId);
+    const runId = workflowId.replace('campaign:', '');
+    const connection = await Connection.connect({ address: credentials.temporal.address });
+    const client = new Client({ connection, namespace: credentials.temporal.namespace });
+    let histories = 0;
+    for await (const execution of client.workflow.list()) {
+      if (!execution.workflowId.includes(runId) && !execution.workflowId.startsWith('outcomes:')) continue;
+      const history = await client.workflow.getHandle(execution.workflowId, execution.runId).fetchHistory();
+      const text = readable(history);
+      histories++;
+      for (const secret of [
+        credentials.client.secret,
+        credentials.apiKey,
+        credentials.user.password,
+        '@example.com',
+        '+1202',
+        'Bearer',
+      ]) {
+        expect([execution.workflowId, text.includes(secret)]).toEqual([execution.workflowId, false]);
+      }
+      expect(text).not.toMatch(/\+\d{8,15}/);
+      expect(text).not.toMatch(/[\w.]+@[\w-]+\.\w{2,}/);
+    }
+    await connection.close();
+    // The run, a shard per channel, a call per person, and the feed.
+    expect(histories).toBeGreaterThanOrEqual(1 + 3 + 50 + 1);
+  }
+
+  it('hands nothing over from a second after a pause, and goes on where it was after a resume', async () => {
+    const contacts = 6_000;
+    const id = await createSmsCampaign(
+      api,
+      await createList(api, contacts, 'pause'),
+      await createSmsTemplate(api),
+    );
+    const before = record('sms').handOvers;
+    await until(() => record('sms').handOvers > before + 100);
+    await api.expect('POST', `/api/campaign/${id}/pause`);
+    await new Promise((done) => setTimeout(done, 1_000));
+    const held = record('sms').handOvers;
+    await new Promise((done) => setTimeout(done, 1_500));
+    expect(record('sms').handOvers).toBe(held);
+    expect(held - before).toBeLessThan(contacts * 0.9);
+    expect(await campaignDetail(api, id)).toMatchObject({ phase: 'paused', status: 'paused' });
+    await api.expect('POST', `/api/campaign/${id}/resume`);
+    const detail = await untilPhase(api, id, ['completed'], SETTLED_MS);
+    expect(sum(detail.counts.sms ?? {}) - (detail.counts.sms?.total ?? 0)).toBe(contacts);
+    expect(record('sms').duplicates).toEqual([]);
+  }, 150_000);
+
+  it('takes back what was not handed over when a campaign is canceled', async () => {
+    const contacts = 6_000;
+    const id = await createSmsCampaign(
+      api,
+      await createList(api, contacts, 'cancel'),
+      await createSmsTemplate(api),
+    );
+    const before = record('sms').handOvers;
+    await until(() => record('sms').handOvers > before + 100);
+    await api.expect('POST', `/api/campaign/${id}/cancel`);
+    const detail = await untilPhase(api, id, ['canceled'], SETTLED_MS);
+    const handedOver = record('sms').handOvers - before;
+    expect(handedOver).toBeLessThan(contacts * 0.9);
+    expect(detail.status).toBe('completed');
+    await until(async () => ((await campaignDetail(api, id)).counts.sms?.accepted ?? 0) === 0);
+    const { counts } = await campaignDetail(api, id);
+    expect(counts.sms?.canceled).toBeGreaterThan(contacts * 0.1);
+    expect(sum(counts.sms ?? {})).toBe(2 * contacts);
+  }, 150_000);
+});
+
+function sum(counts: Record<string, number>): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0);
+}
+
+async function until(condition: () => boolean | Promise<boolean>, limitMs = 30_000): Promise<void> {
+  for (const deadline = Date.now() + limitMs; !(await condition()); ) {
+    if (Date.now() > deadline) throw new Error('the condition did not come true in time');
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
+/** A history as text, with its payloads decoded. */
+function readable(history: unknown): string {
+  return JSON.stringify(history, (_, value: unknown) => {
+    if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
+    if (value && typeof value === 'object' && (value as { type?: string }).type === 'Buffer') {
+      return Buffer.from((value as unknown as { data: number[] }).data).toString('utf8');
+    }
+    return typeof value === 'bigint' ? String(value) : value;
+  });
+}

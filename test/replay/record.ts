@@ -1,0 +1,92 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils';
+import { ApiClient, campaignDetail, createList, untilPhase } from '../support/api-client';
+import { makePlace, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
+import { ROOT } from '../support/root';
+
+/**
+ * Records one history per workflow for replay.test.ts, from a small campaign on the built program:
+ * `node dist/test/replay/record.js <release>`. Run it for a release, and before a change to a workflow
+ * that is meant to stay compatible; never overwrite what an earlier release recorded.
+ */
+async function main(release: string): Promise<void> {
+  const place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '20' });
+  const fanfare = startFanfare(place);
+  try {
+    await untilReady(fanfare);
+    const credentials = readCredentials(place);
+    const api = new ApiClient(fanfare.baseUrl, credentials);
+    const runId = await smallCampaign(api);
+    await api.close();
+    const connection = await Connection.connect({ address: credentials.temporal.address });
+    const { workflow } = new Client({ connection, namespace: credentials.temporal.namespace });
+    let longestCall = { events: 0, workflowId: '' };
+    for await (const execution of workflow.list()) {
+      if (!execution.workflowId.startsWith(`call:${runId}`)) continue;
+      const { historyLength: events } = await workflow.getHandle(execution.workflowId).describe();
+      if (events > longestCall.events) longestCall = { events, workflowId: execution.workflowId };
+    }
+    const wanted = {
+      'campaign-run': `campaign:${runId}`,
+      'channel-shard-sms': `shard:${runId}:sms:0`,
+      'channel-shard-voice': `shard:${runId}:voice:0`,
+      'voice-call-redialled': longestCall.workflowId,
+      'outcome-feed': `outcomes:${credentials.workspace.id}`,
+    };
+    for (const [name, workflowId] of Object.entries(wanted)) {
+      const history = await workflow.getHandle(workflowId).fetchHistory();
+      const file = join(ROOT, `test/replay/histories/${name}-v${release}.json`);
+      writeFileSync(file, `${historyToJSON(history)}\n`);
+      process.stdout.write(`${file}: ${history.events?.length} events\n`);
+    }
+    await connection.close();
+  } finally {
+    await fanfare.stop();
+    place.remove();
+  }
+}
+
+async function smallCampaign(api: ApiClient): Promise<string> {
+  const listId = await createList(api, 30, 'replay');
+  const templates: Record<string, string> = {};
+  for (const [channel, content] of Object.entries({
+    sms: { body: 'Hello {{NAME}}' },
+    voice: {
+      body: '<Response><Answer/><Say>Hello {{NAME}}</Say></Response>',
+      voiceJson: { nodes: [], edges: [], viewport: { x: 0, y: 0, zoom: 1 } },
+    },
+  })) {
+    const { template } = await api.expect<{ template: { id: string } }>('POST', '/api/template/', {
+      templateName: channel,
+      channel,
+      ...content,
+    });
+    templates[channel] = template.id;
+  }
+  const { data } = await api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
+    campaignId: null,
+    name: 'replay',
+    channel: ['sms', 'voice'],
+    contactListId: [listId],
+    settings: {
+      sms: { shortCode: '12345', templateId: templates.sms, version: 1 },
+      voice: { callerId: '+12025550100', templateId: templates.voice, version: 1 },
+    },
+    voice: {
+      retry: {
+        busy: { maxAttempts: 3, delaysSeconds: [1] },
+        no_answer: { maxAttempts: 3, delaysSeconds: [1] },
+      },
+      maxAttempts: 3,
+    },
+  });
+  await untilPhase(api, data.id, ['completed'], 120_000);
+  return (await campaignDetail(api, data.id)).workflowId.replace('campaign:', '');
+}
+
+main(process.argv[2] ?? '0.1.0').catch((error: unknown) => {
+  process.stderr.write(`${String(error)}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,41 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Worker } from '@temporalio/worker';
+import { BUNDLE_FILE } from '../../workers/bundle';
+
+/**
+ * Every workflow must still do what it did when these histories were recorded (record.ts), or what is
+ * running now would break at the next deployment.
+ */
+const HISTORIES = join(__dirname, 'histories');
+const files = readdirSync(HISTORIES);
+
+const replay = (history: unknown) =>
+  Worker.runReplayHistory({ workflowBundle: { codePath: BUNDLE_FILE } }, history);
+
+const read = (file: string): History => JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as History;
+
+interface History {
+  events: { activityTaskScheduledEventAttributes?: { activityType: { name: string } } }[];
+}
+
+describe('recorded histories', () => {
+  it.each(files)('%s replays', async (file) => {
+    await expect(replay(read(file))).resolves.toBeUndefined();
+  });
+
+  it('exist for every workflow', () => {
+    for (const workflow of ['campaign-run', 'channel-shard', 'voice-call', 'outcome-feed']) {
+      expect(files.filter((file) => file.startsWith(workflow))).not.toHaveLength(0);
+    }
+  });
+
+  it('do not replay when the workflow would do something else', async () => {
+    const altered = read(files.find((file) => file.startsWith('campaign-run')) ?? '');
+    const scheduled = altered.events.find((event) => event.activityTaskScheduledEventAttributes);
+    if (!scheduled?.activityTaskScheduledEventAttributes)
+      throw new Error('the history schedules no activity');
+    scheduled.activityTaskScheduledEventAttributes.activityType.name = 'somethingElse';
+    await expect(replay(altered)).rejects.toThrow(/somethingElse|[Nn]ondeterminism/);
+  });
+});
