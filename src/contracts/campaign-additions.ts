@@ -11,9 +11,12 @@ const DAY_MS = 86_400_000;
 const CALLS_MAX = 100;
 const DELAY_SECONDS_MAX = 30 * 24 * 3_600;
 
+/** Not `z.int()`: its finding ends the parsing, and those of fields that belong together would not be made. */
+export const integer = z.number().multipleOf(1, 'This must be a whole number');
+
 const instant = z.iso.datetime({ offset: true }).transform((value) => new Date(value).toISOString());
-const seconds = z.int().min(0).max(DELAY_SECONDS_MAX);
-const attempts = z.int().min(1).max(CALLS_MAX);
+const seconds = integer.min(0).max(DELAY_SECONDS_MAX);
+const attempts = integer.min(1).max(CALLS_MAX);
 const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'This must be a time as HH:MM');
 const zone = z.string().min(1).max(64);
 const days = z.array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])).min(1);
@@ -40,7 +43,7 @@ const schedule = z.strictObject({
 
 const delivery = z.strictObject({
   ratePerSecond: z.number().positive().optional(),
-  maxConcurrentCalls: z.int().min(1).max(10_000).optional(),
+  maxConcurrentCalls: integer.min(1).max(10_000).optional(),
   quietHours: window.optional(),
   retry: z
     .strictObject({
@@ -51,7 +54,7 @@ const delivery = z.strictObject({
     })
     .optional(),
   onUnknown: z.enum(['hold', 'resend']).optional(),
-  expireAfterSeconds: z.int().min(1).max(DELAY_SECONDS_MAX).optional(),
+  expireAfterSeconds: integer.min(1).max(DELAY_SECONDS_MAX).optional(),
 });
 
 const redial = z
@@ -62,7 +65,7 @@ const voice = z.strictObject({
   retry: z.strictObject({ busy: redial, no_answer: redial, machine: redial, failed: redial }).optional(),
   maxAttempts: attempts.optional(),
   machine: z.enum(['speak', 'hangup', 'leave_message']).optional(),
-  ringTimeoutSeconds: z.int().min(5).max(600).optional(),
+  ringTimeoutSeconds: integer.min(5).max(600).optional(),
   callWindow: window.optional(),
 });
 
@@ -79,7 +82,7 @@ export const additions = {
     .strictObject({ campaignIds: z.array(id).max(100).optional(), suppressionOnly: z.boolean().optional() })
     .optional(),
   abort: z
-    .strictObject({ failureRate: z.number().gt(0).max(1), minSample: z.int().min(1).optional() })
+    .strictObject({ failureRate: z.number().gt(0).max(1), minSample: integer.min(1).optional() })
     .optional(),
 };
 

@@ -4,7 +4,7 @@ import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES } from '../domain/recipient';
 import { senderOf } from './addresses';
-import { additions, refuseUnsupported } from './campaign-additions';
+import { additions, integer, refuseUnsupported } from './campaign-additions';
 import { cursorQuery, emptyAsAbsent, id, pageLimit, pageNumber, searchTerm } from './common';
 
 /**
@@ -13,7 +13,7 @@ import { cursorQuery, emptyAsAbsent, id, pageLimit, pageNumber, searchTerm } fro
  */
 const NAME_CHARS_MAX = 200;
 
-const version = z.int().min(1).max(2_147_483_647);
+const version = integer.min(1).max(2_147_483_647);
 
 const settings = z.object({
   email: z.object({ fromEmail: senderOf.email, templateId: id, version }).optional(),

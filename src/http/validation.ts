@@ -35,6 +35,9 @@ export function invalidRequest(errors: FieldError[]): DomainError {
   return new DomainError('invalid_request', told + more, { errors });
 }
 
+/** What zod calls the absence of a value: of a type, or of one of several values. */
+const MISSING_AS = new Set(['invalid_type', 'invalid_value']);
+
 function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
@@ -44,7 +47,7 @@ function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
       message: 'This field is not known here',
     }));
   }
-  if (issue.code === 'invalid_type' && issue.input === undefined) {
+  if (MISSING_AS.has(issue.code) && issue.input === undefined) {
     return [{ path, code: 'required', message: 'This field is required' }];
   }
   const own = issue.code === 'custom' ? issue.params?.code : undefined;
