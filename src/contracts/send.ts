@@ -47,7 +47,7 @@ export const campaignTag = z.string().min(1).max(LIMITS.campaignTagChars);
 export const message = z
   .object({
     channel: z.enum(CHANNELS),
-    uid: z.string().min(1).max(LIMITS.uidChars).regex(UID, 'Printable characters without spaces'),
+    uid: z.string().max(LIMITS.uidChars).regex(UID, 'Printable characters without spaces'),
     to: z.string(),
     from: z.string(),
     'template-id': id.optional(),

@@ -127,7 +127,7 @@ describeEachEngine('handing messages over', (engine) => {
   });
 
   test('a scheduled message waits for its time', async () => {
-    const sendAt = inMs(400);
+    const sendAt = inMs(1_500);
     const [answer] = await accept(rig.sms('m1', { sendAt }), rig.sms('m2', { sendAt: inMs(-400) }));
     expect(answer).toMatchObject({ state: 'scheduled' });
     await untilState('m2', 'sent');

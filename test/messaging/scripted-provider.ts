@@ -40,8 +40,8 @@ export class ScriptedProvider implements Provider {
   /** A script that does not answer, until the test is over. */
   readonly hang: Script = () => new Promise((answer) => this.hung.push(answer));
 
-  release(): void {
-    for (const answer of this.hung.splice(0)) answer({ kind: 'unknown' });
+  release(result: HandOverResult = { kind: 'unknown' }): void {
+    for (const answer of this.hung.splice(0)) answer(result);
   }
 
   uids(): string[] {

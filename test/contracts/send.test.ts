@@ -1,0 +1,61 @@
+import { message } from '../../src/contracts/send';
+
+const SMS = { channel: 'sms', uid: 'u1', to: '+12025550123', from: '12345', 'template-id': 't1' };
+const EMAIL = {
+  channel: 'email',
+  uid: 'u1',
+  to: 'a@example.com',
+  from: 'b@example.com',
+  'template-id': 't1',
+};
+
+const paths = (value: unknown) =>
+  message.safeParse(value).error?.issues.map((issue) => issue.path.join('.')) ?? [];
+
+describe('the message of the send endpoint', () => {
+  test("the specification's fields are enough, unknown ones are ignored, and addresses are normalised", () => {
+    const parsed = message.parse({
+      ...SMS,
+      to: ' +1 (202) 555-0123',
+      params: { N: 1, F: 'x' },
+      color: 'red',
+    });
+    expect(parsed).toEqual({ ...SMS, params: { N: 1, F: 'x' }, class: 'marketing' });
+  });
+
+  test('all errors are reported at once, those of addresses among them', () => {
+    const wrong = { channel: 'sms', uid: 'a b', to: '12', from: 'far too long a name', version: 0 };
+    expect(paths(wrong).sort()).toEqual(['from', 'template-id', 'to', 'uid', 'version']);
+    expect(paths({}).sort()).toEqual(['channel', 'from', 'template-id', 'to', 'uid']);
+    expect(paths(null)).toEqual(['']);
+  });
+
+  test.each([
+    [{ ...SMS, uid: 'x'.repeat(129) }, ['uid']],
+    [{ ...SMS, uid: '' }, ['uid']],
+    [{ ...SMS, uid: 'naïve' }, ['uid']],
+    [{ ...SMS, from: '12' }, ['from']],
+    [{ ...SMS, from: 'Fanfare' }, []],
+    [{ ...SMS, from: '+12025550199' }, []],
+    [{ ...SMS, channel: 'voice' }, ['from']],
+    [{ ...SMS, params: { lower: 'x' } }, ['params.lower']],
+    [{ ...SMS, params: { A: true } }, ['params.A']],
+    [{ ...SMS, params: { A: Number.POSITIVE_INFINITY } }, ['params.A']],
+    [{ ...SMS, params: { A: 'é'.repeat(8_193) } }, ['params.A']],
+    [{ ...SMS, params: { A: 'é'.repeat(8_192) } }, []],
+    [{ ...SMS, params: Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`P${i}`, i])) }, ['params']],
+    [{ ...SMS, campaign: 'c'.repeat(65) }, ['campaign']],
+    [{ ...SMS, sendAt: 'tomorrow' }, ['sendAt']],
+    [{ ...SMS, sendAt: new Date(Date.now() + 400 * 86_400_000).toISOString() }, ['sendAt']],
+    [{ ...SMS, class: 'other' }, ['class']],
+    [{ ...EMAIL, from: '"Ada, of Us" <ada@example.com>' }, []],
+    [{ ...EMAIL, from: 'Ada\r\nBcc: x <ada@example.com>' }, ['from']],
+    [{ ...EMAIL, subject: 'one\r\ntwo' }, ['subject']],
+    [{ ...EMAIL, to: 'nobody' }, ['to']],
+    [{ ...EMAIL, 'template-id': undefined }, ['template-id']],
+    [{ ...EMAIL, 'template-id': undefined, body: 'b', subject: 's' }, []],
+    [{ ...SMS, 'template-id': undefined, body: 'b', subject: 's' }, ['template-id']],
+  ])('%j: wrong fields %j', (value, wrong) => {
+    expect(paths(value)).toEqual(wrong);
+  });
+});
