@@ -123,7 +123,8 @@ export async function buildExecutable({
   onProgress,
   signal,
 }: ObtainOptions): Promise<string> {
-  await requireGo(env, signal);
+  const goEnv = goEnvironment(directory, env);
+  await requireGo(goEnv, signal);
   const started = Date.now();
   const report = () =>
     onProgress(
@@ -134,7 +135,7 @@ export async function buildExecutable({
   try {
     await run('go', ['install', '-ldflags', '-s -w', GO_MODULE], {
       cwd: directory,
-      env: goEnvironment(directory, env),
+      env: goEnv,
       timeout: GO_BUILD_TIMEOUT_MS,
       killSignal: 'SIGKILL',
       maxBuffer: 16 * 1024 * 1024,
