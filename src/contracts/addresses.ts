@@ -8,7 +8,7 @@ const EMAIL_CHARS = 254;
 export const email = z.string().trim().max(EMAIL_CHARS).check(z.email('This must be an email address'));
 
 /** E.164: a plus, the country code and the number. A number without its country is ambiguous. */
-export const phone = z
+const phone = z
   .string()
   .max(40)
   .transform(withoutSeparators)

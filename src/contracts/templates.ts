@@ -6,7 +6,7 @@ import { emptyAsAbsent, pageLimit, pageNumber, searchTerm } from './common';
 
 /** messaging-service.md, List and Create templates; api.md 5. */
 
-export const SORTABLE = ['templateName', 'createdAt', 'updatedAt', 'channel'] as const;
+const SORTABLE = ['templateName', 'createdAt', 'updatedAt', 'channel'] as const;
 
 export const templateListQuery = z.object({
   channel: z.enum(CHANNELS),
