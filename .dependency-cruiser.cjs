@@ -129,7 +129,7 @@ const LIBRARIES = [
   {
     name: '@temporalio/worker',
     at: '@temporalio/worker',
-    from: '^(workers/|src/temporal/connection|test/)',
+    from: '^(workers/|src/temporal/(connection|runtime)|test/)',
     why: 'only workers run workflows and activities',
   },
   {
