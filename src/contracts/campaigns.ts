@@ -71,7 +71,7 @@ function checkChannels(value: { channel?: unknown; settings?: unknown }, context
 }
 
 const STATUSES = ['active', 'paused', 'completed'] as const satisfies readonly Status[];
-export const CAMPAIGN_COLUMNS = ['name', 'createdAt', 'status'] as const;
+const CAMPAIGN_COLUMNS = ['name', 'createdAt', 'status'] as const;
 
 /** `MM/DD/YYYY`, a day that exists, as `YYYY-MM-DD`. */
 const day = z
