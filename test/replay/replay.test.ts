@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from '@temporalio/worker';
+import { createLog } from '../../src/log';
+import { installTemporalRuntime } from '../../src/temporal/runtime';
 import { BUNDLE_FILE } from '../../workers/bundle';
 
 /**
@@ -9,6 +11,8 @@ import { BUNDLE_FILE } from '../../workers/bundle';
  */
 const HISTORIES = join(__dirname, 'histories');
 const files = readdirSync(HISTORIES);
+
+beforeAll(() => installTemporalRuntime(createLog('error')));
 
 const replay = (history: unknown) =>
   Worker.runReplayHistory({ workflowBundle: { codePath: BUNDLE_FILE } }, history);
