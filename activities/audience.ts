@@ -1,5 +1,5 @@
 import { freezeAudience } from '../src/campaigns/audience';
-import { loadRun, markStarted, moveRun } from '../src/campaigns/runs';
+import { beginRun, loadRun, moveRun } from '../src/campaigns/runs';
 import type { Channel } from '../src/domain/channel';
 import type { ActivityDeps } from './deps';
 import { withHeartbeat } from './heartbeat';
@@ -14,11 +14,15 @@ export type ShardPlan = Partial<Record<Channel, number>>;
 
 export function audienceActivities({ db }: ActivityDeps) {
   return {
+    /** False for a run that was withdrawn before its hour came. */
+    async beginRun(input: { runId: string }): Promise<boolean> {
+      return beginRun(db, input.runId);
+    },
+
     /** Fixes who the run sends to. Repeated, it changes nothing. */
     async freezeRunAudience(input: FreezeInput): Promise<ShardPlan> {
       return withHeartbeat(async () => {
         const run = await loadRun(db, input.runId);
-        await markStarted(db, run);
         const plan: ShardPlan = {};
         for (const channel of run.channels) {
           plan[channel] = await freezeAudience(db, {

@@ -54,6 +54,7 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
     async startCalls(input: StartCallsInput): Promise<StartCallsOutcome> {
       return withHeartbeat(async () => {
         const run = await loadRun(db, input.runId);
+        const policy: CallPolicy = { ...CALL_POLICY_DEFAULT, ...run.options.voice };
         const live = run.options.delivery?.maxConcurrentCalls ?? LIMITS.liveCallsDefault;
         const until = Date.now() + ROUND_MS;
         let calls = 0;
@@ -76,18 +77,13 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
           }
           const recipients = await offerChunk(db, taking.page, taking.page.size);
           await inParallel(recipients, STARTS_AT_ONCE, ({ seq }) =>
-            signals.startCall({ runId: run.runId, workspaceId: run.workspaceId, seq }),
+            signals.startCall({ runId: run.runId, seq, policy }),
           );
           await recordChunk(db, taking.page, []);
           calls += recipients.length;
         }
         return { kind: 'started', calls };
       });
-    },
-
-    async readCallPolicy(input: { runId: string }): Promise<CallPolicy> {
-      const { voice } = (await loadRun(db, input.runId)).options;
-      return { ...CALL_POLICY_DEFAULT, ...voice };
     },
 
     /** Asks the service for one call. A uid that it knows already is not dialled twice. */

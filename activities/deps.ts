@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { CallEnding } from '../src/campaigns/calls';
 import type { CampaignTables } from '../src/campaigns/tables';
+import type { CallPolicy } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
 import type { Gateway } from '../src/gateway/gateway';
 import type { Log } from '../src/log';
@@ -17,7 +18,7 @@ export interface ActivityDeps {
 /** How activities reach other workflows; implemented over the Temporal client (src/temporal). */
 export interface WorkflowSignals {
   /** Harmless when the call's workflow exists already, running or ended. */
-  startCall(call: { runId: string; workspaceId: string; seq: number }): Promise<void>;
+  startCall(call: { runId: string; seq: number; policy: CallPolicy }): Promise<void>;
   callEnded(call: { runId: string; seq: number; attempt: number } & CallEnding): Promise<void>;
   /** Tells a sleeping call what its run's owner wants. Harmless when the call's workflow has ended. */
   wakeCall(call: { runId: string; seq: number; control: Control }): Promise<void>;

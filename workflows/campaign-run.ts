@@ -36,6 +36,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
   });
 
   try {
+    if (!(await quick.beginRun({ runId }))) return;
     await quick.refreshToken({ workspaceId });
     const placeholders = await quick.lookUpTemplates({ runId });
     const plan = await long.freezeRunAudience({ runId, placeholders });

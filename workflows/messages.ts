@@ -1,5 +1,6 @@
 import { defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { CallEnding } from '../src/campaigns/calls';
+import type { CallPolicy } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
 
@@ -20,6 +21,8 @@ export interface ChannelShardInput {
 export interface VoiceCallInput {
   runId: string;
   seq: number;
+  /** What the campaign said when the call was started. */
+  policy: CallPolicy;
 }
 
 export interface OutcomeFeedInput {

@@ -13,7 +13,7 @@ const PAUSED_LOOK = '1m';
  * again. May live for days; between two calls it is a timer.
  */
 export async function voiceCall(input: VoiceCallInput): Promise<void> {
-  const { runId, seq } = input;
+  const { runId, seq, policy } = input;
   const endings = new Map<number, CallEnding>();
   let wakes = 0;
   let canceled = false;
@@ -26,7 +26,6 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
     canceled ||= control === 'cancel';
   });
 
-  const policy = await voice.readCallPolicy({ runId });
   const outcomes: CallOutcome[] = [];
   for (;;) {
     const attempt = outcomes.length + 1;

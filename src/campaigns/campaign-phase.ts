@@ -7,8 +7,9 @@ import { PHASES, type Phase, type Status, statusOf } from '../domain/campaign';
  */
 export const phaseExpression: RawBuilder<Phase> = sql<Phase>`(case
   when c.stage = 'draft' then 'draft'
-  when c.stage = 'scheduled' or r.id is null then 'scheduled'
+  when r.id is null then 'scheduled'
   when r.control = 'pause' and r.phase in ('planning', 'running', 'finishing') then 'paused'
+  when c.stage = 'scheduled' then 'scheduled'
   else r.phase end)`;
 
 export const statusExpression: RawBuilder<Status> = sql<Status>`(case ${phaseExpression} ${sql.join(

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { Control, RunPhase } from '../domain/campaign';
+import { type Control, isLive, type RunPhase } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
 import type { CampaignTables } from './tables';
@@ -132,12 +132,29 @@ export async function liveRuns(
   });
 }
 
-/** The run's workflow is at work: from here on the run's own phase is the campaign's. */
-export async function markStarted(db: Kysely<CampaignTables>, run: RunPlan): Promise<void> {
-  await db
-    .updateTable('campaigns')
-    .set({ stage: 'started' })
-    .where('id', '=', run.campaignId)
-    .where('stage', '=', 'scheduled')
-    .execute();
+/**
+ * The run's hour has come: from here on its own phase is the campaign's. False for a run that was
+ * withdrawn meanwhile, because its campaign was edited, started by hand or canceled.
+ */
+export async function beginRun(db: Kysely<CampaignTables>, runId: string): Promise<boolean> {
+  return db.transaction().execute(async (tx) => {
+    const run = await tx
+      .selectFrom('runs')
+      .select(['campaign_id', 'phase'])
+      .where('id', '=', runId)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!run || !isLive(run.phase)) return false;
+    const begun = await tx
+      .updateTable('campaigns')
+      .set({ stage: 'started' })
+      .where('id', '=', run.campaign_id)
+      .where('current_run', '=', runId)
+      .where('stage', '=', 'scheduled')
+      .executeTakeFirst();
+    if (begun.numUpdatedRows === 1n) {
+      await tx.updateTable('runs').set({ started_at: sql<Date>`now()` }).where('id', '=', runId).execute();
+    }
+    return true;
+  });
 }

@@ -6,7 +6,7 @@
  *
  * `draft` and `scheduled` belong to the campaign (its stage). The rest belong to its current run: the
  * run's own phase, overlaid by what its owner asked of it (`control`). `paused` is never stored: it is
- * a live run whose control says `pause`.
+ * a live run, or one that waits for its hour, whose control says `pause`.
  */
 export const PHASES = [
   'draft',
@@ -27,8 +27,10 @@ export type RunPhase = 'planning' | 'running' | 'finishing' | 'completed' | 'can
 export type Control = 'run' | 'pause' | 'cancel';
 
 export function phaseOf(stage: Stage, run?: { phase: RunPhase; control: Control }): Phase {
-  if (stage !== 'started' || !run) return stage === 'draft' ? 'draft' : 'scheduled';
-  return run.control === 'pause' && isLive(run.phase) ? 'paused' : run.phase;
+  if (stage === 'draft') return 'draft';
+  if (!run) return 'scheduled';
+  if (run.control === 'pause' && isLive(run.phase)) return 'paused';
+  return stage === 'scheduled' ? 'scheduled' : run.phase;
 }
 
 export function isLive(phase: RunPhase): boolean {

@@ -53,14 +53,14 @@ export function createLauncher(client: Client): RunLauncher {
 export function createSignals(client: Client): WorkflowSignals {
   const call = (runId: string, seq: number) => client.workflow.getHandle(voiceCallWorkflowId(runId, seq));
   return {
-    async startCall({ runId, seq }) {
+    async startCall({ runId, seq, policy }) {
       await ignoring(
         WorkflowExecutionAlreadyStartedError,
         client.workflow.start<typeof voiceCall>(NAMES.voiceCall, {
           taskQueue: TASK_QUEUES.orchestrator,
           workflowId: voiceCallWorkflowId(runId, seq),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
-          args: [{ runId, seq } satisfies VoiceCallInput],
+          args: [{ runId, seq, policy } satisfies VoiceCallInput],
         }),
       );
     },
