@@ -18,8 +18,9 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
   let wakes = 0;
   let canceled = false;
   setHandler(callEndedSignal, ({ attempt, ...ending }) => {
-    // The same end may be told twice; the first telling stands.
-    if (!endings.has(attempt)) endings.set(attempt, ending);
+    // The same end may be told twice: the first telling stands, unless it was a doubt.
+    const told = endings.get(attempt);
+    if (!told || told.end === 'unknown') endings.set(attempt, ending);
   });
   setHandler(wakeCallSignal, (control) => {
     wakes++;

@@ -1,5 +1,11 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import type { CallOutcome, CallStep } from '../domain/call-policy';
+import {
+  CALL_POLICY_DEFAULT,
+  type CallOutcome,
+  type CallStep,
+  callOutcome,
+  endState,
+} from '../domain/call-policy';
 import { DomainError } from '../domain/errors';
 import { parseMessageUid } from '../domain/ids';
 import { CALL_ENDS, type CallEnd, type MessageEvent } from '../domain/message';
@@ -167,6 +173,7 @@ function endOf(event: MessageEvent): CallEnding['end'] | undefined {
   return event.type === 'unknown' ? 'unknown' : undefined;
 }
 
+/** Takes ends in as they are told: a doubt gives way to certainty, also after its call was closed. */
 export async function storeEndings(tx: Kysely<CampaignTables>, ended: readonly EndedCall[]): Promise<void> {
   if (!ended.length) return;
   await sql`
@@ -178,4 +185,31 @@ export async function storeEndings(tx: Kysely<CampaignTables>, ended: readonly E
     ) as e(run_id, seq, attempt, outcome, answered_by)
     where c.run_id = e.run_id and c.seq = e.seq and c.attempt = e.attempt
       and (c.ended_at is null or c.outcome = 'unknown')`.execute(tx);
+  await settleUnknown(
+    tx,
+    ended.filter((call) => call.end !== 'unknown'),
+  );
+}
+
+/** The workflow of a recipient that ended as `unknown` is gone; what is learnt later is written for it. */
+async function settleUnknown(tx: Kysely<CampaignTables>, ended: readonly EndedCall[]): Promise<void> {
+  if (!ended.length) return;
+  const known = ended.map((call) => {
+    const outcome = callOutcome(call.end, call.answeredBy, CALL_POLICY_DEFAULT.machine);
+    return { ...call, outcome, state: endState(outcome, CALL_POLICY_DEFAULT.machine) };
+  });
+  await sql`
+    with result as (
+      select * from unnest(
+        ${known.map((call) => call.runId)}::text[], ${known.map((call) => call.seq)}::int[],
+        ${known.map((call) => call.attempt)}::int[], ${known.map((call) => call.state)}::text[],
+        ${known.map((call) => call.outcome)}::text[]) as t(run_id, seq, attempt, state, outcome)
+    ), written as (
+      update recipients r set state = result.state, outcome = result.outcome, code = null, updated_at = now()
+      from result
+      where r.run_id = result.run_id and r.channel = 'voice' and r.seq = result.seq
+        and r.attempt = result.attempt and r.state = 'unknown'
+      returning r.run_id, r.channel, r.shard, 'unknown' as old_state, r.state as new_state
+    )
+    ${addToCounts}`.execute(tx);
 }

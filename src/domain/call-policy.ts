@@ -52,16 +52,17 @@ export function nextCallStep(policy: CallPolicy, outcomes: readonly CallOutcome[
     const delays = rule.delaysSeconds;
     return { kind: 'redial', afterSeconds: delays[Math.min(same, delays.length) - 1] ?? 0 };
   }
-  return { kind: 'end', state: stateOf(latest, policy), outcome: latest };
+  return { kind: 'end', state: endState(latest, policy.machine), outcome: latest };
 }
 
-function stateOf(outcome: CallOutcome, policy: CallPolicy): RecipientState {
+/** The state of a recipient for whom this outcome is the last. */
+export function endState(outcome: CallOutcome, machine: CallPolicy['machine']): RecipientState {
   switch (outcome) {
     case 'human':
     case 'voicemail_left':
       return 'delivered';
     case 'machine':
-      return policy.machine === 'hangup' ? 'undelivered' : 'delivered';
+      return machine === 'hangup' ? 'undelivered' : 'delivered';
     case 'busy':
     case 'no_answer':
     case 'rejected':

@@ -88,8 +88,12 @@ export const LIMITS = {
   accountPauseMs: 15_000,
   /** While a batch is with the provider, how long the next one may wait to fill up. */
   handoverLingerMs: 30,
+  /** Rendered text of one batch: templates can be large, and each message holds a copy of its own. */
+  handoverChars: 16 * MiB,
   /** Messages of a channel kept in memory between acceptance and hand-over; the rest wait in the table. */
   queuedMessages: 5_000,
+  /** Their content, since a message may bring a body of its own. */
+  queuedBytes: 64 * MiB,
   /** Requests waiting for their insert, in messages and in bytes of content: beyond it 503. */
   acceptQueueMessages: 10_000,
   acceptQueueBytes: 64 * MiB,
