@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
-import { RECIPIENT_STATES, SETTLED } from '../domain/recipient';
+import { RECIPIENT_STATES, type RecipientState, SETTLED } from '../domain/recipient';
 
 const perChannel = z.record(z.string(), z.record(z.string(), z.number()));
 
@@ -15,14 +15,24 @@ export const campaignDetail = z.object({
 });
 export type CampaignProgress = z.infer<typeof campaignDetail>['data'];
 
-/** One line: `running 12 s · email 120/214 · sms 90/180 · voice 10/60 (12 waiting)`. */
+/** One line: `Campaign running, 12 s · email 120/214 · sms 90/180 · voice 10/60 (8 calling, 2 to redial)`. */
 export function progressText({ phase, counts }: CampaignProgress, elapsedMs: number): string {
-  const channels = CHANNELS.filter((channel) => counts[channel]).map((channel) => {
-    const states = counts[channel] ?? {};
-    const waiting = states.waiting ?? 0;
-    return `${channel} ${settled(states)}/${states.total ?? 0}${waiting > 0 ? ` (${waiting} waiting)` : ''}`;
-  });
+  const channels = CHANNELS.filter((channel) => counts[channel]).map((channel) =>
+    channelText(channel, counts[channel] ?? {}),
+  );
   return [`Campaign ${phase}, ${Math.round(elapsedMs / 1_000)} s`, ...channels].join(' · ');
+}
+
+function channelText(channel: Channel, states: Record<string, number>): string {
+  const of = (...names: RecipientState[]) => names.reduce((sum, name) => sum + (states[name] ?? 0), 0);
+  // A message that was handed over is done; a call that was placed is not.
+  const calling = channel === 'voice' ? of('accepted', 'sent') : 0;
+  const done = of(...SETTLED) - (channel === 'voice' ? of('sent') : 0);
+  const notes = [
+    calling > 0 && `${calling} calling`,
+    of('waiting') > 0 && `${of('waiting')} to ${channel === 'voice' ? 'redial' : 'retry'}`,
+  ].filter(Boolean);
+  return `${channel} ${done}/${states.total ?? 0}${notes.length > 0 ? ` (${notes.join(', ')})` : ''}`;
 }
 
 /** The outcome as a table: one row for each state that occurs, one column for each channel. */
@@ -51,8 +61,4 @@ const COLUMN_CHARS = 9;
 
 function line(label: string, cells: readonly (Channel | number | string)[]): string {
   return label.padEnd(LABEL_CHARS) + cells.map((cell) => String(cell).padStart(COLUMN_CHARS)).join('');
-}
-
-function settled(states: Record<string, number>): number {
-  return SETTLED.reduce((sum, state) => sum + (states[state] ?? 0), 0);
 }
