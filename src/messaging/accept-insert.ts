@@ -27,7 +27,7 @@ export async function insertMessages(
   const count = drafts.length;
   const events = drafts.map((draft) => eventOf(draft, { type: draft.state, state: draft.state }));
   const { rows } = await sql<{ lanes: number; heads: number; inserted: number; ids: string[] | null }>`
-    with given as (select ${JSON.stringify(events)}::jsonb as events),
+    with given as (select ${JSON.stringify(events)}::json as events),
     lane as (
       select id from dispatch_lanes where id = ${lane.id} and fence = ${lane.fence} for key share
     ), head as (

@@ -36,7 +36,9 @@ interface Slice {
   behind: boolean;
 }
 
+/** Memory is filled up when it is half empty, with as much as there is room for then. */
 const READ_MAX = LIMITS.queuedMessages / 2;
+const READ_BYTES_MAX = LIMITS.queuedBytes / 2;
 /** A lane's former owner may have had an insert under way when it lost the lane. */
 const ADOPTED_POLL_MS = 1_000;
 const RETRY_MS = 500;
@@ -66,20 +68,21 @@ export function createBacklog(deps: {
     const watch = memory.watch();
     const now = new Date().toISOString();
     try {
-      const found = await readDue(db, {
+      const { messages, more } = await readDue(db, {
         lane: lane.id,
         channel,
         except: memory.idsInHand(),
         heldKeys: holds.keys(),
         now,
-        limit: READ_MAX,
+        countMax: READ_MAX,
+        bytesMax: READ_BYTES_MAX,
       });
       if (lane.lost) return;
       memory.add(
         lane,
-        found.filter((message) => !watch.departed.has(message.id)),
+        messages.filter((message) => !watch.departed.has(message.id)),
       );
-      if (found.length === READ_MAX) {
+      if (more) {
         slice.behind = true;
         expect(lane, channel, Date.now());
       } else {
@@ -112,7 +115,7 @@ export function createBacklog(deps: {
         const slice = sliceOf(lane, channel);
         const ofChannel = messages.filter((message) => message.channel === channel);
         if (!slice || ofChannel.length === 0) continue;
-        if (!slice.behind && memory.queued(channel) + ofChannel.length <= LIMITS.queuedMessages) {
+        if (!slice.behind && hasRoom(memory.queued(channel), ofChannel)) {
           memory.add(lane, ofChannel);
         } else {
           slice.behind = true;
@@ -128,7 +131,8 @@ export function createBacklog(deps: {
       const now = Date.now();
       for (const slice of slices.values()) {
         if (slice.reading || slice.readAtMs > now || !isOpen(slice.channel)) continue;
-        if (memory.queued(slice.channel) <= LIMITS.queuedMessages - READ_MAX) void readSlice(slice);
+        const { count, bytes } = memory.queued(slice.channel);
+        if (count <= READ_MAX && bytes <= READ_BYTES_MAX) void readSlice(slice);
       }
     },
     nextAtMs() {
@@ -139,4 +143,9 @@ export function createBacklog(deps: {
       return next;
     },
   };
+}
+
+function hasRoom(load: { count: number; bytes: number }, messages: readonly OutgoingMessage[]): boolean {
+  const bytes = messages.reduce((sum, message) => sum + message.size, load.bytes);
+  return load.count + messages.length <= LIMITS.queuedMessages && bytes <= LIMITS.queuedBytes;
 }

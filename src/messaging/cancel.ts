@@ -52,12 +52,12 @@ export async function cancelMessage(
         update event_heads set next_seq = next_seq + 1 where workspace_id = ${workspaceId}
         returning next_seq - 1 as first
       ), changed as (
-        update messages set state = 'canceled', updated_at = ${at}::timestamptz,
+        update messages set state = 'canceled', due_at = null, updated_at = ${at}::timestamptz,
           history = history || ${historyEntry(sql`head.first`, sql`${historyText(event, at)}::text`)}
         from head where id = ${message.id}
       )
       insert into event_log (workspace_id, first_seq, count, at, events)
-      select ${workspaceId}, head.first, 1, ${at}::timestamptz, ${JSON.stringify([event])}::jsonb from head
+      select ${workspaceId}, head.first, 1, ${at}::timestamptz, ${JSON.stringify([event])}::json from head
     `.execute(trx);
     return { id: message.id, lane: message.lane, cancels: lane.cancels, wasDue: now.due };
   });

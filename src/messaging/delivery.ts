@@ -53,8 +53,8 @@ export function createDelivery(deps: {
   const { db, engine, templates, providers, log } = deps;
   const feed = createEventFeed({ db, engine });
   const outbox = createOutboxCount(db);
-  const receipts = createReceipts({ db, log, onEvents: feed.notify });
-  const holds = createHolds({ db, engine, onReleased: () => dispatcher.lookAgain() });
+  const receipts = createReceipts({ db, engine, log, onEvents: feed.notify });
+  const holds = createHolds({ db, onReleased: () => dispatcher.lookAgain() });
   const lanes = createLanes({
     db,
     engine,

@@ -14,7 +14,8 @@ export interface DispatchMemory {
   add(lane: Lane, messages: readonly OutgoingMessage[]): void;
   /** Marks the messages of a batch that was opened before this process had them. */
   claim(messages: readonly OutgoingMessage[]): void;
-  queued(channel: Channel): number;
+  /** Messages that wait, and their content. */
+  queued(channel: Channel): { readonly count: number; readonly bytes: number };
   /** The next queue's longest-waiting messages; they stay in hand until `letGo`. */
   take(channel: Channel, max: number): { lane: Lane; messages: OutgoingMessage[] } | undefined;
   /** A batch that came to nothing: to the front of its queue. */
@@ -38,11 +39,11 @@ interface Queue {
 export function createDispatchMemory(): DispatchMemory {
   const inHand = new Map<string, 'waiting' | 'batched'>();
   const queues = new Map<Channel, Map<string, Queue>>(CHANNELS.map((channel) => [channel, new Map()]));
-  const queued = new Map<Channel, number>(CHANNELS.map((channel) => [channel, 0]));
+  const loads = new Map(CHANNELS.map((channel) => [channel, { count: 0, bytes: 0 }]));
   const watchers = new Set<Set<string>>();
 
   const queuesOf = (channel: Channel) => queues.get(channel) as Map<string, Queue>;
-  const changeCount = (channel: Channel, by: number) => queued.set(channel, (queued.get(channel) ?? 0) + by);
+  const loadOf = (channel: Channel) => loads.get(channel) as { count: number; bytes: number };
 
   function queueOf(lane: Lane, message: OutgoingMessage): Queue {
     const ofChannel = queuesOf(message.channel);
@@ -54,15 +55,21 @@ export function createDispatchMemory(): DispatchMemory {
     return queue;
   }
 
+  function count({ channel, size }: OutgoingMessage, sign: 1 | -1): void {
+    const load = loadOf(channel);
+    load.count += sign;
+    load.bytes += sign * size;
+  }
+
   function depart(id: string): void {
     inHand.delete(id);
     for (const departed of watchers) departed.add(id);
   }
 
   /** The messages stay in their queue's array, and are passed over when their turn comes. */
-  function discard(id: string, channel: Channel): void {
-    changeCount(channel, -1);
-    depart(id);
+  function discard(message: OutgoingMessage): void {
+    count(message, -1);
+    depart(message.id);
   }
 
   return {
@@ -71,13 +78,13 @@ export function createDispatchMemory(): DispatchMemory {
         if (inHand.has(message.id)) continue;
         inHand.set(message.id, 'waiting');
         queueOf(lane, message).items.push(message);
-        changeCount(message.channel, 1);
+        count(message, 1);
       }
     },
     claim(messages) {
       for (const message of messages) inHand.set(message.id, 'batched');
     },
-    queued: (channel) => queued.get(channel) ?? 0,
+    queued: loadOf,
     take(channel, max) {
       const ofChannel = queuesOf(channel);
       for (const [key, queue] of ofChannel) {
@@ -91,8 +98,10 @@ export function createDispatchMemory(): DispatchMemory {
           compact(queue);
           ofChannel.set(key, queue);
         }
-        for (const message of messages) inHand.set(message.id, 'batched');
-        changeCount(channel, -messages.length);
+        for (const message of messages) {
+          inHand.set(message.id, 'batched');
+          count(message, -1);
+        }
         if (messages.length > 0) return { lane: queue.lane, messages };
       }
       return undefined;
@@ -103,8 +112,10 @@ export function createDispatchMemory(): DispatchMemory {
       const queue = queueOf(lane, first);
       queue.items = [...messages, ...queue.items.slice(queue.head)];
       queue.head = 0;
-      for (const message of messages) inHand.set(message.id, 'waiting');
-      changeCount(first.channel, messages.length);
+      for (const message of messages) {
+        inHand.set(message.id, 'waiting');
+        count(message, 1);
+      }
     },
     letGo(messages) {
       for (const message of messages) depart(message.id);
@@ -115,8 +126,8 @@ export function createDispatchMemory(): DispatchMemory {
       for (const channel of CHANNELS) {
         for (const queue of queuesOf(channel).values()) {
           for (let i = queue.head; i < queue.items.length; i++) {
-            const id = queue.items[i]?.id as string;
-            if (wanted.has(id) && inHand.get(id) === 'waiting') discard(id, channel);
+            const message = queue.items[i] as OutgoingMessage;
+            if (wanted.has(message.id) && inHand.get(message.id) === 'waiting') discard(message);
           }
         }
       }
@@ -127,8 +138,8 @@ export function createDispatchMemory(): DispatchMemory {
         for (const [key, queue] of ofChannel) {
           if (queue.lane !== lane) continue;
           ofChannel.delete(key);
-          for (const { id } of queue.items.slice(queue.head)) {
-            if (inHand.get(id) === 'waiting') discard(id, channel);
+          for (const message of queue.items.slice(queue.head)) {
+            if (inHand.get(message.id) === 'waiting') discard(message);
           }
         }
       }

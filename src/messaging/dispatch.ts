@@ -93,8 +93,9 @@ export function createDispatcher(deps: Deps): Dispatcher {
         continue;
       }
       while (desk.hasRoom()) {
-        const lingerMs = desk.lingerMs(memory.queued(desk.channel));
-        if (memory.queued(desk.channel) === 0) break;
+        const { count } = memory.queued(desk.channel);
+        if (count === 0) break;
+        const lingerMs = desk.lingerMs(count);
         if (lingerMs > 0) {
           nextAtMs = Math.min(nextAtMs, now + lingerMs);
           break;
@@ -121,17 +122,26 @@ export function createDispatcher(deps: Deps): Dispatcher {
 
   async function sendBatch(desk: ProviderDesk, lane: Lane, messages: OutgoingMessage[]): Promise<void> {
     desk.enter();
-    const sent = await handOvers.send(desk, lane, messages).catch((error: unknown) => {
+    const unsent = await handOvers.send(desk, lane, messages).catch((error: unknown) => {
       // Not foreseen, so it is not known how far they got: they stay in hand, and are not sent again.
       log.error({ err: error, count: messages.length }, 'A hand-over failed in an unforeseen way');
     });
     desk.leave();
-    if (!sent) return;
-    const returned = new Set(lane.lost ? [] : sent.back);
+    if (!unsent) return;
+    const { rest, hindered, held } = unsent;
+    const returned = new Set(lane.lost ? [] : [...rest, ...hindered]);
     memory.letGo(messages.filter((message) => !returned.has(message)));
-    if (returned.size === 0) return;
-    memory.putBack(lane, [...returned]);
-    desk.pausedUntilMs = Math.max(desk.pausedUntilMs, Date.now() + TROUBLE_PAUSE_MS);
+    memory.putBack(
+      lane,
+      messages.filter((message) => returned.has(message)),
+    );
+    if (hindered.length > 0) {
+      desk.pausedUntilMs = Math.max(desk.pausedUntilMs, Date.now() + TROUBLE_PAUSE_MS);
+    }
+    // Released while they were still in hand: whoever looked in the table then passed them over.
+    if (held.some(({ workspaceId, campaign }) => !holds.isHeld(workspaceId, campaign))) {
+      backlog.expectAll([lane]);
+    }
   }
 
   async function onRecorded(lane: Lane, verdicts: readonly Verdict[]): Promise<void> {

@@ -23,7 +23,10 @@ const COLUMNS = [
   'expires_at',
   'attempt',
 ] as const;
-type Row = Pick<Selectable<MessagingTables['messages']>, (typeof COLUMNS)[number]>;
+type Row = Pick<Selectable<MessagingTables['messages']>, (typeof COLUMNS)[number]> & { size: number };
+
+/** Known without fetching the contents, which may lie apart from their row. */
+const size = sql<number>`500 + coalesce(octet_length(m.body), 0) + pg_column_size(m.params)`;
 
 export interface DueQuery {
   lane: string;
@@ -32,25 +35,42 @@ export interface DueQuery {
   except: readonly string[];
   heldKeys: readonly string[];
   now: string;
-  limit: number;
+  countMax: number;
+  bytesMax: number;
 }
 
 /** In the order in which they fell due, and among those that did together, were accepted. */
-export async function readDue(db: Kysely<MessagingTables>, query: DueQuery): Promise<OutgoingMessage[]> {
-  const rows = await db
+export async function readDue(
+  db: Kysely<MessagingTables>,
+  query: DueQuery,
+): Promise<{ messages: OutgoingMessage[]; more: boolean }> {
+  const candidates = db
     .selectFrom('messages as m')
     .select(COLUMNS)
+    .select([
+      'm.due_at',
+      'm.accepted_seq',
+      size.as('size'),
+      sql<number>`sum(${size}) over (order by m.due_at, m.accepted_seq)`.as('bytes'),
+    ])
     .where('m.lane', '=', query.lane)
-    .where(waits('m'))
     .where('m.due_at', '<=', sql<Date>`${query.now}::timestamptz`)
     .where('m.channel', '=', query.channel)
     .where(sql<boolean>`m.id <> all(${query.except}::text[])`)
     .where(sql<boolean>`${notHeld('m', query.heldKeys)}`)
     .orderBy('m.due_at')
     .orderBy('m.accepted_seq')
-    .limit(query.limit)
+    .limit(query.countMax);
+  const rows = await db
+    .selectFrom(candidates.as('m'))
+    .select([...COLUMNS, 'm.size'])
+    // The first at any rate, or one that is too large would never leave.
+    .where(sql<boolean>`m.bytes - m.size < ${query.bytesMax}`)
+    .orderBy('m.due_at')
+    .orderBy('m.accepted_seq')
     .execute();
-  return rows.map(outgoing);
+  const bytes = rows.reduce((sum, row) => sum + row.size, 0);
+  return { messages: rows.map(outgoing), more: rows.length === query.countMax || bytes >= query.bytesMax };
 }
 
 /** When the next message of the lane falls due, in milliseconds; `undefined` when none waits. */
@@ -60,8 +80,7 @@ export async function nextDueMs(
 ): Promise<number | undefined> {
   const { rows } = await sql<{ due_at: Date }>`
     select due_at from messages
-    where lane = ${query.lane} and state in ('scheduled', 'accepted')
-      and due_at > ${query.now}::timestamptz and channel = ${query.channel}
+    where lane = ${query.lane} and due_at > ${query.now}::timestamptz and channel = ${query.channel}
     order by due_at limit 1
   `.execute(db);
   return rows[0]?.due_at.getTime();
@@ -73,16 +92,13 @@ export async function readWaiting(
   ids: readonly string[],
 ): Promise<OutgoingMessage[]> {
   const rows = await db
-    .selectFrom('messages')
-    .select(COLUMNS)
-    .where('id', '=', sql<string>`any(${ids}::text[])`)
-    .where(waits('messages'))
+    .selectFrom('messages as m')
+    .select([...COLUMNS, size.as('size')])
+    .where('m.id', '=', sql<string>`any(${ids}::text[])`)
+    .where('m.due_at', 'is not', null)
     .execute();
   return rows.map(outgoing);
 }
-
-/** Written out and not as parameters, so that the planner sees it is what the index messages_due holds. */
-const waits = (table: string) => sql<boolean>`${sql.ref(`${table}.state`)} in ('scheduled', 'accepted')`;
 
 function outgoing(row: Row): OutgoingMessage {
   return {
@@ -101,5 +117,6 @@ function outgoing(row: Row): OutgoingMessage {
     replyTo: row.reply_to ?? undefined,
     expiresAtMs: row.expires_at?.getTime(),
     attempt: row.attempt,
+    size: row.size,
   };
 }

@@ -42,8 +42,8 @@ export function historyEntry(seq: RawBuilder<unknown>, text: RawBuilder<unknown>
 export function eventsWritten(written: 'inserted' | 'changed', count: number): RawBuilder<unknown> {
   const ids = sql.table(written);
   return sql`case when (select count(*) from ${ids}) = ${count}::int then given.events else (
-    select jsonb_agg(case when w.id is null then null else e.value end order by e.position)
-    from jsonb_array_elements(given.events) with ordinality as e(value, position)
+    select json_agg(case when w.id is null then null else e.value end order by e.position)
+    from json_array_elements(given.events) with ordinality as e(value, position)
     left join ${ids} w on w.id = e.value->>'id'
   ) end`;
 }

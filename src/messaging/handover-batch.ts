@@ -75,7 +75,7 @@ export async function recordVerdicts(
   const at = new Date().toISOString();
   const events = verdicts.map((verdict) => eventOfVerdict(verdict, provider));
   const { rows } = await sql<{ claimed: number }>`
-    with given as (select ${JSON.stringify(events)}::jsonb as events),
+    with given as (select ${JSON.stringify(events)}::json as events),
     claimed as (
       delete from handover_batches where id = ${batchId}::text returning id
     ), head as (
@@ -89,7 +89,7 @@ export async function recordVerdicts(
         provider = ${provider},
         provider_id = coalesce(r.provider_id, m.provider_id),
         attempt = r.attempt,
-        due_at = coalesce(r.retry_at, m.due_at),
+        due_at = r.retry_at,
         updated_at = ${at}::timestamptz,
         history = case when r.entry is null then m.history
           else m.history || ${historyEntry(sql`(head.first + r.position - 1)`, sql`r.entry`)} end

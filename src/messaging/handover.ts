@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { HandOver } from '../providers/provider';
 import { newId } from '../storage/new-id';
@@ -20,13 +21,22 @@ import { type Verdict, verdictOf } from './verdict';
  * between the provider's answer and the record, likewise, and the answer is lost.
  */
 export interface HandOvers {
-  /** Messages of one lane, channel and workspace. Those in `back` did not leave and are still to be sent. */
-  send(desk: ProviderDesk, lane: Lane, messages: OutgoingMessage[]): Promise<{ back: OutgoingMessage[] }>;
+  /** Messages of one lane, channel and workspace. Answers those that did not leave and are still to be sent. */
+  send(desk: ProviderDesk, lane: Lane, messages: readonly OutgoingMessage[]): Promise<Unsent>;
   /** A batch that is open already, because whoever opened it did not live to record it. */
   resend(desk: ProviderDesk, batch: Batch): Promise<void>;
   record(verdicts: Verdict[], batch: Batch): Promise<void>;
   /** Ends the waiting for a database that does not answer. */
   giveUp(): void;
+}
+
+export interface Unsent {
+  /** For the next batch. */
+  rest: readonly OutgoingMessage[];
+  /** For want of the database: to be tried again after a pause. */
+  hindered: readonly OutgoingMessage[];
+  /** Their tags were held at the time. */
+  held: readonly OutgoingMessage[];
 }
 
 interface Deps {
@@ -49,25 +59,28 @@ export function createHandOvers(deps: Deps): HandOvers {
   const { db, templates, lanes, holds, log, onRecorded, onNotOurs, onCanceled, waitingIn } = deps;
   let givenUp = false;
 
-  async function send(desk: ProviderDesk, lane: Lane, messages: OutgoingMessage[]) {
+  async function send(desk: ProviderDesk, lane: Lane, messages: readonly OutgoingMessage[]): Promise<Unsent> {
     const now = Date.now();
     const provider = desk.provider.name;
     const expired = messages.filter((message) => (message.expiresAtMs ?? now) < now);
-    const live = messages.filter(
-      (message) =>
-        (message.expiresAtMs ?? now) >= now && !holds.isHeld(message.workspaceId, message.campaign),
-    );
+    const live: OutgoingMessage[] = [];
+    const held: OutgoingMessage[] = [];
+    for (const message of messages) {
+      if ((message.expiresAtMs ?? now) < now) continue;
+      (holds.isHeld(message.workspaceId, message.campaign) ? held : live).push(message);
+    }
     const rendered = await renderAll(live).catch((error: unknown) => {
       log.warn({ err: error }, 'Templates could not be read; trying again');
     });
-    if (!rendered) return { back: messages };
+    if (!rendered) return { rest: [], hindered: messages, held: [] };
+    const { rest } = rendered;
     const lost = expired.map(
       (message): Verdict => ({ message, state: 'expired', attempt: message.attempt, code: 'expired' }),
     );
     if (lost.length + rendered.failed.length > 0) {
       await record([...lost, ...rendered.failed], { lane, provider });
     }
-    if (rendered.ready.length === 0) return { back: [] };
+    if (rendered.ready.length === 0) return { rest, hindered: [], held };
 
     let batch: Batch = {
       id: newId('bat'),
@@ -76,18 +89,18 @@ export function createHandOvers(deps: Deps): HandOvers {
       messages: rendered.ready.map((one) => one.message),
     };
     try {
-      const opened = await open(batch);
-      if (!opened) return { back: [] };
+      const opened = await open(batch, held);
+      if (!opened) return { rest, hindered: [], held };
       batch = opened;
       if (!(await lanes.confirm(lane))) {
         await abandonBatch(db, batch.id);
-        return { back: lane.lost ? [] : [...batch.messages] };
+        return { rest, hindered: batch.messages, held };
       }
     } catch (error) {
       // It is not known whether the row was written. Nothing has left, so it may be removed.
       log.warn({ err: error, batch: batch.id }, 'A hand-over batch could not be opened; trying again');
       await untilDone(() => abandonBatch(db, batch.id));
-      return { back: lane.lost ? [] : [...batch.messages] };
+      return { rest, hindered: batch.messages, held };
     }
     const inBatch = new Set(batch.messages);
     await handOver(
@@ -95,27 +108,32 @@ export function createHandOvers(deps: Deps): HandOvers {
       batch,
       rendered.ready.filter((one) => inBatch.has(one.message)),
     );
-    return { back: [] };
+    return { rest, hindered: [], held };
   }
 
-  async function renderAll(messages: readonly OutgoingMessage[]) {
+  /** As many as may be in memory rendered; templates can be large, and each message holds its own copy. */
+  async function renderAll(messages: readonly OutgoingMessage[], charsMax: number = LIMITS.handoverChars) {
     const ready: { message: OutgoingMessage; handOver: HandOver }[] = [];
     const failed: Verdict[] = [];
-    for (const message of messages) {
+    let chars = 0;
+    for (const [i, message] of messages.entries()) {
+      if (chars > charsMax) return { ready, failed, rest: messages.slice(i) };
       const { workspaceId, templateId, templateVersion, attempt } = message;
       const template =
         templateId === undefined ? undefined : await templates.get(workspaceId, templateId, templateVersion);
       if (templateId === undefined || template) {
-        ready.push({ message, handOver: render(message, template) });
+        const handOver = render(message, template);
+        chars += (handOver.html?.length ?? 0) + (handOver.text?.length ?? 0) + (handOver.xml?.length ?? 0);
+        ready.push({ message, handOver });
       } else {
         failed.push({ message, state: 'failed', attempt, code: 'template_not_found' });
       }
     }
-    return { ready, failed };
+    return { ready, failed, rest: [] };
   }
 
-  /** Opens what may leave of the batch; `undefined` when nothing may. */
-  async function open(batch: Batch): Promise<Batch | undefined> {
+  /** Opens what may leave of the batch, `undefined` when nothing may; adds to `held` what may not for now. */
+  async function open(batch: Batch, held: OutgoingMessage[]): Promise<Batch | undefined> {
     let { messages } = batch;
     while (messages.length > 0 && !batch.lane.lost) {
       const workspaceId = messages[0]?.workspaceId as string;
@@ -123,7 +141,9 @@ export function createHandOvers(deps: Deps): HandOvers {
       if (outcome.kind === 'opened') return { ...batch, messages };
       if (outcome.kind === 'held') {
         holds.learn(workspaceId, outcome.campaigns);
-        messages = messages.filter((message) => !outcome.campaigns.includes(message.campaign ?? ''));
+        const isHeld = ({ campaign }: OutgoingMessage) => outcome.campaigns.includes(campaign ?? '');
+        held.push(...messages.filter(isHeld));
+        messages = messages.filter((message) => !isHeld(message));
       } else {
         const gone = await takeNotice(
           batch.lane,
@@ -213,7 +233,7 @@ export function createHandOvers(deps: Deps): HandOvers {
   return {
     send,
     async resend(desk, batch) {
-      const { ready, failed } = await renderAll(batch.messages);
+      const { ready, failed } = await renderAll(batch.messages, Number.POSITIVE_INFINITY);
       if (failed.length === 0 && (await lanes.confirm(batch.lane))) return handOver(desk, batch, ready);
       if (batch.lane.lost) return;
       const doubtful = batch.messages.map((message) =>

@@ -1,11 +1,11 @@
 import { type Kysely, sql } from 'kysely';
-import type { Storage } from '../storage/storage';
 import type { MessagingTables } from './tables';
 
 /**
  * Tags whose messages are not handed over for the moment. Every batch asks the database before it opens,
- * so a hold counts everywhere as soon as it is written; the copy in memory only saves asking in vain, and
- * is looked at anew while it is not empty, to learn of releases by other processes.
+ * so a hold counts everywhere as soon as it is written; the copy in memory only saves asking in vain. It is
+ * read anew while it is not empty, to learn of releases by others, and because a batch may report a hold
+ * that was released between its asking and its answer.
  */
 export interface Holds {
   isHeld(workspaceId: string, campaign: string | undefined): boolean;
@@ -21,12 +21,8 @@ export interface Holds {
 
 const REFRESH_INTERVAL_MS = 400;
 
-export function createHolds(deps: {
-  db: Kysely<MessagingTables>;
-  engine: Storage['engine'];
-  onReleased(): void;
-}): Holds {
-  const { db, engine, onReleased } = deps;
+export function createHolds(deps: { db: Kysely<MessagingTables>; onReleased(): void }): Holds {
+  const { db, onReleased } = deps;
   let held = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -63,7 +59,6 @@ export function createHolds(deps: {
     },
     async start() {
       await refresh();
-      if (engine === 'embedded') return;
       let running = false;
       timer = setInterval(() => {
         if (held.size === 0 || running) return;

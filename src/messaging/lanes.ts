@@ -123,10 +123,15 @@ export function createLanes({ db, engine, log, onOpened, onAdopted, onLost }: De
     if (own !== lane) return;
     own = undefined;
     if (!running) return;
+    await openOwn();
+  }
+
+  /** Accepting and renewing may both find that there is none. */
+  function openOwn(): Promise<void> {
     opening ??= open().finally(() => {
       opening = undefined;
     });
-    await opening;
+    return opening;
   }
 
   /** Two statements: the second must see what was committed while the first waited for its lock. */
@@ -135,9 +140,7 @@ export function createLanes({ db, engine, log, onOpened, onAdopted, onLost }: De
       await sql`select id from dispatch_lanes where id = ${lane.id} for update`.execute(trx);
       const { numAffectedRows } = await sql`
         delete from dispatch_lanes where id = ${lane.id} and fence = ${lane.fence}
-          and not exists (
-            select 1 from messages where lane = ${lane.id} and state in ('scheduled', 'accepted')
-          )
+          and not exists (select 1 from messages where lane = ${lane.id} and due_at is not null)
           and not exists (select 1 from handover_batches where lane = ${lane.id})
       `.execute(trx);
       return (numAffectedRows ?? 0n) > 0n;
@@ -152,7 +155,7 @@ export function createLanes({ db, engine, log, onOpened, onAdopted, onLost }: De
 
   async function tick(): Promise<void> {
     try {
-      if (!own) await open();
+      if (!own) await openOwn();
       await renew();
       await adopt({ atStart: false });
       for (const lane of [...lanes.values()]) {
@@ -184,7 +187,7 @@ export function createLanes({ db, engine, log, onOpened, onAdopted, onLost }: De
     lose,
     async start() {
       running = true;
-      await open();
+      await openOwn();
       await adopt({ atStart: true });
       schedule();
     },

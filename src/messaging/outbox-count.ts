@@ -30,7 +30,7 @@ export function createOutboxCount(
     const { rows } = await sql<{ workspace_id: string; count: number }>`
       select m.workspace_id, count(*) as count
       from dispatch_lanes l join messages m on m.lane = l.id
-      where m.state in ('scheduled', 'accepted') and m.due_at <= ${new Date().toISOString()}::timestamptz
+      where m.due_at <= ${new Date().toISOString()}::timestamptz
       group by m.workspace_id
     `.execute(db);
     counts = new Map(rows.map((row) => [row.workspace_id, row.count]));

@@ -19,6 +19,8 @@ export interface OutgoingMessage {
   readonly expiresAtMs: number | undefined;
   /** Hand-overs that counted so far. */
   readonly attempt: number;
+  /** Bytes of content, roughly: what queues are bounded by. */
+  readonly size: number;
 }
 
 /** A message that passed every check and waits for its insert. */
@@ -31,8 +33,6 @@ export interface Draft extends OutgoingMessage {
   readonly state: 'accepted' | 'scheduled';
   readonly sendAt: string | undefined;
   readonly expiresAt: string | undefined;
-  /** Bytes of content, roughly: what queues are bounded by. */
-  readonly size: number;
 }
 
 /** The answer to a message that was taken on, now or before. */

@@ -22,8 +22,9 @@ export interface ReceiptTarget {
  * known already, or nothing more is listened to.
  */
 export function changeBy(target: ReceiptTarget, receipt: Receipt): NewEvent | undefined {
-  if (target.history.length >= LIMITS.messageEvents) return undefined;
   const moved = RECEIPT_STATE[receipt.type];
+  // Of the kinds that move the state there are few, and each is told once; of the others there may be many.
+  if (moved === undefined && target.history.length >= LIMITS.messageEvents) return undefined;
   const data = storableData(receipt.data);
   const code = receipt.code === undefined ? undefined : storable(receipt.code);
   const repeated = target.history.some(

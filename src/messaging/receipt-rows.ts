@@ -66,7 +66,7 @@ export async function writeChanges(
   const count = changes.length;
   const at = new Date().toISOString();
   const { rows } = await sql<{ id: string }>`
-    with given as (select ${JSON.stringify(changes.map((one) => one.event))}::jsonb as events),
+    with given as (select ${JSON.stringify(changes.map((one) => one.event))}::json as events),
     head as (
       update event_heads set next_seq = next_seq + ${count}::int
       where workspace_id = ${workspaceId} returning next_seq - ${count}::int as first

@@ -3,6 +3,7 @@ import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { Receipt, ReceiptSink } from '../providers/provider';
+import type { Storage } from '../storage/storage';
 import { changeBy, type ReceiptTarget, storableData } from './receipt-change';
 import {
   type Change,
@@ -50,14 +51,17 @@ const SWEEP_MAX = 1_000;
 
 export function createReceipts(deps: {
   db: Kysely<MessagingTables>;
+  engine: Storage['engine'];
   log: Log;
   onEvents(workspaceId: string): void;
 }): Receipts {
-  const { db, log, onEvents } = deps;
+  const { db, engine, log, onEvents } = deps;
   let calls: Call[] = [];
   let waiting = 0;
   let working: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
+  // Where this process is the only one, it knows when nothing is put aside, and need not look for each batch.
+  let mayBeAside = true;
 
   async function work(): Promise<void> {
     while (calls.length > 0) {
@@ -84,6 +88,7 @@ export function createReceipts(deps: {
   async function store(receipts: FromProvider[]): Promise<void> {
     const early = await apply(receipts);
     if (early.length === 0) return;
+    mayBeAside = true;
     await keepOrphans(db, early);
     const targets = await findTargets(db, early);
     for (const provider of new Set(early.map((one) => one.provider))) {
@@ -119,7 +124,7 @@ export function createReceipts(deps: {
     provider: string,
     messages: Parameters<Receipts['handedOver']>[1],
   ): Promise<void> {
-    await takeUp(await orphansOf(db, provider, messages));
+    if (mayBeAside || engine === 'postgres') await takeUp(await orphansOf(db, provider, messages));
   }
 
   /** Recorded before they are dropped: ended in between, they are recorded again, which changes nothing. */
@@ -136,6 +141,10 @@ export function createReceipts(deps: {
     try {
       await takeUp(await ripeOrphans(db, SWEEP_MAX));
       await dropOldOrphans(db, LIMITS.orphanReceiptHours);
+      if (working) return;
+      const left = await db.selectFrom('orphan_receipts').select('id').limit(1).execute();
+      // Unless more came meanwhile.
+      if (!working) mayBeAside = left.length > 0;
     } catch (error) {
       log.warn({ err: error }, 'Early receipts could not be read; trying again');
     }

@@ -90,7 +90,7 @@ export interface MessagingTables {
     provider_id: string | null;
     attempt: Generated<number>;
     send_at: Timestamp | null;
-    due_at: Timestamp;
+    due_at: Timestamp | null;
     expires_at: Timestamp | null;
     lane: string;
     accepted_seq: number;

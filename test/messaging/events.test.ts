@@ -132,7 +132,7 @@ describeEachEngine('the event feed', (engine) => {
           returning next_seq - 1 as first
         )
         insert into event_log (workspace_id, first_seq, count, events)
-        select ${rig.workspaceId}, head.first, 1, '[{"uid":"slow"}]'::jsonb from head
+        select ${rig.workspaceId}, head.first, 1, '[{"uid":"slow"}]'::json from head
       `.execute(trx);
       written();
       await mayCommit;

@@ -116,9 +116,11 @@ create table messages (
   provider text,
   provider_id text,
   attempt int not null default 0,
-  -- When the caller wants it sent; due_at begins there and moves on with every retry.
+  -- When the caller wants it sent; due_at begins there and moves on with every retry. It is null once
+  -- nobody has to hand the message over any more: then no index knows what changes afterwards, and
+  -- receipts are recorded without touching one (half of what they cost).
   send_at timestamptz,
-  due_at timestamptz not null,
+  due_at timestamptz,
   expires_at timestamptz,
   -- The dispatcher that takes this message (dispatch_lanes).
   lane text not null,
@@ -129,7 +131,7 @@ create table messages (
   updated_at timestamptz not null default now()
 ) with (fillfactor = 70);
 create unique index messages_by_uid on messages (workspace_id, uid);
-create index messages_due on messages (lane, due_at, accepted_seq) where state in ('scheduled', 'accepted');
+create index messages_due on messages (lane, due_at, accepted_seq) where due_at is not null;
 create index messages_by_campaign on messages (workspace_id, campaign, id) where campaign is not null;
 create index messages_by_provider_id on messages (provider, provider_id) where provider_id is not null;
 
@@ -191,7 +193,8 @@ create table event_log (
   first_seq bigint not null,
   count int not null,
   at timestamptz not null default now(),
-  events jsonb not null,
+  -- Only ever read whole: json keeps the text as it came, where jsonb would take it apart.
+  events json not null,
   primary key (workspace_id, first_seq)
 );
 
