@@ -2,14 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { HandOver, Provider, Receipt } from '../../src/providers/provider';
 import { openSimulator, type SimulatorOptions } from '../../src/providers/simulator';
 import { readHandOvers, readRecord, recordFile } from '../../src/providers/simulator-record';
 import { until } from '../support/until';
 import { batchOf } from './hand-over-child';
 
-const BUILT_CHILD = resolve(__dirname, '../../dist/test/providers/hand-over-child.js');
+/** From source: the build holds the product, not the tests. */
+const CHILD = ['--require', require.resolve('tsx/cjs'), join(__dirname, 'hand-over-child.ts')];
 
 let directory: string;
 let opened: Provider[];
@@ -90,7 +91,7 @@ test('only receipts not yet taken are told after a restart, with the same conten
 describe('kill -9 in the middle of hand-overs', () => {
   /** Answers the last batch that was answered before the kill. */
   async function runUntilKilled(firstBatch: number, batches: number): Promise<number> {
-    const child: ChildProcess = spawn(process.execPath, [BUILT_CHILD, directory, String(firstBatch)], {
+    const child: ChildProcess = spawn(process.execPath, [...CHILD, directory, String(firstBatch)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let output = '';
