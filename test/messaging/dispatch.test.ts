@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Storage } from '../../src/storage/storage';
 import { describeEachEngine } from '../support/storage';
 import { until } from '../support/until';
@@ -170,6 +171,26 @@ describeEachEngine('handing messages over', (engine) => {
     expect([...one.sms.uids(), ...two.sms.uids()].sort()).toEqual(['m1', 'm2']);
   });
 
+  test('while the database fails, nothing is lost and nothing sent twice', async () => {
+    const rename = (from: string, to: string) =>
+      sql.raw(`alter table ${from} rename to ${to}`).execute(rig.db);
+    one.sms.script = one.sms.hang;
+    await accept(rig.sms('recorded-late'));
+    await until('it is on its way', () => one.sms.taken.length === 1);
+    await rename('event_heads', 'event_heads_away');
+    one.sms.release({ kind: 'accepted', providerId: 'p1' });
+    await expect(accept(rig.sms('refused'))).rejects.toMatchObject({ code: 'dependency_down' });
+    await rename('event_heads_away', 'event_heads');
+    await untilState('recorded-late', 'sent');
+
+    one.sms.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    await rename('handover_batches', 'batches_away');
+    await accept(rig.sms('opened-late'));
+    await rename('batches_away', 'handover_batches');
+    await untilState('opened-late', 'sent');
+    expect(one.sms.uids()).toEqual(['recorded-late', 'opened-late']);
+  });
+
   test('workspaces take turns', async () => {
     const other = await createOutboxRig(storage);
     one.sms.script = one.sms.hang;
@@ -304,6 +325,36 @@ describeEachEngine('after a process is gone', (engine) => {
     await first.delivery.stop();
     const events = (await allEvents(second.delivery, rig.workspaceId)).filter((e) => e.uid === 'doubt');
     expect(events.map((event) => event.type)).toEqual(['accepted', 'unknown']);
+  });
+
+  test('a process that was only frozen sends nothing of a lane that another has taken over', async () => {
+    first = await rig.process();
+    first.sms.script = first.sms.hang;
+    const uids = Array.from({ length: 8 }, (_, i) => `m${i}`);
+    for (const uid of uids) {
+      await first.delivery.accept(rig.workspaceId, rig.sms(uid));
+      await until(
+        'it is taken or waits',
+        () => first.sms.taken.length >= Math.min(4, Number(uid.slice(1)) + 1),
+      );
+    }
+    const started = first.sms.uids();
+    expect(started.length).toBeLessThan(uids.length);
+    await rig.db
+      .updateTable('dispatch_lanes')
+      .set({ lease_until: new Date(0) })
+      .execute();
+    const second = await rig.process();
+    await until('all are accounted for', async () => {
+      return Object.values(await rig.states()).every((state) => state === 'sent' || state === 'unknown');
+    });
+    first.sms.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    first.sms.release();
+    await first.delivery.stop();
+    expect(first.sms.uids()).toEqual(started);
+    expect([...first.sms.uids(), ...second.sms.uids()].sort()).toEqual(uids);
+    const states = await rig.states();
+    expect(uids.filter((uid) => states[uid] === 'unknown').sort()).toEqual(started.sort());
   });
 
   test('a process that stops in order leaves nothing in doubt and no lane of its own', async () => {
