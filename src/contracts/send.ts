@@ -42,7 +42,7 @@ const isOver = (value: string, bytes: number) => value.length * 3 > bytes && Buf
 
 const instant = z.iso.datetime({ offset: true }).transform((value) => new Date(value).toISOString());
 
-export const campaignTag = z.string().min(1).max(LIMITS.campaignTagChars);
+const campaignTag = z.string().min(1).max(LIMITS.campaignTagChars);
 
 export const message = z
   .object({
