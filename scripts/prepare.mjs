@@ -18,6 +18,7 @@ const BUILD_INPUTS = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json
 const dist = join(ROOT, 'dist');
 const stampFile = join(dist, '.built');
 const mainFile = join(dist, 'src', 'main.js');
+const bundleFile = join(dist, 'workflow-bundle.js');
 const bundler = join(dist, 'workers', 'bundle.js');
 
 /** Ends the process with one message when it cannot be done. */
@@ -80,7 +81,7 @@ function install(lock) {
 }
 
 function needsBuild() {
-  if (!existsSync(stampFile) || !existsSync(mainFile)) return true;
+  if (![stampFile, mainFile, bundleFile].every((file) => existsSync(file))) return true;
   return readFileSync(stampFile, 'utf8') !== sourceHash();
 }
 

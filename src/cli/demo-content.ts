@@ -6,7 +6,7 @@ const EMAIL_TEXT = `Hello {{NAME}}, the new season begins at {{SHOP}}: {{OFFER}}
 const CALL_TEXT = 'Hello {{NAME}}, this is {{SHOP}}. {{OFFER}}. Good bye.';
 
 /** Values that are the same for every recipient. */
-export const DEMO_PARAMS = { SHOP, OFFER: 'every second book at half the price until Sunday' };
+const DEMO_PARAMS = { SHOP, OFFER: 'every second book at half the price until Sunday' };
 
 /** Bodies of `POST /api/template/`, without the name. */
 export const DEMO_TEMPLATES: Record<Channel, Record<string, unknown>> = {

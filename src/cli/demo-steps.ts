@@ -18,7 +18,6 @@ const imported = z.object({
     rejected: z.number(),
   }),
 });
-export type ImportResult = z.infer<typeof imported>['data'];
 
 /** Numbers in the sample that name no country are American. */
 const COUNTRY = 'US';

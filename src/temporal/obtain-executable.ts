@@ -133,7 +133,7 @@ export async function buildExecutable({
   report();
   const ticker = setInterval(report, 1_000);
   try {
-    await run('go', ['install', '-ldflags', '-s -w', GO_MODULE], {
+    await run('go', ['install', '-trimpath', '-ldflags', '-s -w', GO_MODULE], {
       cwd: directory,
       env: goEnv,
       timeout: GO_BUILD_TIMEOUT_MS,
@@ -167,8 +167,8 @@ async function requireGo(env: ObtainOptions['env'], signal: AbortSignal | undefi
 
 /**
  * Go's own places are moved into the directory, so that nothing is written outside the user's cache;
- * only its build cache stays where it is: that is in the user's cache already, and lets a build that
- * was interrupted go on where it was.
+ * only its build cache stays where it is, which is in the user's cache already. With `-trimpath` that
+ * cache does not care where the sources were, so a build that was interrupted goes on where it was.
  */
 function goEnvironment(directory: string, env: ObtainOptions['env']): Record<string, string | undefined> {
   const settings = env.XDG_CONFIG_HOME ?? (env.HOME && join(env.HOME, '.config'));

@@ -45,7 +45,11 @@ appendFileSync('steps', 'tsc\\n');
 mkdirSync('dist/src', { recursive: true });
 mkdirSync('dist/workers', { recursive: true });
 writeFileSync('dist/src/main.js', 'console.log("main " + process.argv.slice(2).join(" "))');
-writeFileSync('dist/workers/bundle.js', 'require("node:fs").appendFileSync("steps", "bundle\\\\n")');
+writeFileSync('dist/workers/bundle.js', \`
+const { appendFileSync, writeFileSync } = require('node:fs');
+appendFileSync('steps', 'bundle\\\\n');
+writeFileSync('dist/workflow-bundle.js', '');
+\`);
 `;
 
 beforeEach(() => {
@@ -105,9 +109,11 @@ test('a changed source is built, a touched one is not', () => {
 test('a build whose output was removed is made again', () => {
   prepare();
   steps();
-  rmSync(join(root, 'dist', 'src'), { recursive: true });
-  prepare();
-  expect(steps()).toEqual(['tsc', 'bundle']);
+  for (const output of ['src', 'workflow-bundle.js']) {
+    rmSync(join(root, 'dist', output), { recursive: true });
+    prepare();
+    expect(steps()).toEqual(['tsc', 'bundle']);
+  }
 });
 
 test('packages are installed when a version changed, not when only the time did', () => {
