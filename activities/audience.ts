@@ -2,7 +2,6 @@ import { freezeAudience } from '../src/campaigns/audience';
 import { beginRun, loadRun, moveRun } from '../src/campaigns/runs';
 import type { Channel } from '../src/domain/channel';
 import type { ActivityDeps } from './deps';
-import { withHeartbeat } from './heartbeat';
 
 export interface FreezeInput {
   runId: string;
@@ -21,22 +20,20 @@ export function audienceActivities({ db }: ActivityDeps) {
 
     /** Fixes who the run sends to. Repeated, it changes nothing. */
     async freezeRunAudience(input: FreezeInput): Promise<ShardPlan> {
-      return withHeartbeat(async () => {
-        const run = await loadRun(db, input.runId);
-        const plan: ShardPlan = {};
-        for (const channel of run.channels) {
-          plan[channel] = await freezeAudience(db, {
-            runId: run.runId,
-            workspaceId: run.workspaceId,
-            channel,
-            contactListIds: run.contactListIds,
-            placeholders: input.placeholders[channel] ?? [],
-            campaignParams: run.options.params ?? {},
-          });
-        }
-        await moveRun(db, run.runId, 'running');
-        return plan;
-      });
+      const run = await loadRun(db, input.runId);
+      const plan: ShardPlan = {};
+      for (const channel of run.channels) {
+        plan[channel] = await freezeAudience(db, {
+          runId: run.runId,
+          workspaceId: run.workspaceId,
+          channel,
+          contactListIds: run.contactListIds,
+          placeholders: input.placeholders[channel] ?? [],
+          campaignParams: run.options.params ?? {},
+        });
+      }
+      await moveRun(db, run.runId, 'running');
+      return plan;
     },
   };
 }

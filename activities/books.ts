@@ -6,7 +6,7 @@ import { parseMessageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
 import type { ActivityDeps } from './deps';
-import { pause, stopIfCancelled, withHeartbeat } from './heartbeat';
+import { pause, stopIfCancelled } from './heartbeat';
 
 /** Between two looks at the counts; each is one query over a few dozen rows. */
 const LOOK_MS = 250;
@@ -22,32 +22,27 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
      * accepted already, and wakes sleeping calls to look at it. Answers what is wished.
      */
     async applyControl(input: { runId: string }): Promise<Control> {
-      return withHeartbeat(async () => {
-        const run = await loadRun(db, input.runId);
-        const gateway = gatewayFor(run.workspaceId);
-        if ((await gateway.capabilities()).has('holds')) {
-          if (run.control === 'run') await gateway.release(run.campaignId);
-          else await gateway.hold(run.campaignId);
-        }
-        if (run.control !== 'pause' && run.channels.includes('voice'))
-          await wakeCalls(run.runId, run.control);
-        return run.control;
-      });
+      const run = await loadRun(db, input.runId);
+      const gateway = gatewayFor(run.workspaceId);
+      if ((await gateway.capabilities()).has('holds')) {
+        if (run.control === 'run') await gateway.release(run.campaignId);
+        else await gateway.hold(run.campaignId);
+      }
+      if (run.control !== 'pause' && run.channels.includes('voice')) await wakeCalls(run.runId, run.control);
+      return run.control;
     },
 
     /** Waits until nobody is short of `sent`, and every call has ended for good. */
     async awaitSettled(input: { runId: string }): Promise<'settled' | 'canceled' | 'again'> {
-      return withHeartbeat(async () => {
-        const run = await loadRun(db, input.runId);
-        const tellsMore = (await gatewayFor(run.workspaceId).capabilities()).has('events');
-        await moveRun(db, run.runId, 'finishing');
-        for (const until = Date.now() + ROUND_MS; Date.now() < until; await pause(LOOK_MS)) {
-          stopIfCancelled();
-          if ((await readControl(db, run.runId)) === 'cancel') return 'canceled';
-          if (unsettled(await readCounts(db, run.runId), tellsMore) === 0) return 'settled';
-        }
-        return 'again';
-      });
+      const run = await loadRun(db, input.runId);
+      const tellsMore = (await gatewayFor(run.workspaceId).capabilities()).has('events');
+      await moveRun(db, run.runId, 'finishing');
+      for (const until = Date.now() + ROUND_MS; Date.now() < until; await pause(LOOK_MS)) {
+        stopIfCancelled();
+        if ((await readControl(db, run.runId)) === 'cancel') return 'canceled';
+        if (unsettled(await readCounts(db, run.runId), tellsMore) === 0) return 'settled';
+      }
+      return 'again';
     },
 
     /**
@@ -55,24 +50,22 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
      * service has not handed over. The hold stays for good, so that nothing that comes late slips through.
      */
     async cancelRemaining(input: { runId: string }): Promise<void> {
-      return withHeartbeat(async () => {
-        const run = await loadRun(db, input.runId);
-        const gateway = gatewayFor(run.workspaceId);
-        await cancelUnsent(db, run.runId);
-        if (!(await gateway.capabilities()).has('holds')) return;
-        for await (const recipients of cancelableRecipients(db, run.runId, LIMITS.longPageSizeMax)) {
-          stopIfCancelled();
-          const answers = await inParallel(recipients, LIMITS.sendConcurrency, ({ uid }) =>
-            gateway.cancel(uid),
-          );
-          const absent = recipients.filter((_, i) => answers[i] === 'absent');
-          await cancelAbsent(
-            db,
-            run.runId,
-            absent.flatMap(({ uid }) => parseMessageUid(uid) ?? []),
-          );
-        }
-      });
+      const run = await loadRun(db, input.runId);
+      const gateway = gatewayFor(run.workspaceId);
+      await cancelUnsent(db, run.runId);
+      if (!(await gateway.capabilities()).has('holds')) return;
+      for await (const recipients of cancelableRecipients(db, run.runId, LIMITS.longPageSizeMax)) {
+        stopIfCancelled();
+        const answers = await inParallel(recipients, LIMITS.sendConcurrency, ({ uid }) =>
+          gateway.cancel(uid),
+        );
+        const absent = recipients.filter((_, i) => answers[i] === 'absent');
+        await cancelAbsent(
+          db,
+          run.runId,
+          absent.flatMap(({ uid }) => parseMessageUid(uid) ?? []),
+        );
+      }
     },
 
     async closeRun(input: {

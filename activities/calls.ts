@@ -22,7 +22,7 @@ import { messageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
 import type { ActivityDeps } from './deps';
-import { pause, stopIfCancelled, withHeartbeat } from './heartbeat';
+import { pause, stopIfCancelled } from './heartbeat';
 
 export interface StartCallsInput {
   runId: string;
@@ -52,38 +52,36 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
   return {
     /** Starts calls just in time: as many as may be live at once, and more as they end. */
     async startCalls(input: StartCallsInput): Promise<StartCallsOutcome> {
-      return withHeartbeat(async () => {
-        const run = await loadRun(db, input.runId);
-        const policy: CallPolicy = { ...CALL_POLICY_DEFAULT, ...run.options.voice };
-        const live = run.options.delivery?.maxConcurrentCalls ?? LIMITS.liveCallsDefault;
-        const until = Date.now() + ROUND_MS;
-        let calls = 0;
-        while (Date.now() < until) {
-          stopIfCancelled();
-          const counts = await readCounts(db, input.runId);
-          const free = live - (counts.voice?.sending ?? 0);
-          if (free <= 0) {
-            await pause(LOOK_MS);
-            continue;
-          }
-          const key = { runId: input.runId, channel: 'voice' as const, shard: input.shard, lane: 0 };
-          const taking = await takePage(db, key, free);
-          if (taking.kind === 'stopped') return taking;
-          if (taking.kind === 'idle') {
-            if (calls) return { kind: 'started', calls };
-            return taking.until
-              ? { kind: 'idle', waitMs: Math.max(0, taking.until.getTime() - Date.now()) }
-              : { kind: 'idle' };
-          }
-          const recipients = await offerChunk(db, taking.page, taking.page.size);
-          await inParallel(recipients, STARTS_AT_ONCE, ({ seq }) =>
-            signals.startCall({ runId: run.runId, seq, policy }),
-          );
-          await recordChunk(db, taking.page, []);
-          calls += recipients.length;
+      const run = await loadRun(db, input.runId);
+      const policy: CallPolicy = { ...CALL_POLICY_DEFAULT, ...run.options.voice };
+      const live = run.options.delivery?.maxConcurrentCalls ?? LIMITS.liveCallsDefault;
+      const until = Date.now() + ROUND_MS;
+      let calls = 0;
+      while (Date.now() < until) {
+        stopIfCancelled();
+        const counts = await readCounts(db, input.runId);
+        const free = live - (counts.voice?.sending ?? 0);
+        if (free <= 0) {
+          await pause(LOOK_MS);
+          continue;
         }
-        return { kind: 'started', calls };
-      });
+        const key = { runId: input.runId, channel: 'voice' as const, shard: input.shard, lane: 0 };
+        const taking = await takePage(db, key, free);
+        if (taking.kind === 'stopped') return taking;
+        if (taking.kind === 'idle') {
+          if (calls) return { kind: 'started', calls };
+          return taking.until
+            ? { kind: 'idle', waitMs: Math.max(0, taking.until.getTime() - Date.now()) }
+            : { kind: 'idle' };
+        }
+        const recipients = await offerChunk(db, taking.page, taking.page.size);
+        await inParallel(recipients, STARTS_AT_ONCE, ({ seq }) =>
+          signals.startCall({ runId: run.runId, seq, policy }),
+        );
+        await recordChunk(db, taking.page, []);
+        calls += recipients.length;
+      }
+      return { kind: 'started', calls };
     },
 
     /** Asks the service for one call. A uid that it knows already is not dialled twice. */

@@ -3,7 +3,7 @@ import { applyEvents, readCursor } from '../src/campaigns/outcomes';
 import { liveRuns } from '../src/campaigns/runs';
 import { LIMITS } from '../src/domain/limits';
 import type { ActivityDeps } from './deps';
-import { pause, stopIfCancelled, withHeartbeat } from './heartbeat';
+import { pause, stopIfCancelled } from './heartbeat';
 
 /** How long a feed is followed after the last run has ended: receipts still come in. */
 const LINGER_MS = 10 * 60_000;
@@ -22,33 +22,31 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps) 
      * two is made good by the call's own poll.
      */
     async followEvents(input: { workspaceId: string }): Promise<FollowOutcome> {
-      return withHeartbeat(async () => {
-        const { workspaceId } = input;
-        const gateway = gatewayFor(workspaceId);
-        if (!(await gateway.capabilities()).has('events')) return 'quiet';
-        const roundEnds = Date.now() + ROUND_MS;
-        let quietSince = Date.now();
-        let cursor = await readCursor(db, workspaceId);
-        while (Date.now() < roundEnds) {
-          stopIfCancelled();
-          const { events, next } = await gateway.readEvents(cursor, LIMITS.longPageSizeMax, WAIT_SECONDS);
-          if (events.length) {
-            const calls = endedCalls(events);
-            if (!(await applyEvents(db, workspaceId, cursor, next, events, calls))) {
-              log.info({ workspaceId }, 'another reader follows this feed; this one stops');
-              return 'again';
-            }
-            for (const call of calls) await signals.callEnded(call);
-            cursor = next;
-            quietSince = Date.now();
-          } else if (Date.now() - quietSince > LINGER_MS && !(await liveRuns(db, workspaceId)).length) {
-            return 'quiet';
-          } else {
-            await pause(0);
+      const { workspaceId } = input;
+      const gateway = gatewayFor(workspaceId);
+      if (!(await gateway.capabilities()).has('events')) return 'quiet';
+      const roundEnds = Date.now() + ROUND_MS;
+      let quietSince = Date.now();
+      let cursor = await readCursor(db, workspaceId);
+      while (Date.now() < roundEnds) {
+        stopIfCancelled();
+        const { events, next } = await gateway.readEvents(cursor, LIMITS.longPageSizeMax, WAIT_SECONDS);
+        if (events.length) {
+          const calls = endedCalls(events);
+          if (!(await applyEvents(db, workspaceId, cursor, next, events, calls))) {
+            log.info({ workspaceId }, 'another reader follows this feed; this one stops');
+            return 'again';
           }
+          for (const call of calls) await signals.callEnded(call);
+          cursor = next;
+          quietSince = Date.now();
+        } else if (Date.now() - quietSince > LINGER_MS && !(await liveRuns(db, workspaceId)).length) {
+          return 'quiet';
+        } else {
+          await pause(0);
         }
-        return 'again';
-      });
+      }
+      return 'again';
     },
 
     async ensureOutcomeFeed(input: { workspaceId: string }): Promise<void> {

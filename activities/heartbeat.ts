@@ -3,9 +3,11 @@ import { activityInfo, CancelledFailure, Context, heartbeat } from '@temporalio/
 /** Well under the heartbeat timeout, so that one late beat is no death sentence. */
 const BEAT_MS = 1_000;
 
-/** Runs `work` under a steady heartbeat: cancellation and the server's doubts reach us only that way. */
+/**
+ * Runs `work` under a steady heartbeat: cancellation and the server's doubts reach us only that way. One
+ * that is over before the first beat costs the server nothing.
+ */
 export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
-  heartbeat();
   const timer = setInterval(() => heartbeat(), BEAT_MS);
   try {
     return await work();

@@ -4,20 +4,21 @@ import { callActivities } from './calls';
 import type { ActivityDeps } from './deps';
 import { eventActivities } from './events';
 import { asFailure } from './failure';
+import { withHeartbeat } from './heartbeat';
 import { sendActivities } from './send';
 import { serviceActivities } from './service';
 
 /** Activities by the kind of worker that runs them (src/domain/task-queues.ts). */
 export function createActivities(deps: ActivityDeps) {
   return {
-    orchestrator: withFailures({
+    orchestrator: asActivities({
       ...serviceActivities(deps),
       ...audienceActivities(deps),
       ...eventActivities(deps),
       ...booksActivities(deps),
     }),
-    sender: withFailures(sendActivities(deps)),
-    voice: withFailures(callActivities(deps)),
+    sender: asActivities(sendActivities(deps)),
+    voice: asActivities(callActivities(deps)),
   };
 }
 
@@ -29,14 +30,17 @@ export type VoiceActivities = Created['voice'];
 // biome-ignore lint/suspicious/noExplicitAny: any function serves as an activity; its own type is kept.
 type Functions = Record<string, (...args: any[]) => Promise<unknown>>;
 
-/** Every error of ours leaves an activity with its code as the failure's type. */
-function withFailures<T extends Functions>(activities: T): T {
+/**
+ * What holds for every activity: it beats while it runs, so that the death of its worker is noticed
+ * within seconds however long it may take, and an error of ours leaves it with its code as the type.
+ */
+function asActivities<T extends Functions>(activities: T): T {
   return Object.fromEntries(
     Object.entries(activities).map(([name, activity]) => [
       name,
       async (...args: unknown[]) => {
         try {
-          return await activity(...args);
+          return await withHeartbeat(() => activity(...args));
         } catch (error) {
           throw asFailure(error);
         }

@@ -15,7 +15,7 @@ import { messageUid } from '../src/domain/ids';
 import { LIMITS } from '../src/domain/limits';
 import type { OutgoingMessage, SendAnswer } from '../src/gateway/gateway';
 import type { ActivityDeps } from './deps';
-import { stopIfCancelled, withHeartbeat } from './heartbeat';
+import { stopIfCancelled } from './heartbeat';
 
 export interface SendPageInput {
   runId: string;
@@ -41,13 +41,11 @@ export type SendPageOutcome =
 export function sendActivities({ db, gatewayFor }: ActivityDeps) {
   return {
     async sendPage(input: SendPageInput): Promise<SendPageOutcome> {
-      return withHeartbeat(async () => {
-        const taking = await takePage(db, input, input.size);
-        if (taking.kind === 'stopped') return taking;
-        if (taking.kind === 'idle') return idle(taking.until);
-        const run = await loadRun(db, input.runId);
-        return sendOpenPage(run, taking.page);
-      });
+      const taking = await takePage(db, input, input.size);
+      if (taking.kind === 'stopped') return taking;
+      if (taking.kind === 'idle') return idle(taking.until);
+      const run = await loadRun(db, input.runId);
+      return sendOpenPage(run, taking.page);
     },
   };
 

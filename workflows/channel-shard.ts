@@ -4,7 +4,7 @@ import type { SendPageOutcome } from '../activities/send';
 import { LIMITS } from '../src/domain/limits';
 import { nextPageSize } from '../src/domain/page-size';
 import { type ChannelShardInput, wakeSignal } from './messages';
-import { sender, voiceLong } from './proxies';
+import { sender, voice } from './proxies';
 
 /** A resume whose signal was lost is noticed after this. */
 const PAUSED_LOOK = '1m';
@@ -55,7 +55,7 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
   function nextPage(lane: number): Promise<SendPageOutcome | StartCallsOutcome> {
     const { runId, channel, shard } = input;
     return channel === 'voice'
-      ? voiceLong.startCalls({ runId, shard })
+      ? voice.startCalls({ runId, shard })
       : sender.sendPage({ runId, channel, shard, lane, size: pageSize });
   }
 }

@@ -20,18 +20,22 @@ const retry = {
   nonRetryableErrorTypes: FINAL,
 } as const;
 
-/** A short statement or call; a heartbeat would say nothing that the timeout does not. */
+/** Activities beat every second (activities/index.ts): a dead worker is noticed within this. */
+const heartbeatTimeout = `${LIMITS.pageHeartbeatSeconds}s` as const;
+
+/** A statement or a call; a minute is a service at its worst. */
 export const quick = proxyActivities<OrchestratorActivities>({
   taskQueue: TASK_QUEUES.orchestrator,
   startToCloseTimeout: '1m',
+  heartbeatTimeout,
   retry,
 });
 
-/** Waits or works for long under a heartbeat; a dead worker is noticed within ten seconds. */
+/** Waits or works for long. */
 export const long = proxyActivities<OrchestratorActivities>({
   taskQueue: TASK_QUEUES.orchestrator,
   startToCloseTimeout: '6h',
-  heartbeatTimeout: `${LIMITS.pageHeartbeatSeconds}s`,
+  heartbeatTimeout,
   retry,
 });
 
@@ -39,19 +43,14 @@ export const sender = proxyActivities<SenderActivities>({
   taskQueue: TASK_QUEUES.sender,
   // A page lasts seconds; at a service so slow that it lasts hours it still is one piece of work.
   startToCloseTimeout: '12h',
-  heartbeatTimeout: `${LIMITS.pageHeartbeatSeconds}s`,
+  heartbeatTimeout,
   retry,
 });
 
 export const voice = proxyActivities<VoiceActivities>({
   taskQueue: TASK_QUEUES.voice,
+  // Starting calls goes on for half a minute, placing one waits for the service at most.
   startToCloseTimeout: '2m',
-  retry,
-});
-
-export const voiceLong = proxyActivities<VoiceActivities>({
-  taskQueue: TASK_QUEUES.voice,
-  startToCloseTimeout: '1h',
-  heartbeatTimeout: `${LIMITS.pageHeartbeatSeconds}s`,
+  heartbeatTimeout,
   retry,
 });

@@ -18,6 +18,7 @@ import {
   startFanfare,
   untilReady,
 } from '../support/fanfare-process';
+import { until } from '../support/until';
 
 const SETTLED_MS = 120_000;
 
@@ -155,7 +156,7 @@ describe('campaigns through the whole program', () => {
       await createSmsTemplate(api),
     );
     const before = record('sms').handOvers;
-    await until(() => record('sms').handOvers > before + 100);
+    await until('the first hand-overs', () => record('sms').handOvers > before + 100, 30_000, 20);
     await api.expect('POST', `/api/campaign/${id}/pause`);
     await new Promise((done) => setTimeout(done, 1_000));
     const held = record('sms').handOvers;
@@ -177,13 +178,14 @@ describe('campaigns through the whole program', () => {
       await createSmsTemplate(api),
     );
     const before = record('sms').handOvers;
-    await until(() => record('sms').handOvers > before + 100);
+    await until('the first hand-overs', () => record('sms').handOvers > before + 100, 30_000, 20);
     await api.expect('POST', `/api/campaign/${id}/cancel`);
     const detail = await untilPhase(api, id, ['canceled'], SETTLED_MS);
     const handedOver = record('sms').handOvers - before;
     expect(handedOver).toBeLessThan(contacts * 0.9);
     expect(detail.status).toBe('completed');
-    await until(async () => ((await campaignDetail(api, id)).counts.sms?.accepted ?? 0) === 0);
+    const accepted = async () => (await campaignDetail(api, id)).counts.sms?.accepted ?? 0;
+    await until('every outcome', async () => (await accepted()) === 0, 30_000, 100);
     const { counts } = await campaignDetail(api, id);
     expect(counts.sms?.canceled).toBeGreaterThan(contacts * 0.1);
     expect(sum(counts.sms ?? {})).toBe(2 * contacts);
@@ -192,13 +194,6 @@ describe('campaigns through the whole program', () => {
 
 function sum(counts: Record<string, number>): number {
   return Object.values(counts).reduce((total, count) => total + count, 0);
-}
-
-async function until(condition: () => boolean | Promise<boolean>, limitMs = 30_000): Promise<void> {
-  for (const deadline = Date.now() + limitMs; !(await condition()); ) {
-    if (Date.now() > deadline) throw new Error('the condition did not come true in time');
-    await new Promise((done) => setTimeout(done, 50));
-  }
 }
 
 /** A history as text, with its payloads decoded: they are base64 in it. */

@@ -4,16 +4,20 @@ const POLL_MS = 5;
 
 type Truthy<T> = Exclude<T, false | 0 | '' | null | undefined>;
 
-/** Waits for a condition and answers what it gave; fails with `what` if it does not come about in time. */
+/**
+ * Waits for a condition and answers what it gave; fails with `what` if it does not come about in time.
+ * A condition that reads a file or asks a server wants a longer `pollMs`.
+ */
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
   limitMs = 15_000,
+  pollMs = POLL_MS,
 ): Promise<Truthy<T>> {
   for (const limit = Date.now() + limitMs; ; ) {
     const answer = await condition();
     if (answer) return answer as Truthy<T>;
     if (Date.now() > limit) throw new Error(`Waited ${limitMs} ms in vain: ${what}`);
-    await delay(POLL_MS);
+    await delay(pollMs);
   }
 }

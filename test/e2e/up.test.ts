@@ -1,0 +1,150 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { readRecord } from '../../src/providers/simulator-record';
+import { ApiClient, campaignDetail, untilPhase } from '../support/api-client';
+import {
+  type FanfareProcess,
+  makePlace,
+  type Place,
+  readCredentials,
+  startFanfare,
+  untilReady,
+} from '../support/fanfare-process';
+import { until } from '../support/until';
+
+const STOP_LIMIT_MS = 10_000;
+
+describe('fanfare up', () => {
+  const places: Place[] = [];
+  const running: FanfareProcess[] = [];
+
+  async function place(env: Record<string, string> = {}): Promise<Place> {
+    const made = await makePlace(env);
+    places.push(made);
+    return made;
+  }
+  function start(at: Place, args?: string[]): FanfareProcess {
+    const fanfare = startFanfare(at, args);
+    running.push(fanfare);
+    return fanfare;
+  }
+
+  afterEach(async () => {
+    for (const fanfare of running.splice(0)) await fanfare.stop();
+    for (const made of places.splice(0)) made.remove();
+  });
+
+  /** It says why and what to do in two lines, ends with 1 within a few seconds, and leaves nothing running. */
+  async function expectRefusal(fanfare: FanfareProcess, at: Place, why: RegExp): Promise<void> {
+    expect(await fanfare.exited).toBe(1);
+    const lines = fanfare.output().trim().split('\n');
+    expect(lines).toHaveLength(2);
+    expect(lines[0]).toMatch(why);
+    const pidFile = join(at.dataDir, 'temporal.pid');
+    const left = existsSync(pidFile) ? readFileSync(pidFile, 'utf8') : '';
+    expect(left).toBe('');
+  }
+
+  it('writes credentials that only their owner may read, and stops in order on SIGTERM', async () => {
+    const at = await place();
+    const fanfare = start(at);
+    await untilReady(fanfare);
+    expect(statSync(join(at.dataDir, 'credentials.json')).mode & 0o777).toBe(0o600);
+    const { client, apiKey, user } = readCredentials(at);
+    for (const secret of [client.secret, apiKey, user.password])
+      expect(fanfare.output()).not.toContain(secret);
+    const askedAt = Date.now();
+    expect(await fanfare.stop()).toBe(0);
+    expect(Date.now() - askedAt).toBeLessThan(STOP_LIMIT_MS);
+    expect(existsSync(join(at.dataDir, 'lock'))).toBe(false);
+
+    const again = start(at);
+    const startedAt = Date.now();
+    await untilReady(again);
+    expect(Date.now() - startedAt).toBeLessThan(20_000);
+    expect(readCredentials(at).client).toEqual(client);
+  }, 120_000);
+
+  it('says that its port is in use', async () => {
+    const at = await place();
+    const taken: Server = createServer();
+    await new Promise<void>((done) => taken.listen(Number(at.env.FANFARE_HTTP_PORT), '127.0.0.1', done));
+    try {
+      await expectRefusal(start(at), at, /Port \d+ on 127\.0\.0\.1 is in use/);
+    } finally {
+      taken.close();
+    }
+  }, 60_000);
+
+  it('says that its data directory belongs to a running process', async () => {
+    const at = await place();
+    const first = start(at);
+    await untilReady(first);
+    const second = start({ ...at, env: { ...at.env, FANFARE_HTTP_PORT: '0' } });
+    expect(await second.exited).toBe(1);
+    expect(second.output()).toMatch(/in use by process \d+/);
+  }, 120_000);
+
+  it('says that its database is damaged', async () => {
+    const at = await place();
+    mkdirSync(join(at.dataDir, 'database'));
+    writeFileSync(join(at.dataDir, 'database', 'PG_VERSION'), 'nonsense');
+    await expectRefusal(start(at), at, /cannot be opened/);
+  }, 60_000);
+
+  it('names every wrong variable', async () => {
+    const at = await place({ FANFARE_HTTP_PORT: 'eighty', LOG_LEVEL: 'loud' });
+    await expectRefusal(start(at), at, /FANFARE_HTTP_PORT.*LOG_LEVEL/);
+  }, 60_000);
+
+  it('refuses one role of several on the embedded database', async () => {
+    const at = await place();
+    await expectRefusal(start(at, ['serve']), at, /embedded database serves a single process/);
+  }, 60_000);
+
+  it('ends with 2 when it is called wrongly', async () => {
+    const at = await place();
+    expect(await start(at, ['upp']).exited).toBe(2);
+  }, 60_000);
+
+  it('finishes a demo that was killed in the middle, and does not repeat it', async () => {
+    const at = await place({ FANFARE_SIMULATOR_LATENCY_MS: '5' });
+    const killed = start(at, ['up', '--demo']);
+    await untilReady(killed);
+    const calls = () => readRecord(join(at.dataDir, 'simulator'), 'voice').handOvers;
+    await until('twenty calls', () => calls() > 20, 60_000, 50);
+    await killed.killGroup();
+
+    const second = start(at, ['up', '--demo']);
+    await untilReady(second);
+    const { campaignId } = JSON.parse(readFileSync(join(at.dataDir, 'demo.json'), 'utf8')) as {
+      campaignId: string;
+    };
+    const api = new ApiClient(second.baseUrl, readCredentials(at));
+    await untilPhase(api, campaignId, ['completed'], 120_000);
+    const { counts } = await campaignDetail(api, campaignId);
+    for (const [channel, { total, ...states }] of Object.entries(counts)) {
+      const { pending = 0, waiting = 0, sending = 0, accepted = 0 } = states;
+      expect([channel, pending + waiting + sending + accepted]).toEqual([channel, 0]);
+      expect([channel, Object.values(states).reduce((sum, count) => sum + count, 0)]).toEqual([
+        channel,
+        total,
+      ]);
+      const record = readRecord(join(at.dataDir, 'simulator'), channel as 'sms');
+      expect([channel, record.duplicates, record.duplicateUids]).toEqual([channel, [], []]);
+    }
+    await until('the summary', () => /is completed/.test(second.output()), 30_000);
+    await second.stop();
+
+    const third = start(at, ['up', '--demo']);
+    await untilReady(third);
+    await until('no repetition', () => /has run already/.test(third.output()), 30_000);
+    const list = await api.expect<{ pagination: { total: number } }>(
+      'GET',
+      '/api/campaign?page=1&limit=10&channel=sms',
+    );
+    expect(list.pagination.total).toBe(1);
+    await api.close();
+  }, 300_000);
+});
