@@ -115,17 +115,16 @@ function toMessage(run: RunPlan, page: OpenPage, recipient: PageRecipient): Outg
   };
 }
 
-/** Set when not one message of the chunk was taken, for a reason that is nobody's own. */
+/** Set when not one message of the chunk was taken or judged, so that the reason is nobody's own. */
 function everybodyWaits(
   answers: readonly SendAnswer[],
   idempotent: boolean,
 ): { kind: 'later' | 'account'; code: string; retryAfterMs: number } | undefined {
   let found: { kind: 'later' | 'account'; code: string; retryAfterMs: number } | undefined;
   for (const answer of answers) {
-    if (answer.kind === 'account') return { ...answer, retryAfterMs: 0 };
-    if (answer.kind === 'later') found ??= answer;
-    else if (answer.kind === 'unknown' && idempotent)
-      found ??= { kind: 'later', code: 'answer_lost', retryAfterMs: UNKNOWN_RETRY_MS };
+    if (answer.kind === 'account') found = { ...answer, retryAfterMs: 0 };
+    else if (answer.kind === 'later') found ??= answer;
+    else if (answer.kind === 'unknown' && idempotent) found ??= ASK_AGAIN;
     else return undefined;
   }
   return found;
@@ -133,6 +132,7 @@ function everybodyWaits(
 
 /** An idempotent service may simply be asked again. */
 const UNKNOWN_RETRY_MS = 1_000;
+const ASK_AGAIN = { kind: 'later', code: 'answer_lost', retryAfterMs: UNKNOWN_RETRY_MS } as const;
 
 function resultOf(
   recipient: PageRecipient,

@@ -91,21 +91,29 @@ class HttpGateway implements Gateway {
 
   private async sendOne(message: OutgoingMessage, extended: boolean): Promise<SendAnswer> {
     try {
-      const answer = await this.call('send', 'POST', '/send-msg', { body: toBody(message, extended) });
+      const body = JSON.stringify(toBody(message, extended));
+      const answer = await this.call('send', 'POST', '/send-msg', { body });
       return messageAnswer(answer);
     } catch (error) {
       return lostAnswer(error);
     }
   }
 
+  /** In as few requests as the service's bound on a body allows, one after the other. */
   private async sendBulk(messages: readonly OutgoingMessage[]): Promise<SendAnswer[]> {
-    try {
-      const body = { messages: messages.map((message) => toBody(message, true)) };
-      return bulkAnswers(await this.call('send', 'POST', '/send-msg/bulk', { body }), messages.length);
-    } catch (error) {
-      const answer = lostAnswer(error);
-      return messages.map(() => answer);
+    const answers: SendAnswer[] = [];
+    for (const bodies of inBulks(messages.map((message) => JSON.stringify(toBody(message, true))))) {
+      try {
+        const body = `{"messages":[${bodies.join(',')}]}`;
+        answers.push(
+          ...bulkAnswers(await this.call('send', 'POST', '/send-msg/bulk', { body }), bodies.length),
+        );
+      } catch (error) {
+        const lost = lostAnswer(error);
+        answers.push(...bodies.map(() => lost));
+      }
     }
+    return answers;
   }
 
   private async findOwnTemplate(
@@ -139,7 +147,7 @@ class HttpGateway implements Gateway {
     base: 'send' | 'app',
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
-    request: { body?: unknown; timeoutMs?: number } = {},
+    request: { body?: string; timeoutMs?: number } = {},
   ): Promise<HttpAnswer> {
     const transport = this.transport(base === 'send' ? this.options.sendUrl : this.options.appUrl);
     for (let attempt = 1; ; attempt++) {
@@ -167,7 +175,7 @@ class HttpGateway implements Gateway {
     try {
       answer = await this.transport(this.options.authUrl).request('POST', '/api/v1/auth/token', {
         headers: { authorization: `Basic ${basic}` },
-        body: { grant_type: 'client_credentials' },
+        body: JSON.stringify({ grant_type: 'client_credentials' }),
       });
     } catch (error) {
       throw new DomainError('dependency_down', 'The token endpoint does not answer', { cause: error });
@@ -207,6 +215,26 @@ function toBody(message: OutgoingMessage, extended: boolean): Record<string, unk
   }
   return body;
 }
+
+/** Cuts message bodies into groups that one bulk request may carry, by count and by bytes. */
+function* inBulks(bodies: readonly string[]): Generator<string[]> {
+  let group: string[] = [];
+  let bytes = 0;
+  for (const body of bodies) {
+    const size = Buffer.byteLength(body) + 1;
+    if (group.length && (group.length === LIMITS.bulkMessages || bytes + size > BULK_BYTES)) {
+      yield group;
+      group = [];
+      bytes = 0;
+    }
+    group.push(body);
+    bytes += size;
+  }
+  if (group.length) yield group;
+}
+
+/** Room for the envelope below the service's own bound. */
+const BULK_BYTES = LIMITS.bulkBodyBytes - 1024;
 
 /** Without a token nothing was sent; without an answer it depends. */
 function lostAnswer(error: unknown): SendAnswer {

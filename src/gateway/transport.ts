@@ -28,7 +28,8 @@ export interface Transport {
   request(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
-    options: { headers?: Record<string, string>; body?: unknown; timeoutMs?: number },
+    /** `body` is JSON text already. */
+    options: { headers?: Record<string, string>; body?: string; timeoutMs?: number },
   ): Promise<HttpAnswer>;
   close(): Promise<void>;
 }
@@ -54,7 +55,7 @@ export function openTransport(baseUrl: string): Transport {
           method,
           path: prefix + path,
           headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
-          body: body === undefined ? null : JSON.stringify(body),
+          body: body ?? null,
           ...(timeoutMs ? { headersTimeout: timeoutMs } : {}),
         });
         const text = await answer.body.text();
@@ -77,6 +78,15 @@ const NEVER_OFFERED = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
   'UND_ERR_CLOSED',
   'UND_ERR_DESTROYED',
+  // A TLS handshake that failed carried no request.
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
 ]);
 
 function parseJson(text: string): unknown {

@@ -152,6 +152,26 @@ describe('the gateway to the messaging service', () => {
     expect(calls('/send-msg')).toHaveLength(1);
   });
 
+  it('sends no bulk larger than the service takes, and keeps the order', async () => {
+    tokenAnswer = () => ({ access_token: 't', valid_till: '2099-01-01 00:00:00', capabilities: ['bulk'] });
+    answer = ({ body }, response) => {
+      const sent = body.messages as { uid: string }[];
+      const results = sent.map(({ uid }) => ({ uid, status: uid === 'u2' ? 422 : 202, code: 'no' }));
+      reply(response, 207, { data: { results } });
+    };
+    const large = messages(4).map((message) => ({
+      ...message,
+      params: { NAME: 'x'.repeat(3 * 1024 * 1024) },
+    }));
+    expect((await gateway.send(large)).map(({ kind }) => kind)).toEqual([
+      'accepted',
+      'accepted',
+      'rejected',
+      'accepted',
+    ]);
+    expect(calls('/send-msg/bulk').map(({ body }) => (body.messages as unknown[]).length)).toEqual([2, 2]);
+  });
+
   it('honours Retry-After', async () => {
     answer = (_, response) => reply(response, 429, { code: 'outbox_full' }, { 'retry-after': '7' });
     expect(await gateway.send(messages(1))).toEqual([
