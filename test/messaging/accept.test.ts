@@ -1,4 +1,6 @@
+import { sql } from 'kysely';
 import { isDomainError } from '../../src/domain/errors';
+import { LIMITS } from '../../src/domain/limits';
 import { createOutboxCount } from '../../src/messaging/outbox-count';
 import type { Storage } from '../../src/storage/storage';
 import { describeEachEngine } from '../support/storage';
@@ -151,6 +153,28 @@ describeEachEngine('accepting messages', (engine) => {
     expect(await accept(rig.sms('after'))).toMatchObject({ duplicate: false });
     await until('it is sent', async () => (await rig.states()).after === 'sent');
     await rig.db.deleteFrom('dispatch_lanes').where('owner', '=', 'somebody').execute();
+  });
+
+  test('beyond the bound of the outbox a message is refused for now, and other workspaces are not', async () => {
+    await one.delivery.hold(rig.workspaceId, 'many');
+    await accept(rig.sms('first', { campaign: 'many' }));
+    await sql`
+      insert into messages (id, workspace_id, uid, channel, to_address, from_address, params, campaign, class,
+        payload_hash, state, due_at, lane, accepted_seq)
+      select id || g, workspace_id, uid || g, channel, to_address, from_address, params, campaign, class,
+        payload_hash, state, due_at, lane, accepted_seq
+      from messages, generate_series(2, ${LIMITS.outboxMessages}) g
+      where workspace_id = ${rig.workspaceId}
+    `.execute(rig.db);
+    const two = await rig.process();
+    const sending = two.delivery.accept(rig.workspaceId, rig.sms('over'));
+    await expect(sending).rejects.toMatchObject({
+      code: 'outbox_full',
+      retryAfterSeconds: expect.any(Number),
+    });
+    const other = await createOutboxRig(storage);
+    await two.delivery.accept(other.workspaceId, other.sms('elsewhere'));
+    expect((await rig.states()).over).toBeUndefined();
   });
 
   test('the outbox of a workspace is bounded by its undelivered due messages', async () => {

@@ -118,7 +118,7 @@ create table messages (
   attempt int not null default 0,
   -- When the caller wants it sent; due_at begins there and moves on with every retry. It is null once
   -- nobody has to hand the message over any more: then no index knows what changes afterwards, and
-  -- receipts are recorded without touching one (half of what they cost).
+  -- receipts are recorded without touching one.
   send_at timestamptz,
   due_at timestamptz,
   expires_at timestamptz,
