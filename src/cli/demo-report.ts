@@ -15,23 +15,22 @@ export const campaignDetail = z.object({
 });
 export type CampaignProgress = z.infer<typeof campaignDetail>['data'];
 
-/** One line: `Campaign running, 12 s · email 120/214 · sms 90/180 · voice 10/60 (8 calling, 2 to redial)`. */
+/** One line, of 80 columns as a rule: `running 12 s · email 120/214 · sms 90/180 · voice 10/60 (8 calling, 2 later)`. */
 export function progressText({ phase, counts }: CampaignProgress, elapsedMs: number): string {
   const channels = CHANNELS.filter((channel) => counts[channel]).map((channel) =>
     channelText(channel, counts[channel] ?? {}),
   );
-  return [`Campaign ${phase}, ${Math.round(elapsedMs / 1_000)} s`, ...channels].join(' · ');
+  return [`${phase} ${Math.round(elapsedMs / 1_000)} s`, ...channels].join(' · ');
 }
 
 function channelText(channel: Channel, states: Record<string, number>): string {
   const of = (...names: RecipientState[]) => names.reduce((sum, name) => sum + (states[name] ?? 0), 0);
   // A message that was handed over is done; a call that was placed is not.
-  const calling = channel === 'voice' ? of('accepted', 'sent') : 0;
+  const calling = channel === 'voice' ? of('sending', 'accepted', 'sent') : 0;
   const done = of(...SETTLED) - (channel === 'voice' ? of('sent') : 0);
-  const notes = [
-    calling > 0 && `${calling} calling`,
-    of('waiting') > 0 && `${of('waiting')} to ${channel === 'voice' ? 'redial' : 'retry'}`,
-  ].filter(Boolean);
+  const notes = [calling > 0 && `${calling} calling`, of('waiting') > 0 && `${of('waiting')} later`].filter(
+    Boolean,
+  );
   return `${channel} ${done}/${states.total ?? 0}${notes.length > 0 ? ` (${notes.join(', ')})` : ''}`;
 }
 

@@ -8,7 +8,7 @@ test('a message that was handed over counts as done, a call that was placed does
     voice: { ...none, total: 10, waiting: 2, accepted: 1, sent: 4, delivered: 3 },
   };
   expect(progressText({ phase: 'running', counts, skipped: {} }, 12_300)).toBe(
-    'Campaign running, 12 s · email 6/10 (1 to retry) · voice 3/10 (5 calling, 2 to redial)',
+    'running 12 s · email 6/10 (1 later) · voice 3/10 (5 calling, 2 later)',
   );
 });
 
