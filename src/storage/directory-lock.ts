@@ -1,50 +1,70 @@
-import { closeSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartupError } from '../startup-error';
+import { newId } from './new-id';
+
+/** Claims of processes that start at the same moment see each other and all step back; then they differ. */
+const TRIES_MAX = 5;
+const STEP_BACK_MS_MAX = 100;
 
 /**
- * Takes the directory for this process alone; returns the release. The lock is a file that names its
- * owner by process id and start time, so that one left behind by a killed process is recognised even
- * when its id has been given to another (in a container every process may be number 1).
+ * Takes the directory for this process alone; returns the release.
+ *
+ * Every opener first puts down a claim, a file of its own that names it by process id and start time, and
+ * then looks for others. A claim of a living process means: withdraw, the directory is taken. Of any two
+ * claims at least one is seen by the other's owner, so two can never both stay. A claim of a dead process
+ * is removed, which is safe because no claim's name is used twice; a shared file that the next one
+ * replaces is not, since two may replace it. The start time tells a dead owner from a process that was
+ * given its id later (in a container every process may be number 1).
  */
 export function lockDirectory(directory: string): () => void {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const file = join(directory, 'lock');
-  const me = { pid: process.pid, startedAt: startTimeOf(process.pid) };
-  for (let tries = 0; tries < 3; tries++) {
-    try {
-      const descriptor = openSync(file, 'wx', 0o600);
-      writeSync(descriptor, JSON.stringify(me));
-      closeSync(descriptor);
-      return () => unlinkSync(file);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
-        throw new StartupError(
-          `The data directory ${directory} cannot be written: ${(error as Error).message}`,
-          'Give this user write access to it, or set FANFARE_DATA_DIR to another directory.',
-          { cause: error },
-        );
-      }
-    }
-    const owner = readOwner(file);
-    if (owner && isAlive(owner)) {
+  const name = `lock-${newId('claim')}`;
+  const claim = join(directory, name);
+  for (let tries = 1; ; tries++) {
+    putDown(claim, directory);
+    const other = livingOwner(directory, name);
+    if (other === undefined) return () => rmSync(claim, { force: true });
+    rmSync(claim, { force: true });
+    if (tries === TRIES_MAX) {
       throw new StartupError(
-        `The data directory ${directory} is in use by process ${owner.pid}`,
+        `The data directory ${directory} is in use by process ${other}`,
         'Stop that process, or set FANFARE_DATA_DIR to another directory; two processes on one would lose data.',
       );
     }
-    try {
-      unlinkSync(file);
-    } catch {
-      // Another process was quicker to remove the stale lock; the next turn decides.
-    }
+    pause(Math.random() * STEP_BACK_MS_MAX);
   }
-  throw new StartupError(`The lock on ${directory} could not be taken`, 'Try again in a moment.');
 }
 
 interface Owner {
   pid: number;
   startedAt: string;
+}
+
+/** Written beside and renamed, so that nobody ever reads half a claim and takes its owner for dead. */
+function putDown(claim: string, directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const me: Owner = { pid: process.pid, startedAt: startTimeOf(process.pid) };
+    writeFileSync(`${claim}.new`, JSON.stringify(me), { mode: 0o600 });
+    renameSync(`${claim}.new`, claim);
+  } catch (error) {
+    throw new StartupError(
+      `The data directory ${directory} cannot be written: ${(error as Error).message}`,
+      'Give this user write access to it, or set FANFARE_DATA_DIR to another directory.',
+      { cause: error },
+    );
+  }
+}
+
+function livingOwner(directory: string, mine: string): number | undefined {
+  let living: number | undefined;
+  for (const name of readdirSync(directory)) {
+    if (!name.startsWith('lock-') || name.endsWith('.new') || name === mine) continue;
+    const owner = readOwner(join(directory, name));
+    if (owner && isAlive(owner)) living = owner.pid;
+    else rmSync(join(directory, name), { force: true });
+  }
+  return living;
 }
 
 function readOwner(file: string): Owner | undefined {
@@ -74,4 +94,8 @@ function startTimeOf(pid: number): string {
   } catch {
     return '';
   }
+}
+
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

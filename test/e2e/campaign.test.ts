@@ -187,8 +187,11 @@ describe('campaigns through the whole program', () => {
     const accepted = async () => (await campaignDetail(api, id)).counts.sms?.accepted ?? 0;
     await until('every outcome', async () => (await accepted()) === 0, 30_000, 100);
     const { counts } = await campaignDetail(api, id);
-    expect(counts.sms?.canceled).toBeGreaterThan(contacts * 0.1);
+    expect(counts.sms).toMatchObject({ total: contacts, pending: 0, waiting: 0, sending: 0, accepted: 0 });
     expect(sum(counts.sms ?? {})).toBe(2 * contacts);
+    // Nothing more was handed over once the campaign was canceled.
+    expect(record('sms').handOvers - before).toBe(handedOver);
+    expect((counts.sms?.canceled ?? 0) + (counts.sms?.rejected ?? 0)).toBe(contacts - handedOver);
   }, 150_000);
 });
 

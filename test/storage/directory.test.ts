@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { sql } from 'kysely';
@@ -9,6 +9,7 @@ import { lockDirectory } from '../../src/storage/directory-lock';
 import { openStorage } from '../../src/storage/storage';
 import { describeEachEngine } from '../support/storage';
 
+const BUILT_LOCK = resolve(__dirname, '../../dist/src/storage/directory-lock.js');
 const BUILT_STORAGE = resolve(__dirname, '../../dist/src/storage/storage.js');
 
 describe('the lock on a data directory', () => {
@@ -34,19 +35,47 @@ describe('the lock on a data directory', () => {
   test('the lock of a process that is gone is taken over', async () => {
     const child = spawn(process.execPath, ['-e', '']);
     await once(child, 'exit');
-    writeFileSync(join(directory, 'lock'), JSON.stringify({ pid: child.pid, startedAt: '1' }));
+    writeFileSync(join(directory, 'lock-claim_old'), JSON.stringify({ pid: child.pid, startedAt: '1' }));
     const release = lockDirectory(directory);
-    expect(JSON.parse(readFileSync(join(directory, 'lock'), 'utf8'))).toMatchObject({ pid: process.pid });
+    expect(readdirSync(directory)).not.toContain('lock-claim_old');
     release();
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  test('of many that find the lock of a dead process at once, never two get it', async () => {
+    for (let round = 0; round < 3; round++) {
+      const place = join(directory, String(round));
+      mkdirSync(place);
+      writeFileSync(join(place, 'lock-claim_old'), JSON.stringify({ pid: process.pid, startedAt: '1' }));
+      const children = Array.from({ length: 6 }, () =>
+        spawn(process.execPath, ['-e', TAKE_AND_KEEP, BUILT_LOCK, place], {
+          stdio: ['pipe', 'pipe', 'ignore'],
+        }),
+      );
+      const next = (child: (typeof children)[number]) =>
+        once(child.stdout, 'data').then(([text]) => String(text));
+      await Promise.all(children.map(next));
+      const answers = Promise.all(children.map(next));
+      for (const child of children) child.stdin.write('go');
+      expect((await answers).filter((answer) => answer === 'taken').length).toBeLessThanOrEqual(1);
+      for (const child of children) child.kill('SIGKILL');
+    }
   });
 
   test('a lock whose process number now belongs to a younger process is taken over', () => {
-    writeFileSync(join(directory, 'lock'), JSON.stringify({ pid: process.pid, startedAt: '1' }));
+    writeFileSync(join(directory, 'lock-claim_old'), JSON.stringify({ pid: process.pid, startedAt: '1' }));
     lockDirectory(directory)();
   });
 
+  test('a directory that cannot be made is a start-up error with a way out', () => {
+    const file = join(directory, 'file');
+    writeFileSync(file, '');
+    const refused = refusal(() => lockDirectory(join(file, 'below')));
+    expect(refused.wayOut).toContain('FANFARE_DATA_DIR');
+  });
+
   test('a lock that was cut off while it was written is taken over', () => {
-    writeFileSync(join(directory, 'lock'), '{"pid":');
+    writeFileSync(join(directory, 'lock-claim_old'), '{"pid":');
     lockDirectory(directory)();
   });
 });
@@ -104,6 +133,20 @@ describeEachEngine('opening', (engine) => {
     });
   }
 });
+
+const TAKE_AND_KEEP = `
+  const [built, place] = process.argv.slice(1);
+  const { lockDirectory } = require(built);
+  process.stdin.once('data', () => {
+    try {
+      lockDirectory(place);
+      process.stdout.write('taken');
+    } catch {
+      process.stdout.write('refused');
+    }
+  });
+  process.stdout.write('ready');
+`;
 
 const WRITE_UNTIL_KILLED = `
   const [built, dataDir] = process.argv.slice(1);
