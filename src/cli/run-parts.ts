@@ -22,6 +22,7 @@ export async function runParts({ http, roles, demo }: Parts): Promise<number> {
   installTemporalRuntime(log);
   const line = createProgressLine(process.stdout);
   let app: App | undefined;
+  let demonstrated: Promise<void> = Promise.resolve();
   try {
     app = await startApp({
       config,
@@ -34,7 +35,7 @@ export async function runParts({ http, roles, demo }: Parts): Promise<number> {
     });
     line.finish();
     announce(app, config);
-    const demonstrated = demo ? runFirstDemo(app, config, stop.signal) : Promise.resolve();
+    if (demo) demonstrated = runFirstDemo(app, config, stop.signal);
     await Promise.race([untilAborted(stop.signal), app.failed, failureOf(demonstrated)]);
     return 0;
   } catch (error) {
@@ -42,7 +43,11 @@ export async function runParts({ http, roles, demo }: Parts): Promise<number> {
     throw error;
   } finally {
     line.finish();
-    if (stop.signal.aborted) process.stdout.write('Stopping.\n');
+    if (stop.signal.aborted) {
+      // The demo takes its own line off the terminal first.
+      await demonstrated.catch(() => undefined);
+      process.stdout.write('Stopping.\n');
+    }
     await app?.stop();
     stop.dispose();
   }

@@ -82,14 +82,6 @@ export type ReceiptType =
 export const CALL_ENDS = ['completed', 'busy', 'no_answer', 'failed', 'rejected', 'canceled'] as const;
 export type CallEnd = (typeof CALL_ENDS)[number];
 
-export type AnsweredBy =
-  | 'human'
-  | 'machine_start'
-  | 'machine_end_beep'
-  | 'machine_end_silence'
-  | 'fax'
-  | 'unknown';
-
 /** One entry of the event feed (api.md 4). `type` is a state name, or a call's progress. */
 export interface MessageEvent {
   seq: number;
