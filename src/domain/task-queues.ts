@@ -4,6 +4,6 @@ export const TASK_QUEUES = {
   orchestrator: 'fanfare-orchestrator',
   /** Pages of email and SMS. */
   sender: 'fanfare-sender',
-  /** Calls. */
+  /** Calls: their workflows and their activities. */
   voice: 'fanfare-voice',
 } as const;

@@ -70,6 +70,8 @@ export function createDispatcher(deps: Deps): Dispatcher {
     waitingIn: (lane) => memory.idsWaiting(lane),
   });
   const underWay = new Set<Promise<void>>();
+  /** When messages that are still in hand are to be tried again. */
+  const retryAtMs = new Map<string, number>();
   let running = false;
   let woken = false;
   let timer: NodeJS.Timeout | undefined;
@@ -130,7 +132,10 @@ export function createDispatcher(deps: Deps): Dispatcher {
     if (!unsent) return;
     const { rest, hindered, held } = unsent;
     const returned = new Set(lane.lost ? [] : [...rest, ...hindered]);
-    memory.letGo(messages.filter((message) => !returned.has(message)));
+    letGo(
+      lane,
+      messages.filter((message) => !returned.has(message)),
+    );
     memory.putBack(
       lane,
       messages.filter((message) => returned.has(message)),
@@ -144,12 +149,26 @@ export function createDispatcher(deps: Deps): Dispatcher {
     }
   }
 
-  async function onRecorded(lane: Lane, verdicts: readonly Verdict[]): Promise<void> {
+  /**
+   * From here on the table alone knows these. Those that are to be tried again are expected only now:
+   * whoever looked in the table while they were in hand passed them over, due or not.
+   */
+  function letGo(lane: Lane, messages: readonly OutgoingMessage[]): void {
+    memory.letGo(messages);
+    for (const { id, channel } of messages) {
+      const atMs = retryAtMs.get(id);
+      if (atMs === undefined) continue;
+      retryAtMs.delete(id);
+      backlog.expect(lane, channel, atMs);
+    }
+  }
+
+  async function onRecorded(verdicts: readonly Verdict[]): Promise<void> {
     const workspaceId = verdicts[0]?.message.workspaceId ?? '';
     let settled = 0;
-    for (const { message, retryAtMs } of verdicts) {
-      if (retryAtMs === undefined) settled += 1;
-      else backlog.expect(lane, message.channel, retryAtMs);
+    for (const { message, retryAtMs: atMs } of verdicts) {
+      if (atMs === undefined) settled += 1;
+      else retryAtMs.set(message.id, atMs);
     }
     if (settled > 0) {
       outbox.change(workspaceId, -settled);
@@ -185,7 +204,11 @@ export function createDispatcher(deps: Deps): Dispatcher {
         wake();
       };
       track(
-        settleInDoubt({ db, memory, holds, desks, handOvers, log, isRunning: () => running }, lane, ready),
+        settleInDoubt(
+          { db, memory, letGo, holds, desks, handOvers, log, isRunning: () => running },
+          lane,
+          ready,
+        ),
       );
     },
     closeLane(lane) {

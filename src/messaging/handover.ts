@@ -45,7 +45,7 @@ interface Deps {
   lanes: Lanes;
   holds: Holds;
   log: Log;
-  onRecorded(lane: Lane, verdicts: readonly Verdict[]): Promise<void>;
+  onRecorded(verdicts: readonly Verdict[]): Promise<void>;
   /** Somebody else recorded this batch, or we did and did not hear of it: look in the table. */
   onNotOurs(lane: Lane): void;
   /** These were canceled while they waited in memory. */
@@ -213,7 +213,7 @@ export function createHandOvers(deps: Deps): HandOvers {
         return await recordVerdicts(db, kept, { workspaceId, provider, batchId: id });
       }
     });
-    if (written) return onRecorded(lane, kept);
+    if (written) return onRecorded(kept);
     onNotOurs(lane);
     if (!givenUp) log.warn({ batch: id }, 'A hand-over was already accounted for');
   }

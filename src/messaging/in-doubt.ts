@@ -7,6 +7,7 @@ import type { HandOvers } from './handover';
 import { abandonBatch, type Batch } from './handover-batch';
 import type { Holds } from './holds';
 import type { Lane } from './lanes';
+import type { OutgoingMessage } from './outgoing';
 import type { ProviderDesk } from './provider-desk';
 import type { MessagingTables } from './tables';
 import { verdictOf } from './verdict';
@@ -14,6 +15,8 @@ import { verdictOf } from './verdict';
 interface Deps {
   db: Kysely<MessagingTables>;
   memory: DispatchMemory;
+  /** They are accounted for: they leave memory, and are read again when it is time to. */
+  letGo(lane: Lane, messages: readonly OutgoingMessage[]): void;
   holds: Holds;
   desks: readonly ProviderDesk[];
   handOvers: HandOvers;
@@ -51,7 +54,7 @@ export async function settleInDoubt(deps: Deps, lane: Lane, ready: () => void): 
         await delay(RETRY_MS, undefined, { ref: false });
         if (!lane.lost && !isRunning()) return;
       }
-      memory.letGo(batch.messages);
+      deps.letGo(lane, batch.messages);
     }),
   );
 }

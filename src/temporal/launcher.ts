@@ -57,7 +57,7 @@ export function createSignals(client: Client): WorkflowSignals {
       await ignoring(
         WorkflowExecutionAlreadyStartedError,
         client.workflow.start<typeof voiceCall>(NAMES.voiceCall, {
-          taskQueue: TASK_QUEUES.orchestrator,
+          taskQueue: TASK_QUEUES.voice,
           workflowId: voiceCallWorkflowId(runId, seq),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           args: [{ runId, seq, policy } satisfies VoiceCallInput],

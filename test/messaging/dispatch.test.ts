@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Storage } from '../../src/storage/storage';
 import { describeEachEngine } from '../support/storage';
@@ -79,6 +80,25 @@ describeEachEngine('handing messages over', (engine) => {
     expect(tracked).toMatchObject({ attempt: 3 });
     expect(tracked.code).toBeUndefined();
     expect(tracked.events.map((event) => event.type)).toEqual(['accepted', 'sent']);
+  });
+
+  test('no retry is overlooked, however soon it is due', async () => {
+    const seen = new Set<string>();
+    one.sms.script = (message) => {
+      // One of each round is due again before its batch has been put away.
+      const again = message.uid.endsWith('-0') && !seen.has(message.uid);
+      seen.add(message.uid);
+      return again ? { kind: 'throttled', retryAfterMs: 0 } : { kind: 'accepted', providerId: message.id };
+    };
+    for (let round = 0; round < 25; round++) {
+      const texts = accept(...Array.from({ length: 5 }, (_, i) => rig.sms(`m${round}-${i}`)));
+      // Accepting others meanwhile makes the dispatcher look around all the time.
+      const others = Array.from({ length: 25 }, (_, i) =>
+        delay(i).then(() => accept(rig.email(`e${round}-${i}`))),
+      );
+      await Promise.all([texts, ...others]);
+      await untilState(`m${round}-0`, 'sent');
+    }
   });
 
   test('a message whose failures never pass fails after its attempts', async () => {
