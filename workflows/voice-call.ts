@@ -2,7 +2,7 @@ import { condition, setHandler, sleep } from '@temporalio/workflow';
 import type { CallEnding } from '../src/campaigns/calls';
 import { type CallOutcome, callOutcome, nextCallStep } from '../src/domain/call-policy';
 import { callEndedSignal, type VoiceCallInput, wakeCallSignal } from './messages';
-import { voice } from './proxies';
+import { voice, voiceLocal } from './proxies';
 
 /** How long a call's end is waited for before the ledger is asked, in case the signal was lost. */
 const POLL = '20s';
@@ -35,7 +35,7 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
     const ending = await ended();
     outcomes.push(callOutcome(ending.end, ending.answeredBy, policy.machine));
     const step = nextCallStep(policy, outcomes);
-    await voice.recordCall({ ...key, step, latest: outcomes.at(-1) as CallOutcome });
+    await voiceLocal.recordCall({ ...key, step, latest: outcomes.at(-1) as CallOutcome });
     if (step.kind === 'end') return;
     // A resumed run dials no sooner than the table says; a canceled one has nothing to wait for.
     if (step.afterSeconds > 0) await condition(() => canceled, step.afterSeconds * 1000);
@@ -50,7 +50,7 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
         if (placed.kind === 'later') {
           await sleep(placed.waitMs);
         } else if (placed.control === 'cancel') {
-          await voice.cancelCallRecipient({ runId, seq });
+          await voiceLocal.cancelCallRecipient({ runId, seq });
           return false;
         } else {
           await condition(() => wakes > before, PAUSED_LOOK);
@@ -61,7 +61,7 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
     async function ended(): Promise<CallEnding> {
       for (;;) {
         if (await condition(() => endings.has(attempt), POLL)) return endings.get(attempt) as CallEnding;
-        const stored = await voice.readCall(key);
+        const stored = await voiceLocal.readCall(key);
         if (stored) return stored;
       }
     }

@@ -55,8 +55,8 @@ export const DEMO_TEMPLATES: Record<Channel, Record<string, unknown>> = {
 /** Redials within seconds, so that a newcomer sees them happen. */
 const VOICE = {
   retry: {
-    busy: { maxAttempts: 3, delaysSeconds: [2, 3] },
-    no_answer: { maxAttempts: 2, delaysSeconds: [3] },
+    busy: { maxAttempts: 3, delaysSeconds: [1, 2] },
+    no_answer: { maxAttempts: 2, delaysSeconds: [1] },
   },
   maxAttempts: 3,
 };
