@@ -92,7 +92,13 @@ async function build(lock) {
   if (!existsSync(mainFile)) rmSync(join(dist, '.tsbuildinfo-build'), { force: true });
   // Types are checked by `npm run check`: here that would more than double a newcomer's wait.
   const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-  await runStep('Building', process.execPath, [compiler, '-p', 'tsconfig.build.json', '--noCheck'], ROOT, lock);
+  await runStep(
+    'Building',
+    process.execPath,
+    [compiler, '-p', 'tsconfig.build.json', '--noCheck'],
+    ROOT,
+    lock,
+  );
   await runStep('Bundling workflows', process.execPath, [bundler], ROOT, lock);
   writeFileSync(stampFile, hash);
 }
