@@ -65,7 +65,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps) {
         if (wait.kind === 'account') {
           throw new DomainError(
             'invalid_client',
-            `The messaging service refuses our account (${wait.code}); check the credentials and resume`,
+            `The messaging service refuses our account (${wait.code}); check the credentials`,
           );
         }
         return { kind: 'backoff', waitMs: wait.retryAfterMs };

@@ -108,6 +108,14 @@ describe('fanfare up', () => {
     expect(await start(at, ['upp']).exited).toBe(2);
   }, 60_000);
 
+  it('runs no demo where a message could reach a person', async () => {
+    const at = await place({ FANFARE_SMS_PROVIDER: 'http', FANFARE_SMS_HTTP_URL: 'http://127.0.0.1:9/' });
+    const fanfare = start(at, ['up', '--demo']);
+    await untilReady(fanfare);
+    await until('the reason', () => /No demo: sms would be sent for real/.test(fanfare.output()));
+    expect(existsSync(join(at.dataDir, 'demo.json'))).toBe(false);
+  }, 60_000);
+
   it('finishes a demo that was killed in the middle, and does not repeat it', async () => {
     const at = await place({ FANFARE_SIMULATOR_LATENCY_MS: '5' });
     const killed = start(at, ['up', '--demo']);
