@@ -1,6 +1,6 @@
 import type { Channel } from '../domain/channel';
 
-/** What campaigns need of the world outside their tables; src/app.ts gives them the real ones. */
+/** What campaigns need of the world outside their tables; src/app gives them the real ones. */
 
 /** Looks a template up at the messaging service that the campaign will be sent through. */
 export interface TemplateLookup {
