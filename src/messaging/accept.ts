@@ -94,7 +94,7 @@ async function commit(deps: Deps, workspaceId: string, drafts: Draft[]): Promise
   const { db, lanes, onAccepted, onDoubt, onEvents } = deps;
   // The first message of a workspace finds no head, and a lane can be lost: both are mended and tried again.
   for (let attempt = 0; attempt < 3; attempt++) {
-    const lane = lanes.own();
+    const lane = await lanes.own();
     const at = new Date().toISOString();
     const outcome = await insertMessages(db, workspaceId, lane, drafts, at).catch((error) => {
       if (!isDataError(error)) onDoubt(lane);

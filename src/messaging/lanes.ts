@@ -32,7 +32,7 @@ export interface Lane {
 
 export interface Lanes {
   /** The lane of messages accepted now. Throws `overloaded` before the start and after the end. */
-  own(): Lane;
+  own(): Promise<Lane>;
   all(): Iterable<Lane>;
   /** Whether this process may hand over now; renews when in doubt. Call right before anything leaves. */
   confirm(lane: Lane): Promise<boolean>;
@@ -122,8 +122,7 @@ export function createLanes({ db, engine, log, onOpened, onAdopted, onLost }: De
     onLost(lane);
     if (own !== lane) return;
     own = undefined;
-    if (!running) return;
-    await openOwn();
+    if (running) await openOwn();
   }
 
   /** Accepting and renewing may both find that there is none. */
@@ -173,7 +172,9 @@ export function createLanes({ db, engine, log, onOpened, onAdopted, onLost }: De
   }
 
   return {
-    own() {
+    async own() {
+      // A lane that was lost is replaced by whoever noticed; everybody else waits for that one.
+      if (!own && running) await openOwn();
       if (!own) throw new DomainError('overloaded', 'The outbox is not open', { retryAfterSeconds: 1 });
       return own;
     },

@@ -155,6 +155,20 @@ describeEachEngine('accepting messages', (engine) => {
     await rig.db.deleteFrom('dispatch_lanes').where('owner', '=', 'somebody').execute();
   });
 
+  test('workspaces that find the lane taken over at the same moment all wait for the new one', async () => {
+    const others = await Promise.all(Array.from({ length: 5 }, () => createOutboxRig(storage)));
+    await accept(rig.sms('before'));
+    await until('it is sent', async () => (await rig.states()).before === 'sent');
+    await rig.db.updateTable('dispatch_lanes').set({ fence: 99, owner: 'somebody' }).execute();
+    const all = [rig, ...others];
+    const answers = await Promise.all(
+      all.map((each) => one.delivery.accept(each.workspaceId, each.sms('after'))),
+    );
+    expect(answers.filter((answer) => !answer.duplicate)).toHaveLength(all.length);
+    await rig.db.deleteFrom('dispatch_lanes').where('owner', '=', 'somebody').execute();
+    await Promise.all(others.map((each) => each.stop()));
+  });
+
   test('beyond the bound of the outbox a message is refused for now, and other workspaces are not', async () => {
     await one.delivery.hold(rig.workspaceId, 'many');
     await accept(rig.sms('first', { campaign: 'many' }));
