@@ -2,6 +2,7 @@
 FROM node:20-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY packages packages
 RUN npm ci --include=dev --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
@@ -23,6 +24,7 @@ RUN apt-get update \
 WORKDIR /app
 ENV NODE_ENV=production FANFARE_DATA_DIR=/data FANFARE_HTTP_HOST=0.0.0.0
 COPY --from=build /app/package.json ./
+COPY --from=build /app/packages packages
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 USER node
