@@ -1,6 +1,7 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { Channel } from '../domain/channel';
 import type { MessageState } from '../domain/message';
+import type { SuppressionSource } from '../domain/suppression';
 
 /** The messaging service's tables, as Kysely sees them (schema: storage/migrations). */
 export interface MessagingTables {
@@ -25,9 +26,14 @@ export interface MessagingTables {
     id: string;
     workspace_id: string;
     name: string;
-    secret_hash: string;
     created_at: CreatedAt;
     disabled_at: Timestamp | null;
+  };
+  api_client_secrets: {
+    client_id: string;
+    secret_hash: string;
+    created_at: CreatedAt;
+    valid_till: Timestamp | null;
   };
   access_tokens: {
     token_hash: string;
@@ -45,6 +51,17 @@ export interface MessagingTables {
     prefix: string;
     created_at: CreatedAt;
     revoked_at: Timestamp | null;
+  };
+  failed_attempts: { subject_hash: string; count: number; since: Timestamp };
+  idempotency_keys: {
+    workspace_id: string;
+    key_hash: string;
+    payload_hash: string;
+    seed: string;
+    runs: Generated<number>;
+    lease_until: Timestamp;
+    answer: string | null;
+    created_at: Timestamp;
   };
   templates: {
     id: string;
@@ -114,6 +131,36 @@ export interface MessagingTables {
     opened_at: CreatedAt;
   };
   holds: { workspace_id: string; campaign: string; created_at: CreatedAt };
+  suppressions: {
+    id: string;
+    workspace_id: string;
+    address: string;
+    channel: Channel | 'all';
+    sender: Generated<string>;
+    reason: string;
+    source: SuppressionSource;
+    created_at: CreatedAt;
+    updated_at: CreatedAt;
+  };
+  sender_limits: {
+    workspace_id: string;
+    channel: Channel;
+    sender: string;
+    rate: number | null;
+    burst: number | null;
+    concurrent_calls: number | null;
+    updated_at: CreatedAt;
+  };
+  sender_buckets: {
+    workspace_id: string;
+    channel: Channel;
+    sender: string;
+    tokens: number;
+    filled_at: Timestamp;
+    granted: number;
+    paused_until: Timestamp | null;
+    calls: Json<Record<string, number>>;
+  };
   orphan_receipts: {
     id: string;
     message_id: string | null;

@@ -21,6 +21,7 @@ create table users (
   disabled_at timestamptz
 );
 create unique index users_by_email on users (lower(email));
+create index users_by_workspace on users (workspace_id, id);
 
 -- Tokens, cookies and keys are stored as SHA-256 of what the caller holds.
 create table sessions (
@@ -31,14 +32,24 @@ create table sessions (
   last_seen_at timestamptz not null default now()
 );
 create index sessions_by_user on sessions (user_id);
+create index sessions_by_use on sessions (last_seen_at);
 
 create table api_clients (
   id text primary key,
   workspace_id text not null,
   name text not null,
-  secret_hash text not null,
   created_at timestamptz not null default now(),
   disabled_at timestamptz
+);
+create index api_clients_by_workspace on api_clients (workspace_id, id);
+
+-- The newest has no end; those it replaced work on for the time that the rotation gave them.
+create table api_client_secrets (
+  client_id text not null,
+  secret_hash text not null,
+  created_at timestamptz not null default now(),
+  valid_till timestamptz,
+  primary key (client_id, secret_hash)
 );
 
 create table access_tokens (
@@ -50,6 +61,7 @@ create table access_tokens (
   revoked_at timestamptz
 );
 create index access_tokens_by_client on access_tokens (client_id, valid_till);
+create index access_tokens_by_end on access_tokens (valid_till);
 
 create table api_keys (
   id text primary key,
@@ -60,6 +72,31 @@ create table api_keys (
   created_at timestamptz not null default now(),
   revoked_at timestamptz
 );
+create index api_keys_by_workspace on api_keys (workspace_id, id);
+
+-- Failed log-ins and client credentials, per user, client and address, under a hash of which.
+create table failed_attempts (
+  subject_hash text primary key,
+  count int not null,
+  since timestamptz not null
+);
+create index failed_attempts_by_age on failed_attempts (since);
+
+-- Calls with an Idempotency-Key (the protocol is told at the head of messaging/idempotency.ts). Neither the
+-- key nor, in clear, the answer is kept.
+create table idempotency_keys (
+  workspace_id text not null,
+  key_hash text not null,
+  payload_hash text not null,
+  -- With the key itself, what the ids and secrets that the call makes are derived from.
+  seed text not null,
+  runs int not null default 1,
+  lease_until timestamptz not null,
+  answer text,
+  created_at timestamptz not null,
+  primary key (workspace_id, key_hash)
+);
+create index idempotency_keys_by_age on idempotency_keys (created_at);
 
 -- ── Messaging service: templates ───────────────────────────────────────────────────────────────────
 create table templates (
@@ -166,6 +203,56 @@ create table holds (
   created_at timestamptz not null default now(),
   primary key (workspace_id, campaign)
 );
+
+-- Whom not to write to or call (api.md 9). The key begins with what a check knows, and holds all that it
+-- asks, so that it is answered from the index alone.
+create table suppressions (
+  id text not null,
+  workspace_id text not null,
+  -- As compared: an email address in lower case, or a phone number in E.164.
+  address text not null,
+  -- email, sms, voice, or all.
+  channel text not null,
+  -- One sender in lower case, or empty for every sender of the workspace.
+  sender text not null default '',
+  reason text not null,
+  -- Where the block came from: api, csv, keyword, complaint, bounce, unsubscribe, voice.
+  source text not null,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (workspace_id, address, channel, sender)
+);
+create index suppressions_by_age on suppressions (workspace_id, id desc);
+
+-- Exceptions from the limits that the configuration sets for every sender. Null means no limit.
+create table sender_limits (
+  workspace_id text not null,
+  channel text not null,
+  -- In lower case, without a display name.
+  sender text not null,
+  rate double precision,
+  burst int,
+  concurrent_calls int,
+  updated_at timestamptz not null default now(),
+  primary key (workspace_id, channel, sender)
+);
+
+-- What a limited sender may still hand over: a token bucket, filled up by the database's clock whenever
+-- it is taken from. The whole answer is computed from this one row under its lock.
+create table sender_buckets (
+  workspace_id text not null,
+  channel text not null,
+  sender text not null,
+  tokens double precision not null,
+  filled_at timestamptz not null,
+  -- How many items the last taker was given; here because a statement cannot return what it replaced.
+  granted int not null,
+  -- The provider asked for silence until then.
+  paused_until timestamptz,
+  -- Calls under way: message id, and in seconds of the epoch when their place is free whatever happens.
+  calls jsonb not null default '{}',
+  primary key (workspace_id, channel, sender)
+) with (fillfactor = 50);
 
 -- Receipts that arrived before the hand-over they belong to was recorded; taken up when it is, dropped
 -- when old.
