@@ -16,6 +16,12 @@ const FOLDERS = [
   { name: 'config', at: '^src/config\\.ts$', values: ['^src/domain/', '^src/startup-error'] },
   { name: 'contracts', at: '^src/contracts/', values: ['^src/domain/'] },
   {
+    name: 'csv',
+    at: '^src/csv/',
+    values: ['^src/domain/'],
+    why: 'reading a table from a stream, for both halves',
+  },
+  {
     name: 'storage',
     at: '^src/storage/',
     values: ['^src/domain/', '^src/startup-error'],
@@ -31,14 +37,14 @@ const FOLDERS = [
   {
     name: 'messaging',
     at: '^src/messaging/',
-    values: ['^src/domain/', '^src/storage/new-id'],
+    values: ['^src/domain/', '^src/csv/', '^src/storage/new-id'],
     types: ['^src/providers/provider', '^src/storage/storage', '^src/log', '^src/contracts/'],
     why: 'the service works without campaigns, Temporal and HTTP',
   },
   {
     name: 'campaigns',
     at: '^src/campaigns/',
-    values: ['^src/domain/', '^src/storage/new-id'],
+    values: ['^src/domain/', '^src/csv/', '^src/storage/new-id'],
     types: ['^src/storage/storage', '^src/log', '^src/contracts/'],
     why: 'campaigns reach the messaging service only through its HTTP contract, by the gateway',
   },

@@ -1,7 +1,8 @@
 import type { Kysely } from 'kysely';
 import type { CountryCode } from 'libphonenumber-js/max';
+import type { RowFinding } from '../csv/csv-problems';
 import { LIMITS } from '../domain/limits';
-import { type ContactRow, judgeContact, type RawContact, type RowFinding } from './contact-row';
+import { type ContactRow, judgeContact, type RawContact } from './contact-row';
 import { type ListKey, type UpsertCounts, upsertContacts } from './contacts';
 import type { CampaignTables } from './tables';
 

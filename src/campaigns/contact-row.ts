@@ -1,4 +1,5 @@
 import type { CountryCode } from 'libphonenumber-js/max';
+import type { RowFinding } from '../csv/csv-problems';
 import { LIMITS } from '../domain/limits';
 import { emailAddress, isPlainText, isTimeZone, localeTag, phoneNumber } from './contact-fields';
 
@@ -15,13 +16,6 @@ export interface ContactRow {
   timezone: string | null;
   locale: string | null;
   params: Record<string, string | number>;
-}
-
-/** Why a row stays out. Messages never repeat what a field holds: it may be an address. */
-export interface RowFinding {
-  field: string;
-  code: string;
-  message: string;
 }
 
 /** The fields of a contact, as JSON and CSV columns name them. */

@@ -1,10 +1,17 @@
 import type { Readable } from 'node:stream';
 import type { Kysely } from 'kysely';
-import { DomainError, type FieldError } from '../domain/errors';
+import {
+  emptyUpload,
+  hasTooManyValues,
+  headerOf,
+  invalidHeader,
+  TOO_MANY_VALUES,
+  UNREADABLE,
+} from '../csv/csv-problems';
+import { type CsvRecord, readRecords } from '../csv/csv-records';
 import { LIMITS } from '../domain/limits';
 import { type ImportReport, type ImportRow, type ImportTarget, importContacts } from './contact-import';
-import { CONTACT_FIELDS, PARAM_NAME, type RowFinding } from './contact-row';
-import { type CsvRecord, readRecords } from './csv-records';
+import { CONTACT_FIELDS, PARAM_NAME } from './contact-row';
 import type { CampaignTables } from './tables';
 
 /**
@@ -26,7 +33,7 @@ async function* readRows(source: Readable): AsyncGenerator<ImportRow> {
     if (columns) yield toRow(record, columns);
     else columns = readHeader(record);
   }
-  if (!columns) throw notCsv('The upload is empty');
+  if (!columns) throw emptyUpload();
 }
 
 /** Where a column's values go; `undefined` for one without a name. */
@@ -36,11 +43,7 @@ const FIELD_BY_NAME = new Map<string, string>(CONTACT_FIELDS.map((field) => [fie
 
 /** Names of columns are never repeated in errors: where the header is missing, they are somebody's address. */
 function readHeader(record: CsvRecord): Column[] {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what is no text shows itself by these.
-  if ('problem' in record || record.values.some((value) => /[\u0000-\u0008]/.test(value))) {
-    throw notCsv('The upload is not CSV text in UTF-8; a spreadsheet must be exported as CSV (UTF-8) first');
-  }
-  const columns = record.values.map((name) => toColumn(name.trim()));
+  const columns = headerOf(record).map(toColumn);
   const firstOf = new Map<string, number>();
   const errors = columns.flatMap((column, i) => {
     const key = JSON.stringify(column) ?? i.toString();
@@ -84,10 +87,7 @@ function duplicate(index: number, first: number): { code: string; message: strin
 function toRow(record: CsvRecord, columns: readonly Column[]): ImportRow {
   const { line } = record;
   if ('problem' in record) return { line, finding: UNREADABLE[record.problem] };
-  // A row that ends early leaves values out; one that goes on has an unquoted delimiter somewhere.
-  if (record.values.slice(columns.length).some((value) => value.trim() !== '')) {
-    return { line, finding: { field: '', code: 'too_many_values', message: 'has more values than columns' } };
-  }
+  if (hasTooManyValues(record.values, columns.length)) return { line, finding: TOO_MANY_VALUES };
   const raw: Record<string, unknown> = {};
   const params: Record<string, string> = {};
   for (const [i, value] of record.values.entries()) {
@@ -97,27 +97,4 @@ function toRow(record: CsvRecord, columns: readonly Column[]): ImportRow {
     else params[column.param] = value.trim();
   }
   return { line, raw: { ...raw, params } };
-}
-
-const UNREADABLE: Record<Extract<CsvRecord, { problem: string }>['problem'], RowFinding> = {
-  line_too_long: {
-    field: '',
-    code: 'line_too_long',
-    message: `is longer than ${LIMITS.csvLineBytes} bytes`,
-  },
-  not_utf8: { field: '', code: 'not_utf8', message: 'is not UTF-8 text' },
-  unclosed_quote: { field: '', code: 'unclosed_quote', message: 'opens a quote that is never closed' },
-  invalid_quotes: {
-    field: '',
-    code: 'invalid_quotes',
-    message: 'has text beside a quoted value; a quote inside one is written twice',
-  },
-};
-
-function notCsv(message: string): DomainError {
-  return new DomainError('invalid_request', message, { errors: [{ path: '', code: 'not_csv', message }] });
-}
-
-function invalidHeader(errors: FieldError[]): DomainError {
-  return new DomainError('invalid_request', errors[0]?.message ?? 'The header cannot be used', { errors });
 }
