@@ -13,8 +13,13 @@ export interface CompiledText {
 
 const PLACEHOLDER = /\{\{ *([A-Z][A-Z0-9_]*) *\}\}/g;
 
-export function compileText(text: string, target: EscapeTarget): CompiledText {
-  const parts = text.split(PLACEHOLDER);
+/** With `known`, a placeholder of another name is literal text: what derives from a text asks for no more. */
+export function compileText(
+  text: string,
+  target: EscapeTarget,
+  known?: ReadonlySet<string>,
+): CompiledText {
+  const parts = known ? splitAt(text, known) : text.split(PLACEHOLDER);
   const placeholders = [...new Set(parts.filter((_, i) => i % 2 === 1))];
   const escaped = ESCAPE[target];
   return {
@@ -27,6 +32,19 @@ export function compileText(text: string, target: EscapeTarget): CompiledText {
       return out;
     },
   };
+}
+
+function splitAt(text: string, known: ReadonlySet<string>): string[] {
+  const parts: string[] = [];
+  let from = 0;
+  for (const match of text.matchAll(PLACEHOLDER)) {
+    const name = match[1] as string;
+    if (!known.has(name)) continue;
+    parts.push(text.slice(from, match.index), name);
+    from = match.index + match[0].length;
+  }
+  parts.push(text.slice(from));
+  return parts;
 }
 
 export function placeholdersOf(...texts: (string | null | undefined)[]): string[] {
@@ -46,10 +64,16 @@ const ENTITIES: Record<string, string> = {
 };
 const entity = (character: string): string => ENTITIES[character] as string;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these may not stand in XML 1.0 at all (2.2).
-const NOT_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
+const NOT_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Surrogate}/gu;
+/** Also the carriage return, which a reader of XML would make a line feed of. */
+const XML_SPECIAL = /[&<>"'\r]/g;
+
+/** For element content and for attribute values in either kind of quotes; not for CDATA and comments. */
+export const escapeXml = (value: string): string =>
+  value.replace(NOT_XML, '').replace(XML_SPECIAL, (character) => ENTITIES[character] ?? '&#13;');
 
 const ESCAPE: Record<EscapeTarget, (value: string) => string> = {
   none: (value) => value,
   html: (value) => value.replace(/[&<>"']/g, entity),
-  xml: (value) => value.replace(NOT_XML, '').replace(/[&<>"']/g, entity),
+  xml: escapeXml,
 };
