@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
+import { createStatements } from './embedded-statements';
 import { PLANNER_SETTINGS } from './planner-settings';
 
 /** The thread that owns the embedded database: takes one statement a message, answers in order. */
@@ -31,7 +32,7 @@ const opening = PGlite.create(workerData.directory as string, { parsers: { [INT8
     for (const [name, value] of Object.entries(PLANNER_SETTINGS)) {
       await database.exec(`set ${name} = '${value}'`);
     }
-    return database;
+    return { database, statements: createStatements(database) };
   },
 );
 // The first request reports a failed opening; without this the thread would end before it could.
@@ -47,8 +48,8 @@ port.on('message', (request: EmbeddedRequest) => {
 const maintenance = setInterval(() => {
   queue = queue.then(async () => {
     if (!busySinceMaintenance || inTransaction) return;
-    const database = await opening;
-    await database.exec('vacuum');
+    const { database } = await opening;
+    await database.exec('vacuum (analyze)');
     await database.exec('checkpoint');
     busySinceMaintenance = false;
   });
@@ -59,8 +60,8 @@ async function run(request: EmbeddedRequest): Promise<void> {
   const command = firstWord(request.text);
   const answer: EmbeddedAnswer = { id: request.id, command, rowCount: 0, rows: [] };
   try {
-    const database = await opening;
-    const result = await database.query(request.text, request.parameters);
+    const { statements } = await opening;
+    const result = await statements.run(request.text, request.parameters);
     answer.rows = result.rows;
     answer.rowCount = result.affectedRows ?? result.rows.length;
     if (command !== 'SELECT') busySinceMaintenance = true;
@@ -75,7 +76,7 @@ async function run(request: EmbeddedRequest): Promise<void> {
 
 async function close(): Promise<void> {
   clearInterval(maintenance);
-  await opening.then((database) => database.close()).catch(() => undefined);
+  await opening.then(({ database }) => database.close()).catch(() => undefined);
   process.exit(0);
 }
 

@@ -4,15 +4,19 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /**
  * A new id such as `cmp_01kb3…`: a prefix that says what it names, then 26 characters of Crockford's
- * base 32, ten of milliseconds and sixteen random. URL-safe, and sorts by creation to the millisecond.
+ * base 32, ten of milliseconds and sixteen random (one of each byte given). URL-safe, and sorts by creation to the millisecond.
  */
-export function newId(prefix: string, nowMs: number = Date.now()): string {
+export function newId(
+  prefix: string,
+  nowMs: number = Date.now(),
+  bytes: Uint8Array = randomBytes(16),
+): string {
   let time = '';
   for (let rest = nowMs, i = 0; i < 10; i++) {
     time = ALPHABET[rest % 32] + time;
     rest = Math.floor(rest / 32);
   }
   let random = '';
-  for (const byte of randomBytes(16)) random += ALPHABET[byte & 31];
+  for (const byte of bytes) random += ALPHABET[byte & 31];
   return `${prefix}_${time}${random}`;
 }

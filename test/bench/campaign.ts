@@ -1,9 +1,5 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
-import { Pool } from 'undici';
 import { readRecord } from '../../src/providers/simulator-record';
 import {
   ApiClient,
@@ -21,21 +17,20 @@ import {
   startFanfare,
   untilReady,
 } from '../support/fanfare-process';
-import { ROOT } from '../support/root';
+import { load, median, note, numberOption, peakMemoryMb, rate, round2, token } from './rig';
 
 /**
  * A durable campaign against a bare undici loop over the same service, in one run: both from the first
  * request to the last hand-over in the simulator's own record. Prints one line of JSON. DATABASE_URL
  * chooses the engine; `--contacts N` and `--rounds N` the size.
  */
-const run = promisify(execFile);
 const CONTACTS_DEFAULT = 20_000;
 const ROUNDS_DEFAULT = 3;
 const LIMIT_MS = 10 * 60_000;
 
 async function main(): Promise<void> {
-  const contacts = option('--contacts') ?? CONTACTS_DEFAULT;
-  const rounds = option('--rounds') ?? ROUNDS_DEFAULT;
+  const contacts = numberOption('--contacts') ?? CONTACTS_DEFAULT;
+  const rounds = numberOption('--rounds') ?? ROUNDS_DEFAULT;
   const place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '0', LOG_LEVEL: 'error' });
   const fanfare = startFanfare(place);
   try {
@@ -74,21 +69,19 @@ async function rawRound(
   round: number,
 ): Promise<Round['raw']> {
   const before = handOvers(place);
-  const input = {
+  const { startedAt, ms } = await load({
     baseUrl,
     token: await token(baseUrl, credentials),
     apiKey: credentials.apiKey,
     templateId,
     count,
     prefix: `raw${round}`,
-  };
-  const { stdout } = await run(process.execPath, [
-    join(ROOT, 'dist/test/bench/raw-loop.js'),
-    JSON.stringify(input),
-  ]);
-  const { startedAt, answeredMs } = JSON.parse(stdout) as { startedAt: number; answeredMs: number };
+    connections: 50,
+    perRequest: 1,
+    pace: 0,
+  });
   const lastAt = await lastHandOver(place, before + takenOf(count));
-  return { perSecond: rate(count, lastAt - startedAt), answeredPerSecond: rate(count, answeredMs) };
+  return { perSecond: rate(count, lastAt - startedAt), answeredPerSecond: rate(count, ms) };
 }
 
 async function campaignRound(
@@ -145,20 +138,6 @@ async function historyEvents(credentials: Credentials, workflowId: string): Prom
   return events;
 }
 
-async function token(baseUrl: string, credentials: Credentials): Promise<string> {
-  const pool = new Pool(baseUrl);
-  const basic = Buffer.from(`${credentials.client.id}:${credentials.client.secret}`).toString('base64');
-  const answer = await pool.request({
-    method: 'POST',
-    path: '/api/v1/auth/token',
-    headers: { authorization: `Basic ${basic}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ grant_type: 'client_credentials' }),
-  });
-  const body = (await answer.body.json()) as { access_token: string };
-  await pool.close();
-  return body.access_token;
-}
-
 function summary(place: Place, contacts: number, rounds: Round[], peakMemory: number) {
   const raw = median(rounds.map((round) => round.raw.perSecond));
   const campaign = median(rounds.map((round) => round.campaignPerSecond));
@@ -174,25 +153,6 @@ function summary(place: Place, contacts: number, rounds: Round[], peakMemory: nu
     eventsPer1000: round2(median(rounds.map((round) => round.eventsPer1000))),
     peakMemoryMb: peakMemory,
   };
-}
-
-function peakMemoryMb(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024);
-}
-
-const rate = (count: number, ms: number): number => (count * 1000) / ms;
-const round2 = (value: number): number => Math.round(value * 100) / 100;
-const note = (text: string): void => void process.stderr.write(`${text}\n`);
-
-function median(values: number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-}
-
-function option(name: string): number | undefined {
-  const at = process.argv.indexOf(name);
-  return at < 0 ? undefined : Number(process.argv[at + 1]);
 }
 
 main().catch((error: unknown) => {

@@ -105,12 +105,33 @@ create table templates (
   channel text not null,
   name text not null,
   current_version int not null,
+  -- Name, and of the current version subject, body and the texts of a flow, in lower case: what a search
+  -- looks in. Lowered by the program, because lower() knows other alphabets on one engine and not on the
+  -- other; here and not with the versions, so that a search reads one table and no old text.
+  search_text text not null default '',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   archived_at timestamptz
 );
 create unique index templates_by_name on templates (workspace_id, channel, name) where archived_at is null;
-create index templates_by_age on templates (workspace_id, channel, created_at desc, id desc);
+-- One for each column a list is sorted by.
+create index templates_by_age on templates (workspace_id, channel, created_at desc, id desc)
+  where archived_at is null;
+create index templates_by_change on templates (workspace_id, channel, updated_at desc, id desc)
+  where archived_at is null;
+create index templates_by_id on templates (workspace_id, channel, id) where archived_at is null;
+create index templates_by_lower_name
+  on templates (workspace_id, channel, (lower(name) collate "C"), (name collate "C"), id)
+  where archived_at is null;
+
+-- How many live ones there are: a list says it on every page, and counting rows takes as long as there
+-- are rows. Changed in the transaction that changes the templates.
+create table template_counts (
+  workspace_id text not null,
+  channel text not null,
+  live int not null,
+  primary key (workspace_id, channel)
+);
 
 -- A version never changes once written: campaigns and messages pin it.
 create table template_versions (
@@ -118,12 +139,11 @@ create table template_versions (
   version int not null,
   subject text,
   body text not null,
+  -- An email's plain-text part, derived from its body when the version was written.
+  text_body text,
   email_provider_id text not null default '',
   -- The visual editor's state, kept as it came: an email layout or a voice flow.
   design jsonb,
-  -- Name, subject, body and the texts of a flow in lower case: what a search looks in. Lowered by the
-  -- program, because lower() knows other alphabets on one engine and not on the other.
-  search_text text not null default '',
   created_at timestamptz not null default now(),
   primary key (template_id, version)
 );
@@ -210,11 +230,11 @@ create table suppressions (
   id text not null,
   workspace_id text not null,
   -- As compared: an email address in lower case, or a phone number in E.164.
-  address text not null,
+  address text collate "C" not null,
   -- email, sms, voice, or all.
   channel text not null,
   -- One sender in lower case, or empty for every sender of the workspace.
-  sender text not null default '',
+  sender text collate "C" not null default '',
   reason text not null,
   -- Where the block came from: api, csv, keyword, complaint, bounce, unsubscribe, voice.
   source text not null,

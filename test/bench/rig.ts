@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Pool } from 'undici';
+import type { Credentials } from '../support/fanfare-process';
+import { ROOT } from '../support/root';
+import type { LoadInput, LoadResult } from './load';
+
+/** What the benchmarks share: the load process, its token, and the figures. */
+
+const run = promisify(execFile);
+
+export async function load(input: LoadInput): Promise<LoadResult> {
+  const { stdout } = await run(process.execPath, [
+    join(ROOT, 'dist/test/bench/load.js'),
+    JSON.stringify(input),
+  ]);
+  return JSON.parse(stdout) as LoadResult;
+}
+
+export async function token(baseUrl: string, { client }: Pick<Credentials, 'client'>): Promise<string> {
+  const pool = new Pool(baseUrl);
+  const basic = Buffer.from(`${client.id}:${client.secret}`).toString('base64');
+  const answer = await pool.request({
+    method: 'POST',
+    path: '/api/v1/auth/token',
+    headers: { authorization: `Basic ${basic}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ grant_type: 'client_credentials' }),
+  });
+  const body = (await answer.body.json()) as { access_token: string };
+  await pool.close();
+  return body.access_token;
+}
+
+export function peakMemoryMb(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024);
+}
+
+/** CPU a process has used, in milliseconds, all its threads together; steadier than rates on a busy machine. */
+export function cpuMs(pid: number): number {
+  let ticks = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks * 10;
+}
+
+export const rate = (count: number, ms: number): number => (count * 1000) / ms;
+export const round2 = (value: number): number => Math.round(value * 100) / 100;
+export const note = (text: string): void => void process.stderr.write(`${text}\n`);
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+export function option(name: string): string | undefined {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? undefined : process.argv[at + 1];
+}
+
+export function numberOption(name: string): number | undefined {
+  const given = option(name);
+  return given === undefined ? undefined : Number(given);
+}
