@@ -37,13 +37,34 @@ export const LIMITS = {
   sessionDaysMax: 7,
   loginFailuresMax: 5,
   loginFailureWindowMinutes: 15,
+  /** Of all clients of one address, which may be many behind one router. */
+  clientFailuresPerAddressMax: 50,
   /** How stale a cached "this token is good" may be: a revoked one stops within this on every process. */
   authCacheSeconds: 4,
+  /** From this age on it is read again in the background, so that no request in a steady stream waits for it. */
+  authRefreshSeconds: 2,
   /** Credentials remembered per kind and process, and addresses whose failed log-ins are counted. */
   authCacheEntries: 10_000,
   /** How often a session in use writes that it was: often enough for a sliding end counted in hours. */
   sessionTouchSeconds: 60,
+  passwordCharsMin: 12,
   passwordChars: 256,
+
+  // ── Administration and Idempotency-Key (api.md 1, 11) ──
+  /** Of each kind, in one workspace: users, clients, keys that work. */
+  credentialsPerWorkspace: 1_000,
+  /** Secrets of one client that work at the same time: the newest, and those it replaced. */
+  clientSecretsMax: 5,
+  secretOverlapHoursDefault: 24,
+  secretOverlapHoursMax: 168,
+  idempotencyKeyChars: 255,
+  /** Kept for the promised day, and an hour more for clocks that differ. */
+  idempotencyKeptHours: 25,
+  /** A call that has not ended after this is taken for dead, and a repetition takes over. */
+  idempotencyLeaseSeconds: 60,
+  /** How often what has expired is cleared away, and how much of it in one statement. */
+  expirySweepSeconds: 300,
+  expirySweepRows: 1_000,
 
   // ── Templates ──
   templateNameChars: 200,
@@ -51,6 +72,17 @@ export const LIMITS = {
   subjectChars: 998,
   /** Nesting of an editor's layout or flow: far above real ones, far below a stack overflow. */
   designDepth: 100,
+  /** A voice document: 200 verbs of more than a minute's speech each. Bounds what every call is rendered to. */
+  voiceXmlChars: 256 * KiB,
+  /** api.md 5. The root is the first level. */
+  voiceXmlDepth: 10,
+  voiceVerbs: 200,
+  /** A flow as JSON, the editor's own keys included; a copy goes out with every call (api.md 12). */
+  voiceFlowChars: 512 * KiB,
+  voiceFlowNodes: 500,
+  voiceFlowEdges: 1_000,
+  /** Findings listed about one document or flow; the last says how many more there are. */
+  voiceFindings: 100,
   /** Compiled versions kept in memory, together, counted in characters of their bodies. */
   templateCacheChars: 32 * MiB,
   templateCacheEntries: 10_000,
