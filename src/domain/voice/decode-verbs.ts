@@ -1,0 +1,253 @@
+import { holdsPlaceholder, isCallableUrl, isLabel, isRelativeUrl, readValue } from './attribute-value';
+import { type Comparison, readBranchExpression } from './branch-expression';
+import type { Finding } from './findings';
+import type { Branch, Prompt, Step, VoiceProgram } from './program';
+import {
+  type AttributeType,
+  HISTORY,
+  PROMPTS,
+  SPEECH_MARKS,
+  TERMINALS,
+  UNSUPPORTED_VERBS,
+  VERBS,
+  type VerbName,
+  verbNamed,
+} from './verbs';
+import type { XmlElement, XmlNode } from './xml-tree';
+
+type Report = (severity: Finding['severity'], code: string, message: string, at: XmlElement) => void;
+
+export interface DecodedVoice {
+  program: VoiceProgram;
+  /** Which element each step comes from. */
+  origins: ReadonlyMap<Step, XmlElement>;
+}
+
+/** The program of a document's tree, which is no deeper than its limit. */
+export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
+  const origins = new Map<Step, XmlElement>();
+
+  function decodeAll(parent: XmlElement): Step[] {
+    const steps: Step[] = [];
+    const elements = elementsOf(parent);
+    let left = false;
+    for (let i = 0; i < elements.length; i += 1) {
+      const element = elements[i] as XmlElement;
+      let step = decodeStep(element);
+      if (step.verb === 'Gather' && step.output !== undefined) {
+        const branches = decodeBranches(step.output, elements.slice(i + 1));
+        i += branches.length;
+        step = { ...step, branches };
+      }
+      if (left && !('id' in step)) {
+        report('warning', 'unreachable_verb', `<${element.name}> is never reached`, element);
+      }
+      left = TERMINALS.has(step.verb);
+      origins.set(step, element);
+      steps.push(step);
+    }
+    return steps;
+  }
+
+  function decodeStep(element: XmlElement): Step {
+    const verb = verbNamed(element.name);
+    if (!verb) return decodeOther(element);
+    const common = decodeAttributes(verb, element);
+    // The table says which attributes a verb has, and program.ts the same as types; a test compares them.
+    switch (verb) {
+      case 'Say':
+        return { verb, ...common, content: decodeSpeech(element) } as Step;
+      case 'Play':
+      case 'Redirect':
+        return decodeAddress(verb, element, common);
+      case 'Gather':
+        return { verb, ...common, prompts: decodePrompts(element), branches: [] } as Step;
+      default:
+        refuseContent(element);
+        return { verb, ...common } as Step;
+    }
+  }
+
+  /** Values that are understood, by their names; the rest, as it came, in `extra`. */
+  function decodeAttributes(verb: VerbName, element: XmlElement): Record<string, unknown> {
+    const types: Readonly<Record<string, AttributeType>> = VERBS[verb].attributes;
+    const values: Record<string, unknown> = {};
+    const extra: [string, string][] = [];
+    const keep = (name: string, text: string, severity: 'error' | 'warning', expected: string) => {
+      extra.push([name, text]);
+      report(severity, 'invalid_value', `${name} of <${element.name}> must be ${expected}`, element);
+    };
+    for (const [name, text] of element.attributes) {
+      if (name === 'id') {
+        if (isLabel(text)) values.id = text;
+        else keep(name, text, 'error', 'a letter or _, then at most 63 letters, digits, _, - and .');
+      } else if (name === 'history') {
+        // It decides what a record keeps, never what a person hears.
+        if ((HISTORY as readonly string[]).includes(text)) values.history = text;
+        else keep(name, text, 'warning', `one of ${HISTORY.join(', ')}`);
+      } else if (Object.hasOwn(types, name)) {
+        const type = types[name] as AttributeType;
+        const read = readValue(type, text);
+        if ('wrong' in read) keep(name, text, 'error', read.wrong);
+        else values[name] = read.value;
+        if (type.kind === 'url' && 'value' in read) warnOfRelative(text, element);
+      } else {
+        extra.push([name, text]);
+        report(
+          'warning',
+          'unknown_attribute',
+          `<${element.name}> has no attribute ${name}; it is kept`,
+          element,
+        );
+      }
+    }
+    return extra.length > 0 ? { ...values, extra } : values;
+  }
+
+  function decodeAddress(
+    verb: 'Play' | 'Redirect',
+    element: XmlElement,
+    common: Record<string, unknown>,
+  ): Step {
+    for (const child of elementsOf(element)) misplaced(child, element);
+    const url = element.children
+      .filter((child) => typeof child === 'string')
+      .join('')
+      .trim();
+    if (verb === 'Redirect' && url.startsWith('#')) {
+      const { method, extra, ...rest } = common;
+      const kept = method === undefined ? extra : [['method', String(method)], ...((extra as []) ?? [])];
+      return { verb: 'Goto', ...rest, ...(kept ? { extra: kept } : {}), to: url.slice(1) } as Step;
+    }
+    if (url === '') {
+      if (verb === 'Play' && common.digits !== undefined) return { verb, ...common } as Step;
+      report('error', 'missing_value', `<${element.name}> holds no address`, element);
+    } else if (!holdsPlaceholder(url) && !isCallableUrl(url)) {
+      const message = `<${element.name}> must hold an http or https address without spaces`;
+      report('error', 'invalid_value', message, element);
+    } else {
+      warnOfRelative(url, element);
+    }
+    return { verb, ...common, ...(verb === 'Play' && url === '' ? {} : { url }) } as Step;
+  }
+
+  function warnOfRelative(url: string, element: XmlElement): void {
+    if (holdsPlaceholder(url) || !isRelativeUrl(url)) return;
+    const message = `${url.slice(0, 80)} is relative, and a template has no address of its own`;
+    report('warning', 'relative_url', message, element);
+  }
+
+  function decodePrompts(gather: XmlElement): Prompt[] {
+    refuseText(gather);
+    const prompts: Prompt[] = [];
+    for (const element of elementsOf(gather)) {
+      const verb = verbNamed(element.name);
+      if (verb === undefined || !PROMPTS.has(verb)) {
+        misplaced(element, gather);
+        continue;
+      }
+      const step = decodeStep(element) as Prompt;
+      origins.set(step, element);
+      prompts.push(step);
+    }
+    return prompts;
+  }
+
+  function decodeSpeech(say: XmlElement): readonly XmlNode[] {
+    const waiting = [...elementsOf(say)];
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      if (verbNamed(next.name) || UNSUPPORTED_VERBS.has(next.name)) misplaced(next, say);
+      else if (!SPEECH_MARKS.has(next.name) && !next.name.includes(':')) {
+        report('warning', 'unknown_speech_mark', `<${next.name}> is no mark of SSML; it is kept`, next);
+      }
+      waiting.push(...elementsOf(next));
+    }
+    const silent = say.children.every((child) => typeof child === 'string' && child.trim() === '');
+    if (silent) report('warning', 'empty_text', `<${say.name}> says nothing`, say);
+    return say.children;
+  }
+
+  /** Of the elements behind a gather, the first ones that are its branches. */
+  function decodeBranches(output: string, elements: readonly XmlElement[]): Branch[] {
+    return comparisonsAtStart(output, elements).map(({ on }, i) => {
+      const element = elements[i] as XmlElement;
+      refuseText(element);
+      return { on, steps: decodeAll(element) };
+    });
+  }
+
+  function decodeOther(element: XmlElement): Step {
+    const inside = UNSUPPORTED_VERBS.get(element.name);
+    if (inside === undefined) {
+      const known = knownLike(element.name);
+      const hint = known === undefined ? '' : `; did you mean <${known}>?`;
+      report('warning', 'unknown_verb', `<${element.name}> is no known verb; it is kept${hint}`, element);
+    } else {
+      report(
+        'warning',
+        'unsupported_verb',
+        `<${element.name}> is kept, and not run by Fanfare itself`,
+        element,
+      );
+    }
+    const expression = element.attributes.find(([name]) => name === 'expression')?.[1] ?? '';
+    if (holdsPlaceholder(expression)) {
+      const message = 'An expression may not hold a placeholder: a value could change what it compares';
+      report('error', 'placeholder_in_expression', message, element);
+    }
+    // For what is said about the verbs in it; the element itself is kept as it is.
+    if (inside === 'verbs') decodeAll(element);
+    return { verb: 'Other', element };
+  }
+
+  function refuseContent(element: XmlElement): void {
+    refuseText(element);
+    for (const child of elementsOf(element)) misplaced(child, element);
+  }
+
+  function refuseText(element: XmlElement): void {
+    if (element.children.some((child) => typeof child === 'string' && child.trim() !== '')) {
+      report('error', 'unexpected_text', `<${element.name}> may not hold text`, element);
+    }
+  }
+
+  function misplaced(child: XmlElement, parent: XmlElement): void {
+    report('error', 'misplaced_verb', `<${child.name}> may not stand in <${parent.name}>`, child);
+  }
+
+  refuseText(root);
+  for (const [name] of root.attributes) {
+    report('warning', 'unknown_attribute', `<Response> has no attribute ${name}; it is kept`, root);
+  }
+  const steps = decodeAll(root);
+  const extra = root.attributes;
+  return { program: extra.length > 0 ? { steps, extra } : { steps }, origins };
+}
+
+const elementsOf = (parent: XmlElement): XmlElement[] =>
+  parent.children.filter((child): child is XmlElement => typeof child !== 'string');
+
+/** Ifs that compare what a gather took, each input once; the first that is anything else ends them. */
+function comparisonsAtStart(output: string, elements: readonly XmlElement[]): Comparison[] {
+  const found: Comparison[] = [];
+  for (const { name, attributes } of elements) {
+    const expression = attributes.find(([attribute]) => attribute === 'expression')?.[1];
+    if (name !== 'If' || expression === undefined || attributes.length > 1) break;
+    const comparison = readBranchExpression(expression);
+    if (!comparison || comparison.output !== output) break;
+    if (found.some(({ on }) => on === comparison.on)) break;
+    found.push(comparison);
+  }
+  // "Anything else" must mean anything but these keys; if not, it is a comparison of its own.
+  const keys = found.map(({ on }) => on).filter((on) => on.length === 1);
+  const odd = found.findIndex(
+    (one) =>
+      one.on === 'nomatch' &&
+      !(one.keys.length === keys.length && keys.every((key) => one.keys.includes(key))),
+  );
+  return odd < 0 ? found : found.slice(0, odd);
+}
+
+const KNOWN = [...Object.keys(VERBS), ...UNSUPPORTED_VERBS.keys(), 'Speak', 'GetDigits'];
+const knownLike = (name: string): string | undefined =>
+  KNOWN.find((known) => known.toLowerCase() === name.toLowerCase());

@@ -1,0 +1,93 @@
+import { LIMITS } from '../limits';
+import { decodeVoice } from './decode-verbs';
+import { type Finding, Findings } from './findings';
+import { checkLabels } from './labels';
+import type { VoiceProgram } from './program';
+import { verbNamed } from './verbs';
+import { readXml, type XmlElement } from './xml-tree';
+
+export interface ParsedVoice {
+  /** What could be made of the document; `undefined` when it is not well-formed or no voice document. */
+  program: VoiceProgram | undefined;
+  findings: Finding[];
+}
+
+/** Everything that is wrong or odd with a voice document (api.md 5, docs/voice.md), at once. */
+export const checkVoiceXml = (xml: string): Finding[] => parseVoiceXml(xml).findings;
+
+/**
+ * Never throws, and takes time and memory linear in the length. Verbs and attributes that are not known
+ * are kept in the program and reported as warnings. With an error among the findings the program is for
+ * looking at, not for running.
+ */
+export function parseVoiceXml(xml: string): ParsedVoice {
+  const findings = new Findings();
+  const at = placeIn(xml);
+  const report = (severity: Finding['severity'], code: string, message: string, offset: number): void => {
+    const { line, column } = at(offset);
+    const told = `Line ${line}, column ${column}: ${message}`;
+    findings.add({ path: PATH, code, message: told, severity, line, column });
+  };
+  if (xml.length > LIMITS.voiceXmlChars) {
+    report('error', 'too_long', `A voice document has at most ${LIMITS.voiceXmlChars} characters`, 0);
+    return { program: undefined, findings: findings.all(PATH) };
+  }
+  const { root, offsets, problems } = readXml(xml, LIMITS.voiceXmlDepth);
+  for (const { code, message, offset } of problems) report('error', code, message, offset);
+  if (!root) return { program: undefined, findings: findings.all(PATH) };
+
+  const offsetOf = (element: XmlElement): number => offsets.get(element) ?? 0;
+  if (root.name !== 'Response') {
+    report(
+      'error',
+      'wrong_root',
+      `The root element is <${root.name}>, and must be <Response>`,
+      offsetOf(root),
+    );
+    return { program: undefined, findings: findings.all(PATH) };
+  }
+  const verbs = countVerbs(root);
+  if (verbs > LIMITS.voiceVerbs) {
+    report('error', 'too_many_verbs', `${verbs} verbs; at most ${LIMITS.voiceVerbs} are run`, offsetOf(root));
+  }
+  const { program, origins } = decodeVoice(root, (severity, code, message, element) =>
+    report(severity, code, message, offsetOf(element)),
+  );
+  checkLabels(program, (severity, code, message, step) =>
+    report(severity, code, message, offsetOf(origins.get(step) ?? root)),
+  );
+  return { program: problems.length > 0 ? undefined : program, findings: findings.all(PATH) };
+}
+
+const PATH = 'body';
+
+/** Elements outside speech, the root left out. */
+function countVerbs(root: XmlElement): number {
+  let count = 0;
+  const waiting = [root];
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    if (verbNamed(next.name) === 'Say') continue;
+    for (const child of next.children) {
+      if (typeof child === 'string') continue;
+      count += 1;
+      waiting.push(child);
+    }
+  }
+  return count;
+}
+
+/** Line and column of an offset; the lines are counted once, when the first is asked for. */
+function placeIn(xml: string): (offset: number) => { line: number; column: number } {
+  let starts: number[] | undefined;
+  return (offset) => {
+    starts ??= [0, ...[...xml.matchAll(/\r\n?|\n/g)].map((end) => end.index + end[0].length)];
+    let low = 0;
+    let high = starts.length - 1;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((starts[middle] as number) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: offset - (starts[low] as number) + 1 };
+  };
+}
