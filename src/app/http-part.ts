@@ -5,6 +5,10 @@ import { createContactLists } from '../campaigns/contact-lists';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Credentials } from '../cli/credentials';
 import type { Config } from '../config';
+import { adminClientRoutes } from '../http/routes/admin-clients';
+import { adminKeyRoutes } from '../http/routes/admin-keys';
+import { adminUserRoutes } from '../http/routes/admin-users';
+import { adminWorkspaceRoutes } from '../http/routes/admin-workspaces';
 import { campaignRoutes } from '../http/routes/campaigns';
 import { contactListRoutes } from '../http/routes/contact-lists';
 import { eventRoutes } from '../http/routes/events';
@@ -14,13 +18,17 @@ import { inboundRoutes } from '../http/routes/inbound';
 import { messageRoutes } from '../http/routes/messages';
 import { sendRoutes } from '../http/routes/send';
 import { sessionRoutes } from '../http/routes/session';
+import { suppressionRoutes } from '../http/routes/suppression';
 import { templateRoutes } from '../http/routes/templates';
 import { tokenRoutes } from '../http/routes/token';
 import type { App } from '../http/routing';
 import { buildServer } from '../http/server';
 import { createDelivery } from '../messaging/delivery';
+import { keepExpiring } from '../messaging/expiry';
+import { createIdempotency } from '../messaging/idempotency';
 import { createIdentity } from '../messaging/identity';
 import { newSecret } from '../messaging/secrets';
+import { createSuppressionList } from '../messaging/suppression';
 import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/template-versions';
 import { createTemplates } from '../messaging/templates';
@@ -60,7 +68,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const { config, log, storage, temporal } = options;
   const messagingDb = storage.tables<MessagingTables>();
   const campaignsDb = storage.tables<CampaignTables>();
-  const { publicUrl } = config.http;
+  const { publicUrl, trustProxy } = config.http;
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
   const identity = createIdentity({ db: messagingDb });
   const versions = createTemplateVersions(messagingDb);
@@ -73,6 +81,9 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   });
   closers.add('delivery', () => delivery.stop());
   await delivery.start();
+
+  const expiry = keepExpiring({ db: messagingDb, log });
+  closers.add('expiry', () => expiry.stop());
 
   let started = false;
   const readiness = async (): Promise<Record<string, boolean>> => ({
@@ -88,15 +99,22 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     authenticator: identity,
     log,
     publicUrl,
+    trustProxy,
+    idempotency: createIdempotency({ db: messagingDb, engine: storage.engine }),
     routes: [
       healthRoutes(readiness),
       tokenRoutes(identity),
       sessionRoutes({ sessions: identity, publicUrl }),
+      adminUserRoutes(identity.users),
+      adminClientRoutes(identity.clients),
+      adminKeyRoutes(identity.apiKeys),
+      adminWorkspaceRoutes(identity),
       templateRoutes(createTemplates({ db: messagingDb, versions })),
       sendRoutes(delivery),
       messageRoutes(delivery),
       eventRoutes(delivery),
       holdRoutes(delivery),
+      suppressionRoutes(createSuppressionList({ db: messagingDb })),
       inboundRoutes({ secret: inboundSecret, takeReceipts: delivery.receiptsOf('http'), log }),
       (scope) => contactListRoutes(scope, { contactLists: createContactLists({ db: campaignsDb }) }),
       (scope) =>

@@ -38,7 +38,7 @@ export function invalidRequest(errors: FieldError[]): DomainError {
 /** What zod calls the absence of a value: of a type, or of one of several values. */
 const MISSING_AS = new Set(['invalid_type', 'invalid_value']);
 
-function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
+export function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({

@@ -1,10 +1,11 @@
 import { type Kysely, sql } from 'kysely';
 import { eventOf, eventsWritten } from './event-rows';
 import type { Draft } from './outgoing';
+import { isSuppressed } from './suppression-check';
 import type { MessagingTables } from './tables';
 
 export type InsertOutcome =
-  | { kind: 'inserted'; ids: ReadonlySet<string> | 'all' }
+  | { kind: 'inserted'; ids: ReadonlySet<string> | 'all'; suppressed: ReadonlySet<string> }
   /** The lane has another owner by now: nothing was written. */
   | { kind: 'lane_lost' }
   /** The workspace has no event head yet: nothing was written. */
@@ -12,7 +13,8 @@ export type InsertOutcome =
 
 /**
  * Writes messages of one workspace and the event that says they were accepted, in one statement. A uid
- * that exists already, or stands twice in the group, is passed over.
+ * that exists already, or stands twice in the group, is passed over; one whose recipient is blocked is
+ * recorded as `suppressed`, whatever its class, and never falls due.
  *
  * Locks are taken in the order lane, head, messages, as everywhere. The lock on the lane keeps it from
  * being removed while a message that nobody would look for is on its way into it.
@@ -29,7 +31,18 @@ export async function insertMessages(
 ): Promise<InsertOutcome> {
   const count = drafts.length;
   const events = drafts.map((draft) => eventOf(draft, { type: draft.state, state: draft.state }));
-  const { rows } = await sql<{ lanes: number; heads: number; inserted: number; ids: string[] | null }>`
+  const blocked = isSuppressed(workspaceId, {
+    channel: sql`g.channel`,
+    to: sql`g.to_address`,
+    from: sql`g.from_address`,
+  });
+  const { rows } = await sql<{
+    lanes: number;
+    heads: number;
+    inserted: number;
+    ids: string[] | null;
+    suppressed: string[] | null;
+  }>`
     with given as (select ${JSON.stringify(events)}::json as events),
     lane as (
       select id from dispatch_lanes where id = ${lane.id} and fence = ${lane.fence} for key share
@@ -45,10 +58,12 @@ export async function insertMessages(
       )
       select r.id, ${workspaceId}, r.uid, r.channel, r.to_address, r.from_address, r.template_id,
         r.template_version, r.subject, r.body, r.params::jsonb, r.campaign, r.class, r.reply_to, r.segments,
-        r.encoding, r.payload_hash, r.state, r.send_at,
-        case r.state when 'scheduled' then r.send_at else ${at}::timestamptz end,
+        r.encoding, r.payload_hash, case when r.suppressed then 'suppressed' else r.state end, r.send_at,
+        case when not r.suppressed then
+          case r.state when 'scheduled' then r.send_at else ${at}::timestamptz end
+        end,
         r.expires_at, ${lane.id}, head.first + r.position - 1, ${at}::timestamptz, ${at}::timestamptz
-      from unnest(
+      from (select *, ${blocked} as suppressed from unnest(
         ${drafts.map((d) => d.id)}::text[],
         ${drafts.map((d) => d.uid)}::text[],
         ${drafts.map((d) => d.channel)}::text[],
@@ -68,26 +83,43 @@ export async function insertMessages(
         ${drafts.map((d) => d.state)}::text[],
         ${drafts.map((d) => d.sendAt ?? null)}::timestamptz[],
         ${drafts.map((d) => d.expiresAt ?? null)}::timestamptz[]
-      ) with ordinality as r(
+      ) with ordinality as g(
         id, uid, channel, to_address, from_address, template_id, template_version, subject, body, params,
         campaign, class, reply_to, segments, encoding, payload_hash, state, send_at, expires_at, position
-      ), head
+      ) offset 0) as r, head
       on conflict (workspace_id, uid) do nothing
-      returning id
+      returning id, state
     ), logged as (
       insert into event_log (workspace_id, first_seq, count, at, events)
-      select ${workspaceId}, head.first, ${count}::int, ${at}::timestamptz, ${eventsWritten('inserted', count)}
+      select ${workspaceId}, head.first, ${count}::int, ${at}::timestamptz, ${acceptEvents(count)}
       from head, given where exists (select 1 from inserted)
     )
     select (select count(*) from lane)::int as lanes, (select count(*) from head)::int as heads,
       (select count(*) from inserted)::int as inserted,
       case when (select count(*) from inserted) < ${count}::int
-        then (select array_agg(id) from inserted) end as ids
+        then (select array_agg(id) from inserted) end as ids,
+      (select array_agg(id) from inserted where state = 'suppressed') as suppressed
   `.execute(db);
   const row = rows[0];
   if (!row?.lanes) return { kind: 'lane_lost' };
   if (!row.heads) return { kind: 'no_head' };
-  return { kind: 'inserted', ids: row.inserted === count ? 'all' : new Set(row.ids ?? []) };
+  return {
+    kind: 'inserted',
+    ids: row.inserted === count ? 'all' : new Set(row.ids ?? []),
+    suppressed: new Set(row.suppressed ?? []),
+  };
+}
+
+/** Whether a message will be suppressed is known only inside the statement; few are. */
+function acceptEvents(count: number) {
+  return sql`case when exists (select 1 from inserted where state = 'suppressed') then (
+    select json_agg(case
+      when w.id is null then null
+      when w.state = 'suppressed' then (e.value::jsonb || '{"type":"suppressed","state":"suppressed"}')::json
+      else e.value end order by e.position)
+    from json_array_elements(given.events) with ordinality as e(value, position)
+    left join inserted w on w.id = e.value->>'id'
+  ) else ${eventsWritten('inserted', count)} end`;
 }
 
 /** The row that hands out a workspace's event numbers; made when the first message comes. */

@@ -72,7 +72,7 @@ export function createAccept(deps: Deps): Accept {
       });
       count(outbox, workspaceId, drafts, 1);
       const written = await group.add(workspaceId, drafts);
-      const notTaken = drafts.filter((_, i) => !isNew(written[i]));
+      const notTaken = drafts.filter((_, i) => !isToBeSent(written[i]));
       count(outbox, workspaceId, notTaken, -1);
       written.forEach((outcome, i) => {
         outcomes[places[i] as number] = outcome.ok ? outcome : { ok: false, error: refusal(outcome.error) };
@@ -83,7 +83,8 @@ export function createAccept(deps: Deps): Accept {
   };
 }
 
-const isNew = (outcome: Outcome<Accepted> | undefined) => outcome?.ok === true && !outcome.answer.duplicate;
+const isToBeSent = (outcome: Outcome<Accepted> | undefined) =>
+  outcome?.ok === true && !outcome.answer.duplicate && outcome.answer.state !== 'suppressed';
 
 function count(outbox: OutboxCount, workspaceId: string, drafts: readonly Draft[], sign: 1 | -1): void {
   const due = drafts.filter((draft) => draft.state === 'accepted').length;
@@ -105,21 +106,21 @@ async function commit(deps: Deps, workspaceId: string, drafts: Draft[]): Promise
     } else if (outcome.kind === 'no_head') {
       await ensureEventHead(db, workspaceId);
     } else {
-      const { ids } = outcome;
+      const { ids, suppressed } = outcome;
       const inserted = ids === 'all' ? drafts : drafts.filter((draft) => ids.has(draft.id));
-      if (inserted.length > 0) {
-        onAccepted(lane, inserted);
-        onEvents(workspaceId);
-      }
-      if (ids === 'all') return drafts.map((draft) => ({ ok: true, answer: answerOf(draft) }));
-      return answerRepeats(db, workspaceId, drafts, ids);
+      const toSend = suppressed.size === 0 ? inserted : inserted.filter((draft) => !suppressed.has(draft.id));
+      if (toSend.length > 0) onAccepted(lane, toSend);
+      if (inserted.length > 0) onEvents(workspaceId);
+      if (ids === 'all') return drafts.map((draft) => ({ ok: true, answer: answerOf(draft, suppressed) }));
+      return answerRepeats(db, workspaceId, drafts, { inserted: ids, suppressed });
     }
   }
   throw new DomainError('overloaded', 'The outbox changes hands', { retryAfterSeconds: 1 });
 }
 
-function answerOf(draft: Draft): Accepted {
-  const { id, uid, channel, to, state, segments, encoding, sendAt } = draft;
+function answerOf(draft: Draft, suppressed: ReadonlySet<string>): Accepted {
+  const { id, uid, channel, to, segments, encoding, sendAt } = draft;
+  const state = suppressed.has(id) ? 'suppressed' : draft.state;
   return { id, uid, channel, to, state, segments, encoding, sendAt, duplicate: false };
 }
 
@@ -128,7 +129,7 @@ async function answerRepeats(
   db: Kysely<MessagingTables>,
   workspaceId: string,
   drafts: readonly Draft[],
-  inserted: ReadonlySet<string>,
+  { inserted, suppressed }: { inserted: ReadonlySet<string>; suppressed: ReadonlySet<string> },
 ): Promise<Outcome<Accepted>[]> {
   const uids = drafts.filter((draft) => !inserted.has(draft.id)).map((draft) => draft.uid);
   const rows = await db
@@ -140,7 +141,7 @@ async function answerRepeats(
     .execute();
   const existing = new Map(rows.map((row) => [row.uid, row]));
   return drafts.map((draft) => {
-    if (inserted.has(draft.id)) return { ok: true, answer: answerOf(draft) };
+    if (inserted.has(draft.id)) return { ok: true, answer: answerOf(draft, suppressed) };
     const row = existing.get(draft.uid);
     if (!row || row.payload_hash !== draft.payloadHash) return { ok: false, error: conflict(draft.uid) };
     const answer: Accepted = {

