@@ -133,6 +133,12 @@ const LIBRARIES = [
     why: 'bytes are parsed once, where they enter',
   },
   {
+    name: 'saxes',
+    at: 'saxes',
+    from: '^(src/domain/voice/xml-tree|test/)',
+    why: 'one reader of XML, with one set of things it refuses',
+  },
+  {
     name: '@temporalio/worker',
     at: '@temporalio/worker',
     from: '^(workers/|src/temporal/(connection|runtime)|test/)',
@@ -186,7 +192,8 @@ module.exports = {
       name: 'domain-has-no-dependencies',
       severity: 'error',
       comment: 'no library and nothing of Node: it must run in the workflow sandbox',
-      from: { path: '^src/domain/' },
+      // Voice documents are read where templates are, never in the sandbox; `npm run check` looks at its bundle.
+      from: { path: '^src/domain/', pathNot: '^src/domain/voice/xml-tree\\.ts$' },
       to: { pathNot: '^src/domain/' },
     },
     {
