@@ -13,8 +13,8 @@ export interface UpsertCounts {
  * Adds blocks in one statement. What is there already takes the new reason and source, with one exception:
  * a keyword does not take the place of anything else, because START lifts what a keyword made.
  *
- * Written in the order of the key, so that two writers of the same blocks wait for each other instead of
- * ending in a deadlock.
+ * Their ids sort in the order given. They are written in the order of the key, so that two writers of
+ * the same blocks wait for each other instead of ending in a deadlock.
  */
 export async function upsertSuppressions(
   db: Kysely<MessagingTables>,
@@ -24,12 +24,13 @@ export async function upsertSuppressions(
 ): Promise<UpsertCounts> {
   if (blocks.length === 0) return { created: 0, updated: 0, unchanged: 0 };
   const rows = distinct(blocks);
+  const firstId = newId('sup');
   const { rows: counts } = await sql<{ created: number; updated: number }>`
     with written as (
       insert into suppressions as s (id, workspace_id, address, channel, sender, reason, source)
       select r.id, ${workspaceId}, r.address, r.channel, r.sender, r.reason, ${source}
       from unnest(
-        ${rows.map(() => newId('sup'))}::text[],
+        ${rows.map((_, i) => `${firstId}${i.toString(36).padStart(4, '0')}`)}::text[],
         ${rows.map((row) => row.address)}::text[],
         ${rows.map((row) => row.channel)}::text[],
         ${rows.map((row) => row.sender)}::text[],
