@@ -1,10 +1,16 @@
 import { z } from 'zod';
 import { CHANNELS } from '../domain/channel';
+import { checkLayout } from '../domain/email-layout';
+import type { Finding } from '../domain/finding';
 import { LIMITS } from '../domain/limits';
+import { checkPlaceholders, lintPlaceholders, type TemplateText } from '../domain/template-lint';
 import { voiceXmlFinding } from '../domain/voice-xml';
 import { emptyAsAbsent, pageLimit, pageNumber, searchTerm } from './common';
 
 /** messaging-service.md, List and Create templates; api.md 5. */
+
+/** So that what belongs together is checked beside the fields, and all findings come at once. */
+const isAnObject = ({ value }: { value: unknown }) => typeof value === 'object' && value !== null;
 
 const SORTABLE = ['templateName', 'createdAt', 'updatedAt', 'channel'] as const;
 
@@ -33,18 +39,50 @@ const flow = design.pipe(
   }),
 );
 
-const emailTemplate = z.object({
-  channel: z.literal('email'),
-  templateName,
-  subject: someText
-    .max(LIMITS.subjectChars)
-    .refine((value) => !/[\r\n]/.test(value), 'A subject is one line'),
-  body: someText,
-  emailProviderId: z.string().max(LIMITS.templateNameChars).default(''),
-  template: design.nullish(),
-});
+/** Without a body it is rendered from `template`; one that comes with both is sent as its body says. */
+const emailTemplate = z
+  .object({
+    channel: z.literal('email'),
+    templateName,
+    subject: someText
+      .max(LIMITS.subjectChars)
+      .refine((value) => !/[\r\n]/.test(value), 'A subject is one line'),
+    body: z
+      .string()
+      .nullish()
+      .transform((value) => value ?? ''),
+    emailProviderId: z
+      .string()
+      .max(LIMITS.templateNameChars)
+      .nullish()
+      .transform((value) => value ?? ''),
+    template: design.nullish(),
+  })
+  .superRefine(
+    (value, context) => {
+      if (isBlank(value.body) && (value.template === undefined || value.template === null)) {
+        context.addIssue({
+          code: 'custom',
+          path: ['body'],
+          message: BODY_OR_TEMPLATE,
+          params: { code: 'required' },
+        });
+      }
+      for (const finding of emailFindings(value)) report(finding, context);
+    },
+    { when: isAnObject },
+  );
 
-const smsTemplate = z.object({ channel: z.literal('sms'), templateName, body: someText });
+const smsTemplate = z
+  .object({ channel: z.literal('sms'), templateName, body: someText.max(LIMITS.smsBodyChars) })
+  .superRefine(
+    (value, context) => {
+      for (const finding of checkPlaceholders(textsOf(value))) report(finding, context);
+    },
+    { when: isAnObject },
+  );
+
+const BODY_OR_TEMPLATE = 'An email has a body, or a template from which it is rendered';
 
 const voiceTemplate = z.object({
   channel: z.literal('voice'),
@@ -70,6 +108,57 @@ export const templateVersionQuery = z.object({
       .optional(),
   ),
 });
+
+/** What the author of a valid template may want to know; it is said in the answer, beside the template. */
+export function warningsOf(body: TemplateBody): Finding[] {
+  const layout = body.channel === 'email' ? layoutFindings(body) : [];
+  return [...layout.filter(({ severity }) => severity === 'warning'), ...lintPlaceholders(textsOf(body))];
+}
+
+interface Unchecked {
+  subject?: unknown;
+  body?: unknown;
+  template?: unknown;
+}
+
+function emailFindings(value: Unchecked): Finding[] {
+  const findings = [...layoutFindings(value), ...checkPlaceholders(textsOf(value))];
+  return findings.filter(({ severity }) => severity === 'error');
+}
+
+/** What is nested too deep has been refused already, and is not looked into. */
+function layoutFindings({ template }: Unchecked): Finding[] {
+  return isLayout(template) ? checkLayout(template, 'template') : [];
+}
+
+/** The texts that are sent: a layout's own only if the body is made of it. */
+function textsOf(value: Unchecked): TemplateText[] {
+  const texts: TemplateText[] = [];
+  if (typeof value.subject === 'string') texts.push({ path: 'subject', text: value.subject });
+  if (typeof value.body === 'string' && !isBlank(value.body)) texts.push({ path: 'body', text: value.body });
+  else if (isLayout(value.template)) texts.push(...textsIn(value.template, 'template'));
+  return texts;
+}
+
+const isLayout = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  depthOf(value) <= LIMITS.designDepth;
+
+function textsIn(value: unknown, path: string): TemplateText[] {
+  if (typeof value === 'string') return [{ path, text: value }];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => textsIn(inner, `${path}.${key}`));
+}
+
+function report({ path, code, message }: Finding, context: z.RefinementCtx): void {
+  context.addIssue({ code: 'custom', path: [path], message, params: { code } });
+}
+
+function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
+}
 
 /** With a list of its own to work through: nesting may be as deep as the body is long. */
 function depthOf(root: unknown): number {

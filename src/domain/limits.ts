@@ -33,6 +33,8 @@ export const LIMITS = {
   // ── Tokens and sessions (api.md 2, 3) ──
   tokenHoursDefault: 24,
   tokenHoursMax: 168,
+  /** Of what is given as a token to be revoked; ours have 47. */
+  tokenChars: 1_000,
   sessionIdleHours: 12,
   sessionDaysMax: 7,
   loginFailuresMax: 5,
@@ -83,6 +85,21 @@ export const LIMITS = {
   voiceFlowEdges: 1_000,
   /** Findings listed about one document or flow; the last says how many more there are. */
   voiceFindings: 100,
+  /** Blocks of an email layout, and how often one is drawn in all: the renderer takes 30 ms for as many. */
+  layoutBlocks: 2_000,
+  /** api.md 5. The root is at depth 0. */
+  layoutDepth: 20,
+  /** What is said about one layout: a list of a million wrong ids is not answered with a million findings. */
+  layoutFindings: 500,
+  /** Braces that look like a placeholder and are none, told of one template. */
+  lintFindings: 50,
+  /** 255 segments of 153 septets: what the header that joins segments can number (3GPP TS 23.040). */
+  smsBodyChars: 39_015,
+  /** HTML that a library derives the text part from, its length and nesting; beyond, our own quick pass. */
+  derivedTextChars: 128 * KiB,
+  derivedTextDepth: 200,
+  /** A message's own HTML from which a text part is derived for it alone: a millisecond's work. */
+  ownBodyTextChars: 32 * KiB,
   /** Compiled versions kept in memory, together, counted in characters of their bodies. */
   templateCacheChars: 32 * MiB,
   templateCacheEntries: 10_000,

@@ -14,11 +14,7 @@ export interface CompiledText {
 const PLACEHOLDER = /\{\{ *([A-Z][A-Z0-9_]*) *\}\}/g;
 
 /** With `known`, a placeholder of another name is literal text: what derives from a text asks for no more. */
-export function compileText(
-  text: string,
-  target: EscapeTarget,
-  known?: ReadonlySet<string>,
-): CompiledText {
+export function compileText(text: string, target: EscapeTarget, known?: ReadonlySet<string>): CompiledText {
   const parts = known ? splitAt(text, known) : text.split(PLACEHOLDER);
   const placeholders = [...new Set(parts.filter((_, i) => i % 2 === 1))];
   const escaped = ESCAPE[target];

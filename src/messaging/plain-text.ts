@@ -1,7 +1,7 @@
 /**
- * The plain-text part of an email, derived from its HTML before placeholders are filled, so that it is
- * done once per template version and a value never passes for markup. One pass over the markup, because
- * a body may be megabytes and comes from a caller.
+ * The text of an email's HTML by one quick pass, whose time is bounded by the length: for a body that comes
+ * with a message and is used once, and for markup that the library behind template-text.ts must not be
+ * given. Placeholders stay: they are filled afterwards, so that a value never passes for markup.
  */
 export function plainTextOf(html: string): string {
   let out = '';

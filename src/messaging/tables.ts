@@ -69,18 +69,24 @@ export interface MessagingTables {
     channel: Channel;
     name: string;
     current_version: number;
+    search_text: Generated<string>;
     created_at: CreatedAt;
     updated_at: CreatedAt;
     archived_at: Timestamp | null;
+  };
+  template_counts: {
+    workspace_id: string;
+    channel: Channel;
+    live: number;
   };
   template_versions: {
     template_id: string;
     version: number;
     subject: string | null;
     body: string;
+    text_body: string | null;
     email_provider_id: Generated<string>;
     design: ColumnType<Record<string, unknown> | null, string | null, string | null>;
-    search_text: Generated<string>;
     created_at: CreatedAt;
   };
   messages: {

@@ -5,13 +5,20 @@ export interface TemplateContent {
   name: string;
   /** Email only. */
   subject: string | null;
+  /** Empty for an email that is to be rendered from its layout. */
   body: string;
   emailProviderId: string;
   /** The editor's state, as it came: an email layout or a voice flow. */
   design: Record<string, unknown> | null;
 }
 
-export interface Template extends TemplateContent {
+/** A version's content as it is stored: with what is made of a caller's words once, when they are saved. */
+export interface VersionContent extends TemplateContent {
+  /** Email only: the plain-text part, placeholders and all. */
+  text: string | null;
+}
+
+export interface Template extends VersionContent {
   id: string;
   channel: Channel;
   version: number;
@@ -20,4 +27,4 @@ export interface Template extends TemplateContent {
 }
 
 /** Without what is large and lists do not show: an email's body and layout, a voice document. */
-export type ListedTemplate = Omit<Template, 'body' | 'emailProviderId'> & { body: string | null };
+export type ListedTemplate = Omit<Template, 'body' | 'text' | 'emailProviderId'> & { body: string | null };

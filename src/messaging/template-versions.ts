@@ -3,7 +3,6 @@ import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { type CompiledText, compileText } from '../domain/template';
 import { BoundedCache } from './bounded-cache';
-import { plainTextOf } from './plain-text';
 import type { MessagingTables } from './tables';
 
 /** One immutable version of a template, ready to be filled many times. */
@@ -42,7 +41,11 @@ export function createTemplateVersions(db: Kysely<MessagingTables>): TemplateVer
     const row = await readVersion(db, workspaceId, templateId, version);
     if (!row) return undefined;
     const compiled = compile(row);
-    versions.set(`${workspaceId}/${templateId}/${row.version}`, compiled, row.body.length + 1_000);
+    versions.set(
+      `${workspaceId}/${templateId}/${row.version}`,
+      compiled,
+      row.body.length + (row.text?.length ?? 0) + 1_000,
+    );
     return compiled;
   }
 
@@ -88,6 +91,7 @@ interface VersionRow {
   version: number;
   subject: string | null;
   body: string;
+  text: string | null;
 }
 
 async function readVersion(
@@ -99,7 +103,7 @@ async function readVersion(
   const query = db
     .selectFrom('templates as t')
     .innerJoin('template_versions as v', 'v.template_id', 't.id')
-    .select(['t.id', 't.channel', 'v.version', 'v.subject', 'v.body'])
+    .select(['t.id', 't.channel', 'v.version', 'v.subject', 'v.body', 'v.text_body as text'])
     .where('t.workspace_id', '=', workspaceId)
     .where('t.id', '=', templateId);
   return version === undefined
@@ -122,7 +126,8 @@ function compile(row: VersionRow): CompiledTemplate {
   }
   const subject = compileText(row.subject ?? '', 'none');
   const body = compileText(row.body, 'html');
-  const text = compileText(plainTextOf(row.body), 'none');
+  // Braces that markup kept apart can meet in the text: they ask for no values of their own.
+  const text = row.text === null ? undefined : compileText(row.text, 'none', new Set(body.placeholders));
   return {
     ...identity,
     subject,

@@ -4,12 +4,14 @@ import { DomainError } from '../domain/errors';
 import { newId } from '../storage/new-id';
 import type { MessagingTables } from './tables';
 import { listTemplates, type TemplateList, type TemplateListInput } from './template-list';
-import type { Template, TemplateContent } from './template-record';
+import { versionOf } from './template-parts';
+import type { Template, TemplateContent, VersionContent } from './template-record';
 import type { TemplateVersions } from './template-versions';
 
 export interface Templates {
+  /** Fails with `name_taken`, and with `invalid_request` for a layout that cannot be rendered. */
   create(workspaceId: string, channel: Channel, content: TemplateContent): Promise<Template>;
-  /** Writes a new version. Fails with `not_found`, `name_taken`, or `invalid_request` for another channel. */
+  /** Writes a new version. Fails as `create` does, with `not_found`, and with `invalid_request` for another channel. */
   replace(workspaceId: string, id: string, channel: Channel, content: TemplateContent): Promise<Template>;
   /** Gone from lists and for new use; the versions that something pins stay readable. */
   archive(workspaceId: string, id: string): Promise<void>;
@@ -25,9 +27,12 @@ export interface TemplatesDeps {
 
 export function createTemplates({ db, versions }: TemplatesDeps): Templates {
   return {
-    create: (workspaceId, channel, content) =>
-      db.transaction().execute((tx) => insertTemplate(tx, workspaceId, channel, content)),
-    async replace(workspaceId, id, channel, content) {
+    async create(workspaceId, channel, given) {
+      const content = versionOf(channel, given);
+      return db.transaction().execute((tx) => insertTemplate(tx, workspaceId, channel, content));
+    },
+    async replace(workspaceId, id, channel, given) {
+      const content = versionOf(channel, given);
       const replaced = await db
         .transaction()
         .execute((tx) => insertNextVersion(tx, { workspaceId, id, channel }, content))
@@ -36,15 +41,7 @@ export function createTemplates({ db, versions }: TemplatesDeps): Templates {
       return replaced;
     },
     async archive(workspaceId, id) {
-      const archived = await db
-        .updateTable('templates')
-        .set({ archived_at: new Date() })
-        .where('workspace_id', '=', workspaceId)
-        .where('id', '=', id)
-        .where('archived_at', 'is', null)
-        .returning('id')
-        .executeTakeFirst();
-      if (!archived) throw noTemplate(id);
+      await db.transaction().execute((tx) => archiveTemplate(tx, workspaceId, id));
       versions.changed(workspaceId, id);
     },
     read: (workspaceId, id, version) => readTemplate(db, workspaceId, id, version),
@@ -56,7 +53,7 @@ async function insertTemplate(
   tx: Transaction<MessagingTables>,
   workspaceId: string,
   channel: Channel,
-  content: TemplateContent,
+  content: VersionContent,
 ): Promise<Template> {
   const at = new Date();
   // Id and time from one clock reading, so that the order by time is the order by id.
@@ -69,6 +66,7 @@ async function insertTemplate(
       channel,
       name: content.name,
       current_version: 1,
+      search_text: searchTextOf(content),
       created_at: at,
       updated_at: at,
     })
@@ -77,13 +75,14 @@ async function insertTemplate(
     .executeTakeFirst();
   if (!inserted) throw nameTaken();
   await insertVersion(tx, id, 1, content);
+  await countLive(tx, { workspaceId, channel, change: 1 });
   return { ...content, id, channel, version: 1, createdAt: at, updatedAt: at };
 }
 
 async function insertNextVersion(
   tx: Transaction<MessagingTables>,
   { workspaceId, id, channel }: { workspaceId: string; id: string; channel: Channel },
-  content: TemplateContent,
+  content: VersionContent,
 ): Promise<Template> {
   const current = await tx
     .selectFrom('templates')
@@ -104,18 +103,56 @@ async function insertNextVersion(
   const updatedAt = new Date();
   await tx
     .updateTable('templates')
-    .set({ name: content.name, current_version: version, updated_at: updatedAt })
+    .set({
+      name: content.name,
+      current_version: version,
+      search_text: searchTextOf(content),
+      updated_at: updatedAt,
+    })
     .where('id', '=', id)
     .execute();
   await insertVersion(tx, id, version, content);
   return { ...content, id, channel, version, createdAt: current.created_at, updatedAt };
 }
 
+async function archiveTemplate(
+  tx: Transaction<MessagingTables>,
+  workspaceId: string,
+  id: string,
+): Promise<void> {
+  const archived = await tx
+    .updateTable('templates')
+    .set({ archived_at: new Date() })
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('archived_at', 'is', null)
+    .returning('channel')
+    .executeTakeFirst();
+  if (!archived) throw noTemplate(id);
+  await countLive(tx, { workspaceId, channel: archived.channel, change: -1 });
+}
+
+/** Last in its transaction: until that ends, nobody else creates or archives templates of this channel. */
+async function countLive(
+  tx: Transaction<MessagingTables>,
+  { workspaceId, channel, change }: { workspaceId: string; channel: Channel; change: 1 | -1 },
+): Promise<void> {
+  await tx
+    .insertInto('template_counts')
+    .values({ workspace_id: workspaceId, channel, live: change })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['workspace_id', 'channel'])
+        .doUpdateSet({ live: sql`template_counts.live + excluded.live` }),
+    )
+    .execute();
+}
+
 async function insertVersion(
   tx: Transaction<MessagingTables>,
   templateId: string,
   version: number,
-  content: TemplateContent,
+  content: VersionContent,
 ): Promise<void> {
   await tx
     .insertInto('template_versions')
@@ -124,9 +161,9 @@ async function insertVersion(
       version,
       subject: content.subject,
       body: content.body,
+      text_body: content.text,
       email_provider_id: content.emailProviderId,
       design: content.design && sql<string>`${JSON.stringify(content.design)}::jsonb`,
-      search_text: searchTextOf(content),
     })
     .execute();
 }
@@ -148,7 +185,13 @@ async function readTemplate(
       't.created_at as createdAt',
       't.updated_at as updatedAt',
     ])
-    .select(['v.subject', 'v.body', 'v.email_provider_id as emailProviderId', 'v.design'])
+    .select([
+      'v.subject',
+      'v.body',
+      'v.text_body as text',
+      'v.email_provider_id as emailProviderId',
+      'v.design',
+    ])
     .where('t.workspace_id', '=', workspaceId)
     .where('t.id', '=', id);
   return version === undefined
@@ -160,7 +203,7 @@ async function readTemplate(
 }
 
 /** U+001F between the parts, which no search term holds: a term never matches across two of them. */
-function searchTextOf({ name, subject, body, design }: TemplateContent): string {
+function searchTextOf({ name, subject, body, design }: VersionContent): string {
   const nodes = Array.isArray(design?.nodes) ? (design.nodes as { data?: { text?: unknown } | null }[]) : [];
   const spoken = nodes.map((node) => node.data?.text).filter((text) => typeof text === 'string');
   return [name, subject ?? '', body, ...spoken].join('\u001f').toLowerCase();

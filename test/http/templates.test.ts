@@ -72,11 +72,13 @@ describeEachEngine('templates', (engine) => {
         success: true,
         template: {
           ...body,
+          ...(body.channel === 'email' ? { text: 'Hello {{NAME}}' } : {}),
           id: expect.stringMatching(/^tpl_/),
           version: 1,
           createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
           updatedAt: created.body.template.createdAt,
         },
+        warnings: [],
       });
       const shown = await call('GET', `/${created.body.template.id}`);
       expect(shown.body).toMatchObject({ success: true, result: 'success', status: 200 });
@@ -228,9 +230,132 @@ describeEachEngine('templates', (engine) => {
     expect((await create(email('huge', { body: 'x'.repeat(4 * 1024 * 1024) }))).status).toBe(413);
   });
 
-  test('braces that are no placeholder are text and stay as they are', async () => {
+  test('braces that are no placeholder are text, stay as they are, and are warned about', async () => {
     const body = 'Hi {{ lower }} {{NAME} {{}} {{ FIRST_NAME }} {{1ST}}';
-    expect((await create(sms('braces', body))).body.template.body).toBe(body);
+    const created = (await create(sms('braces', body))).body;
+    expect(created.template.body).toBe(body);
+    expect(created.warnings).toEqual(
+      ['{{ lower }}', '{{NAME}'].map((braces) => ({
+        path: 'body',
+        code: 'not_a_placeholder',
+        message: expect.stringContaining(braces),
+        severity: 'warning',
+      })),
+    );
+  });
+
+  test('an email without a body is rendered from its layout, as a whole document', async () => {
+    const layout = {
+      root: { type: 'EmailLayout', data: { childrenIds: ['b1', 'b2', 'b3'], lang: 'de' } },
+      b1: { type: 'Text', data: { props: { text: 'Hi {{NAME}} <you>' }, style: { padding: { top: 3 } } } },
+      b2: {
+        type: 'Image',
+        data: { props: { url: 'https://e.org/{{ID}}.png', alt: '{{NAME}}', linkHref: '{{LINK}}' } },
+      },
+      b3: { type: 'Sparkles', data: { props: { childrenIds: ['b1'] }, kept: [1] } },
+    };
+    for (const given of [{ body: '' }, { body: undefined }, { body: null }]) {
+      const created = await create(
+        email(`rendered ${given.body}`, { ...given, subject: 'A & {{NAME}}', template: layout }),
+      );
+      expect(created.status).toBe(201);
+      const { body, text, template } = created.body.template;
+      expect(body).toMatch(/^<!DOCTYPE html>\n<html lang="de">\n<head>\n<meta charset="utf-8">/);
+      expect(body).toContain('<title>A &amp; {{NAME}}</title>');
+      expect(body).toContain('padding:3px 0px 0px 0px">Hi {{NAME}} &lt;you&gt;</div>');
+      expect(body).toContain('href="{{LINK}}"');
+      expect(body).toContain('alt="{{NAME}}" src="https://e.org/{{ID}}.png"');
+      expect(text).toBe('Hi {{NAME}} <you>\n{{NAME}} ({{LINK}})');
+      expect(template).toEqual(layout);
+      expect(created.body.warnings).toEqual([
+        expect.objectContaining({ path: 'template.b3.data.props.childrenIds.0', code: 'used_twice' }),
+        expect.objectContaining({ path: 'template.b3.type', code: 'unknown_block_type' }),
+      ]);
+    }
+  });
+
+  test('a layout is refused with every finding, each where it stands', async () => {
+    const layout = {
+      root: { type: 'EmailLayout', data: { childrenIds: ['a', 'gone', 7, 'c'] } },
+      a: { type: 'Container', data: { props: { childrenIds: ['root'] } } },
+      c: {
+        type: 'ColumnsContainer',
+        data: { props: { columns: [{ childrenIds: ['d'] }, { childrenIds: ['e'] }] } },
+      },
+      d: { type: 'Button', data: { props: { text: 'Go', url: ' java\nscript:alert(1)' } } },
+    };
+    const answer = await create(email('x', { templateName: '', body: '', template: layout }));
+    expect([answer.status, answer.body.code]).toEqual([422, 'invalid_request']);
+    expect(
+      answer.body.errors.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`).sort(),
+    ).toEqual([
+      'template.a.data.props.childrenIds.0 cycle',
+      'template.c.data.props.columns.1.childrenIds.0 unknown_block',
+      'template.d.data.props.url url_scheme',
+      'template.root.data.childrenIds.1 unknown_block',
+      'template.root.data.childrenIds.2 invalid_type',
+      'templateName too_small',
+    ]);
+  });
+
+  test('what the renderer does not take is a finding that names the block', async () => {
+    const layout = {
+      root: { type: 'EmailLayout', data: { childrenIds: ['a', 'b'] } },
+      a: { type: 'Container', data: { props: { childrenIds: ['c'] } } },
+      b: { type: 'Text', data: { props: { text: { not: 'a text' } } } },
+      c: { type: 'Text', data: { props: { text: 'fine' } } },
+    };
+    const answer = await create(email('x', { body: '', template: layout }));
+    expect([answer.status, answer.body.errors]).toEqual([
+      422,
+      [{ path: 'template.b', code: 'not_renderable', message: expect.any(String) }],
+    ]);
+    expect((await create(email('x', { template: layout }))).status).toBe(201);
+  });
+
+  test('a body of one’s own goes before the layout, and without either there is nothing to send', async () => {
+    const both = await create(email('both', { body: '<p>Mine</p>' }));
+    expect(both.body.template).toMatchObject({ body: '<p>Mine</p>', text: 'Mine' });
+    const neither = await create(email('neither', { body: ' ', template: null }));
+    expect([neither.status, neither.body.errors]).toEqual([
+      422,
+      [{ path: 'body', code: 'required', message: expect.any(String) }],
+    ]);
+  });
+
+  test('placeholders that no message could fill are refused', async () => {
+    const long = `{{${'A'.repeat(65)}}}`;
+    const many = Array.from({ length: 101 }, (_, i) => `{{P${i}}}`).join('');
+    const answer = await create(email('x', { subject: long, body: many }));
+    expect([answer.status, answer.body.errors.map(({ code }: { code: string }) => code)]).toEqual([
+      422,
+      ['placeholder_too_long', 'too_many_placeholders'],
+    ]);
+  });
+
+  test('the total of a list is right after many came and went at once', async () => {
+    const made = await Promise.all(Array.from({ length: 12 }, (_, i) => create(sms(`n${i}`))));
+    await create(sms('n0'));
+    const ids = made.map(({ body }) => body.template.id);
+    await Promise.all(ids.slice(0, 5).flatMap((id) => [call('DELETE', `/${id}`), call('DELETE', `/${id}`)]));
+    await call('PUT', `/${ids[6]}`, sms('renamed'));
+    expect((await call('GET', '/?channel=sms&pageSize=1')).body.total).toBe(7);
+    expect((await call('GET', '/?channel=sms&search=n&pageSize=1')).body.total).toBe(7);
+  });
+
+  test('rows that are equal in the sorted column come in the order of their ids', async () => {
+    await createAll(...Array.from({ length: 6 }, (_, i) => sms(`t${i}`)));
+    await db
+      .updateTable('templates')
+      .set({ created_at: new Date(0), updated_at: new Date(0) })
+      .execute();
+    const ids = async (query: string) =>
+      (await call('GET', `/?channel=sms&${query}`)).body.templates.map(({ id }: { id: string }) => id);
+    for (const column of ['createdAt', 'updatedAt', 'channel']) {
+      const up = await ids(`column=${column}&direction=asc`);
+      expect(up).toEqual([...up].sort());
+      expect(await ids(`column=${column}&direction=desc`)).toEqual([...up].reverse());
+    }
   });
 
   test('a name is taken once per channel, also by two at once, and free again when archived', async () => {

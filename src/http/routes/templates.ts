@@ -4,6 +4,7 @@ import {
   templateBody,
   templateListQuery,
   templateVersionQuery,
+  warningsOf,
 } from '../../contracts/templates';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
@@ -27,7 +28,8 @@ export function templateRoutes(templates: Templates): (app: App) => void {
     app.post('/api/template', { ...large, schema: { body: templateBody } }, async (request, reply) => {
       const { workspaceId } = callerOf(request);
       const created = await templates.create(workspaceId, request.body.channel, contentOf(request.body));
-      return reply.code(201).send({ success: true, template: present(created) });
+      const warnings = warningsOf(request.body);
+      return reply.code(201).send({ success: true, template: present(created), warnings });
     });
 
     const one = { params: idParams, querystring: templateVersionQuery };
@@ -50,7 +52,7 @@ export function templateRoutes(templates: Templates): (app: App) => void {
         channel,
         contentOf(request.body),
       );
-      return whole(replaced, 'New version saved');
+      return { ...whole(replaced, 'New version saved'), warnings: warningsOf(request.body) };
     });
 
     app.delete('/api/template/:id', { config, schema: { params: idParams } }, async (request) => {
@@ -89,7 +91,7 @@ function present(template: Template | ListedTemplate) {
     ...(body === null ? {} : { body }),
     ...(channel === 'voice' ? { voiceJson: design } : {}),
     ...('emailProviderId' in template && channel === 'email'
-      ? { emailProviderId: template.emailProviderId, template: design }
+      ? { text: template.text, emailProviderId: template.emailProviderId, template: design }
       : {}),
   };
 }

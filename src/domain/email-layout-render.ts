@@ -1,0 +1,45 @@
+import { childLists, isKnownBlock, isObject, type Layout } from './email-layout';
+
+/**
+ * A copy of a checked layout that the renderer takes: it throws at a block of a type it does not know, and
+ * writes "undefinedpx" for a side that a padding leaves out. The layout itself is left as it came.
+ */
+export function renderableLayout(layout: Layout): Layout {
+  const copy: Layout = {};
+  for (const [id, block] of Object.entries(layout)) {
+    if (isKnownBlock(block)) copy[id] = { type: block.type, data: dataOf(block, layout) };
+  }
+  return copy;
+}
+
+function dataOf(block: Record<string, unknown>, layout: Layout): Record<string, unknown> {
+  const shown = (ids: unknown) =>
+    Array.isArray(ids)
+      ? ids.filter((id) => typeof id === 'string' && Object.hasOwn(layout, id) && isKnownBlock(layout[id]))
+      : undefined;
+  const data: Record<string, unknown> = { ...(isObject(block.data) ? block.data : {}) };
+  if (isObject(data.style)) data.style = { ...data.style, ...wholePadding(data.style.padding) };
+  if (data.props === null) delete data.props;
+  if (childLists(block).length === 0 && block.type !== 'ColumnsContainer') return data;
+
+  if ('childrenIds' in data) data.childrenIds = shown(data.childrenIds) ?? [];
+  if (isObject(data.props)) {
+    const { columns } = data.props;
+    data.props = {
+      ...data.props,
+      ...('childrenIds' in data.props ? { childrenIds: shown(data.props.childrenIds) ?? [] } : {}),
+      ...(Array.isArray(columns)
+        ? {
+            columns: columns.map((column) => ({
+              childrenIds: shown(isObject(column) && column.childrenIds) ?? [],
+            })),
+          }
+        : {}),
+    };
+  }
+  return data;
+}
+
+function wholePadding(padding: unknown): object {
+  return isObject(padding) ? { padding: { top: 0, bottom: 0, right: 0, left: 0, ...padding } } : {};
+}

@@ -1,0 +1,199 @@
+import { addressFindings } from './email-layout-addresses';
+import type { Finding } from './finding';
+import { LIMITS } from './limits';
+
+/**
+ * An EmailBuilder document (api.md 5): blocks by id, of which `root` is the layout, and lists of ids that
+ * say which block stands in which. What can be drawn is a tree; a document can say more than that.
+ */
+export type Layout = Record<string, unknown>;
+
+/** What the renderer draws. A block of another type is kept, warned about, and drawn as nothing. */
+const BLOCK_TYPES: ReadonlySet<unknown> = new Set([
+  ...['EmailLayout', 'Container', 'ColumnsContainer', 'Heading', 'Text', 'Button', 'Image', 'Avatar'],
+  ...['Divider', 'Spacer', 'Html'],
+]);
+
+/**
+ * Everything that is wrong with a layout, and what its author may want to know, with paths that begin
+ * with `at`. The caller has bounded how deep the JSON is nested.
+ */
+export function checkLayout(layout: Layout, at: string): Finding[] {
+  const ids = Object.keys(layout);
+  if (ids.length > LIMITS.layoutBlocks) return [tooManyBlocks(at)];
+  const findings: Finding[] = [];
+  // Bounded each for itself: however many warnings there are, an error is among the findings.
+  const room = { error: LIMITS.layoutFindings, warning: LIMITS.layoutFindings };
+  const tell = (finding: Finding) => {
+    if (room[finding.severity]-- > 0) findings.push(finding);
+  };
+  const root = layout.root;
+  if (!Object.hasOwn(layout, 'root') || !isObject(root)) {
+    tell(error(`${at}.root`, 'required', 'The block root, which holds all others, is missing'));
+  } else if (root.type !== 'EmailLayout') {
+    tell(error(`${at}.root.type`, 'not_a_layout', 'The type of root must be EmailLayout'));
+  }
+  const references = referencesIn(layout, at, tell);
+  checkBlocks(layout, references, { at, tell });
+  const tree = walk(references);
+  for (const path of tree.loops) tell(error(path, 'cycle', 'A block may not stand inside itself'));
+  for (const path of tooDeep(tree.children)) {
+    tell(error(path, 'too_deep', `Deeper than ${LIMITS.layoutDepth} blocks below root`));
+  }
+  if ((tree.sizes.get('root') ?? 0) > LIMITS.layoutBlocks) tell(tooManyBlocks(at));
+  for (const id of ids) {
+    const block = layout[id];
+    if (isObject(block)) addressFindings(block, `${at}.${id}`).forEach(tell);
+  }
+  return findings;
+}
+
+export const isKnownBlock = (block: unknown): block is { type: string; data?: Record<string, unknown> } =>
+  isObject(block) && BLOCK_TYPES.has(block.type);
+
+export interface ChildList {
+  /** Below the block, as in `data.props.columns.0.childrenIds`. */
+  path: string;
+  ids: unknown;
+}
+
+/** The lists of ids in a block, whatever its type: a layout, a container, columns, or one we do not know. */
+export function childLists(block: Record<string, unknown>): ChildList[] {
+  const data = isObject(block.data) ? block.data : {};
+  const props = isObject(data.props) ? data.props : {};
+  const columns = Array.isArray(props.columns) ? props.columns : [];
+  return [
+    { path: 'data.childrenIds', ids: data.childrenIds },
+    { path: 'data.props.childrenIds', ids: props.childrenIds },
+    ...columns.map((column, i) => ({
+      path: `data.props.columns.${i}.childrenIds`,
+      ids: isObject(column) ? column.childrenIds : undefined,
+    })),
+  ].filter(({ ids }) => ids !== undefined && ids !== null);
+}
+
+/** A place that names a block. */
+interface Reference {
+  path: string;
+  id: string;
+}
+
+function referencesIn(
+  layout: Layout,
+  at: string,
+  tell: (finding: Finding) => void,
+): Map<string, Reference[]> {
+  const references = new Map<string, Reference[]>();
+  for (const [parent, block] of Object.entries(layout)) {
+    const named: Reference[] = [];
+    references.set(parent, named);
+    if (!isObject(block)) continue;
+    for (const list of childLists(block)) {
+      const listPath = `${at}.${parent}.${list.path}`;
+      if (!Array.isArray(list.ids)) {
+        tell(error(listPath, 'invalid_type', 'This must be a list of block ids'));
+        continue;
+      }
+      list.ids.forEach((id, i) => {
+        const path = `${listPath}.${i}`;
+        if (typeof id !== 'string') tell(error(path, 'invalid_type', 'This must be the id of a block'));
+        else if (!Object.hasOwn(layout, id)) tell(error(path, 'unknown_block', 'No block has this id'));
+        else named.push({ path, id });
+      });
+    }
+  }
+  return references;
+}
+
+/** What can be said of each block by itself, and of who names it. */
+function checkBlocks(
+  layout: Layout,
+  references: Map<string, Reference[]>,
+  { at, tell }: { at: string; tell: (finding: Finding) => void },
+): void {
+  const named = new Set<string>();
+  for (const { path, id } of [...references.values()].flat()) {
+    if (named.has(id)) tell(warning(path, 'used_twice', 'This block stands in another place as well'));
+    named.add(id);
+  }
+  for (const [id, block] of Object.entries(layout)) {
+    const path = `${at}.${id}`;
+    if (id !== 'root' && !named.has(id)) {
+      tell(warning(path, 'unused_block', 'No block holds this one, so it is not shown'));
+    } else if (!isObject(block)) {
+      if (id !== 'root') tell(error(path, 'invalid_type', 'A block is an object with type and data'));
+    } else if (id !== 'root' && typeof block.type !== 'string') {
+      tell(error(`${path}.type`, 'required', 'A block has a type'));
+    } else if (block.data !== undefined && block.data !== null && !isObject(block.data)) {
+      tell(error(`${path}.data`, 'invalid_type', 'This must be an object'));
+    } else if (id !== 'root' && !BLOCK_TYPES.has(block.type)) {
+      tell(warning(`${path}.type`, 'unknown_block_type', 'Blocks of this type are kept, and not shown'));
+    }
+  }
+}
+
+interface Walked {
+  /** References that close a loop. */
+  loops: string[];
+  /** The references of each block without those. */
+  children: Map<string, Reference[]>;
+  /** How many blocks each draws with all that stand in it: one that is named twice is drawn twice. */
+  sizes: Map<string, number>;
+}
+
+/** Depth first from every block, so that loops apart from the tree are found too. */
+function walk(references: Map<string, Reference[]>): Walked {
+  const loops: string[] = [];
+  const children = new Map<string, Reference[]>();
+  const sizes = new Map<string, number>();
+  const open = new Set<string>();
+  const visit = (id: string): number => {
+    const known = sizes.get(id);
+    if (known !== undefined) return known;
+    open.add(id);
+    const kept: Reference[] = [];
+    let size = 1;
+    for (const reference of references.get(id) ?? []) {
+      if (open.has(reference.id)) loops.push(reference.path);
+      else {
+        kept.push(reference);
+        size += visit(reference.id);
+      }
+    }
+    open.delete(id);
+    children.set(id, kept);
+    sizes.set(id, size);
+    return size;
+  };
+  visit('root');
+  for (const id of references.keys()) visit(id);
+  return { loops, children, sizes };
+}
+
+/** The references to blocks that stand one level too deep, level by level and each block once a level. */
+function tooDeep(children: Map<string, Reference[]>): string[] {
+  let level: Reference[] = [{ path: '', id: 'root' }];
+  for (let depth = 0; depth <= LIMITS.layoutDepth; depth++) {
+    const ids = new Set(level.map(({ id }) => id));
+    level = [...ids].flatMap((id) => children.get(id) ?? []);
+  }
+  return level.map(({ path }) => path);
+}
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const error = (path: string, code: string, message: string): Finding => ({
+  path,
+  code,
+  message,
+  severity: 'error',
+});
+const warning = (path: string, code: string, message: string): Finding => ({
+  path,
+  code,
+  message,
+  severity: 'warning',
+});
+const tooManyBlocks = (at: string) =>
+  error(at, 'too_many_blocks', `At most ${LIMITS.layoutBlocks} blocks are shown`);
