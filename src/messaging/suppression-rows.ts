@@ -21,16 +21,16 @@ export async function upsertSuppressions(
   workspaceId: string,
   blocks: readonly Suppression[],
   source: SuppressionSource,
+  firstId: string = newId('sup'),
 ): Promise<UpsertCounts> {
   if (blocks.length === 0) return { created: 0, updated: 0, unchanged: 0 };
   const rows = distinct(blocks);
-  const firstId = newId('sup');
   const { rows: counts } = await sql<{ created: number; updated: number }>`
     with written as (
       insert into suppressions as s (id, workspace_id, address, channel, sender, reason, source)
       select r.id, ${workspaceId}, r.address, r.channel, r.sender, r.reason, ${source}
       from unnest(
-        ${rows.map((_, i) => `${firstId}${i.toString(36).padStart(4, '0')}`)}::text[],
+        ${rows.map((_, i) => (i === 0 ? firstId : `${firstId}${i.toString(36).padStart(4, '0')}`))}::text[],
         ${rows.map((row) => row.address)}::text[],
         ${rows.map((row) => row.channel)}::text[],
         ${rows.map((row) => row.sender)}::text[],

@@ -9,6 +9,7 @@ import {
   type SuppressionSource,
   senderKey,
 } from '../domain/suppression';
+import { newId } from '../storage/new-id';
 import { importSuppressions, type SuppressionImport, type SuppressionReport } from './suppression-import';
 import { upsertSuppressions } from './suppression-rows';
 import type { MessagingTables } from './tables';
@@ -18,8 +19,13 @@ import type { MessagingTables } from './tables';
  * all, and about one sender or every sender. What it stops is stopped in suppression-check.ts.
  */
 export interface SuppressionList {
-  /** Adding the same again changes its reason at most. */
-  add(workspaceId: string, block: Suppression, source: SuppressionSource): Promise<AddedSuppression>;
+  /** Adding the same again changes its reason at most. Repeated with the same id, the answer is the same. */
+  add(
+    workspaceId: string,
+    block: Suppression,
+    source: SuppressionSource,
+    id?: string,
+  ): Promise<AddedSuppression>;
   /** Reads the upload as fast as it can store it; throws `invalid_request` for what is no such table. */
   importCsv(workspaceId: string, source: Readable, parse: SuppressionImport): Promise<SuppressionReport>;
   /** Newest first. */
@@ -74,8 +80,8 @@ export interface RemovedSuppression {
 
 export function createSuppressionList({ db }: { db: Kysely<MessagingTables> }): SuppressionList {
   return {
-    async add(workspaceId, block, source) {
-      const { created } = await upsertSuppressions(db, workspaceId, [block], source);
+    async add(workspaceId, block, source, id = newId('sup')) {
+      await upsertSuppressions(db, workspaceId, [block], source, id);
       const row = await db
         .selectFrom('suppressions')
         .selectAll()
@@ -86,7 +92,7 @@ export function createSuppressionList({ db }: { db: Kysely<MessagingTables> }): 
         .executeTakeFirst();
       // Added and removed again by somebody else between the two statements.
       if (!row) throw new DomainError('dependency_down', 'The entry was removed meanwhile; try again');
-      return { suppression: toRecord(row), created: created === 1 };
+      return { suppression: toRecord(row), created: row.id === id };
     },
     importCsv: (workspaceId, source, parse) =>
       importSuppressions(source, parse, (blocks) => upsertSuppressions(db, workspaceId, blocks, 'csv')),

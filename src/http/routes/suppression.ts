@@ -10,6 +10,7 @@ import {
 import type { SuppressionList, SuppressionRecord } from '../../messaging/suppression';
 import type { SuppressionImport } from '../../messaging/suppression-import';
 import { callerOf } from '../caller';
+import { mintOf } from '../idempotency';
 import type { App } from '../routing';
 import { fieldErrors, parseBody } from '../validation';
 
@@ -30,14 +31,20 @@ export function suppressionRoutes(suppression: SuppressionList): (app: App) => v
       };
     });
 
-    app.post('/api/suppression', { config }, async (request, reply) => {
+    const adding = { auth: 'app', idempotent: true } as const;
+    app.post('/api/suppression', { config: adding }, async (request, reply) => {
       const { workspaceId } = callerOf(request);
       const { body } = request;
       if (body instanceof Readable) {
         return answer(200, 'Addresses imported', await suppression.importCsv(workspaceId, body, judgeRow));
       }
       const block = parseBody(suppressionBody, body);
-      const { suppression: added, created } = await suppression.add(workspaceId, block, 'api');
+      const { suppression: added, created } = await suppression.add(
+        workspaceId,
+        block,
+        'api',
+        mintOf(request).id('sup'),
+      );
       const status = created ? 201 : 200;
       return reply
         .code(status)
