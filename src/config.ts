@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { CHANNELS, type Channel } from './domain/channel';
 import { StartupError } from './startup-error';
@@ -17,12 +18,28 @@ const flag = z
   .default('false')
   .transform((value) => value === 'true');
 
+/**
+ * A number of proxies, or their addresses. A host name is not among them: it would be looked up once, and
+ * what it says later would be somebody else.
+ */
+const trustedProxies = z.string().transform((value, context) => {
+  if (/^[1-9]$/.test(value)) return Number(value);
+  const addresses = value.split(',').map((one) => one.trim());
+  const wrong = addresses.filter((one) => !isNetwork(one));
+  if (wrong.length === 0) return addresses;
+  const message =
+    'this is neither a number from 1 to 9 nor a list of addresses or networks such as 10.0.0.0/8';
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+});
+
 export const VARIABLES = z.object({
   FANFARE_DATA_DIR: z.string().default('.fanfare'),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   FANFARE_HTTP_HOST: z.string().default('127.0.0.1'),
   FANFARE_HTTP_PORT: port.default(8080),
   FANFARE_PUBLIC_URL: baseUrl.optional(),
+  FANFARE_TRUST_PROXY: trustedProxies.optional(),
   FANFARE_AUTH_URL: baseUrl.optional(),
   FANFARE_SEND_URL: baseUrl.optional(),
   FANFARE_APP_URL: baseUrl.optional(),
@@ -57,7 +74,12 @@ type Variables = z.output<typeof VARIABLES>;
 export interface Config {
   dataDir: string;
   databaseUrl: string | undefined;
-  http: { host: string; port: number; publicUrl: string | undefined };
+  http: {
+    host: string;
+    port: number;
+    publicUrl: string | undefined;
+    trustProxy: string[] | number | undefined;
+  };
   /** The messaging service that campaigns drive; parts left out are this process's own. */
   service: {
     authUrl: string | undefined;
@@ -93,7 +115,12 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   return {
     dataDir: v.FANFARE_DATA_DIR,
     databaseUrl: v.DATABASE_URL,
-    http: { host: v.FANFARE_HTTP_HOST, port: v.FANFARE_HTTP_PORT, publicUrl: v.FANFARE_PUBLIC_URL },
+    http: {
+      host: v.FANFARE_HTTP_HOST,
+      port: v.FANFARE_HTTP_PORT,
+      publicUrl: v.FANFARE_PUBLIC_URL,
+      trustProxy: v.FANFARE_TRUST_PROXY,
+    },
     service: {
       authUrl: v.FANFARE_AUTH_URL,
       sendUrl: v.FANFARE_SEND_URL,
@@ -121,6 +148,15 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
     logLevel: v.LOG_LEVEL,
   };
+}
+
+/** An address, a network, or one of the names that the server knows for some of them. */
+function isNetwork(text: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true;
+  const [address = '', bits, ...more] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || more.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
 function needUrls(v: Variables, context: z.core.$RefinementCtx): void {

@@ -34,6 +34,18 @@ export const cursorQuery = {
   limit: emptyAsAbsent(pageLimit(LIMITS.longPageSizeMax).default(LIMITS.pageSizeMax)),
 };
 
+const NAME_CHARS_MAX = 200;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them is the point.
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+/** A name is shown in one line, in terminals too. */
+export const displayName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(NAME_CHARS_MAX)
+  .refine((value) => !CONTROL.test(value), 'This holds line breaks or other control characters');
+
 export const id = z.string().min(1).max(LIMITS.idChars);
 
 export const idParams = z.object({ id });

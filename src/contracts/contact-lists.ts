@@ -1,22 +1,10 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
-import { cursorQuery, emptyAsAbsent, id, pageQuery, searchTerm } from './common';
+import { cursorQuery, displayName, emptyAsAbsent, id, pageQuery, searchTerm } from './common';
 
 /** What callers of the contact list endpoints write (api.md 6). All of it is ours, so all of it is strict. */
 
-const NAME_CHARS_MAX = 200;
-/** A name is shown in one line, in terminals too. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them is the point.
-const CONTROL = /[\u0000-\u001f\u007f]/;
-
-const name = z
-  .string()
-  .trim()
-  .min(1)
-  .max(NAME_CHARS_MAX)
-  .refine((value) => !CONTROL.test(value), 'This holds line breaks or other control characters');
-
-export const contactListBody = z.strictObject({ name });
+export const contactListBody = z.strictObject({ name: displayName });
 
 export const contactListQuery = z.object(pageQuery);
 

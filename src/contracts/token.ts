@@ -7,6 +7,9 @@ export const tokenBody = z.object({
   valid_hour: z.int().min(1).max(LIMITS.tokenHoursMax).default(LIMITS.tokenHoursDefault),
 });
 
+/** RFC 7009, 2.1. There is one type of token, so `token_type_hint` and whatever else is sent are ignored. */
+export const revokeBody = z.object({ token: z.string().min(1).max(LIMITS.tokenChars) });
+
 /** What a client may do with this service beyond the specification, told where every client looks. */
 export const CAPABILITIES = ['bulk', 'events', 'holds', 'idempotent'] as const;
 

@@ -22,6 +22,11 @@ export const ERRORS = {
   malformed_body: { title: 'Body is not valid JSON', status: 400, retry: 'permanent' },
   unsupported_grant_type: { title: 'Unsupported grant type', status: 400, retry: 'permanent' },
   invalid_request: { title: 'Request is not valid', status: 422, retry: 'permanent' },
+  idempotency_key_reused: {
+    title: 'Idempotency-Key used with another payload',
+    status: 422,
+    retry: 'permanent',
+  },
   missing_params: { title: 'Placeholders without a value', status: 422, retry: 'permanent' },
   not_found: { title: 'Not found', status: 404, retry: 'permanent' },
   template_not_found: { title: 'Template not found', status: 422, retry: 'permanent' },
@@ -39,6 +44,13 @@ export const ERRORS = {
   // State conflicts
   uid_conflict: { title: 'uid already used for another message', status: 409, retry: 'permanent' },
   name_taken: { title: 'Name already in use', status: 409, retry: 'permanent' },
+  idempotency_in_progress: {
+    title: 'First call with this Idempotency-Key is still running',
+    status: 409,
+    retry: 'transient',
+  },
+  last_admin: { title: 'Nobody else could administer', status: 409, retry: 'permanent' },
+  limit_reached: { title: 'As many as there may be', status: 409, retry: 'permanent' },
   not_cancelable: { title: 'Message can no longer be canceled', status: 409, retry: 'permanent' },
   campaign_started: { title: 'Campaign has already started', status: 409, retry: 'permanent' },
   illegal_transition: { title: 'Not possible in this phase', status: 409, retry: 'permanent' },

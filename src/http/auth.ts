@@ -60,12 +60,19 @@ const ADMIT: Record<Exclude<AuthKind, 'open'>, Admit> = {
     throw new DomainError('forbidden', 'The API key and the Bearer token belong to different workspaces');
   },
   session: byCookie,
-  admin: async (request, authenticator) => {
-    const caller = await byCookie(request, authenticator);
-    if (caller.role === 'owner' || caller.role === 'admin') return caller;
-    throw new DomainError('forbidden', 'This needs a user with the role admin');
-  },
+  admin: (request, authenticator) => byCookieOf(['owner', 'admin'], request, authenticator),
+  owner: (request, authenticator) => byCookieOf(['owner'], request, authenticator),
 };
+
+async function byCookieOf(
+  roles: readonly Caller['role'][],
+  request: FastifyRequest,
+  authenticator: Authenticator,
+): Promise<Caller> {
+  const caller = await byCookie(request, authenticator);
+  if (roles.includes(caller.role)) return caller;
+  throw new DomainError('forbidden', `This needs a user with the role ${roles.join(' or ')}`);
+}
 
 /** A Bearer token was put there on purpose, so it counts before a cookie, which comes by itself. */
 async function byBearerOrCookie(request: FastifyRequest, authenticator: Authenticator): Promise<Caller> {

@@ -11,8 +11,9 @@ import { DomainError } from '../domain/errors';
  * - `send`      `x-api-key` and Bearer token of the same workspace
  * - `session`   session cookie
  * - `admin`     session cookie of an owner or admin
+ * - `owner`     session cookie of an owner
  */
-export type AuthKind = 'open' | 'app' | 'campaign' | 'send' | 'session' | 'admin';
+export type AuthKind = 'open' | 'app' | 'campaign' | 'send' | 'session' | 'admin' | 'owner';
 
 export interface Caller {
   workspaceId: string;

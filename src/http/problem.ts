@@ -20,7 +20,9 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
 
   const oauth = request.routeOptions.config.oauth === true;
   if (status === 401) reply.header('www-authenticate', `${oauth ? 'Basic' : 'Bearer'} realm="fanfare"`);
-  if (status === 429 || status === 503) reply.header('retry-after', Math.ceil(retryAfterSeconds ?? 1));
+  if (status === 429 || status === 503 || retryAfterSeconds !== undefined) {
+    reply.header('retry-after', Math.ceil(retryAfterSeconds ?? 1));
+  }
   reply
     .code(status)
     .type('application/problem+json')

@@ -3,8 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import fastify from 'fastify';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
+import type { Idempotency } from '../messaging/idempotency';
 import { checkCallers } from './auth';
 import type { Authenticator } from './caller';
+import { acceptIdempotencyKeys } from './idempotency';
 import { parseJsonBodies } from './json-body';
 import { answerUnknownPaths } from './known-paths';
 import { answerErrors, sendProblem } from './problem';
@@ -14,15 +16,21 @@ import { validateWithZod } from './validation';
 export interface ServerDeps {
   authenticator: Authenticator;
   log: Log;
+  /** Without it, no route heeds an Idempotency-Key. */
+  idempotency?: Idempotency | undefined;
   /** Where browsers reach us, if that is not the address we listen on. */
   publicUrl?: string | undefined;
+  /** Proxies in front of us whose X-Forwarded-For is believed: addresses, or how many there are. */
+  trustProxy?: string[] | number | undefined;
   /** Each in a scope of its own: what one adds, such as a content type, the others do not get. */
   routes: ((app: App) => void | Promise<void>)[];
 }
 
 /** The HTTP server, ready for `listen`. `close` lets requests in progress finish for a few seconds. */
-export async function buildServer({ authenticator, log, publicUrl, routes }: ServerDeps): Promise<App> {
+export async function buildServer(deps: ServerDeps): Promise<App> {
+  const { authenticator, log, publicUrl, routes } = deps;
   const app: App = fastify({
+    trustProxy: trusted(deps.trustProxy),
     // Requests are not logged: at thousands a second that costs a third of the throughput.
     logger: false,
     bodyLimit: LIMITS.jsonBodyBytes,
@@ -46,11 +54,17 @@ export async function buildServer({ authenticator, log, publicUrl, routes }: Ser
   answerErrors(app, log);
   answerUnknownPaths(app);
   checkCallers(app, authenticator, publicUrl);
+  if (deps.idempotency) acceptIdempotencyKeys(app, deps.idempotency, log);
   parseJsonBodies(app);
   drainOnClose(app);
   for (const addRoutes of routes) app.register(async (scope) => addRoutes(scope as unknown as App));
   await app.ready();
   return app;
+}
+
+/** Counted from us outwards, the address we are connected with being hop 0. */
+function trusted(proxies: string[] | number | undefined) {
+  return typeof proxies === 'number' ? (_address: string, hop: number) => hop < proxies : (proxies ?? false);
 }
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;

@@ -1,10 +1,25 @@
 import type { Kysely } from 'kysely';
 import { DomainError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
+import type { AttemptLimit } from './attempt-limit';
 import { createCredentialCache } from './credential-cache';
 import { hashSecret, matchesHash, newSecret } from './secrets';
 import type { MessagingTables } from './tables';
 
 const HOUR_MS = 3_600_000;
+
+export interface ClientCredentials {
+  id: string;
+  secret: string;
+  /** Where the attempt comes from. */
+  address: string;
+}
+
+/** A client that has proved who it is. */
+export interface KnownClient {
+  clientId: string;
+  workspaceId: string;
+}
 
 export interface IssuedToken {
   accessToken: string;
@@ -18,14 +33,26 @@ export interface TokenCaller {
 }
 
 export interface AccessTokens {
-  /** Fails with `invalid_client`, alike for a client that is unknown, disabled or has another secret. */
-  checkClient(clientId: string, clientSecret: string): Promise<{ workspaceId: string }>;
-  issueToken(clientId: string, clientSecret: string, validHours: number): Promise<IssuedToken>;
+  /**
+   * Fails with `invalid_client`, alike for a client that is unknown, disabled or has another secret, and
+   * with `too_many_attempts` after too many of these.
+   */
+  checkClient(credentials: ClientCredentials): Promise<KnownClient>;
+  issueToken(client: KnownClient, validHours: number): Promise<IssuedToken>;
   byAccessToken(token: string): Promise<TokenCaller | undefined>;
-  revokeToken(token: string): Promise<void>;
+  /** Ends a token of this client. Anything else given as a token is no token of its, and nothing happens. */
+  revokeToken(client: KnownClient, token: string): Promise<void>;
+  /** Forgets what was remembered of good tokens, after some were ended. */
+  forgetTokens(): void;
 }
 
-export function createAccessTokens(db: Kysely<MessagingTables>, now: () => number): AccessTokens {
+export interface AccessTokensDeps {
+  db: Kysely<MessagingTables>;
+  now: () => number;
+  attempts: AttemptLimit;
+}
+
+export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): AccessTokens {
   const cache = createCredentialCache({
     now,
     load: (hash) =>
@@ -39,30 +66,24 @@ export function createAccessTokens(db: Kysely<MessagingTables>, now: () => numbe
         .executeTakeFirst(),
   });
 
-  async function checkClient(clientId: string, clientSecret: string): Promise<{ workspaceId: string }> {
-    const client = await db
-      .selectFrom('api_clients')
-      .select(['workspace_id', 'secret_hash'])
-      .where('id', '=', clientId)
-      .where('disabled_at', 'is', null)
-      .executeTakeFirst();
-    const matches = matchesHash(clientSecret, client?.secret_hash);
-    if (client && matches) return { workspaceId: client.workspace_id };
-    throw new DomainError('invalid_client', 'Client id or secret is wrong');
-  }
-
   return {
-    checkClient,
-    async issueToken(clientId, clientSecret, validHours) {
-      const { workspaceId } = await checkClient(clientId, clientSecret);
+    async checkClient({ id, secret, address }) {
+      // A secret of 256 bits is not guessed. A client is counted per address, lest somebody who knows no
+      // more than its id could keep its owner out, and so all campaigns.
+      const subjects = [
+        { name: `client ${id} from ${address}`, failuresMax: LIMITS.loginFailuresMax },
+        { name: `clients from ${address}`, failuresMax: LIMITS.clientFailuresPerAddressMax },
+      ];
+      const workspaceId = await attempts.attempt(subjects, () =>
+        workspaceOfClient(db, { id, secret, now: now() }),
+      );
+      if (workspaceId === undefined) throw new DomainError('invalid_client', 'Client id or secret is wrong');
+      return { clientId: id, workspaceId };
+    },
+    async issueToken({ clientId, workspaceId }, validHours) {
       // The answer tells whole seconds, and a token lives exactly as long as it says.
       const validTill = new Date(Math.ceil(now() / 1_000) * 1_000 + validHours * HOUR_MS);
       const accessToken = newSecret('fft');
-      await db
-        .deleteFrom('access_tokens')
-        .where('client_id', '=', clientId)
-        .where('valid_till', '<', new Date(now()))
-        .execute();
       await db
         .insertInto('access_tokens')
         .values({
@@ -80,13 +101,37 @@ export function createAccessTokens(db: Kysely<MessagingTables>, now: () => numbe
       if (!held || now() >= held.valid_till.getTime()) return undefined;
       return { workspaceId: held.workspace_id, via: 'bearer' };
     },
-    async revokeToken(token) {
+    async revokeToken({ clientId }, token) {
       await db
         .updateTable('access_tokens')
         .set({ revoked_at: new Date(now()) })
         .where('token_hash', '=', hashSecret(token))
+        .where('client_id', '=', clientId)
+        .where('revoked_at', 'is', null)
         .execute();
       cache.forget(token);
     },
+    forgetTokens: () => cache.forgetAll(),
   };
+}
+
+/** `undefined` unless the client is there, enabled, and one of its live secrets is this one. */
+async function workspaceOfClient(
+  db: Kysely<MessagingTables>,
+  { id, secret, now }: { id: string; secret: string; now: number },
+): Promise<string | undefined> {
+  const live = await db
+    .selectFrom('api_clients as c')
+    .innerJoin('api_client_secrets as s', 's.client_id', 'c.id')
+    .select(['c.workspace_id', 's.secret_hash'])
+    .where('c.id', '=', id)
+    .where('c.disabled_at', 'is', null)
+    .where((on) => on.or([on('s.valid_till', 'is', null), on('s.valid_till', '>', new Date(now))]))
+    .orderBy('s.created_at', 'desc')
+    .limit(LIMITS.clientSecretsMax)
+    .execute();
+  // As much work for a client that is not there.
+  if (live.length === 0) matchesHash(secret, undefined);
+  const matching = live.filter(({ secret_hash }) => matchesHash(secret, secret_hash));
+  return matching[0]?.workspace_id;
 }

@@ -34,6 +34,11 @@ export class BoundedCache<Value> {
     this.weight -= entry.weight;
   }
 
+  clear(): void {
+    this.entries.clear();
+    this.weight = 0;
+  }
+
   get size(): number {
     return this.entries.size;
   }

@@ -1,9 +1,13 @@
 import type { Kysely } from 'kysely';
 import { type AccessTokens, createAccessTokens } from './access-tokens';
-import { createCredentialCache } from './credential-cache';
+import { type ApiKeys, createApiKeys } from './api-keys';
+import { createAttemptLimit } from './attempt-limit';
+import { type Clients, createClients } from './clients';
+import type { Mint } from './mint';
 import { PASSWORD_COST, type PasswordCost } from './passwords';
 import { createSessions, type Sessions } from './sessions';
 import type { MessagingTables } from './tables';
+import { createUsers, type Users } from './users';
 import {
   insertWorkspace,
   isEmpty,
@@ -12,11 +16,14 @@ import {
   planWorkspace,
 } from './workspaces';
 
-/** Who may call the service, and how they prove it. */
+/** Who may call the service, how they prove it, and who says so. */
 export interface Identity extends AccessTokens, Sessions {
   /** Answers the key's workspace. */
   byApiKey(key: string): Promise<string | undefined>;
-  createWorkspace(input: NewWorkspaceInput): Promise<NewWorkspace>;
+  users: Users;
+  clients: Clients;
+  apiKeys: ApiKeys;
+  createWorkspace(input: NewWorkspaceInput, mint?: Mint): Promise<NewWorkspace>;
   /** For a workspace that was written down before it was made. Harmless when it is there already. */
   insertWorkspace(planned: NewWorkspace): Promise<void>;
   /** Nothing was ever made here. */
@@ -31,22 +38,19 @@ export interface IdentityDeps {
 }
 
 export function createIdentity({ db, now = Date.now, passwordCost = PASSWORD_COST }: IdentityDeps): Identity {
-  const apiKeys = createCredentialCache({
-    now,
-    load: (hash) =>
-      db
-        .selectFrom('api_keys')
-        .select('workspace_id')
-        .where('key_hash', '=', hash)
-        .where('revoked_at', 'is', null)
-        .executeTakeFirst(),
-  });
+  const attempts = createAttemptLimit(db, now);
+  const tokens = createAccessTokens({ db, now, attempts });
+  const sessions = createSessions({ db, now, passwordCost, attempts });
+  const apiKeys = createApiKeys(db, now);
   return {
-    ...createAccessTokens(db, now),
-    ...createSessions({ db, now, passwordCost }),
-    byApiKey: async (key) => (await apiKeys.find(key))?.workspace_id,
-    async createWorkspace(input) {
-      const planned = planWorkspace(input);
+    ...tokens,
+    ...sessions,
+    byApiKey: apiKeys.byApiKey,
+    apiKeys,
+    users: createUsers({ db, now, passwordCost, onChanged: sessions.forgetSessions }),
+    clients: createClients({ db, now, onEnded: tokens.forgetTokens }),
+    async createWorkspace(input, mint) {
+      const planned = planWorkspace(input, mint);
       await insertWorkspace(db, planned, passwordCost);
       return planned;
     },

@@ -33,9 +33,6 @@ export async function verifyPassword(
   return matches && stored !== undefined;
 }
 
-/** A generated password: 144 bits. */
-export const newPassword = (): string => randomBytes(18).toString('base64url');
-
 function encode({ log2N, r, p }: PasswordCost, salt: Buffer, hash: Buffer): string {
   return ['scrypt', log2N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$');
 }

@@ -4,8 +4,8 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
  * Secrets that we make ourselves: 256 random bits behind a prefix that says what they are. Nobody can
  * guess one, so a plain hash keeps them at rest, and looking one up by its hash leaks nothing.
  */
-export function newSecret(prefix: string): string {
-  return `${prefix}_${randomBytes(32).toString('base64url')}`;
+export function newSecret(prefix: string, bytes: Buffer = randomBytes(32)): string {
+  return `${prefix}_${bytes.toString('base64url')}`;
 }
 
 export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('base64url');

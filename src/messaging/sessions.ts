@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
-import { createAttemptLimit } from './attempt-limit';
+import type { AttemptLimit } from './attempt-limit';
 import { createCredentialCache } from './credential-cache';
 import { type PasswordCost, verifyPassword } from './passwords';
 import { hashSecret, newSecret } from './secrets';
@@ -40,16 +40,18 @@ export interface Sessions {
   /** A session in use stays: this is also what moves its idle end. */
   bySession(token: string): Promise<SessionCaller | undefined>;
   whoAmI(userId: string): Promise<User | undefined>;
+  /** Forgets what was remembered of good sessions, after some were ended or a role has changed. */
+  forgetSessions(): void;
 }
 
 export interface SessionsDeps {
   db: Kysely<MessagingTables>;
   now: () => number;
   passwordCost: PasswordCost;
+  attempts: AttemptLimit;
 }
 
-export function createSessions({ db, now, passwordCost }: SessionsDeps): Sessions {
-  const attempts = createAttemptLimit(now);
+export function createSessions({ db, now, passwordCost, attempts }: SessionsDeps): Sessions {
   const cache = createCredentialCache({ now, load });
 
   async function load(hash: string): Promise<SessionCaller | undefined> {
@@ -72,11 +74,18 @@ export function createSessions({ db, now, passwordCost }: SessionsDeps): Session
 
   return {
     async login({ email, password, address }) {
-      const attempt = attempts.begin([`user ${email.toLowerCase()}`, `address ${address}`]);
-      const user = await findUser(db).where(sql`lower(u.email)`, '=', email.toLowerCase()).executeTakeFirst();
-      const correct = await verifyPassword(password, user?.password_hash, passwordCost);
-      if (!user || !correct) throw new DomainError('unauthenticated', 'Email or password is wrong');
-      attempt.succeeded();
+      const subjects = [
+        { name: `user ${email.toLowerCase()}`, failuresMax: LIMITS.loginFailuresMax },
+        { name: `users from ${address}`, failuresMax: LIMITS.loginFailuresMax },
+      ];
+      const user = await attempts.attempt(subjects, async () => {
+        const found = await findUser(db)
+          .where(sql`lower(u.email)`, '=', email.toLowerCase())
+          .executeTakeFirst();
+        const correct = await verifyPassword(password, found?.password_hash, passwordCost);
+        return correct ? found : undefined;
+      });
+      if (!user) throw new DomainError('unauthenticated', 'Email or password is wrong');
       return { token: await openSession(db, user, new Date(now())), user: toUser(user) };
     },
     async logout(token) {
@@ -88,6 +97,7 @@ export function createSessions({ db, now, passwordCost }: SessionsDeps): Session
       const user = await findUser(db).where('u.id', '=', userId).executeTakeFirst();
       return user && toUser(user);
     },
+    forgetSessions: () => cache.forgetAll(),
   };
 }
 

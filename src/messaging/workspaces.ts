@@ -1,12 +1,12 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { DomainError } from '../domain/errors';
 import { newId } from '../storage/new-id';
-import { hashPassword, newPassword, type PasswordCost } from './passwords';
-import { hashSecret, newSecret } from './secrets';
+import { KEY_PREFIX_CHARS } from './api-keys';
+import { type Mint, RANDOM } from './mint';
+import { hashPassword, type PasswordCost } from './passwords';
+import { hashSecret } from './secrets';
 import type { Role } from './sessions';
 import type { MessagingTables } from './tables';
-
-const KEY_PREFIX_CHARS = 10;
 
 export interface NewWorkspaceInput {
   name: string;
@@ -29,12 +29,13 @@ export async function isEmpty(db: Kysely<MessagingTables>): Promise<boolean> {
 }
 
 /** A workspace with its secrets, nowhere but in memory: whoever made it can write it down first. */
-export function planWorkspace({ name, email, password = newPassword() }: NewWorkspaceInput): NewWorkspace {
+export function planWorkspace(input: NewWorkspaceInput, mint: Mint = RANDOM): NewWorkspace {
+  const { name, email, password = mint.password() } = input;
   return {
-    workspace: { id: newId('ws'), name },
-    user: { id: newId('usr'), email, password },
-    client: { id: newId('cli'), secret: newSecret('ffs') },
-    apiKey: newSecret('ffk'),
+    workspace: { id: mint.id('ws'), name },
+    user: { id: mint.id('usr'), email, password },
+    client: { id: mint.id('cli'), secret: mint.secret('ffs') },
+    apiKey: mint.secret('ffk'),
   };
 }
 
@@ -77,9 +78,10 @@ async function insertAll(
   if (Number(inserted.numInsertedOrUpdatedRows) === 0) {
     throw new DomainError('name_taken', 'A user with this email address exists already');
   }
+  await tx.insertInto('api_clients').values({ id: client.id, workspace_id, name: 'First client' }).execute();
   await tx
-    .insertInto('api_clients')
-    .values({ id: client.id, workspace_id, name: 'First client', secret_hash: hashSecret(client.secret) })
+    .insertInto('api_client_secrets')
+    .values({ client_id: client.id, secret_hash: hashSecret(client.secret) })
     .execute();
   await tx
     .insertInto('api_keys')

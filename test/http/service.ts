@@ -2,6 +2,10 @@ import type { AddressInfo } from 'node:net';
 import type { Kysely } from 'kysely';
 import { request } from 'undici';
 import type { Authenticator } from '../../src/http/caller';
+import { adminClientRoutes } from '../../src/http/routes/admin-clients';
+import { adminKeyRoutes } from '../../src/http/routes/admin-keys';
+import { adminUserRoutes } from '../../src/http/routes/admin-users';
+import { adminWorkspaceRoutes } from '../../src/http/routes/admin-workspaces';
 import { healthRoutes } from '../../src/http/routes/health';
 import { sessionRoutes } from '../../src/http/routes/session';
 import { templateRoutes } from '../../src/http/routes/templates';
@@ -9,6 +13,7 @@ import { tokenRoutes } from '../../src/http/routes/token';
 import type { App } from '../../src/http/routing';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
+import { createIdempotency, type Idempotency } from '../../src/messaging/idempotency';
 import { createIdentity, type Identity } from '../../src/messaging/identity';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/template-versions';
@@ -38,7 +43,9 @@ export interface TestServer {
 export async function listen(options: {
   authenticator: Authenticator;
   routes: ((app: App) => void)[];
+  idempotency?: Idempotency | undefined;
   publicUrl?: string | undefined;
+  trustProxy?: string[] | undefined;
 }): Promise<TestServer> {
   const app = await buildServer({ ...options, log: createLog('silent') });
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -76,15 +83,26 @@ export interface TestService extends TestServer {
 
 export async function startService(
   db: Kysely<MessagingTables>,
-  options: { now?: () => number; publicUrl?: string; routes?: ((app: App) => void)[] } = {},
+  options: {
+    now?: () => number;
+    publicUrl?: string;
+    trustProxy?: string[];
+    routes?: ((app: App) => void)[];
+  } = {},
 ): Promise<TestService> {
   const identity = createIdentity({ db, passwordCost: CHEAP, ...(options.now ? { now: options.now } : {}) });
   const workspace = await newWorkspace(identity);
   const server = await listen({
     authenticator: identity,
+    idempotency: createIdempotency({ db, engine: 'postgres', ...(options.now ? { now: options.now } : {}) }),
     publicUrl: options.publicUrl,
+    trustProxy: options.trustProxy,
     routes: [
       tokenRoutes(identity),
+      adminUserRoutes(identity.users),
+      adminClientRoutes(identity.clients),
+      adminKeyRoutes(identity.apiKeys),
+      adminWorkspaceRoutes(identity),
       sessionRoutes({ sessions: identity, publicUrl: options.publicUrl }),
       templateRoutes(createTemplates({ db, versions: createTemplateVersions(db) })),
       healthRoutes(async () => ({ database: true })),
@@ -105,8 +123,9 @@ export function newWorkspace(identity: Identity): Promise<NewWorkspace> {
   return identity.createWorkspace({ name: `Workspace ${workspaces}`, email });
 }
 
-export async function bearerFor(identity: Identity, { client }: NewWorkspace): Promise<string> {
-  return `Bearer ${(await identity.issueToken(client.id, client.secret, 24)).accessToken}`;
+export async function bearerFor(identity: Identity, { client, workspace }: NewWorkspace): Promise<string> {
+  const known = { clientId: client.id, workspaceId: workspace.id };
+  return `Bearer ${(await identity.issueToken(known, 24)).accessToken}`;
 }
 
 export const basic = (id: string, secret: string): string =>

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeEachEngine } from '../support/storage';
@@ -14,7 +15,8 @@ describeEachEngine('sessions', (engine) => {
   });
   beforeEach(async () => {
     nowMs = Date.now();
-    // A server of its own, because failed attempts are counted in the process.
+    // Every test calls from the same address.
+    await db.deleteFrom('failed_attempts').execute();
     service = await startService(db, { now: () => nowMs });
   });
   afterEach(() => service.app.close());
@@ -85,8 +87,36 @@ describeEachEngine('sessions', (engine) => {
     expect((await login()).status).toBe(429);
   });
 
-  test('logging in correctly is not counted', async () => {
-    for (let i = 0; i < 6; i++) expect((await login()).status).toBe(200);
+  test('logging in correctly is not counted, side by side either', async () => {
+    const answers = await Promise.all(Array.from({ length: 7 }, () => login()));
+    expect(answers.map(({ status }) => status)).toEqual(Array(7).fill(200));
+  });
+
+  test('failures count on every process, and after a restart', async () => {
+    const wrong = { ...credentials(), password: 'wrong' };
+    for (let i = 0; i < 3; i++) await login(wrong);
+    const second = await startService(db, { now: () => nowMs });
+    const there = (body: unknown) => second.call('POST', '/api/session', { body });
+    expect([(await there(wrong)).status, (await there(wrong)).status]).toEqual([401, 401]);
+    expect((await there(credentials())).status).toBe(429);
+    expect((await login()).status).toBe(429);
+    await second.app.close();
+  });
+
+  test('behind a proxy that is trusted, its word on the address counts, and from nobody else', async () => {
+    const from = (address: string) => ({ 'x-forwarded-for': address });
+    const wrong = () => ({ email: `${randomUUID()}@example.com`, password: 'x' });
+    const proxied = await startService(db, { now: () => nowMs, trustProxy: ['127.0.0.1'] });
+    const through = async (address: string, body: unknown) =>
+      (await proxied.call('POST', '/api/session', { body, headers: from(address) })).status;
+    for (let i = 0; i < 5; i++) expect(await through('2001:db8:1:2::1', wrong())).toBe(401);
+    expect(await through('2001:0db8:0001:2:ffff::1', wrong())).toBe(429);
+    expect(await through('2001:db8:1:3::1', wrong())).toBe(401);
+    expect(await through('192.0.2.1', wrong())).toBe(401);
+    await proxied.app.close();
+
+    for (let i = 0; i < 5; i++) await login(wrong(), from(`192.0.2.${i}`));
+    expect((await login(wrong(), from('192.0.2.99'))).status).toBe(429);
   });
 
   test('a session in use lasts seven days and not longer', async () => {

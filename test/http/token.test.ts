@@ -1,7 +1,9 @@
 import type { Kysely } from 'kysely';
+import { createLog } from '../../src/log';
+import { keepExpiring } from '../../src/messaging/expiry';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeEachEngine } from '../support/storage';
-import { basic, startService, type TestService } from './service';
+import { basic, newWorkspace, startService, type TestService } from './service';
 
 const PATH = '/api/v1/auth/token';
 
@@ -19,6 +21,12 @@ describeEachEngine('creating a token', (engine) => {
     body: unknown,
     authorization = basic(service.workspace.client.id, service.workspace.client.secret),
   ) => service.call('POST', PATH, { body, headers: authorization ? { authorization } : {} });
+  const revoke = (body: unknown, client = service.workspace.client, type?: string) =>
+    service.call('POST', '/api/v1/auth/revoke', {
+      body,
+      headers: { authorization: basic(client.id, client.secret) },
+      ...(type ? { type } : {}),
+    });
   const works = async (token: string) => {
     const headers = { authorization: `Bearer ${token}` };
     return (await service.call('GET', '/api/template?channel=sms', { headers })).status === 200;
@@ -116,7 +124,7 @@ describeEachEngine('creating a token', (engine) => {
     const grant = { grant_type: 'client_credentials' };
     const [revoked, other] = [(await ask(grant)).body.access_token, (await ask(grant)).body.access_token];
     expect([await works(revoked), await works(other)]).toEqual([true, true]);
-    await service.identity.revokeToken(revoked);
+    await revoke({ token: revoked });
     expect([await works(revoked), await works(other)]).toEqual([false, true]);
 
     const { id } = service.workspace.client;
@@ -127,12 +135,68 @@ describeEachEngine('creating a token', (engine) => {
     await db.updateTable('api_clients').set({ disabled_at: null }).where('id', '=', id).execute();
   });
 
+  test('a client revokes its token in the form of RFC 7009, or in JSON', async () => {
+    const grant = { grant_type: 'client_credentials' };
+    const [one, two] = [(await ask(grant)).body.access_token, (await ask(grant)).body.access_token];
+    const form = new URLSearchParams({ token: one, token_type_hint: 'access_token' }).toString();
+    const answer = await revoke(form, undefined, 'application/x-www-form-urlencoded');
+    expect([answer.status, answer.headers['cache-control']]).toEqual([200, 'no-store']);
+    expect([await works(one), await works(two)]).toEqual([false, true]);
+    expect((await revoke({ token: two, anything: 'else' })).status).toBe(200);
+    expect(await works(two)).toBe(false);
+  });
+
+  test('a token that is unknown, revoked before or of another client is revoked without a word', async () => {
+    const other = await newWorkspace(service.identity);
+    const token = (await ask({ grant_type: 'client_credentials' })).body.access_token;
+    expect((await revoke({ token }, other.client)).status).toBe(200);
+    expect(await works(token)).toBe(true);
+    expect((await revoke({ token: 'fft_unknown' })).status).toBe(200);
+    await revoke({ token });
+    expect((await revoke({ token })).status).toBe(200);
+  });
+
+  test('revoking takes a client and a token', async () => {
+    const refused = await revoke({ token: 'x' }, { id: service.workspace.client.id, secret: 'wrong' });
+    expect([refused.status, refused.body.error]).toEqual([401, 'invalid_client']);
+    for (const body of [{}, { token: '' }, { token: 1 }, undefined]) {
+      const answer = await revoke(body);
+      expect([answer.status, answer.body.error]).toEqual([422, 'invalid_request']);
+    }
+  });
+
+  test('errors are for nobody’s cache either', async () => {
+    expect((await ask({ grant_type: 'x' })).headers['cache-control']).toBe('no-store');
+    expect((await ask({}, '')).headers['cache-control']).toBe('no-store');
+  });
+
+  test('five wrong secrets of a client from one address close the door for a quarter of an hour', async () => {
+    const { client } = await newWorkspace(service.identity);
+    const wrong = () => ask({ grant_type: 'client_credentials' }, basic(client.id, 'wrong'));
+    const right = () => ask({ grant_type: 'client_credentials' }, basic(client.id, client.secret));
+    for (let i = 0; i < 4; i++) expect((await wrong()).status).toBe(401);
+    expect((await right()).status).toBe(200);
+    expect((await wrong()).status).toBe(401);
+    const closed = await right();
+    expect([closed.status, closed.body.code, closed.body.error]).toEqual([
+      429,
+      'too_many_attempts',
+      'invalid_request',
+    ]);
+    expect(Number(closed.headers['retry-after'])).toBeGreaterThan(800);
+    expect((await ask({ grant_type: 'client_credentials' })).status).toBe(200);
+    laterMs(15 * 60_000);
+    expect((await right()).status).toBe(200);
+  });
+
   test('no token is kept as it is, and ended ones are cleared away', async () => {
     const { body } = await ask({ grant_type: 'client_credentials', valid_hour: 1 });
     const before = await db.selectFrom('access_tokens').selectAll().execute();
     expect(JSON.stringify(before)).not.toContain(body.access_token);
     laterMs(169 * 3_600_000);
-    await ask({ grant_type: 'client_credentials' });
-    expect(await db.selectFrom('access_tokens').selectAll().execute()).toHaveLength(1);
+    const expiry = keepExpiring({ db, log: createLog('silent'), now: () => nowMs });
+    await expiry.sweep();
+    expiry.stop();
+    expect(await db.selectFrom('access_tokens').selectAll().execute()).toEqual([]);
   });
 });

@@ -33,7 +33,9 @@ describeEachEngine('identity', (engine) => {
       const { email, password } = user;
       const { token } = await identity.login({ email, password, address: 'x' });
       expect(await identity.bySession(token)).toMatchObject({ workspaceId: workspace.id, userId: user.id });
-      const { accessToken } = await identity.issueToken(client.id, client.secret, 1);
+      const known = await identity.checkClient({ ...client, address: 'x' });
+      expect(known).toEqual({ clientId: client.id, workspaceId: workspace.id });
+      const { accessToken } = await identity.issueToken(known, 1);
       expect(await identity.byAccessToken(accessToken)).toEqual({ workspaceId: workspace.id, via: 'bearer' });
       expect(await identity.byApiKey(apiKey)).toBe(workspace.id);
     }
@@ -47,7 +49,8 @@ describeEachEngine('identity', (engine) => {
 
   test('a credential in use asks the database once in four seconds', async () => {
     const { client, apiKey } = await create('d@example.com');
-    const { accessToken } = await identity.issueToken(client.id, client.secret, 1);
+    const known = await identity.checkClient({ ...client, address: 'x' });
+    const { accessToken } = await identity.issueToken(known, 1);
     await Promise.all([identity.byAccessToken(accessToken), identity.byApiKey(apiKey)]);
     await db.deleteFrom('access_tokens').execute();
     await db.updateTable('api_keys').set({ revoked_at: new Date() }).execute();

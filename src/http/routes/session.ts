@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { Sessions } from '../../messaging/sessions';
 import { callerOf } from '../caller';
+import { callerAddress } from '../caller-address';
 import { sessionCookie, sessionTokenOf } from '../cookie';
 import type { App } from '../routing';
 import { refuseCrossSite } from '../same-origin';
@@ -26,7 +27,7 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
       async (request, reply) => {
         // Another site could log a visitor in as somebody else.
         refuseCrossSite(request, publicOrigin);
-        const { token, user } = await sessions.login({ ...request.body, address: request.ip });
+        const { token, user } = await sessions.login({ ...request.body, address: callerAddress(request) });
         const cookie = sessionCookie(token, { secure, maxAgeSeconds: LIMITS.sessionDaysMax * 86_400 });
         return reply
           .header('set-cookie', cookie)

@@ -1,36 +1,55 @@
-import type { FastifyRequest } from 'fastify';
-import { CAPABILITIES, tokenBody, validTill } from '../../contracts/token';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CAPABILITIES, revokeBody, tokenBody, validTill } from '../../contracts/token';
 import { DomainError, isDomainError } from '../../domain/errors';
-import type { AccessTokens } from '../../messaging/access-tokens';
+import type { AccessTokens, KnownClient } from '../../messaging/access-tokens';
+import { callerAddress } from '../caller-address';
 import type { App } from '../routing';
+import { parseBody } from '../validation';
 
-/** messaging-service.md, Create token; api.md 3. */
+declare module 'fastify' {
+  interface FastifyRequest {
+    client: KnownClient | undefined;
+  }
+}
+
+/** messaging-service.md, Create token; api.md 3; revocation as in RFC 7009. */
 export function tokenRoutes(tokens: AccessTokens): (app: App) => void {
+  const config = { auth: 'open', oauth: true } as const;
+
+  /** Before a byte of the body is read. What is said here is for nobody's cache (RFC 6749, 5). */
+  const checkClient = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    reply.header('cache-control', 'no-store');
+    request.client = await tokens.checkClient({ ...basicOf(request), address: callerAddress(request) });
+  };
+
   return (app) => {
-    app.post(
-      '/api/v1/auth/token',
-      {
-        config: { auth: 'open', oauth: true },
-        schema: { body: tokenBody },
-        attachValidation: true,
-        onRequest: async (request) => {
-          const { id, secret } = clientOf(request);
-          await tokens.checkClient(id, secret);
-        },
-      },
-      async (request, reply) => {
-        refuseOtherGrants(request.validationError);
-        const { id, secret } = clientOf(request);
-        const token = await tokens.issueToken(id, secret, request.body.valid_hour);
-        return reply.header('cache-control', 'no-store').send({
-          access_token: token.accessToken,
-          valid_till: validTill(token.validTill),
-          token_type: 'Bearer',
-          expires_in: token.expiresInSeconds,
-          capabilities: CAPABILITIES,
-        });
-      },
-    );
+    app.decorateRequest('client', undefined);
+
+    const creating = { config, schema: { body: tokenBody }, attachValidation: true, onRequest: checkClient };
+    app.post('/api/v1/auth/token', creating, async (request) => {
+      refuseOtherGrants(request.validationError);
+      const token = await tokens.issueToken(clientOf(request), request.body.valid_hour);
+      return {
+        access_token: token.accessToken,
+        valid_till: validTill(token.validTill),
+        token_type: 'Bearer',
+        expires_in: token.expiresInSeconds,
+        capabilities: CAPABILITIES,
+      };
+    });
+
+    app.register(async (scope) => {
+      scope.addContentTypeParser(
+        'application/x-www-form-urlencoded',
+        { parseAs: 'string' },
+        (_request, text, done) => done(null, Object.fromEntries(new URLSearchParams(String(text)))),
+      );
+      scope.post('/api/v1/auth/revoke', { config, onRequest: checkClient }, async (request) => {
+        // A token of somebody else's, or none at all, is as dead for this client as one that it ended.
+        await tokens.revokeToken(clientOf(request), parseBody(revokeBody, request.body).token);
+        return {};
+      });
+    });
   };
 }
 
@@ -45,9 +64,14 @@ function refuseOtherGrants(finding: Error | undefined): void {
   throw finding;
 }
 
-function clientOf(request: FastifyRequest): { id: string; secret: string } {
+function basicOf(request: FastifyRequest): { id: string; secret: string } {
   const encoded = /^basic +([A-Za-z0-9+/_-]+=*) *$/i.exec(request.headers.authorization ?? '')?.[1];
   const [, id, secret] = /^([^:]+):(.+)$/s.exec(Buffer.from(encoded ?? '', 'base64').toString('utf8')) ?? [];
   if (id && secret && !id.includes('\0')) return { id, secret };
   throw new DomainError('invalid_client', 'The client id and secret are needed in the Basic scheme');
+}
+
+function clientOf(request: FastifyRequest): KnownClient {
+  if (!request.client) throw new DomainError('invalid_client', 'Client credentials are needed here');
+  return request.client;
 }

@@ -1,0 +1,109 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest, onSendHookHandler, preHandlerHookHandler } from 'fastify';
+import { LIMITS } from '../domain/limits';
+import type { Log } from '../log';
+import type { Claim, Idempotency, StoredAnswer } from '../messaging/idempotency';
+import { type Mint, RANDOM } from '../messaging/mint';
+import { callerOf } from './caller';
+import type { App } from './routing';
+import { invalidRequest } from './validation';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * The route accepts an Idempotency-Key. Its handler promises that with the same `mintOf(request)` it can
+     * be run again, after a crash anywhere, without creating a second thing: every id of what it creates
+     * comes from there, an id that exists already is an earlier attempt's work, and the answer to it is the
+     * same. A handler that is idempotent by other means, such as a uid, need not ask for one.
+     *
+     * `secret`: the answer holds a secret that is told once.
+     */
+    idempotent?: true | 'secret';
+  }
+  interface FastifyRequest {
+    idempotencyClaim: Claim | undefined;
+  }
+}
+
+/** Where the ids and secrets of what a request creates come from. */
+export const mintOf = (request: FastifyRequest): Mint => request.idempotencyClaim?.mint ?? RANDOM;
+
+/**
+ * Idempotency-Key on every route whose `config.idempotent` says so (api.md 1). Such a route costs nothing
+ * more when the header is not there. The key is looked at after the request was found valid, so that one
+ * that was not may be corrected under the same key.
+ */
+export function acceptIdempotencyKeys(app: App, idempotency: Idempotency, log: Log): void {
+  app.decorateRequest('idempotencyClaim', undefined);
+
+  const claimOrReplay: preHandlerHookHandler = (request, reply, done) => {
+    const key = request.headers[HEADER];
+    // An import reads its rows as they arrive; whether two are the same nobody knows beforehand.
+    if (key === undefined || request.body instanceof Readable) return done();
+    begin(request, String(key), idempotency).then((begun) => {
+      if ('answer' in begun) return replay(reply, begun.answer);
+      request.idempotencyClaim = begun.claim;
+      done();
+    }, done);
+  };
+
+  const keepAnswer: onSendHookHandler = (request, reply, payload, done) => {
+    const claim = request.idempotencyClaim;
+    if (claim === undefined) return done(null, payload);
+    request.idempotencyClaim = undefined;
+    // Kept before it is told: an answer that somebody has is an answer that can be had again. If it cannot
+    // be kept, repeating the call gives the same one, since it creates by the same ids.
+    claim
+      .settle(answerOf(reply, payload))
+      .catch((error: unknown) =>
+        log.warn(
+          { err: error, requestId: request.id },
+          'an answer could not be kept for its Idempotency-Key',
+        ),
+      )
+      .finally(() => done(null, payload));
+  };
+
+  app.addHook('onRoute', (route) => {
+    if (route.config?.idempotent === undefined) return;
+    route.preHandler = [...[route.preHandler ?? []].flat(), claimOrReplay];
+    route.onSend = [...[route.onSend ?? []].flat(), keepAnswer];
+  });
+}
+
+const HEADER = 'idempotency-key';
+const PRINTABLE = new RegExp(`^[\\x20-\\x7e]{1,${LIMITS.idempotencyKeyChars}}$`);
+/** Of an answer's headers, those that belong to what was answered and not to the request. */
+const KEPT_HEADERS = ['content-type', 'cache-control'];
+
+async function begin(request: FastifyRequest, key: string, idempotency: Idempotency) {
+  if (!PRINTABLE.test(key)) {
+    const message = `This must be 1 to ${LIMITS.idempotencyKeyChars} printable ASCII characters`;
+    throw invalidRequest([{ path: HEADER, code: 'invalid_format', message }]);
+  }
+  const { workspaceId, userId, via } = callerOf(request);
+  const [path = '', query = ''] = request.url.split('?');
+  return idempotency.begin({
+    workspaceId,
+    scope: JSON.stringify([via === 'cookie' ? userId : via, request.method, path.replace(/(?<=.)\/$/, '')]),
+    key,
+    payload: [query, request.body ?? null],
+    secret: request.routeOptions.config.idempotent === 'secret',
+  });
+}
+
+function replay(reply: FastifyReply, { status, headers, body }: StoredAnswer): void {
+  reply.code(status).headers(headers).header('idempotent-replay', 'true').send(body);
+}
+
+function answerOf(reply: FastifyReply, payload: unknown): StoredAnswer {
+  const headers = KEPT_HEADERS.flatMap((name) => {
+    const value = reply.getHeader(name);
+    return value === undefined ? [] : [[name, String(value)]];
+  });
+  return {
+    status: reply.statusCode,
+    headers: Object.fromEntries(headers) as Record<string, string>,
+    body: typeof payload === 'string' ? payload : '',
+  };
+}

@@ -1,0 +1,21 @@
+import { workspaceBody } from '../../contracts/admin';
+import type { Identity } from '../../messaging/identity';
+import { mintOf } from '../idempotency';
+import type { App } from '../routing';
+
+/** New customers of the installation; only an owner makes them (api.md 11). */
+export function adminWorkspaceRoutes(identity: Pick<Identity, 'createWorkspace'>): (app: App) => void {
+  return (app) => {
+    app.post(
+      '/api/admin/workspaces',
+      { config: { auth: 'owner', idempotent: 'secret' }, schema: { body: workspaceBody } },
+      async (request, reply) => {
+        const made = await identity.createWorkspace(request.body, mintOf(request));
+        return reply
+          .code(201)
+          .header('cache-control', 'no-store')
+          .send({ success: true, ...made });
+      },
+    );
+  };
+}

@@ -1,0 +1,58 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { LIMITS } from '../domain/limits';
+import type { Log } from '../log';
+import type { MessagingTables } from './tables';
+
+/**
+ * Clears away what has expired and what nobody will ask for again: ended tokens and sessions, old counts of
+ * failed attempts, answers kept for an Idempotency-Key. Whoever reads one of these checks its age as well;
+ * nothing depends on when it is swept.
+ */
+export interface Expiry {
+  /** Everything that has expired by now, in bounded steps. */
+  sweep(): Promise<void>;
+  stop(): void;
+}
+
+export interface ExpiryDeps {
+  db: Kysely<MessagingTables>;
+  log: Log;
+  now?: () => number;
+}
+
+const HOUR_MS = 3_600_000;
+
+export function keepExpiring({ db, log, now = Date.now }: ExpiryDeps): Expiry {
+  const before = (ms: number) => new Date(now() - ms).toISOString();
+
+  async function sweep(): Promise<void> {
+    await deleteAll(db, 'access_tokens', sql`valid_till < ${before(0)}::timestamptz`);
+    const idle = before(LIMITS.sessionIdleHours * HOUR_MS);
+    await deleteAll(db, 'sessions', sql`last_seen_at < ${idle}::timestamptz`);
+    const windowBegan = before(LIMITS.loginFailureWindowMinutes * 60_000);
+    await deleteAll(db, 'failed_attempts', sql`since < ${windowBegan}::timestamptz`);
+    const kept = before(LIMITS.idempotencyKeptHours * HOUR_MS);
+    await deleteAll(db, 'idempotency_keys', sql`created_at < ${kept}::timestamptz`);
+  }
+
+  const timer = setInterval(() => {
+    sweep().catch((error: unknown) => log.warn({ err: error }, 'expired credentials were not cleared away'));
+  }, LIMITS.expirySweepSeconds * 1_000);
+  timer.unref();
+  return { sweep, stop: () => clearInterval(timer) };
+}
+
+async function deleteAll(
+  db: Kysely<MessagingTables>,
+  table: keyof MessagingTables,
+  condition: RawBuilder<unknown>,
+): Promise<void> {
+  for (;;) {
+    const { numAffectedRows } = await sql`
+      delete from ${sql.table(table)} where ctid = any(array(
+        select ctid from ${sql.table(table)} where ${condition} limit ${LIMITS.expirySweepRows}))`.execute(
+      db,
+    );
+    if (Number(numAffectedRows ?? 0) < LIMITS.expirySweepRows) return;
+  }
+}
