@@ -135,8 +135,13 @@ export const LIMITS = {
   handoverTargetMs: 400,
   /** No hand-over is tried for so long after a provider refused our account. */
   accountPauseMs: 15_000,
-  /** While a batch is with the provider, how long the next one may wait to fill up. */
-  handoverLingerMs: 30,
+  /** At least so long between two batches of a channel that are not full: a statement for 100 messages costs
+   * little more than one for 10. */
+  handoverLingerMs: 40,
+  /** The same for storing receipts. */
+  receiptLingerMs: 40,
+  /** Retries and planned messages that fall due within so long are read together. */
+  dueReadMs: 100,
   /** Rendered text of one batch: templates can be large, and each message holds a copy of its own. */
   handoverChars: 16 * MiB,
   /** Messages of a channel kept in memory between acceptance and hand-over; the rest wait in the table. */

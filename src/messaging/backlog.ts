@@ -56,7 +56,10 @@ export function createBacklog(deps: {
 
   function expect(lane: Lane, channel: Channel, atMs: number): void {
     const slice = sliceOf(lane, channel);
-    if (slice) slice.readAtMs = Math.min(slice.readAtMs, atMs);
+    if (!slice) return;
+    const isLater = atMs > Date.now();
+    const readAtMs = isLater ? Math.ceil(atMs / LIMITS.dueReadMs) * LIMITS.dueReadMs : atMs;
+    slice.readAtMs = Math.min(slice.readAtMs, readAtMs);
   }
 
   async function readSlice(slice: Slice): Promise<void> {

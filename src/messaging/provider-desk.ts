@@ -13,7 +13,7 @@ export interface ProviderDesk {
   readonly batchSize: number;
   pausedUntilMs: number;
   hasRoom(): boolean;
-  /** How long the next batch should still wait to fill up. */
+  /** How long the next batch should still wait to fill up: an idle desk sends at once, a busy one gathers. */
   lingerMs(queued: number): number;
   /** Hands messages over; answers one result each and never throws. */
   handOver(messages: readonly HandOver[]): Promise<HandOverResult[]>;
@@ -64,7 +64,7 @@ export function createProviderDesk(channel: Channel, provider: Provider, log: Lo
     },
     hasRoom: () => inFlight < LIMITS.handoversInFlight,
     lingerMs(queued) {
-      if (inFlight === 0 || queued >= batchSize) return 0;
+      if (queued >= batchSize) return 0;
       return Math.max(0, enteredAt + LIMITS.handoverLingerMs - Date.now());
     },
     async handOver(messages) {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
@@ -59,12 +60,15 @@ export function createReceipts(deps: {
   let calls: Call[] = [];
   let waiting = 0;
   let working: Promise<void> | undefined;
+  let storedAtMs = 0;
   let timer: NodeJS.Timeout | undefined;
   // Where this process is the only one, it knows when nothing is put aside, and need not look for each batch.
   let mayBeAside = true;
 
   async function work(): Promise<void> {
     while (calls.length > 0) {
+      const waitMs = waiting < GROUP_MAX ? storedAtMs + LIMITS.receiptLingerMs - Date.now() : 0;
+      if (waitMs > 0) await delay(waitMs);
       const group = takeGroup();
       try {
         await store(group.flatMap((call) => call.receipts));
@@ -72,6 +76,7 @@ export function createReceipts(deps: {
       } catch (error) {
         for (const call of group) call.fail(error);
       }
+      storedAtMs = Date.now();
     }
   }
 
