@@ -10,7 +10,7 @@ import type { ConnectionPool } from './storage';
  * The embedded engine: PGlite, which is PostgreSQL in WebAssembly, behind the shape of a pool.
  *
  * Differences from a real pool, all of them handled here:
- * - It is one session. A "connection" is a turn at it: transactions run one after the other.
+ * - It is one session: transactions run one after the other, and other statements between them.
  * - It computes on its thread. On the main thread it would starve timers and sockets, so it has its own.
  * - Two processes on one directory silently lose rows, so the directory is locked first.
  * - Nothing vacuums or checkpoints by itself, so the owner does (see embedded-worker.ts).
@@ -34,9 +34,25 @@ interface QueryResult {
   rows: unknown[];
 }
 
-/** One client at a time holds the session; the rest wait in order. */
+interface Job {
+  client: symbol;
+  text: string;
+  parameters: readonly unknown[];
+  done(result: QueryResult): void;
+  fail(error: unknown): void;
+}
+
+const BEGINS = /^\s*(begin|start transaction)\b/i;
+const ENDS = /^\s*(commit|rollback(?! to))\b/i;
+
+/**
+ * Statements go to the session as they come, without waiting for the answers of earlier ones: it works
+ * in order anyway, and would stand still while our thread is busy. Only while a client's transaction is
+ * open do the others' statements wait, in order.
+ */
 class EmbeddedPool {
-  private turn: Promise<void> = Promise.resolve();
+  private owner: symbol | undefined;
+  private waiting: Job[] = [];
 
   constructor(
     private readonly session: EmbeddedSession,
@@ -44,19 +60,40 @@ class EmbeddedPool {
   ) {}
 
   async connect(): Promise<{ query: EmbeddedSession['query']; release: () => void }> {
-    const previous = this.turn;
-    let release: () => void = () => undefined;
-    this.turn = new Promise((done) => {
-      release = done;
-    });
-    await previous;
-    return { query: (text, parameters) => this.session.query(text, parameters), release };
+    const client = Symbol('client');
+    return {
+      query: (text, parameters) => this.ask(client, text, parameters),
+      release: () => {
+        if (this.owner === client) void this.ask(client, 'rollback', []).catch(() => undefined);
+      },
+    };
   }
 
   async end(): Promise<void> {
-    await this.turn;
+    await this.ask(Symbol('last'), 'select 1', []).catch(() => undefined);
     await this.session.close();
     this.unlock();
+  }
+
+  private ask(client: symbol, text: string, parameters: readonly unknown[]): Promise<QueryResult> {
+    return new Promise((done, fail) => {
+      const job: Job = { client, text, parameters, done, fail };
+      const mustWait = this.owner === undefined ? this.waiting.length > 0 : this.owner !== client;
+      if (mustWait) this.waiting.push(job);
+      else this.start(job);
+    });
+  }
+
+  private start({ client, text, parameters, done, fail }: Job): void {
+    if (BEGINS.test(text)) this.owner = client;
+    this.session.query(text, parameters).then(done, fail);
+    if (this.owner !== client || !ENDS.test(text)) return;
+    this.owner = undefined;
+    while (this.owner === undefined) {
+      const next = this.waiting.shift();
+      if (!next) return;
+      this.start(next);
+    }
   }
 }
 
