@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { sql } from 'kysely';
 import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contact-lists';
+import { createContactParams } from '../campaigns/contact-params';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Credentials } from '../cli/credentials';
 import type { Config } from '../config';
@@ -19,6 +20,7 @@ import { messageRoutes } from '../http/routes/messages';
 import { sendRoutes } from '../http/routes/send';
 import { sessionRoutes } from '../http/routes/session';
 import { suppressionRoutes } from '../http/routes/suppression';
+import { templateTrialRoutes } from '../http/routes/template-trials';
 import { templateRoutes } from '../http/routes/templates';
 import { tokenRoutes } from '../http/routes/token';
 import type { App } from '../http/routing';
@@ -72,6 +74,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
   const identity = createIdentity({ db: messagingDb });
   const versions = createTemplateVersions(messagingDb);
+  const templates = createTemplates({ db: messagingDb, versions });
   const delivery = createDelivery({
     db: messagingDb,
     engine: storage.engine,
@@ -109,7 +112,12 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
       adminClientRoutes(identity.clients),
       adminKeyRoutes(identity.apiKeys),
       adminWorkspaceRoutes(identity),
-      templateRoutes(createTemplates({ db: messagingDb, versions })),
+      templateRoutes(templates),
+      templateTrialRoutes({
+        templates,
+        contactParams: createContactParams({ db: campaignsDb }),
+        delivery,
+      }),
       sendRoutes(delivery),
       messageRoutes(delivery),
       eventRoutes(delivery),

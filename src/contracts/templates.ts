@@ -5,7 +5,8 @@ import type { Finding } from '../domain/finding';
 import { LIMITS } from '../domain/limits';
 import { checkPlaceholders, lintPlaceholders, type TemplateText } from '../domain/template-lint';
 import { voiceXmlFinding } from '../domain/voice-xml';
-import { emptyAsAbsent, pageLimit, pageNumber, searchTerm } from './common';
+import { emptyAsAbsent, id, pageLimit, pageNumber, searchTerm } from './common';
+import { params } from './params';
 
 /** messaging-service.md, List and Create templates; api.md 5. */
 
@@ -107,6 +108,24 @@ export const templateVersionQuery = z.object({
       .transform(Number)
       .optional(),
   ),
+});
+
+/** Of a stored template: the newest version unless one is named. */
+const version = z.int().positive().max(2_147_483_647).optional();
+
+/** Values as a campaign would have them: a contact's own, and these where it has none. */
+export const templatePreview = z.strictObject({
+  params: params.default({}),
+  contactId: id.nullish(),
+  version,
+});
+
+/** Judged as a message once it is known for which channel it is. */
+export const templateTestSend = z.strictObject({
+  to: z.string(),
+  from: z.string(),
+  params: params.default({}),
+  version,
 });
 
 /** What the author of a valid template may want to know; it is said in the answer, beside the template. */

@@ -13,28 +13,43 @@ export interface SmsMeasure {
 /** Septets (GSM-7) or 16-bit units (UCS-2) in a text that is one segment, and in each of several. */
 const CAPACITY = { gsm7: { single: 160, joined: 153 }, ucs2: { single: 70, joined: 67 } } as const;
 
+/** Runs for every message that is accepted: most are one segment, which a count without a list shows. */
 export function measureSms(text: string): SmsMeasure {
-  const encoding = encodingOf(text);
-  return { encoding, segments: segmentsOf(text, encoding) };
+  const septets = septetsOf(text);
+  if (septets === undefined) return { encoding: 'ucs2', segments: ucs2Segments(text) };
+  return { encoding: 'gsm7', segments: septets <= CAPACITY.gsm7.single ? 1 : gsm7Segments(text) };
 }
 
-function encodingOf(text: string): SmsEncoding {
-  for (let i = 0; i < text.length; i++) {
-    if (!SEPTETS.has(text.charCodeAt(i))) return 'ucs2';
+/** Characters by which a text is not GSM-7: each once, and where it first stands, counted from 1. */
+export function outsideGsm7(text: string): { character: string; position: number }[] {
+  const found = new Map<string, number>();
+  let position = 0;
+  for (const character of text) {
+    position += 1;
+    const known = character.length === 1 && SEPTETS.has(character.charCodeAt(0));
+    if (!known && !found.has(character)) found.set(character, position);
   }
-  return 'gsm7';
+  return [...found].map(([character, first]) => ({ character, position: first }));
 }
 
-/** Neither an escaped character nor a surrogate pair may be cut in two, so counting units is not enough. */
-function segmentsOf(text: string, encoding: SmsEncoding): number {
-  const { single, joined } = CAPACITY[encoding];
-  const sizes = encoding === 'gsm7' ? septetSizes(text) : unitSizes(text);
-  const total = sizes.reduce((sum, size) => sum + size, 0);
-  if (total <= single) return 1;
+/** `undefined` for a text that holds another character. */
+function septetsOf(text: string): number | undefined {
+  let septets = 0;
+  for (let i = 0; i < text.length; i++) {
+    const size = SEPTETS.get(text.charCodeAt(i));
+    if (size === undefined) return undefined;
+    septets += size;
+  }
+  return septets;
+}
+
+/** An escaped character may not be cut in two, so dividing is not enough. */
+function gsm7Segments(text: string): number {
   let segments = 1;
   let used = 0;
-  for (const size of sizes) {
-    if (used + size > joined) {
+  for (let i = 0; i < text.length; i++) {
+    const size = SEPTETS.get(text.charCodeAt(i)) ?? 1;
+    if (used + size > CAPACITY.gsm7.joined) {
       segments += 1;
       used = 0;
     }
@@ -43,16 +58,19 @@ function segmentsOf(text: string, encoding: SmsEncoding): number {
   return segments;
 }
 
-function septetSizes(text: string): number[] {
-  const sizes: number[] = [];
-  for (let i = 0; i < text.length; i++) sizes.push(SEPTETS.get(text.charCodeAt(i)) ?? 1);
-  return sizes;
-}
-
-function unitSizes(text: string): number[] {
-  const sizes: number[] = [];
-  for (const character of text) sizes.push(character.length);
-  return sizes;
+/** Nor may a surrogate pair; half of one, which has no other half, is a unit like any other. */
+function ucs2Segments(text: string): number {
+  if (text.length <= CAPACITY.ucs2.single) return 1;
+  let segments = 1;
+  let used = 0;
+  for (const character of text) {
+    if (used + character.length > CAPACITY.ucs2.joined) {
+      segments += 1;
+      used = 0;
+    }
+    used += character.length;
+  }
+  return segments;
 }
 
 const BASIC =

@@ -40,7 +40,7 @@ export function createTemplateVersions(db: Kysely<MessagingTables>): TemplateVer
   async function load(workspaceId: string, templateId: string, version: number | undefined) {
     const row = await readVersion(db, workspaceId, templateId, version);
     if (!row) return undefined;
-    const compiled = compile(row);
+    const compiled = compileTemplate(row);
     versions.set(
       `${workspaceId}/${templateId}/${row.version}`,
       compiled,
@@ -85,6 +85,7 @@ export function createTemplateVersions(db: Kysely<MessagingTables>): TemplateVer
   };
 }
 
+/** What is compiled of a version, whatever else is known of it. */
 interface VersionRow {
   id: string;
   channel: Channel;
@@ -114,7 +115,7 @@ async function readVersion(
     : query.where('v.version', '=', version).executeTakeFirst();
 }
 
-function compile(row: VersionRow): CompiledTemplate {
+export function compileTemplate(row: VersionRow): CompiledTemplate {
   const identity = { templateId: row.id, version: row.version, channel: row.channel };
   if (row.channel === 'sms') {
     const body = compileText(row.body, 'none');

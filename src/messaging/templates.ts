@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
-import { newId } from '../storage/new-id';
+import { type Mint, RANDOM } from './mint';
 import type { MessagingTables } from './tables';
 import { listTemplates, type TemplateList, type TemplateListInput } from './template-list';
 import { versionOf } from './template-parts';
@@ -10,7 +10,7 @@ import type { TemplateVersions } from './template-versions';
 
 export interface Templates {
   /** Fails with `name_taken`, and with `invalid_request` for a layout that cannot be rendered. */
-  create(workspaceId: string, channel: Channel, content: TemplateContent): Promise<Template>;
+  create(workspaceId: string, channel: Channel, content: TemplateContent, mint?: Mint): Promise<Template>;
   /** Writes a new version. Fails as `create` does, with `not_found`, and with `invalid_request` for another channel. */
   replace(workspaceId: string, id: string, channel: Channel, content: TemplateContent): Promise<Template>;
   /** Gone from lists and for new use; the versions that something pins stay readable. */
@@ -27,9 +27,10 @@ export interface TemplatesDeps {
 
 export function createTemplates({ db, versions }: TemplatesDeps): Templates {
   return {
-    async create(workspaceId, channel, given) {
+    async create(workspaceId, channel, given, mint = RANDOM) {
       const content = versionOf(channel, given);
-      return db.transaction().execute((tx) => insertTemplate(tx, workspaceId, channel, content));
+      const id = mint.id('tpl');
+      return db.transaction().execute((tx) => insertTemplate(tx, { workspaceId, id, channel }, content));
     },
     async replace(workspaceId, id, channel, given) {
       const content = versionOf(channel, given);
@@ -49,15 +50,18 @@ export function createTemplates({ db, versions }: TemplatesDeps): Templates {
   };
 }
 
+interface TemplateKey {
+  workspaceId: string;
+  id: string;
+  channel: Channel;
+}
+
 async function insertTemplate(
   tx: Transaction<MessagingTables>,
-  workspaceId: string,
-  channel: Channel,
+  { workspaceId, id, channel }: TemplateKey,
   content: VersionContent,
 ): Promise<Template> {
   const at = new Date();
-  // Id and time from one clock reading, so that the order by time is the order by id.
-  const id = newId('tpl', at.getTime());
   const inserted = await tx
     .insertInto('templates')
     .values({
@@ -73,7 +77,12 @@ async function insertTemplate(
     .onConflict((conflict) => conflict.doNothing())
     .returning('id')
     .executeTakeFirst();
-  if (!inserted) throw nameTaken();
+  if (!inserted) {
+    // An id that exists is what an earlier attempt of this call has made.
+    const made = await readTemplate(tx, workspaceId, id, 1);
+    if (made) return made;
+    throw nameTaken();
+  }
   await insertVersion(tx, id, 1, content);
   await countLive(tx, { workspaceId, channel, change: 1 });
   return { ...content, id, channel, version: 1, createdAt: at, updatedAt: at };
@@ -81,7 +90,7 @@ async function insertTemplate(
 
 async function insertNextVersion(
   tx: Transaction<MessagingTables>,
-  { workspaceId, id, channel }: { workspaceId: string; id: string; channel: Channel },
+  { workspaceId, id, channel }: TemplateKey,
   content: VersionContent,
 ): Promise<Template> {
   const current = await tx

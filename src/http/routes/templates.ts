@@ -11,6 +11,7 @@ import { LIMITS } from '../../domain/limits';
 import type { ListedTemplate, Template, TemplateContent } from '../../messaging/template-record';
 import type { Templates } from '../../messaging/templates';
 import { callerOf } from '../caller';
+import { mintOf } from '../idempotency';
 import type { App } from '../routing';
 
 /** messaging-service.md, List and Create templates; api.md 5. */
@@ -25,9 +26,15 @@ export function templateRoutes(templates: Templates): (app: App) => void {
       return { success: true, templates: found.templates.map(present), page, pageSize, total: found.total };
     });
 
-    app.post('/api/template', { ...large, schema: { body: templateBody } }, async (request, reply) => {
+    const creating = {
+      ...large,
+      config: { ...config, idempotent: true as const },
+      schema: { body: templateBody },
+    };
+    app.post('/api/template', creating, async (request, reply) => {
       const { workspaceId } = callerOf(request);
-      const created = await templates.create(workspaceId, request.body.channel, contentOf(request.body));
+      const { channel } = request.body;
+      const created = await templates.create(workspaceId, channel, contentOf(request.body), mintOf(request));
       const warnings = warningsOf(request.body);
       return reply.code(201).send({ success: true, template: present(created), warnings });
     });

@@ -1,0 +1,74 @@
+import type { ContactParams } from '../../campaigns/contact-params';
+import { answer, idParams } from '../../contracts/common';
+import { message } from '../../contracts/send';
+import { templatePreview, templateTestSend } from '../../contracts/templates';
+import { DomainError } from '../../domain/errors';
+import type { Delivery } from '../../messaging/delivery';
+import { placeholdersIn, previewOf } from '../../messaging/template-preview';
+import type { Templates } from '../../messaging/templates';
+import { callerOf } from '../caller';
+import { mintOf } from '../idempotency';
+import type { App } from '../routing';
+import { parseBody } from '../validation';
+
+export interface TemplateTrialDeps {
+  templates: Pick<Templates, 'read'>;
+  contactParams: ContactParams;
+  delivery: Pick<Delivery, 'accept'>;
+}
+
+/** To see what a template makes of values, and to get it as a message (api.md 5). */
+export function templateTrialRoutes({
+  templates,
+  contactParams,
+  delivery,
+}: TemplateTrialDeps): (app: App) => void {
+  const config = { auth: 'app' } as const;
+
+  const templateOf = async (workspaceId: string, templateId: string, version: number | undefined) => {
+    const found = await templates.read(workspaceId, templateId, version);
+    if (found) return found;
+    const what =
+      version === undefined
+        ? `live template ${templateId}`
+        : `version ${version} of a template ${templateId}`;
+    throw new DomainError('not_found', `No ${what} in this workspace`);
+  };
+
+  return (app) => {
+    const previewing = { params: idParams, body: templatePreview };
+    app.post('/api/template/:id/preview', { config, schema: previewing }, async (request) => {
+      const { workspaceId } = callerOf(request);
+      const { params: given, contactId, version } = request.body;
+      const template = await templateOf(workspaceId, request.params.id, version);
+      const params = contactId
+        ? await contactParams.of({ workspaceId, contactId }, placeholdersIn(template), given)
+        : given;
+      if (!params) throw new DomainError('not_found', `No contact ${contactId} in this workspace`);
+      return { success: true, ...answer(200, 'Template rendered', previewOf(template, params)) };
+    });
+
+    const sending = {
+      config: { ...config, idempotent: true },
+      schema: { params: idParams, body: templateTestSend },
+    } as const;
+    app.post('/api/template/:id/test-send', sending, async (request, reply) => {
+      const { workspaceId } = callerOf(request);
+      const { to, from, params, version } = request.body;
+      const template = await templateOf(workspaceId, request.params.id, version);
+      const accepted = await delivery.accept(
+        workspaceId,
+        parseBody(message, {
+          channel: template.channel,
+          uid: mintOf(request).id('test'),
+          ...{ to, from, params },
+          'template-id': template.id,
+          version,
+          // A test goes to whoever asks for it, and to nobody who has not.
+          class: 'transactional',
+        }),
+      );
+      return reply.code(202).send({ success: true, ...answer(202, 'Test message accepted', accepted) });
+    });
+  };
+}

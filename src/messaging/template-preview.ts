@@ -1,0 +1,72 @@
+import type { Channel } from '../domain/channel';
+import type { Finding } from '../domain/finding';
+import { measureSms, type SmsEncoding } from '../domain/sms-encoding';
+import { compileText } from '../domain/template';
+import { lintPlaceholders } from '../domain/template-lint';
+import { lintEmail, lintSms } from '../domain/template-preview-lint';
+import type { Template } from './template-record';
+import { type CompiledTemplate, compileTemplate } from './template-versions';
+
+type Params = Readonly<Record<string, string | number>>;
+
+/** A template's parts as one recipient would get them. */
+export interface TemplatePreview {
+  templateId: string;
+  channel: Channel;
+  version: number;
+  subject?: string | undefined;
+  html?: string | undefined;
+  /** The text of an SMS, or an email's plain-text part. */
+  text?: string | undefined;
+  segments?: number | undefined;
+  encoding?: SmsEncoding | undefined;
+  xml?: string | undefined;
+  /** Every placeholder, in order of first appearance; `missing` are those without a value. */
+  used: readonly string[];
+  missing: readonly string[];
+  warnings: Finding[];
+}
+
+/** Filled by the compiler that messages are filled by. A placeholder without a value is left to be seen. */
+export function previewOf(template: Template, params: Params): TemplatePreview {
+  const compiled = compileTemplate(template);
+  const used = compiled.placeholders;
+  const missing = used.filter((name) => params[name] === undefined);
+  const shown = { ...params, ...Object.fromEntries(missing.map((name) => [name, `{{${name}}}`])) };
+  const { id: templateId, channel, version } = template;
+  return {
+    ...{ templateId, channel, version },
+    ...partsOf(template, compiled, { params, shown }),
+    ...{ used, missing },
+  };
+}
+
+export const placeholdersIn = (template: Template): readonly string[] =>
+  compileTemplate(template).placeholders;
+
+type Parts = Omit<TemplatePreview, 'templateId' | 'channel' | 'version' | 'used' | 'missing'>;
+
+function partsOf(
+  template: Template,
+  compiled: CompiledTemplate,
+  { params, shown }: { params: Params; shown: Params },
+): Parts {
+  const braces = lintPlaceholders([
+    ...(template.subject === null ? [] : [{ path: 'subject', text: template.subject }]),
+    { path: 'body', text: template.body },
+  ]);
+  const body = compiled.body.render(shown);
+  if (template.channel === 'voice') return { xml: body, warnings: braces };
+  if (template.channel === 'sms') {
+    // Braces are in the extension table: a placeholder that nobody filled would cost more than its value.
+    const measured = compileText(template.body, 'none').render(params);
+    return { text: body, ...measureSms(measured), warnings: [...braces, ...lintSms(measured)] };
+  }
+  const subject = compiled.subject?.render(shown) ?? '';
+  return {
+    subject,
+    html: body,
+    text: compiled.text?.render(shown),
+    warnings: [...braces, ...lintEmail({ subject, source: template.body, html: body, params })],
+  };
+}
