@@ -59,8 +59,18 @@ export async function readCampaign(
   workspaceId: string,
   campaignId: string,
 ): Promise<CampaignRecord> {
-  const campaign = await selectCampaign(db, workspaceId, campaignId).executeTakeFirst();
+  const campaign = await findCampaign(db, workspaceId, campaignId);
   if (!campaign) throw unknownCampaign(campaignId);
+  return campaign;
+}
+
+export async function findCampaign(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  campaignId: string,
+): Promise<CampaignRecord | undefined> {
+  const campaign = await selectCampaign(db, workspaceId, campaignId).executeTakeFirst();
+  if (!campaign) return undefined;
   const run = campaign.current_run && (await selectRun(db, campaign.current_run).executeTakeFirst());
   return toRecord(campaign, run || undefined);
 }

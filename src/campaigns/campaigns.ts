@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { CampaignBody, CampaignListQuery } from '../contracts/campaigns';
-import type { Action, Stage } from '../domain/campaign';
+import { type Action, isLive, type Stage } from '../domain/campaign';
 import { DomainError } from '../domain/errors';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
@@ -8,7 +8,14 @@ import { type Consequence, changeCampaign, futureStart } from './campaign-action
 import { checkReferences, requireLists } from './campaign-checks';
 import { describeCampaign } from './campaign-detail';
 import { listCampaigns } from './campaign-list';
-import { type CampaignContent, lockCampaign, readCampaign, summaryOf } from './campaign-record';
+import {
+  type CampaignContent,
+  type CampaignRecord,
+  findCampaign,
+  lockCampaign,
+  readCampaign,
+  summaryOf,
+} from './campaign-record';
 import type { RunLauncher, TemplateLookup } from './ports';
 import { listRecipients, type RecipientPosition } from './recipients';
 import { insertRun, withdrawRun } from './run-rows';
@@ -40,14 +47,31 @@ export function createCampaigns({ db, templates, launcher, log }: CampaignsDeps)
   }
 
   return {
-    /** Creates a campaign, or with `campaignId` replaces one that has not started. */
-    async save(workspaceId: string, body: CampaignBody, userId: string | undefined) {
+    /**
+     * Creates a campaign, or with `campaignId` replaces one that has not started. One that exists by the id
+     * given for a new one was created by an earlier attempt at the same call, and nothing is created again.
+     */
+    async save(
+      workspaceId: string,
+      body: CampaignBody,
+      { userId, newCampaignId = newId('cmp') }: { userId?: string | undefined; newCampaignId?: string } = {},
+    ) {
+      const earlier = body.campaignId ? undefined : await findCampaign(db, workspaceId, newCampaignId);
+      if (earlier) {
+        await launch(workspaceId, earlier.id, launchAgain(earlier));
+        return summaryOf(earlier);
+      }
       const content = contentOf(body);
       // Templates are looked up over HTTP, and so before the transaction.
       await checkReferences(db, templates, workspaceId, content);
       const saved = body.campaignId
         ? await replaceCampaign(db, workspaceId, { id: body.campaignId, start: body.start }, content)
-        : await insertCampaign(db, workspaceId, { start: body.start ?? true, userId }, content);
+        : await insertCampaign(
+            db,
+            workspaceId,
+            { id: newCampaignId, start: body.start ?? true, userId },
+            content,
+          );
       await launch(workspaceId, saved.id, saved);
       return summaryOf(await readCampaign(db, workspaceId, saved.id));
     },
@@ -86,13 +110,12 @@ type Saved = { id: string } & Consequence;
 async function insertCampaign(
   db: Kysely<CampaignTables>,
   workspaceId: string,
-  { start, userId }: { start: boolean; userId: string | undefined },
+  { id, start, userId }: { id: string; start: boolean; userId: string | undefined },
   content: CampaignContent,
 ): Promise<Saved> {
-  const id = newId('cmp');
   return db.transaction().execute(async (tx) => {
     await requireLists(tx, workspaceId, content.contactListIds);
-    await tx
+    const inserted = await tx
       .insertInto('campaigns')
       .values({
         id,
@@ -101,8 +124,11 @@ async function insertCampaign(
         stage: 'draft',
         created_by: userId ?? null,
       })
-      .execute();
-    if (!start) return { id };
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('id')
+      .executeTakeFirst();
+    // Another attempt at the same call was quicker, and starts it.
+    if (!inserted || !start) return { id };
     const startAt = futureStart(content.options);
     const runId = await insertRun(tx, { id, workspaceId }, stageFor(startAt));
     return { id, launch: { runId, startAt } };
@@ -133,6 +159,12 @@ async function replaceCampaign(
     const runId = await insertRun(tx, { id, workspaceId }, stageFor(startAt));
     return { id, launch: { runId, startAt } };
   });
+}
+
+/** The attempt that created it may have died before it launched the run; a launch repeated is harmless. */
+function launchAgain({ run, options }: CampaignRecord): Consequence {
+  if (!run || !isLive(run.phase)) return {};
+  return { launch: { runId: run.id, startAt: futureStart(options) } };
 }
 
 const stageFor = (startAt: Date | undefined): Stage => (startAt ? 'scheduled' : 'started');

@@ -29,7 +29,9 @@ export type ContactLists = ReturnType<typeof createContactLists>;
 /** Contact lists and their contacts, as the API offers them (api.md 6). */
 export function createContactLists({ db }: { db: Db }) {
   return {
-    create: (workspaceId: string, input: { name: string }) => createList(db, workspaceId, input),
+    /** A list that has the id already was created by an earlier attempt at the same call. */
+    create: (workspaceId: string, input: { name: string }, id = newId('lst')) =>
+      createList(db, { workspaceId, listId: id }, input),
     list: (workspaceId: string, page: ListPage) => listLists(db, workspaceId, page),
     read: (list: ListKey) => readList(db, list),
     rename: (list: ListKey, input: { name: string }) => renameList(db, list, input),
@@ -49,13 +51,16 @@ interface ListPage {
   search?: string | undefined;
 }
 
-async function createList(db: Db, workspaceId: string, input: { name: string }): Promise<ContactList> {
-  const row = await db
+async function createList(db: Db, list: ListKey, input: { name: string }): Promise<ContactList> {
+  const inserted = await db
     .insertInto('contact_lists')
-    .values({ id: newId('lst'), workspace_id: workspaceId, name: input.name })
+    .values({ id: list.listId, workspace_id: list.workspaceId, name: input.name })
+    .onConflict((conflict) => conflict.doNothing())
     .returningAll()
-    .executeTakeFirstOrThrow();
-  return shown(row);
+    .executeTakeFirst();
+  if (inserted) return shown(inserted);
+  const { id, name, createdAt, updatedAt } = await readList(db, list);
+  return { id, name, createdAt, updatedAt };
 }
 
 /** Newest first. */

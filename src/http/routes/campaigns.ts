@@ -9,6 +9,7 @@ import {
 import { answer, decodeCursor, encodeCursor, idParams } from '../../contracts/common';
 import type { Action } from '../../domain/campaign';
 import { callerOf } from '../caller';
+import { mintOf } from '../idempotency';
 import type { App } from '../routing';
 import { invalidRequest, parseBody } from '../validation';
 
@@ -16,9 +17,11 @@ const config = { auth: 'campaign' } as const;
 
 /** messaging-service.md, Create campaign and List campaigns; api.md 7. */
 export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }): void {
-  app.post('/api/campaign', { config, schema: { body: campaignBody } }, async (request, reply) => {
+  const creating = { config: { ...config, idempotent: true }, schema: { body: campaignBody } } as const;
+  app.post('/api/campaign', creating, async (request, reply) => {
     const { workspaceId, userId } = callerOf(request);
-    const saved = await campaigns.save(workspaceId, request.body, userId);
+    const newCampaignId = mintOf(request).id('cmp');
+    const saved = await campaigns.save(workspaceId, request.body, { userId, newCampaignId });
     if (request.body.campaignId) return answer(200, 'Campaign updated', saved);
     return reply.code(201).send(answer(201, 'Campaign created', saved));
   });

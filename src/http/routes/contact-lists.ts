@@ -12,6 +12,7 @@ import {
 } from '../../contracts/contact-lists';
 import { LIMITS } from '../../domain/limits';
 import { callerOf } from '../caller';
+import { mintOf } from '../idempotency';
 import type { App } from '../routing';
 import { invalidRequest, parseBody } from '../validation';
 
@@ -19,8 +20,10 @@ const config = { auth: 'app' } as const;
 
 /** Contact lists and their contacts (api.md 6). */
 export function contactListRoutes(app: App, { contactLists }: { contactLists: ContactLists }): void {
-  app.post('/api/contact-list', { config, schema: { body: contactListBody } }, async (request, reply) => {
-    const list = await contactLists.create(callerOf(request).workspaceId, request.body);
+  const creating = { config: { ...config, idempotent: true }, schema: { body: contactListBody } } as const;
+  app.post('/api/contact-list', creating, async (request, reply) => {
+    const { workspaceId } = callerOf(request);
+    const list = await contactLists.create(workspaceId, request.body, mintOf(request).id('lst'));
     return reply.code(201).send(answer(201, 'Contact list created', list));
   });
 
