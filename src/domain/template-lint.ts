@@ -37,7 +37,7 @@ export function lintPlaceholders(texts: readonly TemplateText[]): Finding[] {
       const [whole] = match;
       if (PLACEHOLDER.test(whole) || told.has(whole)) continue;
       told.add(whole);
-      const message = `${whole} is sent as it stands: a placeholder is {{NAME}}, in upper-case letters, digits and _`;
+      const message = `${whole} is not a placeholder: that is {{NAME}}, upper-case letters, digits and _ in two pairs of braces`;
       findings.push({ path, code: 'not_a_placeholder', message, severity: 'warning' });
       if (findings.length >= LIMITS.lintFindings) return findings;
     }
@@ -47,5 +47,5 @@ export function lintPlaceholders(texts: readonly TemplateText[]): Finding[] {
 
 /** At least one pair of braces, and between them what could be a name. */
 const LOOKS_LIKE_ONE =
-  /(?:\{{2,3}[ \t]*[\p{L}_][\p{L}\p{N}_ .-]{0,63}\}{1,3})|(?:\{[ \t]*[\p{L}_][\p{L}\p{N}_ .-]{0,63}\}{2,3})/gu;
+  /(?:\{{2,3}[ \t]*[\p{L}_][\p{L}\p{N}_ \t.-]{0,63}\}{1,3})|(?:\{[ \t]*[\p{L}_][\p{L}\p{N}_ \t.-]{0,63}\}{2,3})/gu;
 const PLACEHOLDER = /^\{\{ *[A-Z][A-Z0-9_]* *\}\}$/;
