@@ -1,28 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { sql } from 'kysely';
-import { createCampaigns } from '../campaigns/campaigns';
-import { createContactLists } from '../campaigns/contact-lists';
-import { createContactParams } from '../campaigns/contact-params';
-import type { CampaignTables } from '../campaigns/tables';
 import type { Credentials } from '../cli/credentials';
 import type { Config } from '../config';
-import { adminClientRoutes } from '../http/routes/admin-clients';
-import { adminKeyRoutes } from '../http/routes/admin-keys';
-import { adminUserRoutes } from '../http/routes/admin-users';
-import { adminWorkspaceRoutes } from '../http/routes/admin-workspaces';
-import { campaignRoutes } from '../http/routes/campaigns';
-import { contactListRoutes } from '../http/routes/contact-lists';
-import { eventRoutes } from '../http/routes/events';
-import { healthRoutes } from '../http/routes/health';
-import { holdRoutes } from '../http/routes/holds';
-import { inboundRoutes } from '../http/routes/inbound';
-import { messageRoutes } from '../http/routes/messages';
-import { sendRoutes } from '../http/routes/send';
-import { sessionRoutes } from '../http/routes/session';
-import { suppressionRoutes } from '../http/routes/suppression';
-import { templateTrialRoutes } from '../http/routes/template-trials';
-import { templateRoutes } from '../http/routes/templates';
-import { tokenRoutes } from '../http/routes/token';
 import type { App } from '../http/routing';
 import { buildServer } from '../http/server';
 import { createDelivery } from '../messaging/delivery';
@@ -30,15 +9,14 @@ import { keepExpiring } from '../messaging/expiry';
 import { createIdempotency } from '../messaging/idempotency';
 import { createIdentity } from '../messaging/identity';
 import { newSecret } from '../messaging/secrets';
-import { createSuppressionList } from '../messaging/suppression';
 import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/template-versions';
-import { createTemplates } from '../messaging/templates';
 import { type NewWorkspace, planWorkspace } from '../messaging/workspaces';
 import { StartupError } from '../startup-error';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher } from '../temporal/launcher';
+import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
 import { openProviders } from './providers';
@@ -69,12 +47,10 @@ const FIRST_USER = 'admin@fanfare.local';
 export async function openHttpPart(options: HttpPartOptions, closers: Closers): Promise<HttpPart> {
   const { config, log, storage, temporal } = options;
   const messagingDb = storage.tables<MessagingTables>();
-  const campaignsDb = storage.tables<CampaignTables>();
   const { publicUrl, trustProxy } = config.http;
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
   const identity = createIdentity({ db: messagingDb });
   const versions = createTemplateVersions(messagingDb);
-  const templates = createTemplates({ db: messagingDb, versions });
   const delivery = createDelivery({
     db: messagingDb,
     engine: storage.engine,
@@ -104,39 +80,21 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     publicUrl,
     trustProxy,
     idempotency: createIdempotency({ db: messagingDb, engine: storage.engine }),
-    routes: [
-      healthRoutes(readiness),
-      tokenRoutes(identity),
-      sessionRoutes({ sessions: identity, publicUrl }),
-      adminUserRoutes(identity.users),
-      adminClientRoutes(identity.clients),
-      adminKeyRoutes(identity.apiKeys),
-      adminWorkspaceRoutes(identity),
-      templateRoutes(templates),
-      templateTrialRoutes({
-        templates,
-        contactParams: createContactParams({ db: campaignsDb }),
-        delivery,
-      }),
-      sendRoutes(delivery),
-      messageRoutes(delivery),
-      eventRoutes(delivery),
-      holdRoutes(delivery),
-      suppressionRoutes(createSuppressionList({ db: messagingDb })),
-      inboundRoutes({ secret: inboundSecret, takeReceipts: delivery.receiptsOf('http'), log }),
-      (scope) => contactListRoutes(scope, { contactLists: createContactLists({ db: campaignsDb }) }),
-      (scope) =>
-        campaignRoutes(scope, {
-          campaigns: createCampaigns({
-            db: campaignsDb,
-            templates: {
-              find: (workspaceId, ...template) => options.gatewayFor(workspaceId).findTemplate(...template),
-            },
-            launcher: createLauncher(temporal.client),
-            log,
-          }),
-        }),
-    ],
+    routes: apiRoutes({
+      storage,
+      identity,
+      delivery,
+      versions,
+      // Campaigns ask the service that they are sent through, which need not be this one.
+      templateLookup: {
+        find: (workspaceId, ...template) => options.gatewayFor(workspaceId).findTemplate(...template),
+      },
+      launcher: createLauncher(temporal.client),
+      readiness,
+      inboundSecret,
+      publicUrl,
+      log,
+    }),
   });
   closers.add('http', () => app.close());
   const baseUrl = await listen(app, config.http);
