@@ -125,6 +125,8 @@ export const LIMITS = {
   /** A dispatcher that has not renewed its lane for so long is dead, and its lane is adopted. */
   laneLeaseSeconds: 10,
   laneRenewSeconds: 2,
+  /** A call whose end nobody reported stops counting among a sender's after this; no call takes so long. */
+  callLeaseSeconds: 900,
   /** Transient provider failures before a message is failed. */
   handoverAttempts: 8,
   /** Batches of one channel with their provider at once: a slow answer must not stop the others. */
@@ -140,7 +142,7 @@ export const LIMITS = {
   handoverLingerMs: 40,
   /** The same for storing receipts. */
   receiptLingerMs: 40,
-  /** Retries and planned messages that fall due within so long are read together. */
+  /** At least so long between two readings of a lane for retries and planned messages that fell due. */
   dueReadMs: 100,
   /** Rendered text of one batch: templates can be large, and each message holds a copy of its own. */
   handoverChars: 16 * MiB,

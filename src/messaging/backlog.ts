@@ -6,11 +6,13 @@ import { nextDueMs, readDue } from './due-messages';
 import type { Holds } from './holds';
 import type { Lane } from './lanes';
 import type { OutgoingMessage } from './outgoing';
+import type { SenderLimits } from './sender-limits';
 import type { MessagingTables } from './tables';
 
 /**
  * What of each lane waits in the table: messages beyond the queues' bound, of a later time, held, or
- * left by a lane's former owner. Keeps for each lane and channel the moment at which reading is worth
+ * left by a lane's former owner. A restrained sender with more than it may send soon is read by itself, so
+ * that what it has waiting is not in the way of others. Keeps for each lane and channel the moment at which reading is worth
  * while, so that an idle service asks the database nothing.
  */
 export interface Backlog {
@@ -23,14 +25,18 @@ export interface Backlog {
   expectAll(lanes: Iterable<Lane>): void;
   /** Reads what is worth reading now. `isOpen` says whether a channel's messages could leave. */
   read(isOpen: (channel: Channel) => boolean): void;
-  /** When `read` should be called again; Infinity when nothing waits. */
-  nextAtMs(): number;
+  /** When `read` should be called again, if nobody has reason to before; Infinity when nothing waits. */
+  nextAtMs(isOpen: (channel: Channel) => boolean): number;
 }
 
 interface Slice {
   readonly lane: Lane;
   readonly channel: Channel;
+  /** A restrained sender that has more in the table than in memory; else everybody who has none. */
+  readonly sender: string | undefined;
   readAtMs: number;
+  /** Retries fall due one by one: what is due a little later is read with it. */
+  notBeforeMs: number;
   reading: boolean;
   /** More was due than one read took: new messages have to queue behind it in the table. */
   behind: boolean;
@@ -47,26 +53,77 @@ export function createBacklog(deps: {
   db: Kysely<MessagingTables>;
   memory: DispatchMemory;
   holds: Holds;
+  limits: Pick<SenderLimits, 'keyOf' | 'queueMax'>;
   onRead(): void;
   onError(error: unknown): void;
 }): Backlog {
-  const { db, memory, holds, onRead, onError } = deps;
+  const { db, memory, holds, limits, onRead, onError } = deps;
   const slices = new Map<string, Slice>();
   const sliceOf = (lane: Lane, channel: Channel) => slices.get(`${lane.id}/${channel}`);
+  const sliceOfSender = (lane: Lane, sender: string) => slices.get(`${lane.id}/${sender}`);
+
+  function openSender(lane: Lane, channel: Channel, sender: string): void {
+    if (sliceOfSender(lane, sender)) return;
+    const slice = { lane, channel, sender, readAtMs: Date.now(), reading: false, behind: true };
+    slices.set(`${lane.id}/${sender}`, slice);
+  }
+
+  function* sendersOf(lane: Lane): Generator<string> {
+    for (const slice of slices.values()) if (slice.sender && slice.lane === lane) yield slice.sender;
+  }
+
+  /** Room in memory for what the slice holds. */
+  function roomOf({ channel, sender }: Slice): number {
+    if (sender === undefined) {
+      const { count, bytes } = memory.queued(channel);
+      return count <= READ_MAX && bytes <= READ_BYTES_MAX ? READ_MAX : 0;
+    }
+    const max = limits.queueMax(sender) ?? READ_MAX;
+    const queued = memory.queuedOf(sender);
+    return queued <= max / 2 ? max - queued : 0;
+  }
+
+  /** A restrained sender's messages as far as there is room for them; the others stay where they are. */
+  function addRestrained(lane: Lane, sender: string, messages: readonly OutgoingMessage[]): void {
+    const [first] = messages;
+    if (!first) return;
+    const room = Math.max(0, (limits.queueMax(sender) ?? READ_MAX) - memory.queuedOf(sender));
+    const behind = sliceOfSender(lane, sender) !== undefined || sliceOf(lane, first.channel)?.behind === true;
+    if (!behind) memory.add(lane, messages.slice(0, room));
+    if (behind || messages.length > room) openSender(lane, first.channel, sender);
+  }
+
+  /** What everybody's slice brought up. */
+  function addRead(lane: Lane, messages: readonly OutgoingMessage[]): void {
+    const { free, restrained } = divide(messages);
+    memory.add(lane, free);
+    for (const [sender, ofSender] of restrained) addRestrained(lane, sender, ofSender);
+  }
+
+  function divide(messages: readonly OutgoingMessage[]) {
+    const free: OutgoingMessage[] = [];
+    const restrained = new Map<string, OutgoingMessage[]>();
+    for (const message of messages) {
+      const sender = limits.keyOf(message);
+      const ofSender = sender === undefined ? free : restrained.get(sender);
+      if (ofSender) ofSender.push(message);
+      else restrained.set(sender as string, [message]);
+    }
+    return { free, restrained };
+  }
 
   function expect(lane: Lane, channel: Channel, atMs: number): void {
     const slice = sliceOf(lane, channel);
-    if (!slice) return;
-    const isLater = atMs > Date.now();
-    const readAtMs = isLater ? Math.ceil(atMs / LIMITS.dueReadMs) * LIMITS.dueReadMs : atMs;
-    slice.readAtMs = Math.min(slice.readAtMs, readAtMs);
+    if (slice) slice.readAtMs = Math.min(slice.readAtMs, Math.max(atMs, slice.notBeforeMs));
   }
 
   async function readSlice(slice: Slice): Promise<void> {
-    const { lane, channel } = slice;
+    const { lane, channel, sender } = slice;
+    const countMax = roomOf(slice);
     slice.reading = true;
     // What comes up while the query runs sets these again.
     slice.readAtMs = Number.POSITIVE_INFINITY;
+    slice.notBeforeMs = Date.now() + LIMITS.dueReadMs;
     slice.behind = false;
     const watch = memory.watch();
     const now = new Date().toISOString();
@@ -76,19 +133,20 @@ export function createBacklog(deps: {
         channel,
         except: memory.idsInHand(),
         heldKeys: holds.keys(),
+        senders: sender === undefined ? { except: [...sendersOf(lane)] } : { only: sender },
         now,
-        countMax: READ_MAX,
+        countMax,
         bytesMax: READ_BYTES_MAX,
       });
       if (lane.lost) return;
-      memory.add(
-        lane,
-        messages.filter((message) => !watch.departed.has(message.id)),
-      );
+      const fresh = messages.filter((message) => !watch.departed.has(message.id));
+      if (sender === undefined) addRead(lane, fresh);
+      else memory.add(lane, fresh);
       if (more) {
         slice.behind = true;
-        expect(lane, channel, Date.now());
+        slice.readAtMs = Date.now();
       } else {
+        if (sender !== undefined) slices.delete(`${lane.id}/${sender}`);
         const next = await nextDueMs(db, { lane: lane.id, channel, now });
         if (next !== undefined) expect(lane, channel, next);
         if (lane.adopted) expect(lane, channel, Date.now() + ADOPTED_POLL_MS);
@@ -96,7 +154,7 @@ export function createBacklog(deps: {
     } catch (error) {
       onError(error);
       slice.behind = true;
-      expect(lane, channel, Date.now() + RETRY_MS);
+      slice.readAtMs = Math.min(slice.readAtMs, Date.now() + RETRY_MS);
     } finally {
       watch.end();
       slice.reading = false;
@@ -107,19 +165,22 @@ export function createBacklog(deps: {
   return {
     openLane(lane, readAtMs) {
       for (const channel of CHANNELS) {
-        slices.set(`${lane.id}/${channel}`, { lane, channel, readAtMs, reading: false, behind: false });
+        const slice = { lane, channel, readAtMs, notBeforeMs: 0, reading: false, behind: false };
+        slices.set(`${lane.id}/${channel}`, slice);
       }
     },
     closeLane(lane) {
-      for (const channel of CHANNELS) slices.delete(`${lane.id}/${channel}`);
+      for (const [key, slice] of slices) if (slice.lane === lane) slices.delete(key);
     },
     offer(lane, messages) {
       for (const channel of CHANNELS) {
         const slice = sliceOf(lane, channel);
         const ofChannel = messages.filter((message) => message.channel === channel);
         if (!slice || ofChannel.length === 0) continue;
-        if (!slice.behind && hasRoom(memory.queued(channel), ofChannel)) {
-          memory.add(lane, ofChannel);
+        const { free, restrained } = divide(ofChannel);
+        for (const [sender, ofSender] of restrained) addRestrained(lane, sender, ofSender);
+        if (!slice.behind && hasRoom(memory.queued(channel), free)) {
+          memory.add(lane, free);
         } else {
           slice.behind = true;
           expect(lane, channel, Date.now());
@@ -134,14 +195,16 @@ export function createBacklog(deps: {
       const now = Date.now();
       for (const slice of slices.values()) {
         if (slice.reading || slice.readAtMs > now || !isOpen(slice.channel)) continue;
-        const { count, bytes } = memory.queued(slice.channel);
-        if (count <= READ_MAX && bytes <= READ_BYTES_MAX) void readSlice(slice);
+        if (roomOf(slice) > 0) void readSlice(slice);
       }
     },
-    nextAtMs() {
+    nextAtMs(isOpen) {
+      const now = Date.now();
       let next = Number.POSITIVE_INFINITY;
       for (const slice of slices.values()) {
-        if (!slice.reading) next = Math.min(next, slice.readAtMs);
+        // What could be read but for a lack of room, or a pause, is looked at again when that ends.
+        const waitsForOthers = slice.readAtMs <= now && (!isOpen(slice.channel) || roomOf(slice) === 0);
+        if (!slice.reading && !waitsForOthers) next = Math.min(next, slice.readAtMs);
       }
       return next;
     },
