@@ -4,7 +4,8 @@ import { checkLayout } from '../domain/email-layout';
 import type { Finding } from '../domain/finding';
 import { LIMITS } from '../domain/limits';
 import { checkPlaceholders, lintPlaceholders, type TemplateText } from '../domain/template-lint';
-import { voiceXmlFinding } from '../domain/voice-xml';
+import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
+import { judgeVoiceTemplate } from '../domain/voice/voice-template';
 import { emptyAsAbsent, id, pageLimit, pageNumber, searchTerm } from './common';
 import { params } from './params';
 
@@ -85,15 +86,25 @@ const smsTemplate = z
 
 const BODY_OR_TEMPLATE = 'An email has a body, or a template from which it is rendered';
 
-const voiceTemplate = z.object({
-  channel: z.literal('voice'),
-  templateName,
-  body: someText.superRefine((value, context) => {
-    const finding = voiceXmlFinding(value);
-    if (finding) context.addIssue({ code: 'custom', message: finding, params: { code: 'invalid_xml' } });
-  }),
-  voiceJson: flow,
-});
+/** Without a body it is compiled from `voiceJson`; one that comes with both is sent as its body says. */
+const voiceTemplate = z
+  .object({
+    channel: z.literal('voice'),
+    templateName,
+    body: z
+      .string()
+      .nullish()
+      .transform((value) => value ?? ''),
+    voiceJson: flow,
+  })
+  .superRefine(
+    (value, context) => {
+      for (const finding of voiceFindings(value)) {
+        if (finding.severity === 'error') report(finding, context);
+      }
+    },
+    { when: isAnObject },
+  );
 
 export const templateBody = z.discriminatedUnion('channel', [emailTemplate, smsTemplate, voiceTemplate], {
   error: 'channel must be email, sms or voice',
@@ -130,14 +141,38 @@ export const templateTestSend = z.strictObject({
 
 /** What the author of a valid template may want to know; it is said in the answer, beside the template. */
 export function warningsOf(body: TemplateBody): Finding[] {
-  const layout = body.channel === 'email' ? layoutFindings(body) : [];
-  return [...layout.filter(({ severity }) => severity === 'warning'), ...lintPlaceholders(textsOf(body))];
+  const { findings, texts } =
+    body.channel === 'voice'
+      ? judgeVoice(body)
+      : { findings: body.channel === 'email' ? layoutFindings(body) : [], texts: textsOf(body) };
+  return [...findings.filter(({ severity }) => severity === 'warning'), ...lintPlaceholders(texts)];
 }
 
 interface Unchecked {
   subject?: unknown;
   body?: unknown;
   template?: unknown;
+  voiceJson?: unknown;
+}
+
+function voiceFindings(value: Unchecked): Finding[] {
+  const { findings, texts } = judgeVoice(value);
+  return [...findings, ...checkPlaceholders(texts)];
+}
+
+/** Also beside fields that the schema has refused, which are not said to be wrong once more. */
+function judgeVoice({ body, voiceJson }: Unchecked): { findings: Finding[]; texts: TemplateText[] } {
+  if (!isObject(voiceJson)) {
+    const findings = typeof body === 'string' && !isBlank(body) ? checkVoiceXml(body) : [];
+    return { findings, texts: [] };
+  }
+  // In place of a body that is no text stands one that has nothing wrong.
+  const given = typeof body === 'string' || isBlank(body) ? ((body as string) ?? '') : '<Response/>';
+  const judged = judgeVoiceTemplate({ body: given, flow: voiceJson });
+  const findings = judged.findings.filter(
+    ({ path, code }) => !(code === 'invalid_type' && /^voiceJson\.(?:nodes|edges)(?:\.\d+)?$/.test(path)),
+  );
+  return { findings, texts: [{ path: isBlank(body) ? 'voiceJson' : 'body', text: judged.body }] };
 }
 
 function emailFindings(value: Unchecked): Finding[] {
@@ -159,11 +194,11 @@ function textsOf(value: Unchecked): TemplateText[] {
   return texts;
 }
 
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 const isLayout = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' &&
-  value !== null &&
-  !Array.isArray(value) &&
-  depthOf(value) <= LIMITS.designDepth;
+  isObject(value) && depthOf(value) <= LIMITS.designDepth;
 
 function textsIn(value: unknown, path: string): TemplateText[] {
   if (typeof value === 'string') return [{ path, text: value }];

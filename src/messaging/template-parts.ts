@@ -2,14 +2,22 @@ import { renderLayout } from '@fanfare/email-layout';
 import type { Channel } from '../domain/channel';
 import { renderableLayout } from '../domain/email-layout-render';
 import { DomainError, type FieldError } from '../domain/errors';
+import { judgeVoiceTemplate } from '../domain/voice/voice-template';
 import type { TemplateContent, VersionContent } from './template-record';
 import { derivedText } from './template-text';
 
 /**
- * What is made of a caller's words once, when they are saved: an email's HTML from its layout where no
- * body came, and its plain-text part. Throws `invalid_request` for a layout that the renderer does not take.
+ * What is made of a caller's words once, when they are saved: an email's HTML from its layout and a call's
+ * document from its flow where no body came, and an email's plain-text part. Throws `invalid_request` for a layout that the renderer does not take.
  */
 export function versionOf(channel: Channel, content: TemplateContent): VersionContent {
+  if (channel === 'voice') {
+    return {
+      ...content,
+      body: judgeVoiceTemplate({ body: content.body, flow: content.design }).body,
+      text: null,
+    };
+  }
   if (channel !== 'email') return { ...content, text: null };
   const body =
     content.body.trim() === '' ? htmlOfLayout(content.design ?? {}, content.subject) : content.body;

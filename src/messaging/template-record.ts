@@ -5,7 +5,7 @@ export interface TemplateContent {
   name: string;
   /** Email only. */
   subject: string | null;
-  /** Empty for an email that is to be rendered from its layout. */
+  /** Empty for an email that is to be rendered from its layout, and a call that is to be compiled from its flow. */
   body: string;
   emailProviderId: string;
   /** The editor's state, as it came: an email layout or a voice flow. */

@@ -67,7 +67,13 @@ describe('campaigns through the whole program', () => {
       const sms = await createSmsTemplate(api);
       const voice = await createTemplate('voice', {
         body: '<Response><Answer/><Say>Hello {{NAME}}</Say></Response>',
-        voiceJson: { nodes: [], edges: [], viewport: { x: 0, y: 0, zoom: 1 } },
+        voiceJson: {
+          nodes: [
+            { id: '1', type: 'text', data: { isStart: true, isEndNode: true, text: 'Hello {{NAME}}' } },
+          ],
+          edges: [],
+          viewport: { x: 0, y: 0, zoom: 1 },
+        },
       });
       const { data } = await api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
         campaignId: null,

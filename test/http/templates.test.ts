@@ -4,7 +4,7 @@ import { describeEachEngine } from '../support/storage';
 import { bearerFor, type HttpAnswer, newWorkspace, startService, type TestService } from './service';
 
 const XML =
-  '<?xml version="1.0"?><Response><Answer/><Pause length="1" history="yes"/><Say>Hi {{NAME}}</Say></Response>';
+  '<?xml version="1.0"?><Response><Answer/><Pause length="1" history="full"/><Say>Good morning {{NAME}}</Say><Say>Hi {{NAME}}</Say></Response>';
 const FLOW = {
   nodes: [
     {
@@ -14,8 +14,9 @@ const FLOW = {
       data: { label: 'Say', isStart: true, isEndNode: false, text: 'Good morning {{NAME}}' },
       futureKey: { kept: [1, null, 'ü'] },
     },
+    { id: 'n2', type: 'textNode', data: { label: 'End', isEndNode: true, text: 'Hi {{NAME}}' } },
   ],
-  edges: [{ id: 'e1', anything: true }],
+  edges: [{ id: 'e1', source: 'n1', target: 'n2', anything: true }],
   viewport: { x: 0, y: 0, zoom: 1 },
 };
 const LAYOUT = {

@@ -55,7 +55,11 @@ async function smallCampaign(api: ApiClient): Promise<string> {
     sms: { body: 'Hello {{NAME}}' },
     voice: {
       body: '<Response><Answer/><Say>Hello {{NAME}}</Say></Response>',
-      voiceJson: { nodes: [], edges: [], viewport: { x: 0, y: 0, zoom: 1 } },
+      voiceJson: {
+        nodes: [{ id: '1', type: 'text', data: { isStart: true, isEndNode: true, text: 'Hello {{NAME}}' } }],
+        edges: [],
+        viewport: { x: 0, y: 0, zoom: 1 },
+      },
     },
   })) {
     const { template } = await api.expect<{ template: { id: string } }>('POST', '/api/template/', {

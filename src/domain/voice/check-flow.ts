@@ -1,5 +1,6 @@
+import type { Finding } from '../finding';
 import { findCycles } from './cycles';
-import { type Finding, Findings } from './findings';
+import { Findings } from './findings';
 import { type FlowGraph, type FlowNode, readFlow } from './flow-graph';
 import { stepOf } from './flow-steps';
 import { TERMINALS } from './verbs';
@@ -8,7 +9,7 @@ import { TERMINALS } from './verbs';
  * Everything that is wrong or odd with a flow of React Flow's, version 11 or 12 (api.md 5, docs/voice.md).
  * Never throws, whatever it is given; linear in the size of the flow.
  */
-export const checkFlow = (flow: unknown): Finding[] => examineFlow(flow).findings.all('voiceJson');
+export const checkFlow = (flow: unknown): Finding[] => examineFlow(flow).findings.all(moreInFlow);
 
 export interface ExaminedFlow {
   /** `undefined` when there is none, or not exactly one start. */
@@ -102,3 +103,10 @@ function checkLoops({ nodes, edgesFrom }: FlowGraph, findings: Findings): void {
     findings.add({ path, code: 'loop_without_gather', message, severity: 'error' });
   }
 }
+
+export const moreInFlow = (message: string, severity: Finding['severity']): Finding => ({
+  path: 'voiceJson',
+  code: 'more_findings',
+  message,
+  severity,
+});

@@ -1,6 +1,7 @@
+import type { Finding } from '../finding';
 import { LIMITS } from '../limits';
-import { examineFlow } from './check-flow';
-import { type Finding, Findings, hasErrors } from './findings';
+import { examineFlow, moreInFlow } from './check-flow';
+import { Findings, hasErrors } from './findings';
 import type { FlowEdge, FlowGraph, FlowNode } from './flow-graph';
 import { stepOf } from './flow-steps';
 import { parseVoiceXml } from './parse-voice-xml';
@@ -21,11 +22,11 @@ export interface CompiledFlow {
  */
 export function compileFlow(flow: unknown): CompiledFlow {
   const { flow: examined, findings } = examineFlow(flow);
-  if (!examined || findings.hasErrors) return { compiled: undefined, findings: findings.all('voiceJson') };
+  if (!examined || findings.hasErrors) return { compiled: undefined, findings: findings.all(moreInFlow) };
   const written = writeVoiceXml(layOut(examined.graph, examined.start));
   const refuse = (code: string, message: string): CompiledFlow => {
     findings.add({ path: 'voiceJson', code, message, severity: 'error' });
-    return { compiled: undefined, findings: findings.all('voiceJson') };
+    return { compiled: undefined, findings: findings.all(moreInFlow) };
   };
   if (written.length > LIMITS.voiceXmlChars) {
     return refuse(
@@ -39,7 +40,7 @@ export function compileFlow(flow: unknown): CompiledFlow {
     const first = own.find(({ severity }) => severity === 'error');
     return refuse(first?.code ?? 'invalid_xml', `The document would not be valid: ${first?.message ?? ''}`);
   }
-  return { compiled: { program, xml: written }, findings: findings.all('voiceJson') };
+  return { compiled: { program, xml: written }, findings: findings.all(moreInFlow) };
 }
 
 /** Ifs inside Ifs; with a gather and its prompts inside the last one, the document has its ten levels. */

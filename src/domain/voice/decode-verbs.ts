@@ -1,6 +1,6 @@
+import type { Finding } from '../finding';
 import { holdsPlaceholder, isCallableUrl, isLabel, isRelativeUrl, readValue } from './attribute-value';
 import { type Comparison, readBranchExpression } from './branch-expression';
-import type { Finding } from './findings';
 import type { Branch, Prompt, Step, VoiceProgram } from './program';
 import {
   type AttributeType,

@@ -1,26 +1,23 @@
+import type { Finding } from '../finding';
 import { LIMITS } from '../limits';
 
-/** What is wrong, or odd, with a voice document or a flow. docs/voice.md lists every code. */
-export interface Finding {
-  /** `body` for the document, `voiceJson.nodes.3.data.text` and the like for a flow. */
-  path: string;
-  code: string;
-  /** Whole, with its place: a document's begin with `Line 12, column 5: `. */
-  message: string;
-  /** With an error the template is refused; a warning is told, and what it is about is kept as it came. */
-  severity: 'error' | 'warning';
-  /** Of a document: counted from 1, columns in UTF-16 units. */
-  line?: number;
-  column?: number;
+/**
+ * Of a voice document, whose path is `body`. Its message begins with its place, `Line 12, column 5: `;
+ * both are counted from 1, columns in UTF-16 units. docs/voice.md lists every code, also of flows, whose
+ * paths are `voiceJson.nodes.3.data.text` and the like.
+ */
+export interface DocumentFinding extends Finding {
+  line: number;
+  column: number;
 }
 
 /** Findings in the order they were made, no more than a person will read. */
-export class Findings {
-  readonly list: Finding[] = [];
+export class Findings<One extends Finding = Finding> {
+  private readonly list: One[] = [];
   private unlisted = 0;
   private errors = 0;
 
-  add(finding: Finding): void {
+  add(finding: One): void {
     if (finding.severity === 'error') this.errors += 1;
     if (this.list.length < LIMITS.voiceFindings) this.list.push(finding);
     else this.unlisted += 1;
@@ -30,12 +27,11 @@ export class Findings {
     return this.errors > 0;
   }
 
-  /** With a last one that says how many more there are, so that nobody takes the list for complete. */
-  all(path: string): Finding[] {
+  /** With a last one, made by `more`, when there are others, so that nobody takes the list for complete. */
+  all(more: (message: string, severity: Finding['severity']) => One): One[] {
     if (this.unlisted === 0) return this.list;
     // An error, if what is not listed holds one: a list of warnings alone would let it pass.
-    const severity = this.hasErrors ? 'error' : 'warning';
-    return [...this.list, { path, code: 'more_findings', message: `And ${this.unlisted} more`, severity }];
+    return [...this.list, more(`And ${this.unlisted} more`, this.hasErrors ? 'error' : 'warning')];
   }
 }
 

@@ -1,5 +1,5 @@
+import type { Finding } from '../finding';
 import { findCycles } from './cycles';
-import type { Finding } from './findings';
 import { allSteps, type Step, type VoiceProgram } from './program';
 import { TERMINALS } from './verbs';
 

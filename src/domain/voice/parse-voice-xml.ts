@@ -1,6 +1,7 @@
+import type { Finding } from '../finding';
 import { LIMITS } from '../limits';
 import { decodeVoice } from './decode-verbs';
-import { type Finding, Findings } from './findings';
+import { type DocumentFinding, Findings } from './findings';
 import { checkLabels } from './labels';
 import type { VoiceProgram } from './program';
 import { verbNamed } from './verbs';
@@ -9,11 +10,11 @@ import { readXml, type XmlElement } from './xml-tree';
 export interface ParsedVoice {
   /** What could be made of the document; `undefined` when it is not well-formed or no voice document. */
   program: VoiceProgram | undefined;
-  findings: Finding[];
+  findings: DocumentFinding[];
 }
 
 /** Everything that is wrong or odd with a voice document (api.md 5, docs/voice.md), at once. */
-export const checkVoiceXml = (xml: string): Finding[] => parseVoiceXml(xml).findings;
+export const checkVoiceXml = (xml: string): DocumentFinding[] => parseVoiceXml(xml).findings;
 
 /**
  * Never throws, and takes time and memory linear in the length. Verbs and attributes that are not known
@@ -21,20 +22,22 @@ export const checkVoiceXml = (xml: string): Finding[] => parseVoiceXml(xml).find
  * looking at, not for running.
  */
 export function parseVoiceXml(xml: string): ParsedVoice {
-  const findings = new Findings();
+  const findings = new Findings<DocumentFinding>();
   const at = placeIn(xml);
   const report = (severity: Finding['severity'], code: string, message: string, offset: number): void => {
     const { line, column } = at(offset);
     const told = `Line ${line}, column ${column}: ${message}`;
     findings.add({ path: PATH, code, message: told, severity, line, column });
   };
+  const all = (): DocumentFinding[] =>
+    findings.all((message, severity) => ({ path: PATH, code: 'more_findings', message, severity, ...at(0) }));
   if (xml.length > LIMITS.voiceXmlChars) {
     report('error', 'too_long', `A voice document has at most ${LIMITS.voiceXmlChars} characters`, 0);
-    return { program: undefined, findings: findings.all(PATH) };
+    return { program: undefined, findings: all() };
   }
   const { root, offsets, problems } = readXml(xml, LIMITS.voiceXmlDepth);
   for (const { code, message, offset } of problems) report('error', code, message, offset);
-  if (!root) return { program: undefined, findings: findings.all(PATH) };
+  if (!root) return { program: undefined, findings: all() };
 
   const offsetOf = (element: XmlElement): number => offsets.get(element) ?? 0;
   if (root.name !== 'Response') {
@@ -44,7 +47,7 @@ export function parseVoiceXml(xml: string): ParsedVoice {
       `The root element is <${root.name}>, and must be <Response>`,
       offsetOf(root),
     );
-    return { program: undefined, findings: findings.all(PATH) };
+    return { program: undefined, findings: all() };
   }
   const verbs = countVerbs(root);
   if (verbs > LIMITS.voiceVerbs) {
@@ -56,7 +59,7 @@ export function parseVoiceXml(xml: string): ParsedVoice {
   checkLabels(program, (severity, code, message, step) =>
     report(severity, code, message, offsetOf(origins.get(step) ?? root)),
   );
-  return { program: problems.length > 0 ? undefined : program, findings: findings.all(PATH) };
+  return { program: problems.length > 0 ? undefined : program, findings: all() };
 }
 
 const PATH = 'body';

@@ -1,6 +1,7 @@
+import type { Finding } from '../finding';
 import { checkFlow } from './check-flow';
 import { compileFlow } from './compile-flow';
-import { type Finding, hasErrors } from './findings';
+import { hasErrors } from './findings';
 import { parseVoiceXml } from './parse-voice-xml';
 import { allSteps, spokenText, type VoiceProgram } from './program';
 

@@ -1,4 +1,5 @@
 import { checkVoiceXml, parseVoiceXml } from '../../../src/domain/voice/parse-voice-xml';
+import { readXml } from '../../../src/domain/voice/xml-tree';
 
 const coded = (xml: string) =>
   checkVoiceXml(xml).map(({ severity, code, line, column }) => `${severity} ${code} ${line}:${column}`);
@@ -179,7 +180,6 @@ describe('a voice document', () => {
     '<?a ',
     'a="" ',
   ])('megabytes of %s take no time', (piece) => {
-    const begin = performance.now();
     const text = piece.repeat(MEGABYTES / piece.length);
     for (const xml of [
       text,
@@ -187,10 +187,14 @@ describe('a voice document', () => {
       `<Response ${text}`,
       `<Response><Say a="${text}"/></Response>`,
     ]) {
-      checkVoiceXml(xml);
-      checkVoiceXml(xml.slice(0, 256 * 1024));
+      for (const whole of [xml, xml.slice(0, 256 * 1024)]) {
+        const begin = performance.now();
+        checkVoiceXml(whole);
+        // The reader itself has no limit of length to hide behind.
+        readXml(whole, 10);
+        expect(performance.now() - begin).toBeLessThan(1_000);
+      }
     }
-    expect(performance.now() - begin).toBeLessThan(1_000);
   });
 });
 

@@ -1,0 +1,47 @@
+import { compileText, placeholdersOf } from '../template';
+
+/** A flow with placeholders in its texts, ready to be filled many times. */
+export interface CompiledFlowTexts {
+  /** Its size as JSON. */
+  readonly chars: number;
+  /** The flow with its texts filled in: plain text, and never anything that is run. */
+  render(params: Readonly<Record<string, string | number>>): Record<string, unknown>;
+}
+
+type Fill = (params: Readonly<Record<string, string | number>>) => unknown;
+
+/**
+ * The texts are those in the nodes' `data`. What holds no placeholder is shared by all that are made, so
+ * that filling costs what is filled, and not what the editor keeps beside it.
+ */
+export function compileFlowTexts(flow: Record<string, unknown>): CompiledFlowTexts {
+  const chars = JSON.stringify(flow).length;
+  const nodes = Array.isArray(flow.nodes) ? flow.nodes : [];
+  const fills = nodes.map((node: unknown) => {
+    const data = (node as { data?: unknown } | null)?.data;
+    const fill = compileValue(data);
+    return fill && (((params) => ({ ...(node as object), data: fill(params) }) as unknown) satisfies Fill);
+  });
+  if (fills.every((fill) => fill === undefined)) return { chars, render: () => flow };
+  return {
+    chars,
+    render: (params) => ({ ...flow, nodes: nodes.map((node, i) => fills[i]?.(params) ?? node) }),
+  };
+}
+
+/** `undefined` for what stays as it is. Recursion is as deep as a flow may nest (LIMITS.designDepth). */
+function compileValue(value: unknown): Fill | undefined {
+  if (typeof value === 'string') {
+    if (placeholdersOf(value).length === 0) return undefined;
+    const text = compileText(value, 'none');
+    return (params) => text.render(params);
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const entries = Object.entries(value);
+  const fills = entries.map(([, inner]) => compileValue(inner));
+  if (fills.every((fill) => fill === undefined)) return undefined;
+  const filled: Fill[] = entries.map(([, inner], i) => fills[i] ?? (() => inner));
+  if (Array.isArray(value)) return (params) => filled.map((fill) => fill(params));
+  // By fromEntries, so that no name of a key is more than a name.
+  return (params) => Object.fromEntries(entries.map(([key], i) => [key, (filled[i] as Fill)(params)]));
+}
