@@ -6,7 +6,8 @@ import { type PGlite, parse, protocol, type Results } from '@electric-sql/pglite
  * a statement with several parts costs more in WebAssembly than running it for a few rows.
  */
 export interface Statements {
-  run(text: string, parameters: readonly unknown[]): Promise<Results>;
+  /** `parameters` in PostgreSQL's text form. */
+  run(text: string, parameters: readonly (string | null)[]): Promise<Results>;
 }
 
 /** Most statements run a few times only; those are not worth a plan kept in memory. */
@@ -35,17 +36,16 @@ export function createStatements(database: PGlite): Statements {
     return name;
   }
 
-  async function execute(statement: string, parameters: readonly unknown[]): Promise<Results> {
-    const { messages } = await database.execProtocol(
-      Buffer.concat([
-        serialize.bind({ statement, values: parameters.map(textOf) }),
-        serialize.describe({ type: 'P' }),
-        serialize.execute({}),
-        serialize.sync(),
-      ]),
-    );
-    return parse.parseResults(messages, database.parsers)[0] as Results;
+  async function exchange(messages: Uint8Array[]): Promise<Results> {
+    const answer = await database.execProtocol(Buffer.concat([...messages, serialize.sync()]));
+    return parse.parseResults(answer.messages, database.parsers)[0] as Results;
   }
+
+  const execution = (statement: string, values: readonly (string | null)[]) => [
+    serialize.bind({ statement, values: [...values] }),
+    serialize.describe({ type: 'P' }),
+    serialize.execute({}),
+  ];
 
   return {
     async run(text, parameters) {
@@ -56,35 +56,15 @@ export function createStatements(database: PGlite): Statements {
       statement.uses += 1;
       if (statement.uses <= USES_BEFORE_PREPARED) {
         if (known.size > STATEMENTS_MAX) await forget(known.keys().next().value as string);
-        return database.query(text, [...parameters]);
+        return exchange([serialize.parse({ text }), ...execution('', parameters)]);
       }
       try {
         statement.name ??= await prepare(text);
-        return await execute(statement.name, parameters);
+        return await exchange(execution(statement.name, parameters));
       } catch (error) {
         if (STALE.has((error as { code?: string }).code ?? '')) await forget(text);
         throw error;
       }
     },
   };
-}
-
-/** A value in the text form that PostgreSQL reads, as its driver for Node writes it. */
-function textOf(value: unknown): string | null {
-  if (value === null || value === undefined) return null;
-  if (typeof value === 'string') return value;
-  if (Array.isArray(value)) return `{${value.map(elementOf).join(',')}}`;
-  if (value instanceof Date) return value.toISOString();
-  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
-}
-
-const MUST_BE_ESCAPED = /["\\]/;
-const ESCAPED_EACH = /["\\]/g;
-
-function elementOf(value: unknown): string {
-  if (Array.isArray(value)) return textOf(value) as string;
-  const text = textOf(value);
-  if (text === null) return 'NULL';
-  return MUST_BE_ESCAPED.test(text) ? `"${text.replace(ESCAPED_EACH, '\\$&')}"` : `"${text}"`;
 }

@@ -9,7 +9,7 @@ export interface EmbeddedRequest {
   /** 0 asks the thread to close the database and end. */
   id: number;
   text: string;
-  parameters: unknown[];
+  parameters: (string | null)[];
 }
 
 export interface EmbeddedAnswer {

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { StartupError } from '../startup-error';
 import { lockDirectory } from './directory-lock';
+import { textOf } from './embedded-values';
 import type { EmbeddedAnswer, EmbeddedRequest } from './embedded-worker';
 import type { ConnectionPool } from './storage';
 
@@ -132,7 +133,7 @@ class EmbeddedSession {
     const id = this.nextId++;
     return new Promise((done, fail) => {
       this.waiting.set(id, { done, fail });
-      this.worker.postMessage({ id, text, parameters: [...parameters] } satisfies EmbeddedRequest);
+      this.worker.postMessage({ id, text, parameters: parameters.map(textOf) } satisfies EmbeddedRequest);
     });
   }
 
