@@ -1,4 +1,4 @@
-import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Channel } from '../domain/channel';
 import type { MessagingTables } from './tables';
 import type { ListedTemplate } from './template-record';
@@ -22,22 +22,36 @@ export interface TemplateList {
 /**
  * A page of the live templates of a channel, each with its newest version. Without a search term it costs
  * the same however many there are: an index for every order, and a total that is kept, not counted. A
- * search looks at every live template of the channel; see docs/templates.md for what that takes.
+ * search looks at every live template of the channel once; docs/templates.md says what that takes.
  */
 export async function listTemplates(
   db: Kysely<MessagingTables>,
   workspaceId: string,
-  { channel, search, page, pageSize, ...order }: TemplateListInput,
+  input: TemplateListInput,
 ): Promise<TemplateList> {
-  let matching = db
-    .selectFrom('templates as t')
-    .where('t.workspace_id', '=', workspaceId)
-    .where('t.channel', '=', channel)
-    .where('t.archived_at', 'is', null);
-  if (search !== undefined) {
-    matching = matching.where(sql<boolean>`position(${search.toLowerCase()}::text in t.search_text) > 0`);
-  }
-  const shown = matching
+  const key = { workspaceId, channel: input.channel };
+  const rows = await readPage(db, key, input);
+  const templates = rows.map(({ total: _, ...template }) => template);
+  if (input.search === undefined) return { templates, total: await liveCount(db, key) };
+  return { templates, total: rows[0]?.total ?? (await foundCount(db, key, input)) };
+}
+
+interface Key {
+  workspaceId: string;
+  channel: Channel;
+}
+
+async function readPage(db: Kysely<MessagingTables>, key: Key, input: TemplateListInput) {
+  const { search, page, pageSize } = input;
+  // The page is cut before anything is joined, or the rows before it would be joined too.
+  const found = matching(db, key, input)
+    .select(['t.id', 't.channel', 't.name', 't.current_version', 't.created_at', 't.updated_at'])
+    .select((search === undefined ? sql<number>`0` : sql<number>`count(*) over ()`).as('total'))
+    .orderBy(orderOf(input))
+    .limit(pageSize)
+    .offset((page - 1) * pageSize);
+  return db
+    .selectFrom(found.as('t'))
     .innerJoin('template_versions as v', (join) =>
       join.onRef('v.template_id', '=', 't.id').onRef('v.version', '=', 't.current_version'),
     )
@@ -46,18 +60,13 @@ export async function listTemplates(
       't.updated_at as updatedAt',
       sql<string | null>`case when t.channel = 'sms' then v.body end`.as('body'),
       sql<Record<string, unknown> | null>`case when t.channel = 'voice' then v.design end`.as('design'),
+      't.total',
     ])
-    .orderBy(orderOf(order))
-    .limit(pageSize)
-    .offset((page - 1) * pageSize);
-  const [templates, total] = await Promise.all([
-    shown.execute(),
-    search === undefined ? kept(db, workspaceId, channel) : counted(matching),
-  ]);
-  return { templates, total };
+    .orderBy(orderOf(input))
+    .execute();
 }
 
-async function kept(db: Kysely<MessagingTables>, workspaceId: string, channel: Channel): Promise<number> {
+async function liveCount(db: Kysely<MessagingTables>, { workspaceId, channel }: Key): Promise<number> {
   const row = await db
     .selectFrom('template_counts')
     .select('live')
@@ -67,25 +76,44 @@ async function kept(db: Kysely<MessagingTables>, workspaceId: string, channel: C
   return row?.live ?? 0;
 }
 
-async function counted(matching: SelectQueryBuilder<Live, 't', object>): Promise<number> {
-  const { total } = await matching
+/** For a page past the last one, which has no row to tell. */
+async function foundCount(db: Kysely<MessagingTables>, key: Key, input: TemplateListInput): Promise<number> {
+  if (input.page === 1) return 0;
+  const { total } = await matching(db, key, input)
     .select((on) => on.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow();
   return total;
 }
 
-type Live = MessagingTables & { t: MessagingTables['templates'] };
+function matching(
+  db: Kysely<MessagingTables>,
+  { workspaceId, channel }: Key,
+  { search }: Pick<TemplateListInput, 'search'>,
+) {
+  const live = db
+    .selectFrom('templates as t')
+    .where('t.workspace_id', '=', workspaceId)
+    .where('t.channel', '=', channel)
+    .where('t.archived_at', 'is', null);
+  return search === undefined
+    ? live
+    : live.where(sql<boolean>`position(${search.toLowerCase()}::text in t.search_text) > 0`);
+}
 
 /** Names compare without case, and by code point on both engines, whatever their collation. */
 const COLUMNS: Record<TemplateColumn, { by: RawBuilder<unknown>[]; direction: 'asc' | 'desc' }> = {
-  templateName: { by: [sql`lower(t.name) collate "C"`, sql`t.name collate "C"`], direction: 'asc' },
-  createdAt: { by: [sql`t.created_at`], direction: 'desc' },
-  updatedAt: { by: [sql`t.updated_at`], direction: 'desc' },
-  channel: { by: [sql`t.channel`], direction: 'asc' },
+  templateName: {
+    by: [sql`lower(t.name) collate "C"`, sql`t.name collate "C"`, sql`t.id`],
+    direction: 'asc',
+  },
+  createdAt: { by: [sql`t.created_at`, sql`t.id`], direction: 'desc' },
+  updatedAt: { by: [sql`t.updated_at`, sql`t.id`], direction: 'desc' },
+  // Of one list all are of one channel.
+  channel: { by: [sql`t.id collate "C"`], direction: 'asc' },
 };
 
 function orderOf({ column = 'createdAt', direction }: Pick<TemplateListInput, 'column' | 'direction'>) {
   const known = COLUMNS[column];
   const way = sql.raw(direction ?? known.direction);
-  return sql.join([...known.by, sql`t.id`].map((by) => sql`${by} ${way}`));
+  return sql.join(known.by.map((by) => sql`${by} ${way}`));
 }

@@ -119,7 +119,9 @@ create index templates_by_age on templates (workspace_id, channel, created_at de
   where archived_at is null;
 create index templates_by_change on templates (workspace_id, channel, updated_at desc, id desc)
   where archived_at is null;
-create index templates_by_id on templates (workspace_id, channel, id) where archived_at is null;
+-- In another collation than the primary key, which would otherwise be walked past all other templates.
+create index templates_by_id on templates (workspace_id, channel, (id collate "C"))
+  where archived_at is null;
 create index templates_by_lower_name
   on templates (workspace_id, channel, (lower(name) collate "C"), (name collate "C"), id)
   where archived_at is null;
