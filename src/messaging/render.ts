@@ -10,7 +10,9 @@ export function render(message: OutgoingMessage, template: CompiledTemplate | un
   const { id, uid, channel, to, from, campaign, params } = message;
   const common = { id, uid, channel, to, from, campaign, attempt: message.attempt + 1 };
   if (channel === 'sms') return { ...common, text: template?.body.render(params) };
-  if (channel === 'voice') return { ...common, xml: template?.body.render(params) };
+  if (channel === 'voice') {
+    return { ...common, xml: template?.body.render(params), flow: template?.flow?.render(params) };
+  }
   const own = ownTexts(message);
   return {
     ...common,

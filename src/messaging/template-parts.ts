@@ -8,7 +8,8 @@ import { derivedText } from './template-text';
 
 /**
  * What is made of a caller's words once, when they are saved: an email's HTML from its layout and a call's
- * document from its flow where no body came, and an email's plain-text part. Throws `invalid_request` for a layout that the renderer does not take.
+ * document from its flow where no body came, and an email's plain-text part. Throws `invalid_request` for a
+ * layout that the renderer does not take.
  */
 export function versionOf(channel: Channel, content: TemplateContent): VersionContent {
   if (channel === 'voice') {

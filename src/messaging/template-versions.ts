@@ -1,7 +1,8 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { type CompiledText, compileText } from '../domain/template';
+import { type CompiledFlowTexts, compileFlowTexts } from '../domain/voice/flow-texts';
 import { BoundedCache } from './bounded-cache';
 import type { MessagingTables } from './tables';
 
@@ -15,6 +16,8 @@ export interface CompiledTemplate {
   readonly body: CompiledText;
   /** Email only: the plain-text part derived from the body. */
   readonly text?: CompiledText | undefined;
+  /** Voice only: the flow, which goes out beside the document (api.md 12). */
+  readonly flow?: CompiledFlowTexts | undefined;
   /** Of all parts together, in order of first appearance. */
   readonly placeholders: readonly string[];
 }
@@ -44,7 +47,7 @@ export function createTemplateVersions(db: Kysely<MessagingTables>): TemplateVer
     versions.set(
       `${workspaceId}/${templateId}/${row.version}`,
       compiled,
-      row.body.length + (row.text?.length ?? 0) + 1_000,
+      row.body.length + (row.text?.length ?? 0) + (compiled.flow?.chars ?? 0) + 1_000,
     );
     return compiled;
   }
@@ -93,6 +96,8 @@ interface VersionRow {
   subject: string | null;
   body: string;
   text: string | null;
+  /** Looked at for voice only. */
+  design: Record<string, unknown> | null;
 }
 
 async function readVersion(
@@ -105,6 +110,8 @@ async function readVersion(
     .selectFrom('templates as t')
     .innerJoin('template_versions as v', 'v.template_id', 't.id')
     .select(['t.id', 't.channel', 'v.version', 'v.subject', 'v.body', 'v.text_body as text'])
+    // An email's layout can be megabytes, and is not sent.
+    .select(sql<VersionRow['design']>`case when t.channel = 'voice' then v.design end`.as('design'))
     .where('t.workspace_id', '=', workspaceId)
     .where('t.id', '=', templateId);
   return version === undefined
@@ -123,7 +130,9 @@ export function compileTemplate(row: VersionRow): CompiledTemplate {
   }
   if (row.channel === 'voice') {
     const body = compileText(row.body, 'xml');
-    return { ...identity, body, placeholders: body.placeholders };
+    // What only the flow asks for is nobody's to bring: the document is what is sent.
+    const flow = row.design === null ? undefined : compileFlowTexts(row.design);
+    return { ...identity, body, flow, placeholders: body.placeholders };
   }
   const subject = compileText(row.subject ?? '', 'none');
   const body = compileText(row.body, 'html');
