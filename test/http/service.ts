@@ -70,9 +70,11 @@ async function callOver(
   return {
     status: answer.statusCode,
     headers: answer.headers,
-    body: text === '' ? undefined : JSON.parse(text),
+    body: text === '' ? undefined : isJson(answer.headers['content-type']) ? JSON.parse(text) : text,
   };
 }
+
+const isJson = (type: unknown): boolean => /[/+]json\b/.test(String(type));
 
 /** A server of the messaging service's own routes, with one workspace and a token for it. */
 export interface TestService extends TestServer {

@@ -1,0 +1,314 @@
+import type { Kysely } from 'kysely';
+import type { MessagingTables } from '../../src/messaging/tables';
+import { newId } from '../../src/storage/new-id';
+import { describeEachEngine } from '../support/storage';
+import { bearerFor, type HttpAnswer, newWorkspace } from './service';
+import { startWholeApi, type WholeApi } from './whole-api';
+
+/** What the victim has, by the name under which paths and bodies below refer to it. */
+interface Things {
+  template: string;
+  list: string;
+  contact: string;
+  campaign: string;
+  user: string;
+  client: string;
+  key: string;
+  uid: string;
+  tag: string;
+  address: string;
+}
+
+/**
+ * How each route is tried with what belongs to another workspace.
+ *
+ * - `id`: the path, or the body, names something of the victim's. The intruder gets `status` (404 unless
+ *   said), word for word as for an id that nobody has; the victim, asked the same afterwards, another one.
+ * - `list`: the intruder's answer holds nothing of the victim's; the victim's own does.
+ * - `own`: the route acts in the caller's workspace, and nothing that it takes names anything elsewhere.
+ * - `open`: no workspace is concerned before the caller has proved who it is.
+ */
+type Probe =
+  | { kind: 'id'; path?: (of: Things) => string; body?: (of: Things) => unknown; status?: number }
+  | { kind: 'list'; path: string }
+  | { kind: 'own'; why: string }
+  | { kind: 'open' };
+
+const sms = (templateId: string, uid = newId('uid')) => ({
+  channel: 'sms',
+  uid,
+  to: '+12025550199',
+  from: '12345',
+  'template-id': templateId,
+  params: { NAME: 'Eve' },
+});
+const campaign = (of: Things, more: object) => ({
+  campaignId: null,
+  name: 'C',
+  channel: ['sms'],
+  settings: { sms: { shortCode: '12345', templateId: of.template, version: 1 } },
+  contactListId: [of.list],
+  start: false,
+  ...more,
+});
+const at = (path: (of: Things) => string, body?: (of: Things) => unknown): Probe => ({
+  kind: 'id',
+  path,
+  ...(body ? { body } : {}),
+});
+
+/** In the order in which they are tried: what takes something away comes after what needs it. */
+const PROBES: Record<string, Probe> = {
+  'GET /healthz': { kind: 'open' },
+  'GET /readyz': { kind: 'open' },
+  'POST /api/v1/auth/token': { kind: 'open' },
+  'POST /api/v1/auth/revoke': { kind: 'open' },
+  'POST /api/session': { kind: 'open' },
+  'POST /inbound/http/:secret': { kind: 'open' },
+  'GET /api/session': { kind: 'own', why: 'tells who the caller is' },
+  'DELETE /api/session': { kind: 'own', why: "ends the caller's session" },
+
+  'GET /api/template': { kind: 'list', path: '/api/template?channel=sms' },
+  'POST /api/template': { kind: 'own', why: 'a template refers to nothing' },
+  'GET /api/template/:id': at((of) => `/api/template/${of.template}`),
+  'POST /api/template/:id/preview': at(
+    (of) => `/api/template/${of.template}/preview`,
+    () => ({ params: { NAME: 'x' } }),
+  ),
+  'POST /api/template/:id/test-send': at(
+    (of) => `/api/template/${of.template}/test-send`,
+    () => ({ to: '+12025550100', from: '12345', params: { NAME: 'x' } }),
+  ),
+  'PUT /api/template/:id': at(
+    (of) => `/api/template/${of.template}`,
+    () => ({ templateName: `victim's ${newId('n')}`, body: 'Hello {{NAME}}', channel: 'sms' }),
+  ),
+
+  'POST /send-msg': { kind: 'id', body: (of) => sms(of.template), status: 422 },
+  'POST /send-msg/bulk': { kind: 'own', why: 'each message as by send-msg, told apart below' },
+  'GET /messages': { kind: 'list', path: '/messages' },
+  'GET /messages/:uid': at((of) => `/messages/${of.uid}`),
+  'DELETE /messages/:uid': at((of) => `/messages/${of.uid}`),
+  'GET /events': { kind: 'list', path: '/events' },
+  'PUT /holds/:campaign': { kind: 'own', why: 'a tag is the caller’s own word, told apart below' },
+  'DELETE /holds/:campaign': { kind: 'own', why: 'a tag is the caller’s own word, told apart below' },
+
+  'GET /api/suppression': { kind: 'list', path: '/api/suppression' },
+  'GET /api/suppression.csv': { kind: 'list', path: '/api/suppression.csv' },
+  'POST /api/suppression': { kind: 'own', why: 'an address belongs to nobody' },
+  'DELETE /api/suppression': at((of) => `/api/suppression?channel=email&address=${of.address}`),
+
+  'GET /api/campaign': { kind: 'list', path: '/api/campaign?page=1&limit=100&channel=sms' },
+  'POST /api/campaign': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
+  'GET /api/campaign/:id': at((of) => `/api/campaign/${of.campaign}`),
+  'GET /api/campaign/:id/recipients': at((of) => `/api/campaign/${of.campaign}/recipients`),
+  'POST /api/campaign/:id/start': at((of) => `/api/campaign/${of.campaign}/start`),
+  'POST /api/campaign/:id/pause': at((of) => `/api/campaign/${of.campaign}/pause`),
+  'POST /api/campaign/:id/resume': at((of) => `/api/campaign/${of.campaign}/resume`),
+  'POST /api/campaign/:id/cancel': at((of) => `/api/campaign/${of.campaign}/cancel`),
+
+  'GET /api/contact-list': { kind: 'list', path: '/api/contact-list' },
+  'POST /api/contact-list': { kind: 'own', why: 'a list refers to nothing' },
+  'GET /api/contact-list/:id': at((of) => `/api/contact-list/${of.list}`),
+  'PATCH /api/contact-list/:id': at(
+    (of) => `/api/contact-list/${of.list}`,
+    () => ({ name: "victim's still" }),
+  ),
+  'POST /api/contact-list/:id/contacts': at(
+    (of) => `/api/contact-list/${of.list}/contacts`,
+    () => ({ contacts: [{ email: 'new@example.com' }] }),
+  ),
+  'GET /api/contact-list/:id/contacts': at((of) => `/api/contact-list/${of.list}/contacts`),
+  'DELETE /api/contact-list/:id/contacts/:contactId': at(
+    (of) => `/api/contact-list/${of.list}/contacts/${of.contact}`,
+  ),
+  'DELETE /api/contact-list/:id': at((of) => `/api/contact-list/${of.list}`),
+  'DELETE /api/template/:id': at((of) => `/api/template/${of.template}`),
+
+  'GET /api/admin/users': { kind: 'list', path: '/api/admin/users' },
+  'POST /api/admin/users': { kind: 'own', why: 'a user is made in the workspace of who makes it' },
+  'PATCH /api/admin/users/:id': at(
+    (of) => `/api/admin/users/${of.user}`,
+    () => ({ role: 'member' }),
+  ),
+  'POST /api/admin/users/:id/disable': at((of) => `/api/admin/users/${of.user}/disable`),
+  'POST /api/admin/users/:id/enable': at((of) => `/api/admin/users/${of.user}/enable`),
+  'POST /api/admin/users/:id/password': at((of) => `/api/admin/users/${of.user}/password`),
+  'GET /api/admin/clients': { kind: 'list', path: '/api/admin/clients' },
+  'POST /api/admin/clients': { kind: 'own', why: 'a client is made in the workspace of who makes it' },
+  'POST /api/admin/clients/:id/rotate': at((of) => `/api/admin/clients/${of.client}/rotate`),
+  'POST /api/admin/clients/:id/disable': at((of) => `/api/admin/clients/${of.client}/disable`),
+  'POST /api/admin/clients/:id/enable': at((of) => `/api/admin/clients/${of.client}/enable`),
+  'GET /api/admin/api-keys': { kind: 'list', path: '/api/admin/api-keys' },
+  'POST /api/admin/api-keys': { kind: 'own', why: 'a key is made in the workspace of who makes it' },
+  'DELETE /api/admin/api-keys/:id': at((of) => `/api/admin/api-keys/${of.key}`),
+  'POST /api/admin/workspaces': { kind: 'own', why: 'nobody’s but an owner’s, tested with administration' },
+};
+
+/** Of a workspace that nobody else knows anything of. */
+const NOWHERE: Things = {
+  template: newId('tpl'),
+  list: newId('lst'),
+  contact: newId('con'),
+  campaign: newId('cmp'),
+  user: newId('usr'),
+  client: newId('cli'),
+  key: newId('key'),
+  uid: newId('uid'),
+  tag: newId('tag'),
+  address: 'nobody-at-all@example.com',
+};
+
+interface Caller {
+  workspaceId: string;
+  headers: { app: Record<string, string>; admin: Record<string, string> };
+}
+
+describeEachEngine('isolation between workspaces', (engine) => {
+  let db: Kysely<MessagingTables>;
+  let api: WholeApi;
+  let victim: Caller;
+  let intruder: Caller;
+  let things: Things;
+  /** Each names the victim or something of its. */
+  let traces: string[];
+
+  beforeAll(async () => {
+    const storage = await engine.open();
+    db = storage.tables<MessagingTables>();
+    api = await startWholeApi(storage);
+    // The owner of the installation, who is nobody's neighbour here.
+    await newWorkspace(api.identity);
+    victim = await newCaller();
+    intruder = await newCaller();
+    things = await furnish(victim);
+    traces = [victim.workspaceId, ...Object.values(things)];
+  });
+  afterAll(() => api.stop());
+
+  async function newCaller(): Promise<Caller> {
+    const made = await newWorkspace(api.identity);
+    const { token } = await api.identity.login({ ...made.user, address: 'tests' });
+    return {
+      workspaceId: made.workspace.id,
+      headers: {
+        app: { authorization: await bearerFor(api.identity, made), 'x-api-key': made.apiKey },
+        admin: { cookie: `session_token=${token}` },
+      },
+    };
+  }
+
+  function call(as: Caller, method: string, path: string, body?: unknown): Promise<HttpAnswer> {
+    const headers = path.startsWith('/api/admin') ? as.headers.admin : as.headers.app;
+    return api.call(method, path, { headers, body });
+  }
+
+  async function furnish(as: Caller): Promise<Things> {
+    const make = async (path: string, body: unknown) => (await call(as, 'POST', path, body)).body;
+    const { template } = await make('/api/template', {
+      templateName: newId("victim's"),
+      body: 'Hello {{NAME}}',
+      channel: 'sms',
+    });
+    const list = (await make('/api/contact-list', { name: "victim's list" })).data.id;
+    const contacts = [{ email: 'victims-contact@example.com', phone: '+12025550111', name: 'V' }];
+    await make(`/api/contact-list/${list}/contacts`, { contacts });
+    const members = await call(as, 'GET', `/api/contact-list/${list}/contacts`);
+    const [uid, tag] = [newId('uid'), newId('tag')];
+    await call(as, 'PUT', `/holds/${tag}`);
+    const sent = await make('/send-msg', { ...sms(template.id, uid), campaign: tag });
+    expect(sent.status).toBe(202);
+    const address = 'victims-suppressed@example.com';
+    await make('/api/suppression', { channel: 'email', address, reason: 'asked' });
+    const of = { template: template.id, list } as Things;
+    const user = (await make('/api/admin/users', { email: `${newId('victims')}@example.com` })).data.id;
+    return {
+      ...of,
+      contact: members.body.data[0].id,
+      campaign: (await make('/api/campaign', campaign(of, { start: false }))).data.id,
+      user,
+      client: (await make('/api/admin/clients', { name: "victim's" })).data.id,
+      key: (await make('/api/admin/api-keys', { name: "victim's" })).data.id,
+      uid,
+      tag,
+      address,
+    };
+  }
+
+  const keyOf = ({ method, url }: { method: string | string[]; url: string }) =>
+    `${[method].flat().join(',')} ${url.replace(/(?<=.)\/$/, '')}`;
+
+  test('every route has its probe here', () => {
+    const routes = api.routes.map(keyOf).filter((key) => !key.startsWith('HEAD '));
+    const known = Object.keys(PROBES);
+    expect({ withoutProbe: routes.filter((key) => !known.includes(key)) }).toEqual({ withoutProbe: [] });
+    expect({ withoutRoute: known.filter((key) => !routes.includes(key)) }).toEqual({ withoutRoute: [] });
+  });
+
+  const probes = Object.entries(PROBES);
+  const listProbes = probes.flatMap(([route, probe]) => (probe.kind === 'list' ? [{ route, ...probe }] : []));
+  const idProbes = probes.flatMap(([route, probe]) => (probe.kind === 'id' ? [{ route, ...probe }] : []));
+
+  test.each(listProbes)('$route lists nothing of another workspace', async ({ route, path }) => {
+    const method = route.split(' ')[0] as string;
+    const seen = async (as: Caller) => {
+      const answer = await call(as, method, path);
+      expect(answer.status).toBe(200);
+      return traces.filter((trace) => JSON.stringify(answer.body).includes(trace));
+    };
+    expect(await seen(intruder)).toEqual([]);
+    expect(await seen(victim)).not.toEqual([]);
+  });
+
+  test.each(idProbes)('$route does not know what another workspace has', async (probe) => {
+    const [method = '', pattern = ''] = probe.route.split(' ');
+    const ask = (as: Caller, of: Things) => call(as, method, probe.path?.(of) ?? pattern, probe.body?.(of));
+    const refused = await ask(intruder, things);
+    expect([refused.status, refused.body.result]).toEqual([probe.status ?? 404, 'error']);
+    // The same to the letter, but for the ids that the caller has given itself.
+    const unknown = await ask(intruder, NOWHERE);
+    expect(withoutIds(refused, things)).toEqual(withoutIds(unknown, NOWHERE));
+    const granted = await ask(victim, things);
+    expect(granted.status).not.toBe(probe.status ?? 404);
+  });
+
+  function withoutIds(answer: HttpAnswer, of: Things): unknown {
+    let text = JSON.stringify({ ...answer.body, instance: '' });
+    for (const [name, value] of Object.entries(of)) text = text.replaceAll(value, name);
+    return [answer.status, JSON.parse(text)];
+  }
+
+  test('references to what another workspace has are refused, wherever a body may hold them', async () => {
+    // The probes have taken from the victim what it had.
+    const others = await furnish(await newCaller());
+    const own = await furnish(intruder);
+    const foreign: [string, unknown][] = [
+      ['/api/campaign', campaign(own, { contactListId: [others.list] })],
+      ['/api/campaign', campaign({ ...own, template: others.template }, {})],
+      ['/api/campaign', campaign(own, { campaignId: others.campaign })],
+      [`/api/template/${own.template}/preview`, { params: {}, contactId: others.contact }],
+    ];
+    for (const [path, body] of foreign) {
+      const { status } = await call(intruder, 'POST', path, body);
+      expect([path, status]).toEqual([path, status === 404 ? 404 : 422]);
+    }
+    const bulk = await call(intruder, 'POST', '/send-msg/bulk', { messages: [sms(others.template)] });
+    expect(bulk.body.data.results[0].status).toBe(422);
+  });
+
+  test('holding a tag holds nobody else’s messages, and releasing it releases nobody else’s', async () => {
+    const holds = () =>
+      db.selectFrom('holds').select('campaign').where('workspace_id', '=', victim.workspaceId).execute();
+    const before = await holds();
+    expect(before).toEqual([{ campaign: things.tag }]);
+    await call(intruder, 'PUT', '/holds/another');
+    await call(intruder, 'DELETE', `/holds/${things.tag}`);
+    expect(await holds()).toEqual(before);
+  });
+
+  test('the same uid in two workspaces is two messages', async () => {
+    const own = await furnish(intruder);
+    const answer = await call(intruder, 'POST', '/send-msg', sms(own.template, things.uid));
+    expect([answer.status, answer.body.data?.duplicate]).toEqual([202, false]);
+  });
+});

@@ -1,0 +1,86 @@
+import diagnostics from 'node:diagnostics_channel';
+import type { RouteOptions } from 'fastify';
+import { apiRoutes } from '../../src/app/api-routes';
+import type { TemplateLookup } from '../../src/campaigns/ports';
+import type { App } from '../../src/http/routing';
+import { createLog } from '../../src/log';
+import { createIdempotency } from '../../src/messaging/idempotency';
+import { createIdentity, type Identity } from '../../src/messaging/identity';
+import type { MessagingTables } from '../../src/messaging/tables';
+import { createTemplateVersions } from '../../src/messaging/template-versions';
+import type { Storage } from '../../src/storage/storage';
+import { createOutboxRig, type OutboxRig } from '../messaging/outbox-rig';
+import { listen, type TestServer } from './service';
+
+/** A server with every route of the product, over scripted providers; runs are launched into the void. */
+export interface WholeApi extends TestServer {
+  identity: Identity;
+  rig: OutboxRig;
+  /** Every route that the server has, whoever registered it. */
+  routes: RouteOptions[];
+  stop(): Promise<void>;
+}
+
+export const INBOUND_SECRET = 'the-carrier-knows';
+
+export async function startWholeApi(storage: Storage): Promise<WholeApi> {
+  const db = storage.tables<MessagingTables>();
+  const rig = await createOutboxRig(storage);
+  const { delivery } = await rig.process();
+  const identity = createIdentity({ db, passwordCost: { log2N: 10, r: 8, p: 1 } });
+  const versions = createTemplateVersions(db);
+  const templateLookup: TemplateLookup = {
+    async find(workspaceId, channel, templateId, version) {
+      const found = await versions.get(workspaceId, templateId, version);
+      if (found?.channel !== channel) return undefined;
+      return { name: templateId, version, placeholders: [...found.placeholders] };
+    },
+  };
+  const { server, routes } = await withRoutes(() =>
+    listen({
+      authenticator: identity,
+      idempotency: createIdempotency({ db, engine: storage.engine }),
+      routes: apiRoutes({
+        storage,
+        identity,
+        delivery,
+        versions,
+        templateLookup,
+        launcher: { launch: async () => undefined, controlChanged: async () => undefined },
+        readiness: async () => ({ database: true }),
+        inboundSecret: INBOUND_SECRET,
+        publicUrl: undefined,
+        log: createLog('silent'),
+      }),
+    }),
+  );
+  return {
+    ...server,
+    identity,
+    rig,
+    routes,
+    async stop() {
+      await server.app.close();
+      await rig.stop();
+    },
+  };
+}
+
+/** The framework tells of every server that it makes, before any route is registered there. */
+async function withRoutes(
+  start: () => Promise<TestServer>,
+): Promise<{ server: TestServer; routes: RouteOptions[] }> {
+  const routes: RouteOptions[] = [];
+  const onServer = (message: unknown) => {
+    const { fastify } = message as { fastify: App };
+    fastify.addHook('onRoute', (route) => {
+      routes.push(route);
+    });
+  };
+  diagnostics.subscribe('fastify.initialization', onServer);
+  try {
+    return { server: await start(), routes };
+  } finally {
+    diagnostics.unsubscribe('fastify.initialization', onServer);
+  }
+}
