@@ -25,6 +25,8 @@ export interface XmlReading {
 
 /** After so many, what follows is mostly what the first ones lead to. */
 const PROBLEMS_MAX = 10;
+/** The reader's own, those at one place counted each. */
+const ERRORS_MAX = 100;
 
 /**
  * XML 1.0 as a tree: no document type, no entities but XML's own five, no processing instructions. There
@@ -39,6 +41,7 @@ export function readXml(xml: string, depthMax: number): XmlReading {
   const open: { element: XmlElement; children: XmlNode[] }[] = [];
   let root: XmlElement | undefined;
   let broken = false;
+  let errors = 0;
   let tagAt = 0;
   const parser = new SaxesParser({ xmlns: false, position: true });
   const report = (code: string, message: string, offset: number): void => {
@@ -60,8 +63,10 @@ export function readXml(xml: string, depthMax: number): XmlReading {
   parser.on('error', (error) => {
     const { code, message } = explain(error.message);
     const offset = Math.min(parser.position, xml.length);
-    // One slip often breaks several of the grammar's rules at the same place.
+    errors += 1;
+    // One slip often breaks several of the grammar's rules at the same place, and one long tag the same rule.
     if (problems.at(-1)?.offset !== offset) breakOff(code, message, offset);
+    if (errors >= ERRORS_MAX) throw GIVE_UP;
   });
   parser.on('xmldecl', ({ version, encoding }) => {
     if (version !== '1.0') report('invalid_xml', 'Only XML version 1.0 is read', 0);
