@@ -122,6 +122,7 @@ export function createHandOvers(deps: Deps): HandOvers {
       if (templateId === undefined || template) {
         const handOver = render(message, template);
         chars += (handOver.html?.length ?? 0) + (handOver.text?.length ?? 0) + (handOver.xml?.length ?? 0);
+        if (handOver.flow) chars += template?.flow?.chars ?? 0;
         ready.push({ message, handOver });
       } else {
         failed.push({ message, state: 'failed', attempt, code: 'template_not_found' });
