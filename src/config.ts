@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { CHANNELS, type Channel } from './domain/channel';
+import type { SenderLimits } from './domain/sender-limit';
 import { StartupError } from './startup-error';
 
 /**
@@ -13,6 +14,7 @@ export type ProviderName = (typeof PROVIDERS)[number];
 const port = z.coerce.number().int().min(0).max(65_535);
 const httpUrl = z.url({ protocol: /^https?$/ });
 const baseUrl = httpUrl.transform((value) => value.replace(/\/+$/, ''));
+const rate = z.coerce.number().positive().max(100_000);
 const flag = z
   .enum(['true', 'false'])
   .default('false')
@@ -53,6 +55,10 @@ export const VARIABLES = z.object({
   FANFARE_EMAIL_PROVIDER: z.enum(PROVIDERS).default('simulator'),
   FANFARE_SMS_PROVIDER: z.enum(PROVIDERS).default('simulator'),
   FANFARE_VOICE_PROVIDER: z.enum(PROVIDERS).default('simulator'),
+  FANFARE_EMAIL_RATE: rate.optional(),
+  FANFARE_SMS_RATE: rate.optional(),
+  FANFARE_VOICE_RATE: rate.optional(),
+  FANFARE_VOICE_CONCURRENT_CALLS: z.coerce.number().int().min(1).max(100_000).optional(),
   FANFARE_EMAIL_HTTP_URL: httpUrl.optional(),
   FANFARE_EMAIL_HTTP_IDEMPOTENT: flag,
   FANFARE_SMS_HTTP_URL: httpUrl.optional(),
@@ -94,6 +100,8 @@ export interface Config {
   providers: Record<Channel, ProviderName>;
   /** Of the channels whose provider is `http`. */
   httpProviders: Partial<Record<Channel, { url: string; idempotent: boolean }>>;
+  /** For every sender that has no limit of its own. */
+  senderLimits: SenderLimits;
   /** In the path that carriers report to; without it one is made and kept. */
   inboundSecret: string | undefined;
   simulator: { seed: number; latencyMs: number };
@@ -144,6 +152,11 @@ export function readConfig(environment: Record<string, string | undefined>): Con
         return v[provider] === 'http' ? [[channel, { url: v[url], idempotent: v[idempotent] }]] : [];
       }),
     ),
+    senderLimits: {
+      email: { rate: v.FANFARE_EMAIL_RATE },
+      sms: { rate: v.FANFARE_SMS_RATE },
+      voice: { rate: v.FANFARE_VOICE_RATE, concurrentCalls: v.FANFARE_VOICE_CONCURRENT_CALLS },
+    },
     inboundSecret: v.FANFARE_INBOUND_SECRET,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
     logLevel: v.LOG_LEVEL,

@@ -15,6 +15,7 @@ import { holdRoutes } from '../http/routes/holds';
 import { inboundRoutes } from '../http/routes/inbound';
 import { messageRoutes } from '../http/routes/messages';
 import { sendRoutes } from '../http/routes/send';
+import { senderLimitRoutes } from '../http/routes/sender-limits';
 import { sessionRoutes } from '../http/routes/session';
 import { suppressionRoutes } from '../http/routes/suppression';
 import { templateTrialRoutes } from '../http/routes/template-trials';
@@ -74,6 +75,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     messageRoutes(delivery),
     eventRoutes(delivery),
     holdRoutes(delivery),
+    senderLimitRoutes(delivery.senderLimits),
     suppressionRoutes(createSuppressionList({ db: messagingDb })),
     inboundRoutes({ secret: parts.inboundSecret, takeReceipts: delivery.receiptsOf('http'), log }),
     (scope) => contactListRoutes(scope, { contactLists }),

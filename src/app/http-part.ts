@@ -56,6 +56,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     engine: storage.engine,
     templates: versions,
     providers: await openProviders(config, log),
+    senderLimits: config.senderLimits,
     log,
   });
   closers.add('delivery', () => delivery.stop());

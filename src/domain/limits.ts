@@ -100,6 +100,7 @@ export const LIMITS = {
   derivedTextDepth: 200,
   /** A message's own HTML from which a text part is derived for it alone: a millisecond's work. */
   ownBodyTextChars: 32 * KiB,
+  ownBodiesKeptChars: 4 * MiB,
   /** Compiled versions kept in memory, together, counted in characters of their bodies. */
   templateCacheChars: 32 * MiB,
   templateCacheEntries: 10_000,
@@ -112,6 +113,10 @@ export const LIMITS = {
   httpIdleTimeoutMs: 75_000,
   /** For a whole request: an import of a million rows over a slow line is one request. */
   httpRequestTimeoutMs: 3_600_000,
+  /** For a body that is taken in whole, 8 MiB at most: more than 2 Mbit/s. */
+  httpBodyMs: 30_000,
+  /** Connections at once; each holds a socket and up to 8 MiB of body. */
+  httpConnections: 5_000,
   /** How long requests in progress may finish while the server closes. */
   httpDrainMs: 3_000,
 
@@ -125,6 +130,10 @@ export const LIMITS = {
   /** A dispatcher that has not renewed its lane for so long is dead, and its lane is adopted. */
   laneLeaseSeconds: 10,
   laneRenewSeconds: 2,
+  /** Senders of a workspace with limits of their own; every process has them all in memory. */
+  senderLimits: 1_000,
+  /** Longest silence that a provider's Retry-After puts on a sender; it is asked again then. */
+  senderSilenceMs: 3_600_000,
   /** A call whose end nobody reported stops counting among a sender's after this; no call takes so long. */
   callLeaseSeconds: 900,
   /** Transient provider failures before a message is failed. */

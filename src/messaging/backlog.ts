@@ -12,8 +12,8 @@ import type { MessagingTables } from './tables';
 /**
  * What of each lane waits in the table: messages beyond the queues' bound, of a later time, held, or
  * left by a lane's former owner. A restrained sender with more than it may send soon is read by itself, so
- * that what it has waiting is not in the way of others. Keeps for each lane and channel the moment at which reading is worth
- * while, so that an idle service asks the database nothing.
+ * that what it has waiting is not in the way of others. Keeps for each lane and channel the moment at which
+ * reading is worth while, so that an idle service asks the database nothing.
  */
 export interface Backlog {
   openLane(lane: Lane, readAtMs: number): void;
@@ -63,9 +63,10 @@ export function createBacklog(deps: {
   const sliceOfSender = (lane: Lane, sender: string) => slices.get(`${lane.id}/${sender}`);
 
   function openSender(lane: Lane, channel: Channel, sender: string): void {
-    if (sliceOfSender(lane, sender)) return;
-    const slice = { lane, channel, sender, readAtMs: Date.now(), reading: false, behind: true };
-    slices.set(`${lane.id}/${sender}`, slice);
+    const open = sliceOfSender(lane, sender);
+    // A read under way may have begun too early to see what is left in the table now.
+    if (open) open.readAtMs = Math.min(open.readAtMs, Date.now());
+    else slices.set(`${lane.id}/${sender}`, newSlice(lane, channel, { sender, readAtMs: Date.now() }));
   }
 
   function* sendersOf(lane: Lane): Generator<string> {
@@ -146,7 +147,9 @@ export function createBacklog(deps: {
         slice.behind = true;
         slice.readAtMs = Date.now();
       } else {
-        if (sender !== undefined) slices.delete(`${lane.id}/${sender}`);
+        if (sender !== undefined && slice.readAtMs === Number.POSITIVE_INFINITY) {
+          slices.delete(`${lane.id}/${sender}`);
+        }
         const next = await nextDueMs(db, { lane: lane.id, channel, now });
         if (next !== undefined) expect(lane, channel, next);
         if (lane.adopted) expect(lane, channel, Date.now() + ADOPTED_POLL_MS);
@@ -165,8 +168,7 @@ export function createBacklog(deps: {
   return {
     openLane(lane, readAtMs) {
       for (const channel of CHANNELS) {
-        const slice = { lane, channel, readAtMs, notBeforeMs: 0, reading: false, behind: false };
-        slices.set(`${lane.id}/${channel}`, slice);
+        slices.set(`${lane.id}/${channel}`, newSlice(lane, channel, { sender: undefined, readAtMs }));
       }
     },
     closeLane(lane) {
@@ -179,6 +181,7 @@ export function createBacklog(deps: {
         if (!slice || ofChannel.length === 0) continue;
         const { free, restrained } = divide(ofChannel);
         for (const [sender, ofSender] of restrained) addRestrained(lane, sender, ofSender);
+        if (free.length === 0) continue;
         if (!slice.behind && hasRoom(memory.queued(channel), free)) {
           memory.add(lane, free);
         } else {
@@ -195,7 +198,12 @@ export function createBacklog(deps: {
       const now = Date.now();
       for (const slice of slices.values()) {
         if (slice.reading || slice.readAtMs > now || !isOpen(slice.channel)) continue;
-        if (roomOf(slice) > 0) void readSlice(slice);
+        if (slice.sender !== undefined && limits.queueMax(slice.sender) === undefined) {
+          slices.delete(`${slice.lane.id}/${slice.sender}`);
+          expect(slice.lane, slice.channel, now);
+        } else if (roomOf(slice) > 0) {
+          void readSlice(slice);
+        }
       }
     },
     nextAtMs(isOpen) {
@@ -209,6 +217,14 @@ export function createBacklog(deps: {
       return next;
     },
   };
+}
+
+function newSlice(
+  lane: Lane,
+  channel: Channel,
+  { sender, readAtMs }: Pick<Slice, 'sender' | 'readAtMs'>,
+): Slice {
+  return { lane, channel, sender, readAtMs, notBeforeMs: 0, reading: false, behind: sender !== undefined };
 }
 
 function hasRoom(load: { count: number; bytes: number }, messages: readonly OutgoingMessage[]): boolean {

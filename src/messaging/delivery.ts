@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Message, MessageList } from '../contracts/send';
 import type { Channel } from '../domain/channel';
+import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
 import type { Log } from '../log';
 import type { Provider, ReceiptSink } from '../providers/provider';
 import type { Storage } from '../storage/storage';
@@ -13,6 +14,8 @@ import { createLanes } from './lanes';
 import { createOutboxCount } from './outbox-count';
 import type { Accepted, Outcome } from './outgoing';
 import { createReceipts } from './receipts';
+import { createSenderLimitList, type SenderLimitList } from './sender-limit-list';
+import { createSenderLimits } from './sender-limits';
 import type { MessagingTables } from './tables';
 import type { TemplateVersions } from './template-versions';
 import { listMessages, type MessageRecord, type TrackedMessage, trackMessage } from './tracking';
@@ -33,6 +36,8 @@ export interface Delivery {
   readEvents: EventFeed['read'];
   /** Takes what a provider reports by other ways than through its own `start`. */
   receiptsOf(provider: string): ReceiptSink;
+  /** Limits of single senders (sender-limit-list.ts). */
+  senderLimits: SenderLimitList;
   hold(workspaceId: string, campaign: string): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
   /** Opens this process's lane, takes over those of processes that are gone, and starts the providers. */
@@ -48,12 +53,20 @@ export function createDelivery(deps: {
   engine: Storage['engine'];
   templates: TemplateVersions;
   providers: Record<Channel, Provider>;
+  /** What every sender of a channel is limited to that has no limit of its own. */
+  senderLimits?: SenderLimitDefaults;
   log: Log;
 }): Delivery {
-  const { db, engine, templates, providers, log } = deps;
+  const { db, engine, templates, providers, senderLimits = {}, log } = deps;
   const feed = createEventFeed({ db, engine });
   const outbox = createOutboxCount(db);
-  const receipts = createReceipts({ db, engine, log, onEvents: feed.notify });
+  const receipts = createReceipts({
+    db,
+    engine,
+    log,
+    onEvents: feed.notify,
+    onCallsEnded: (workspaceId, ids) => limits.callsEnded(workspaceId, ids),
+  });
   const holds = createHolds({ db, onReleased: () => dispatcher.lookAgain() });
   const lanes = createLanes({
     db,
@@ -63,12 +76,20 @@ export function createDelivery(deps: {
     onAdopted: (lane) => dispatcher.adoptLane(lane),
     onLost: (lane) => dispatcher.closeLane(lane),
   });
+  const limits = createSenderLimits({
+    db,
+    engine,
+    defaults: senderLimits,
+    log,
+    onChanged: () => dispatcher.limitsChanged(),
+  });
   const dispatcher = createDispatcher({
     db,
     templates,
     providers,
     lanes,
     holds,
+    limits,
     outbox,
     log,
     onEvents: feed.notify,
@@ -116,10 +137,12 @@ export function createDelivery(deps: {
     },
     readEvents: feed.read,
     receiptsOf: receipts.sinkOf,
+    senderLimits: createSenderLimitList({ db, onChanged: limits.refresh }),
     hold: holds.hold,
     release: holds.release,
     async start() {
       await holds.start();
+      await limits.start();
       dispatcher.start();
       await lanes.start();
       await outbox.start();
@@ -134,6 +157,7 @@ export function createDelivery(deps: {
       for (const provider of new Set(Object.values(providers))) await provider.close();
       await receipts.stop();
       holds.stop();
+      limits.stop();
       outbox.stop();
       feed.stop();
       await lanes.release();

@@ -3,7 +3,7 @@ import { CHANNELS, type Channel } from '../domain/channel';
 import type { Log } from '../log';
 import type { Provider } from '../providers/provider';
 import { createBacklog } from './backlog';
-import { createDispatchMemory } from './dispatch-memory';
+import { createDispatchMemory, type Taken } from './dispatch-memory';
 import { createHandOvers } from './handover';
 import type { Holds } from './holds';
 import { settleInDoubt } from './in-doubt';
@@ -11,6 +11,7 @@ import type { Lane, Lanes } from './lanes';
 import type { OutboxCount } from './outbox-count';
 import type { OutgoingMessage } from './outgoing';
 import { createProviderDesk, type ProviderDesk } from './provider-desk';
+import type { SenderLimits } from './sender-limits';
 import type { MessagingTables } from './tables';
 import type { TemplateVersions } from './template-versions';
 import type { Verdict } from './verdict';
@@ -28,6 +29,8 @@ export interface Dispatcher {
   expect(lane: Lane, channel: Channel, atMs: number): void;
   /** Something may have become sendable that was not: look in the table. */
   lookAgain(): void;
+  /** Senders may have gained or lost a limit, or may send on sooner than they were told. */
+  limitsChanged(): void;
   openLane(lane: Lane): void;
   adoptLane(lane: Lane): void;
   closeLane(lane: Lane): void;
@@ -44,6 +47,7 @@ interface Deps {
   providers: Record<Channel, Provider>;
   lanes: Lanes;
   holds: Holds;
+  limits: SenderLimits;
   outbox: OutboxCount;
   log: Log;
   onEvents(workspaceId: string): void;
@@ -56,18 +60,23 @@ const SLEEP_MAX_MS = 30_000;
 const TROUBLE_PAUSE_MS = 500;
 
 export function createDispatcher(deps: Deps): Dispatcher {
-  const { db, lanes, holds, outbox, log, onEvents, onHandedOver } = deps;
-  const memory = createDispatchMemory();
+  const { db, lanes, holds, limits, outbox, log, onEvents, onHandedOver } = deps;
+  const memory = createDispatchMemory(limits.keyOf);
   const desks = CHANNELS.map((channel) => createProviderDesk(channel, deps.providers[channel], log));
   const deskOf = (channel: Channel) => desks.find((desk) => desk.channel === channel) as ProviderDesk;
   const onError = (error: unknown) => log.warn({ err: error }, 'The outbox could not be read; trying again');
-  const backlog = createBacklog({ db, memory, holds, onRead: wake, onError });
+  const backlog = createBacklog({ db, memory, holds, limits, onRead: wake, onError });
   const handOvers = createHandOvers({
     ...deps,
     onRecorded,
     onNotOurs: (lane) => backlog.expectAll([lane]),
     onCanceled: (ids) => memory.drop(ids),
     waitingIn: (lane) => memory.idsWaiting(lane),
+    async onThrottled(message, delayMs) {
+      await limits.throttled(message, delayMs).catch((error: unknown) => {
+        log.warn({ err: error }, 'Other processes do not know that a provider asked for silence');
+      });
+    },
   });
   const underWay = new Set<Promise<void>>();
   /** When messages that are still in hand are to be tried again. */
@@ -95,20 +104,21 @@ export function createDispatcher(deps: Deps): Dispatcher {
         continue;
       }
       while (desk.hasRoom()) {
-        const { count } = memory.queued(desk.channel);
+        const count = memory.ready(desk.channel, now);
         if (count === 0) break;
         const lingerMs = desk.lingerMs(count);
         if (lingerMs > 0) {
           nextAtMs = Math.min(nextAtMs, now + lingerMs);
           break;
         }
-        const taken = memory.take(desk.channel, desk.batchSize);
+        const taken = memory.take(desk.channel, desk.batchSize, now);
         if (!taken) break;
-        track(sendBatch(desk, taken.lane, taken.messages));
+        track(sendBatch(desk, taken));
       }
     }
-    backlog.read((channel) => deskOf(channel).pausedUntilMs <= now);
-    nextAtMs = Math.min(nextAtMs, backlog.nextAtMs());
+    const isOpen = (channel: Channel) => deskOf(channel).pausedUntilMs <= now;
+    backlog.read(isOpen);
+    nextAtMs = Math.min(nextAtMs, backlog.nextAtMs(isOpen), memory.nextResumeMs(now));
     clearTimeout(timer);
     timer = setTimeout(wake, Math.max(1, nextAtMs - now));
     timer.unref();
@@ -122,15 +132,18 @@ export function createDispatcher(deps: Deps): Dispatcher {
     });
   }
 
-  async function sendBatch(desk: ProviderDesk, lane: Lane, messages: OutgoingMessage[]): Promise<void> {
+  async function sendBatch(desk: ProviderDesk, taken: Taken): Promise<void> {
+    const { lane, sender } = taken;
     desk.enter();
+    const { messages, charged } =
+      sender === undefined ? { messages: taken.messages, charged: [] } : await admit(sender, taken);
     const unsent = await handOvers.send(desk, lane, messages).catch((error: unknown) => {
       // Not foreseen, so it is not known how far they got: they stay in hand, and are not sent again.
       log.error({ err: error, count: messages.length }, 'A hand-over failed in an unforeseen way');
     });
     desk.leave();
     if (!unsent) return;
-    const { rest, hindered, held } = unsent;
+    const { rest, hindered, held, handedOver } = unsent;
     const returned = new Set(lane.lost ? [] : [...rest, ...hindered]);
     letGo(
       lane,
@@ -147,6 +160,40 @@ export function createDispatcher(deps: Deps): Dispatcher {
     if (held.some(({ workspaceId, campaign }) => !holds.isHeld(workspaceId, campaign))) {
       backlog.expectAll([lane]);
     }
+    if (charged.length > 0 && handedOver.length < messages.length) {
+      const left = new Set(handedOver);
+      await giveBack(charged.filter((message) => !left.has(message)));
+    }
+  }
+
+  /** As many of a restrained sender's messages as may leave now; the others go back and wait for their turn. */
+  async function admit(sender: string, { lane, messages }: Taken) {
+    // What will not leave anyway costs nothing.
+    const now = Date.now();
+    const chargeable = messages.filter(
+      ({ workspaceId, campaign, expiresAtMs }) =>
+        !holds.isHeld(workspaceId, campaign) && (expiresAtMs ?? now) >= now,
+    );
+    const turn = await limits.take(chargeable).catch((error: unknown) => {
+      log.warn({ err: error }, 'The limit of a sender could not be asked; trying again');
+      return { granted: 0, waitMs: TROUBLE_PAUSE_MS };
+    });
+    const waiting = new Set(chargeable.slice(turn.granted));
+    if (lane.lost) letGo(lane, [...waiting]);
+    else memory.putBack(lane, [...waiting]);
+    memory.resume(sender, waiting.size === 0 ? 0 : Date.now() + turn.waitMs);
+    wake();
+    return {
+      messages: messages.filter((message) => !waiting.has(message)),
+      charged: chargeable.slice(0, turn.granted),
+    };
+  }
+
+  /** A sender that gets nothing back is slower for a moment, and nothing worse. */
+  async function giveBack(messages: readonly OutgoingMessage[]): Promise<void> {
+    await limits.giveBack(messages).catch((error: unknown) => {
+      log.warn({ err: error }, 'What a sender may hand over could not be given back');
+    });
   }
 
   /**
@@ -174,11 +221,20 @@ export function createDispatcher(deps: Deps): Dispatcher {
       outbox.change(workspaceId, -settled);
       onEvents(workspaceId);
     }
+    const notCalled = verdicts.filter(({ message, state }) => message.channel === 'voice' && !mayRing(state));
+    await callsEnded(workspaceId, notCalled);
     const sent = verdicts.filter((verdict) => verdict.state === 'sent');
     const channel = sent[0]?.message.channel;
     if (!channel) return;
     await onHandedOver(deskOf(channel).provider.name, sent).catch((error: unknown) => {
       log.warn({ err: error }, 'Early receipts could not be read; the next round takes them up');
+    });
+  }
+
+  async function callsEnded(workspaceId: string, verdicts: readonly Verdict[]): Promise<void> {
+    const ids = verdicts.map(({ message }) => message.id);
+    await limits.callsEnded(workspaceId, ids).catch((error: unknown) => {
+      log.warn({ err: error }, 'Calls that were not placed still count among their senders');
     });
   }
 
@@ -195,6 +251,10 @@ export function createDispatcher(deps: Deps): Dispatcher {
       backlog.expectAll(lanes.all());
       wake();
     },
+    limitsChanged() {
+      memory.resumeAll();
+      wake();
+    },
     openLane: (lane) => backlog.openLane(lane, Number.POSITIVE_INFINITY),
     adoptLane(lane) {
       // Nothing is read from the lane before its open batches are in hand.
@@ -205,7 +265,7 @@ export function createDispatcher(deps: Deps): Dispatcher {
       };
       track(
         settleInDoubt(
-          { db, memory, letGo, holds, desks, handOvers, log, isRunning: () => running },
+          { db, memory, letGo, holds, limits, desks, handOvers, log, isRunning: () => running },
           lane,
           ready,
         ),
@@ -238,3 +298,6 @@ export function createDispatcher(deps: Deps): Dispatcher {
     },
   };
 }
+
+/** An unknown call may be under way; its place is free when a receipt says so, or its time is over. */
+const mayRing = (state: Verdict['state']) => state === 'sent' || state === 'unknown';

@@ -2,6 +2,7 @@ import { type Kysely, type Selectable, sql } from 'kysely';
 import type { Channel } from '../domain/channel';
 import { notHeld } from './holds';
 import type { OutgoingMessage } from './outgoing';
+import { senderKeySql } from './suppression-check';
 import type { MessagingTables } from './tables';
 
 /** Reading back the messages that did not go straight from acceptance to hand-over. */
@@ -21,6 +22,7 @@ const COLUMNS = [
   'campaign',
   'reply_to',
   'expires_at',
+  'segments',
   'attempt',
 ] as const;
 type Row = Pick<Selectable<MessagingTables['messages']>, (typeof COLUMNS)[number]> & { size: number };
@@ -34,6 +36,8 @@ export interface DueQuery {
   /** Already in hand. */
   except: readonly string[];
   heldKeys: readonly string[];
+  /** One sender's only, or all but those of some; as sender-limits.ts names them. */
+  senders: { only: string } | { except: readonly string[] };
   now: string;
   countMax: number;
   bytesMax: number;
@@ -58,6 +62,7 @@ export async function readDue(
     .where('m.channel', '=', query.channel)
     .where(sql<boolean>`m.id <> all(${query.except}::text[])`)
     .where(sql<boolean>`${notHeld('m', query.heldKeys)}`)
+    .where(sql<boolean>`${bySender(query.senders)}`)
     .orderBy('m.due_at')
     .orderBy('m.accepted_seq')
     .limit(query.countMax);
@@ -71,6 +76,12 @@ export async function readDue(
     .execute();
   const bytes = rows.reduce((sum, row) => sum + row.size, 0);
   return { messages: rows.map(outgoing), more: rows.length === query.countMax || bytes >= query.bytesMax };
+}
+
+function bySender(senders: DueQuery['senders']) {
+  if ('except' in senders && senders.except.length === 0) return sql`true`;
+  const name = sql`m.channel || '/' || m.workspace_id || '/' || ${senderKeySql(sql`m.from_address`)}`;
+  return 'only' in senders ? sql`${name} = ${senders.only}` : sql`${name} <> all(${senders.except}::text[])`;
 }
 
 /** When the next message of the lane falls due, in milliseconds; `undefined` when none waits. */
@@ -116,6 +127,7 @@ function outgoing(row: Row): OutgoingMessage {
     campaign: row.campaign ?? undefined,
     replyTo: row.reply_to ?? undefined,
     expiresAtMs: row.expires_at?.getTime(),
+    segments: row.segments ?? undefined,
     attempt: row.attempt,
     size: row.size,
   };

@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
-import type { HandOver } from '../providers/provider';
+import type { HandOver, HandOverResult } from '../providers/provider';
 import { newId } from '../storage/new-id';
 import { isDataError } from './database-error';
 import { abandonBatch, type Batch, findSuppressed, openBatch, recordVerdicts } from './handover-batch';
 import type { Holds } from './holds';
 import type { Lane, Lanes } from './lanes';
 import type { OutgoingMessage } from './outgoing';
-import type { ProviderDesk } from './provider-desk';
+import { type ProviderDesk, throttledSenders } from './provider-desk';
 import { render } from './render';
 import type { MessagingTables } from './tables';
 import type { TemplateVersions } from './template-versions';
@@ -37,6 +37,8 @@ export interface Unsent {
   hindered: readonly OutgoingMessage[];
   /** Their tags were held at the time. */
   held: readonly OutgoingMessage[];
+  /** Those that the provider was given. */
+  handedOver: readonly OutgoingMessage[];
 }
 
 interface Deps {
@@ -51,12 +53,15 @@ interface Deps {
   /** These were canceled while they waited in memory. */
   onCanceled(ids: ReadonlySet<string>): void;
   waitingIn(lane: Lane): string[];
+  /** The provider asked for silence about this message's sender. */
+  onThrottled(message: OutgoingMessage, delayMs: number): Promise<void>;
 }
 
 const RETRY_MS = 300;
 
 export function createHandOvers(deps: Deps): HandOvers {
-  const { db, templates, lanes, holds, log, onRecorded, onNotOurs, onCanceled, waitingIn } = deps;
+  const { db, templates, lanes, holds, log, onRecorded, onNotOurs, onCanceled, waitingIn, onThrottled } =
+    deps;
   let givenUp = false;
 
   async function send(desk: ProviderDesk, lane: Lane, messages: readonly OutgoingMessage[]): Promise<Unsent> {
@@ -72,12 +77,12 @@ export function createHandOvers(deps: Deps): HandOvers {
     const rendered = await renderAll(live).catch((error: unknown) => {
       log.warn({ err: error }, 'Templates could not be read; trying again');
     });
-    if (!rendered) return { rest: [], hindered: messages, held: [] };
+    if (!rendered) return { rest: [], hindered: messages, held: [], handedOver: [] };
     const { rest } = rendered;
     if (expired.length + rendered.failed.length > 0) {
       await record([...expired.map(asExpired), ...rendered.failed], { lane, provider });
     }
-    if (rendered.ready.length === 0) return { rest, hindered: [], held };
+    if (rendered.ready.length === 0) return { rest, hindered: [], held, handedOver: [] };
 
     let batch: Batch = {
       id: newId('bat'),
@@ -88,17 +93,17 @@ export function createHandOvers(deps: Deps): HandOvers {
     try {
       const { opened, suppressed } = await open(batch, held);
       if (suppressed.length > 0) await record(suppressed.map(asSuppressed), { lane, provider });
-      if (!opened) return { rest, hindered: [], held };
+      if (!opened) return { rest, hindered: [], held, handedOver: [] };
       batch = opened;
       if (!(await lanes.confirm(lane))) {
         await abandonBatch(db, batch.id);
-        return { rest, hindered: batch.messages, held };
+        return { rest, hindered: batch.messages, held, handedOver: [] };
       }
     } catch (error) {
       // It is not known whether the row was written. Nothing has left, so it may be removed.
       log.warn({ err: error, batch: batch.id }, 'A hand-over batch could not be opened; trying again');
       await untilDone(() => abandonBatch(db, batch.id));
-      return { rest, hindered: batch.messages, held };
+      return { rest, hindered: batch.messages, held, handedOver: [] };
     }
     const inBatch = new Set(batch.messages);
     await handOver(
@@ -106,7 +111,7 @@ export function createHandOvers(deps: Deps): HandOvers {
       batch,
       rendered.ready.filter((one) => inBatch.has(one.message)),
     );
-    return { rest, hindered: [], held };
+    return { rest, hindered: [], held, handedOver: batch.messages };
   }
 
   /** As many as may be in memory rendered; templates can be large, and each message holds its own copy. */
@@ -191,12 +196,28 @@ export function createHandOvers(deps: Deps): HandOvers {
     const startedAt = Date.now();
     const late = ready.filter(({ message }) => isExpired(message, startedAt));
     const inTime = late.length === 0 ? ready : ready.filter((one) => !late.includes(one));
-    const results = inTime.length === 0 ? [] : await desk.handOver(inTime.map((one) => one.handOver));
+    const results = await offer(desk, inTime);
     const now = Date.now();
     const verdicts = inTime.map(({ message }, i) =>
       verdictOf(message, results[i] ?? { kind: 'unknown' }, now, Math.random()),
     );
     await record([...late.map(({ message }) => asExpired(message)), ...verdicts], batch);
+  }
+
+  async function offer(
+    desk: ProviderDesk,
+    ready: readonly { message: OutgoingMessage; handOver: HandOver }[],
+  ): Promise<HandOverResult[]> {
+    if (ready.length === 0) return [];
+    const results = await desk.handOver(ready.map((one) => one.handOver));
+    for (const { sender, delayMs } of throttledSenders(
+      ready.map((one) => one.handOver),
+      results,
+    )) {
+      const message = ready.find((one) => one.message.from === sender)?.message;
+      if (message) await onThrottled(message, delayMs);
+    }
+    return results;
   }
 
   async function record(
@@ -254,7 +275,7 @@ export function createHandOvers(deps: Deps): HandOvers {
         ({ message }) => !suppressed.has(message.id) && !isExpired(message, startedAt),
       );
       const offered = new Set(again.map((one) => one.message));
-      const results = again.length === 0 ? [] : await desk.handOver(again.map((one) => one.handOver));
+      const results = await offer(desk, again);
       const now = Date.now();
       const verdicts = again.map(({ message }, i) =>
         verdictOf(message, results[i] ?? { kind: 'unknown' }, now, Math.random()),

@@ -9,6 +9,7 @@ import type { Holds } from './holds';
 import type { Lane } from './lanes';
 import type { OutgoingMessage } from './outgoing';
 import type { ProviderDesk } from './provider-desk';
+import type { SenderLimits } from './sender-limits';
 import type { MessagingTables } from './tables';
 import { verdictOf } from './verdict';
 
@@ -18,6 +19,7 @@ interface Deps {
   /** They are accounted for: they leave memory, and are read again when it is time to. */
   letGo(lane: Lane, messages: readonly OutgoingMessage[]): void;
   holds: Holds;
+  limits: Pick<SenderLimits, 'takeWhole'>;
   desks: readonly ProviderDesk[];
   handOvers: HandOvers;
   log: Log;
@@ -64,6 +66,8 @@ async function trySettle(deps: Deps, batch: Batch): Promise<boolean> {
   if (batch.lane.lost) return true;
   if (isHeld(deps, batch)) return false;
   try {
+    // The provider counts what it is given again, whether or not it got it before.
+    if (isOfferedAgain(deps, batch) && !(await deps.limits.takeWhole(batch.messages))) return false;
     await settle(deps, batch);
     return true;
   } catch (error) {
@@ -92,12 +96,16 @@ async function settle(deps: Deps, batch: Batch): Promise<void> {
 }
 
 /** A tag may have been held since: what the provider has not got must then wait as well. */
-function isHeld({ holds, desks }: Deps, batch: Batch): boolean {
-  const again = desks.some(
-    (desk) => desk.provider.name === batch.provider && desk.provider.capabilities.idempotent,
+function isHeld(deps: Deps, batch: Batch): boolean {
+  const { holds } = deps;
+  return (
+    isOfferedAgain(deps, batch) &&
+    batch.messages.some(({ workspaceId, campaign }) => holds.isHeld(workspaceId, campaign))
   );
-  return again && batch.messages.some(({ workspaceId, campaign }) => holds.isHeld(workspaceId, campaign));
 }
+
+const isOfferedAgain = ({ desks }: Deps, { provider }: Batch) =>
+  desks.some((desk) => desk.provider.name === provider && desk.provider.capabilities.idempotent);
 
 async function openBatchesOf(db: Kysely<MessagingTables>, lane: Lane): Promise<Batch[]> {
   const rows = await db

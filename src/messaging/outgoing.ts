@@ -17,6 +17,8 @@ export interface OutgoingMessage {
   readonly campaign: string | undefined;
   readonly replyTo: string | undefined;
   readonly expiresAtMs: number | undefined;
+  /** What it takes of a sender's rate; SMS only. */
+  readonly segments: number | undefined;
   /** Hand-overs that counted so far. */
   readonly attempt: number;
   /** Bytes of content, roughly: what queues are bounded by. */
@@ -28,7 +30,6 @@ export interface Draft extends OutgoingMessage {
   readonly class: Message['class'];
   readonly paramsJson: string;
   readonly payloadHash: string;
-  readonly segments: number | undefined;
   readonly encoding: string | undefined;
   readonly state: 'accepted' | 'scheduled';
   readonly sendAt: string | undefined;

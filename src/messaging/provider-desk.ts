@@ -37,18 +37,19 @@ export function createProviderDesk(channel: Channel, provider: Provider, log: Lo
       batchSize = Math.min(sizeMax, batchSize * 2);
   }
 
-  function heed(results: readonly HandOverResult[]): void {
+  function heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
     const refused = results.find((result) => result.kind === 'account');
-    const delays = results.flatMap((result) => (result.kind === 'throttled' ? [result.retryAfterMs] : []));
+    const throttled = throttledSenders(messages, results);
     if (refused) {
       const level = accountRefused ? 'debug' : 'error';
       log[level]({ provider: provider.name, channel, code: refused.code }, 'Provider refuses our account');
       accountRefused = true;
       desk.pausedUntilMs = Date.now() + LIMITS.accountPauseMs;
       batchSize = PROBE_SIZE;
-    } else if (delays.length * 2 > results.length) {
-      // A few may be about their recipients; most of a batch is about us.
-      desk.pausedUntilMs = Date.now() + Math.min(Math.max(...delays), LIMITS.accountPauseMs);
+    } else if (throttled.length > 0) {
+      // One sender waits by itself (sender-limits.ts); when several are sent away, it is about us.
+      const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.accountPauseMs);
+      if (throttled.length > 1) desk.pausedUntilMs = Date.now() + delayMs;
       batchSize = Math.max(PROBE_SIZE, batchSize >> 1);
     } else if (results.some((result) => result.kind === 'accepted')) {
       accountRefused = false;
@@ -74,7 +75,7 @@ export function createProviderDesk(channel: Channel, provider: Provider, log: Lo
         return [];
       });
       adapt(Date.now() - startedAt, messages.length);
-      heed(results);
+      heed(messages, results);
       // What was not answered for may have been taken.
       return messages.map((_, i) => results[i] ?? { kind: 'unknown' });
     },
@@ -87,6 +88,30 @@ export function createProviderDesk(channel: Channel, provider: Provider, log: Lo
     },
   };
   return desk;
+}
+
+/**
+ * Senders that the provider asked to be silent, and for how long: those of whose messages it sent most
+ * away, since a few may be about their recipients.
+ */
+export function throttledSenders(
+  messages: readonly HandOver[],
+  results: readonly HandOverResult[],
+): { sender: string; delayMs: number }[] {
+  if (!results.some((result) => result.kind === 'throttled')) return [];
+  const senders = new Map<string, { given: number; away: number; delayMs: number }>();
+  messages.forEach(({ from }, i) => {
+    const sender = senders.get(from) ?? { given: 0, away: 0, delayMs: 0 };
+    senders.set(from, sender);
+    sender.given += 1;
+    const result = results[i];
+    if (result?.kind !== 'throttled') return;
+    sender.away += 1;
+    sender.delayMs = Math.max(sender.delayMs, Math.min(result.retryAfterMs, LIMITS.senderSilenceMs));
+  });
+  return [...senders].flatMap(([sender, { given, away, delayMs }]) =>
+    away * 2 > given ? [{ sender, delayMs }] : [],
+  );
 }
 
 async function withinTime(provider: Provider, messages: readonly HandOver[]): Promise<HandOverResult[]> {

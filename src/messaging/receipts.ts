@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
+import { MESSAGE_RANK, type MessageState } from '../domain/message';
 import type { Log } from '../log';
 import type { Receipt, ReceiptSink } from '../providers/provider';
 import type { Storage } from '../storage/storage';
@@ -55,8 +56,10 @@ export function createReceipts(deps: {
   engine: Storage['engine'];
   log: Log;
   onEvents(workspaceId: string): void;
+  /** These calls are over, however they ended. */
+  onCallsEnded(workspaceId: string, messageIds: readonly string[]): Promise<void>;
 }): Receipts {
-  const { db, engine, log, onEvents } = deps;
+  const { db, engine, log, onEvents, onCallsEnded } = deps;
   let calls: Call[] = [];
   let waiting = 0;
   let working: Promise<void> | undefined;
@@ -119,10 +122,21 @@ export function createReceipts(deps: {
         const written = await writeChanges(db, workspaceId, group);
         missed.push(...group.filter(({ target }) => !written.has(target.id)).map(({ from }) => from));
         if (written.size > 0) onEvents(workspaceId);
+        await endCalls(workspaceId, group);
       }
       rest = [...missed, ...sorted.later];
     }
     return early;
+  }
+
+  /** The receipt counts whatever becomes of this; a call that is not ended here ends by its time. */
+  async function endCalls(workspaceId: string, changes: readonly Change[]): Promise<void> {
+    const ended = changes.filter(({ target, event }) => target.channel === 'voice' && isEnd(event.state));
+    if (ended.length === 0) return;
+    await onCallsEnded(
+      workspaceId,
+      ended.map(({ target }) => target.id),
+    ).catch((error: unknown) => log.warn({ err: error }, 'Calls that are over still count'));
   }
 
   async function handedOver(
@@ -183,6 +197,7 @@ export function createReceipts(deps: {
   };
 }
 
+const isEnd = (state: MessageState) => MESSAGE_RANK[state] > MESSAGE_RANK.unknown;
 const isHandedOver = (target: ReceiptTarget) => target.state !== 'scheduled' && target.state !== 'accepted';
 
 function targetOf({ provider, receipt }: FromProvider, targets: Targets): ReceiptTarget | undefined {

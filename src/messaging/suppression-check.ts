@@ -27,5 +27,5 @@ export function isSuppressed(
 
 /** The keys of domain/suppression.ts. Addresses are ASCII, whose cases the collation "C" knows. */
 const addressKeySql = (to: RawBuilder<unknown>) => sql`lower(${to} collate "C")`;
-const senderKeySql = (from: RawBuilder<unknown>) =>
+export const senderKeySql = (from: RawBuilder<unknown>) =>
   sql`lower(coalesce(substring(${from} from '<([^<>]+)>$'), ${from}) collate "C")`;

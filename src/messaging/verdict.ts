@@ -44,7 +44,7 @@ export function verdictOf(
         return { message, state: 'failed', attempt, code: 'attempts_exhausted', data: { lastCode: code } };
       }
       const delayMs = result.retryAfterMs ?? backoffMs(attempt, random);
-      return { message, state: 'accepted', attempt, code, retryAtMs: nowMs + delayMs };
+      return { message, state: 'accepted', attempt, code, retryAtMs: inTime(message, nowMs + delayMs) };
     }
     case 'throttled': {
       // Spread over half as long again, since all that were throttled were given the same delay.
@@ -54,14 +54,19 @@ export function verdictOf(
         state: 'accepted',
         attempt: message.attempt,
         code: 'provider_throttled',
-        retryAtMs: nowMs + delayMs,
+        retryAtMs: inTime(message, nowMs + delayMs),
       };
     }
     case 'account': {
-      const retryAtMs = nowMs + LIMITS.accountPauseMs * (1 + random / 2);
+      const retryAtMs = inTime(message, nowMs + LIMITS.accountPauseMs * (1 + random / 2));
       return { message, state: 'accepted', attempt: message.attempt, code: 'provider_account', retryAtMs };
     }
   }
+}
+
+/** One whose next try would come too late is looked at as soon as it is too late, and then expires. */
+function inTime({ expiresAtMs }: OutgoingMessage, retryAtMs: number): number {
+  return expiresAtMs === undefined ? retryAtMs : Math.min(retryAtMs, expiresAtMs + 1);
 }
 
 function backoffMs(attempt: number, random: number): number {
