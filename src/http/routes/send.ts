@@ -10,7 +10,8 @@ import { parseBody } from '../validation';
 
 /** messaging-service.md, Send a message; api.md 4. */
 export function sendRoutes(delivery: Pick<Delivery, 'accept' | 'acceptMany'>): (app: App) => void {
-  const config = { auth: 'send' } as const;
+  // A uid makes both idempotent by itself, for as long as its record lives; a key does so by the answer.
+  const config = { auth: 'send', idempotent: true } as const;
 
   return (app) => {
     app.post('/send-msg', { config, schema: { body: message } }, async (request, reply) => {

@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import { type Kysely, sql } from 'kysely';
+import type { MessagingTables } from '../../src/messaging/tables';
+import { describeEachEngine } from '../support/storage';
+import { bearerFor, newWorkspace } from './service';
+import { startWholeApi, type WholeApi } from './whole-api';
+
+const sms = (templateId: string) => ({
+  channel: 'sms',
+  uid: randomUUID(),
+  to: '+12025550199',
+  from: '12345',
+  'template-id': templateId,
+});
+
+/**
+ * Calls that create something, each with a body that is new every time, and the tables that it adds a row
+ * to. Routes with `config.idempotent` that are not here have their tests with administration.
+ */
+const CREATING: Record<string, { body: (of: Own) => unknown; tables: string[]; path?: (of: Own) => string }> =
+  {
+    '/api/template': {
+      body: () => ({ templateName: randomUUID(), body: 'Hello', channel: 'sms' }),
+      tables: ['templates', 'template_versions'],
+    },
+    '/api/template/:id/test-send': {
+      path: (of) => `/api/template/${of.template}/test-send`,
+      body: () => ({ to: '+12025550100', from: '12345', params: {} }),
+      tables: ['messages'],
+    },
+    '/api/contact-list': { body: () => ({ name: 'The same name again' }), tables: ['contact_lists'] },
+    '/api/campaign': {
+      body: (of) => ({
+        name: 'The same name again',
+        channel: ['sms'],
+        settings: { sms: { shortCode: '12345', templateId: of.template, version: 1 } },
+        contactListId: [of.list],
+      }),
+      tables: ['campaigns', 'runs'],
+    },
+    '/send-msg': { body: (of) => sms(of.template), tables: ['messages'] },
+  '/send-msg/bulk': { body: (of) => ({ messages: [sms(of.template)] }), tables: ['messages'] },
+  '/api/suppression': {
+      body: () => ({ channel: 'email', address: `${randomUUID()}@example.com`, reason: 'asked' }),
+      tables: ['suppressions'],
+    },
+  };
+
+interface Own {
+  template: string;
+  list: string;
+}
+
+describeEachEngine('creating calls with an Idempotency-Key', (engine) => {
+  let db: Kysely<MessagingTables>;
+  let api: WholeApi;
+  let headers: Record<string, string>;
+  let own: Own;
+
+  beforeAll(async () => {
+    const storage = await engine.open();
+    db = storage.tables<MessagingTables>();
+    api = await startWholeApi(storage);
+    const made = await newWorkspace(api.identity);
+    headers = { authorization: await bearerFor(api.identity, made), 'x-api-key': made.apiKey };
+    const post = async (path: string, body: unknown) =>
+      (await api.call('POST', path, { body, headers })).body;
+    const list = (await post('/api/contact-list', { name: 'L' })).data.id;
+    await post(`/api/contact-list/${list}/contacts`, { contacts: [{ phone: '+12025550111' }] });
+    const { template } = await post('/api/template', { templateName: 'T', body: 'Hello', channel: 'sms' });
+    own = { list, template: template.id };
+  });
+  afterAll(() => api.stop());
+
+  const rowsOf = async (tables: string[]) => {
+    const counts: Record<string, number> = {};
+    for (const table of tables) {
+      const { rows } = await sql<{ n: number }>`select count(*)::int as n from ${sql.table(table)}`.execute(
+        db,
+      );
+      counts[table] = rows[0]?.n ?? 0;
+    }
+    return counts;
+  };
+
+  test.each(Object.entries(CREATING))(
+    '%s is done once, also when it died after its work',
+    async (route, call) => {
+      const body = call.body(own);
+      const path = call.path?.(own) ?? route;
+      const post = () =>
+        api.call('POST', path, { body, headers: { ...headers, 'idempotency-key': `key of ${route}` } });
+      const before = await rowsOf(call.tables);
+      const first = await post();
+      expect(first.status).toBeLessThan(300);
+      const after = await rowsOf(call.tables);
+      for (const table of call.tables)
+        expect([table, after[table]]).toEqual([table, (before[table] ?? 0) + 1]);
+
+      const replayed = await post();
+      expect([replayed.status, replayed.headers['idempotent-replay']]).toEqual([first.status, 'true']);
+      expect(replayed.body).toEqual(first.body);
+
+      // As if the process had been killed before it kept the answer, and the claim had run out.
+      await db
+        .updateTable('idempotency_keys')
+        .set({ answer: null, lease_until: new Date(0) })
+        .execute();
+      const again = await post();
+      expect(again.headers['idempotent-replay']).toBeUndefined();
+      expect(idOf(again.body)).toBe(idOf(first.body));
+      expect(await rowsOf(call.tables)).toEqual(after);
+    },
+  );
+
+  test('every route that takes a key and is no administration is among them', () => {
+    const routes = api.routes.filter(
+      ({ config, url }) => config?.idempotent && !url.startsWith('/api/admin/'),
+    );
+    expect(routes.map(({ url }) => url.replace(/\/$/, '')).sort()).toEqual(Object.keys(CREATING).sort());
+  });
+});
+
+const idOf = (body: { data?: { id: string }; template?: { id: string } }): string | undefined =>
+  body.template?.id ?? body.data?.id;
