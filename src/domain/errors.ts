@@ -32,6 +32,7 @@ export const ERRORS = {
   template_not_found: { title: 'Template not found', status: 422, retry: 'permanent' },
   contact_list_not_found: { title: 'Contact list not found', status: 422, retry: 'permanent' },
   method_not_allowed: { title: 'Method not allowed', status: 405, retry: 'permanent' },
+  request_timeout: { title: 'Request took too long to arrive', status: 408, retry: 'transient' },
   body_too_large: { title: 'Body too large', status: 413, retry: 'permanent' },
   unsupported_media_type: { title: 'Unsupported content type', status: 415, retry: 'permanent' },
   // Who is calling

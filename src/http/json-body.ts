@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { DomainError } from '../domain/errors';
+import { repeatedKey } from './repeated-keys';
 import type { App } from './routing';
 import { findUnstorable, maybeUnstorable } from './unstorable-text';
 import { invalidRequest } from './validation';
@@ -19,6 +20,8 @@ export function parseJsonBodies(app: App): void {
     const text = bytes.toString('utf8');
     void parse(request, text.startsWith('\ufeff') ? text.slice(1) : text, (error, value) => {
       if (error) return done(malformed('The body is not valid JSON'));
+      const key = repeatedKey(text, value);
+      if (key !== undefined) return done(malformed(`The body has an object with two keys ${quoted(key)}`));
       const unstorable = maybeUnstorable(text) ? findUnstorable(value) : undefined;
       done(unstorable ? invalidRequest([unstorable]) : null, value);
     });
@@ -31,6 +34,9 @@ export function parseJsonBodies(app: App): void {
 }
 
 const malformed = (message: string) => new DomainError('malformed_body', message);
+
+const QUOTED_CHARS_MAX = 64;
+const quoted = (key: string) => JSON.stringify(key.slice(0, QUOTED_CHARS_MAX));
 
 function isUtf8Declared(contentType: string): boolean {
   const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(contentType)?.[1];

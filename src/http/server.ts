@@ -11,6 +11,7 @@ import { parseJsonBodies } from './json-body';
 import { answerUnknownPaths } from './known-paths';
 import { answerErrors, sendProblem } from './problem';
 import type { App } from './routing';
+import { refuseSlowBodies } from './slow-bodies';
 import { validateWithZod } from './validation';
 
 export interface ServerDeps {
@@ -22,6 +23,8 @@ export interface ServerDeps {
   publicUrl?: string | undefined;
   /** Proxies in front of us whose X-Forwarded-For is believed: addresses, or how many there are. */
   trustProxy?: string[] | number | undefined;
+  /** How long a body that is taken in whole may be on its way; `LIMITS.httpBodyMs` unless said otherwise. */
+  bodyWithinMs?: number | undefined;
   /** Each in a scope of its own: what one adds, such as a content type, the others do not get. */
   routes: ((app: App) => void | Promise<void>)[];
 }
@@ -55,9 +58,11 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   answerUnknownPaths(app);
   checkCallers(app, authenticator, publicUrl);
   if (deps.idempotency) acceptIdempotencyKeys(app, deps.idempotency, log);
+  refuseSlowBodies(app, log, deps.bodyWithinMs ?? LIMITS.httpBodyMs);
   parseJsonBodies(app);
   drainOnClose(app);
   for (const addRoutes of routes) app.register(async (scope) => addRoutes(scope as unknown as App));
+  app.server.maxConnections = LIMITS.httpConnections;
   await app.ready();
   return app;
 }

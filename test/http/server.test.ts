@@ -6,6 +6,7 @@ import { healthRoutes } from '../../src/http/routes/health';
 import type { App } from '../../src/http/routing';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
+import { until } from '../support/until';
 import { listen, type TestServer } from './service';
 
 const nobody = {
@@ -140,6 +141,26 @@ describe('the HTTP server', () => {
   });
 
   test.each([
+    ['{"name":"Ada","name":"Eve"}', 'name'],
+    ['{"a":[{"b":1},{"b":2,"c":{"x":1,"\\u0078":2}}]}', 'x'],
+    [`{"${'k'.repeat(100)}":1,"${'k'.repeat(100)}":2}`, 'k'.repeat(64)],
+  ])('an object with the same key twice is refused, since readers differ about it: %s', async (body, key) => {
+    const answer = await server.call('POST', '/bare', { body });
+    expect([answer.status, answer.body.code]).toEqual([400, 'malformed_body']);
+    expect(answer.body.detail).toBe(`The body has an object with two keys "${key}"`);
+  });
+
+  test('keys that are alike in different objects, and colons and quotes in texts, are no repetition', async () => {
+    const body = {
+      a: { 'x:"': 1, '\\': 'y": "y' },
+      b: [{ a: 1 }, { a: ':\\"' }],
+      '': { '': '{"a":1,"a":2}' },
+      'a\\"': 0,
+    };
+    expect((await server.call('POST', '/bare', { body })).body).toEqual({ body });
+  });
+
+  test.each([
     'text/plain',
     'application/x-www-form-urlencoded',
     'application/json; charset=latin1',
@@ -201,6 +222,44 @@ describe('the HTTP server', () => {
     await partly.app.close();
     expect((await server.call('GET', '/readyz')).body).toEqual({ status: 'ready', checks: { a: true } });
   });
+});
+
+describe('a slow or hurried client', () => {
+  async function connected(server: TestServer) {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    let received = '';
+    socket.on('data', (chunk) => (received += chunk)).on('error', () => undefined);
+    const closed = new Promise<string>((done) => socket.on('close', () => done(received)));
+    return { socket, closed };
+  }
+  const head = (length: number) =>
+    `POST /bare HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
+
+  test('a body that comes byte by byte is refused, and its connection ended', async () => {
+    const server = await listen({ authenticator: nobody, routes: [probeRoutes], bodyWithinMs: 200 });
+    const { socket, closed } = await connected(server);
+    socket.write(head(1_000));
+    const drip = setInterval(() => socket.write(' '), 20);
+    const answer = await closed;
+    clearInterval(drip);
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+    expect(answer).toContain('"code":"request_timeout"');
+    expect((await server.call('POST', '/bare', { body: {} })).status).toBe(200);
+    await server.app.close();
+  });
+
+  test('one that hangs up half-way leaves nothing behind', async () => {
+    const server = await listen({ authenticator: nobody, routes: [probeRoutes], bodyWithinMs: 200 });
+    const { socket, closed } = await connected(server);
+    socket.write(`${head(1_000)}{"half":`, () => socket.destroy());
+    expect(await closed).toBe('');
+    await until('the connection is gone', async () => (await connections(server)) === 0);
+    expect((await server.call('POST', '/bare', { body: {} })).status).toBe(200);
+    await server.app.close();
+  });
+
+  const connections = (server: TestServer) =>
+    new Promise<number>((done) => server.app.server.getConnections((_error, count) => done(count)));
 });
 
 describe('closing the HTTP server', () => {

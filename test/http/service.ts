@@ -46,6 +46,7 @@ export async function listen(options: {
   idempotency?: Idempotency | undefined;
   publicUrl?: string | undefined;
   trustProxy?: string[] | undefined;
+  bodyWithinMs?: number | undefined;
 }): Promise<TestServer> {
   const app = await buildServer({ ...options, log: createLog('silent') });
   await app.listen({ host: '127.0.0.1', port: 0 });
