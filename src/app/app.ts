@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Role } from '../../workers/run';
-import { type Credentials, readCredentials, writeCredentials } from '../cli/credentials';
 import type { Config } from '../config';
+import { type Credentials, readCredentials, writeCredentials } from '../credentials/credentials';
 import type { Log } from '../log';
 import { StartupError } from '../startup-error';
 import { openStorage } from '../storage/storage';

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { sql } from 'kysely';
-import type { Credentials } from '../cli/credentials';
 import type { Config } from '../config';
+import type { Credentials } from '../credentials/credentials';
 import type { App } from '../http/routing';
 import { buildServer } from '../http/server';
 import { createDelivery } from '../messaging/delivery';

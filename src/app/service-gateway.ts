@@ -1,5 +1,5 @@
-import type { Credentials } from '../cli/credentials';
 import type { Config } from '../config';
+import type { Credentials } from '../credentials/credentials';
 import { DomainError } from '../domain/errors';
 import type { Gateway } from '../gateway/gateway';
 import { openGateway } from '../gateway/http-gateway';

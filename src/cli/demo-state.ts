@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { writePrivateFile } from '../credentials/private-file';
 import { newId } from '../storage/new-id';
-import { writePrivateFile } from './private-file';
 
 /**
  * How far the demo has come, on disk after every step. A step that was cut off between its request and

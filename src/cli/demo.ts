@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Credentials } from '../credentials/credentials';
 import { type ApiClient, ApiRefusal, createApiClient } from './api-client';
-import type { Credentials } from './credentials';
 import { type CampaignProgress, campaignDetail, progressText, summaryTable } from './demo-report';
 import { type DemoState, demoStateFile, newDemo } from './demo-state';
 import { prepareDemo } from './demo-steps';

@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path';
 import type { App } from '../app/app';
 import { type Config, readConfig } from '../config';
+import { type Credentials, readCredentials } from '../credentials/credentials';
 import { CHANNELS } from '../domain/channel';
 import { StartupError } from '../startup-error';
-import { type Credentials, readCredentials } from './credentials';
 import { type DemoOptions, runDemo } from './demo';
 
 /** The sample that ships with the project, from the build as from source. */

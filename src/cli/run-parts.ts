@@ -1,9 +1,9 @@
 import type { Role } from '../../workers/run';
 import { type App, startApp } from '../app/app';
 import { type Config, readConfig } from '../config';
+import { credentialsFile } from '../credentials/credentials';
 import { createLog } from '../log';
 import { installTemporalRuntime } from '../temporal/runtime';
-import { credentialsFile } from './credentials';
 import { runFirstDemo } from './first-demo';
 import { createProgressLine } from './progress-line';
 import { listenForStop } from './stop-signals';

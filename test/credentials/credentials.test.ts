@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { credentialsFile, readCredentials, writeCredentials } from '../../src/cli/credentials';
+import { credentialsFile, readCredentials, writeCredentials } from '../../src/credentials/credentials';
 
 const CREDENTIALS = {
   baseUrl: 'http://127.0.0.1:8080',
