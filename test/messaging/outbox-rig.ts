@@ -1,9 +1,11 @@
 import type { Kysely } from 'kysely';
 import { type Message, message as messageSchema } from '../../src/contracts/send';
 import type { MessageEvent } from '../../src/domain/message';
+import type { SenderLimits } from '../../src/domain/sender-limit';
 import { createLog } from '../../src/log';
 import { createDelivery, type Delivery } from '../../src/messaging/delivery';
 import type { MessagingTables } from '../../src/messaging/tables';
+import { derivedText } from '../../src/messaging/template-text';
 import { createTemplateVersions } from '../../src/messaging/template-versions';
 import { newId } from '../../src/storage/new-id';
 import type { Storage } from '../../src/storage/storage';
@@ -16,7 +18,10 @@ export interface OutboxRig {
   smsTemplate: string;
   emailTemplate: string;
   /** A process of its own, as far as the database can tell. Stopped with the rig. */
-  process(providers?: Partial<Record<'email' | 'sms' | 'voice', ScriptedProvider>>): Promise<TestProcess>;
+  process(
+    providers?: Partial<Record<'email' | 'sms' | 'voice', ScriptedProvider>>,
+    options?: { senderLimits?: SenderLimits },
+  ): Promise<TestProcess>;
   sms(uid: string, more?: Record<string, unknown>): Message;
   email(uid: string, more?: Record<string, unknown>): Message;
   states(): Promise<Record<string, string>>;
@@ -47,7 +52,7 @@ export async function createOutboxRig(storage: Storage): Promise<OutboxRig> {
     workspaceId,
     smsTemplate,
     emailTemplate,
-    async process(given = {}) {
+    async process(given = {}, options = {}) {
       const sms = given.sms ?? new ScriptedProvider('sms');
       const email = given.email ?? new ScriptedProvider('email');
       const voice = given.voice ?? new ScriptedProvider('voice');
@@ -56,6 +61,7 @@ export async function createOutboxRig(storage: Storage): Promise<OutboxRig> {
         engine: storage.engine,
         templates: createTemplateVersions(db),
         providers: { sms, email, voice },
+        ...options,
         log: createLog(process.env.LOG_LEVEL ?? 'silent'),
       });
       const made = { delivery, sms, email, voice };
@@ -115,10 +121,12 @@ export async function addTemplate(
     .execute();
   await db
     .insertInto('template_versions')
-    .values({ template_id: id, version: 1, subject, body, design: 'null' })
+    .values({ template_id: id, version: 1, subject, body, text_body: textOf(channel, body), design: 'null' })
     .execute();
   return id;
 }
+
+const textOf = (channel: string, body: string) => (channel === 'email' ? derivedText(body) : null);
 
 /** The whole feed from its beginning. */
 export async function allEvents(delivery: Delivery, workspaceId: string): Promise<MessageEvent[]> {
