@@ -20,6 +20,10 @@ function dataOf(block: Record<string, unknown>, layout: Layout): Record<string, 
   const data: Record<string, unknown> = { ...(isObject(block.data) ? block.data : {}) };
   if (isObject(data.style)) data.style = { ...data.style, ...wholePadding(data.style.padding) };
   if (data.props === null) delete data.props;
+  if (isObject(data.props) && data.props.markdown === true && typeof data.props.text === 'string') {
+    // In Markdown, a blank ends an address.
+    data.props = { ...data.props, text: data.props.text.replace(/\{\{ *([A-Z][A-Z0-9_]*) *\}\}/g, '{{$1}}') };
+  }
   if (childLists(block).length === 0 && block.type !== 'ColumnsContainer') return data;
 
   if ('childrenIds' in data) data.childrenIds = shown(data.childrenIds) ?? [];

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeEachEngine } from '../support/storage';
@@ -388,6 +389,95 @@ describeEachEngine('templates', (engine) => {
       Array.from({ length: 5 }, (_, i) => call('PUT', `/${id}`, sms('busy', `text ${i}`))),
     );
     expect(answers.map(({ body }) => body.template.version).sort()).toEqual([2, 3, 4, 5, 6]);
+  });
+
+  test('of many that want one name at once, by creating or by renaming, one gets it', async () => {
+    const ids = [];
+    for (let i = 0; i < 3; i++) ids.push((await create(sms(`own${i}`))).body.template.id);
+    const answers = await Promise.all([
+      ...ids.map((id) => call('PUT', `/${id}`, sms('wanted'))),
+      ...ids.map(() => create(sms('wanted'))),
+    ]);
+    expect(answers.filter(({ status }) => status < 300)).toHaveLength(1);
+    expect(answers.filter(({ body }) => body.code === 'name_taken')).toHaveLength(5);
+    expect((await call('GET', '/?channel=sms&search=wanted')).body.total).toBe(1);
+  });
+
+  test('whatever is posted, the answer is a template or the findings', async () => {
+    const words = fc.constantFrom(
+      '',
+      'x',
+      '{{NAME}}',
+      '{{name}}',
+      '<p>',
+      '\u0000',
+      '\ud800',
+      'a\r\nb',
+      'javascript:x',
+    );
+    const value = fc.oneof(
+      { weight: 2, arbitrary: words },
+      fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<unknown>,
+    );
+    const block = fc.record(
+      {
+        type: fc.constantFrom(
+          'EmailLayout',
+          'Text',
+          'Heading',
+          'Button',
+          'Image',
+          'Avatar',
+          'Divider',
+          'Spacer',
+          'Html',
+          'Container',
+          'ColumnsContainer',
+          'Other',
+        ),
+        data: fc.record(
+          {
+            childrenIds: fc.array(fc.constantFrom('a', 'b', 'root', 'z')),
+            style: fc.oneof(fc.record({ padding: value, color: value, textAlign: value }), value),
+            props: fc.oneof(
+              fc.record({
+                text: value,
+                url: value,
+                level: value,
+                markdown: value,
+                contents: value,
+                columns: value,
+                size: value,
+              }),
+              fc.record({ childrenIds: fc.array(fc.constantFrom('a', 'b')) }),
+              value,
+            ),
+          },
+          { requiredKeys: [] },
+        ),
+      },
+      { requiredKeys: [] },
+    );
+    const body = fc.record(
+      {
+        channel: fc.oneof({ weight: 5, arbitrary: fc.constantFrom('email', 'sms', 'voice') }, value),
+        templateName: fc.oneof(fc.uuid(), value),
+        subject: value,
+        body: value,
+        emailProviderId: value,
+        template: fc.oneof(fc.record({ root: block, a: block, b: block }, { requiredKeys: [] }), value),
+        voiceJson: value,
+      },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(body, async (given) => {
+        const { status, body: answer } = await create(given);
+        expect([201, 409, 422]).toContain(status);
+        if (status === 422) expect(answer.errors.length).toBeGreaterThan(0);
+      }),
+      { numRuns: 200, interruptAfterTimeLimit: 5_000 },
+    );
   });
 
   test('replacing cannot take another template’s name or change the channel', async () => {

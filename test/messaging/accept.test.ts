@@ -116,7 +116,7 @@ describeEachEngine('accepting messages', (engine) => {
     );
     expect(stored).toMatchObject({ subject: 'For Ada', html: '<p>Dear Ada</p>', text: 'Dear Ada' });
     expect(stored?.headers).toEqual({ 'Reply-To': 'r@example.com' });
-    expect(body).toMatchObject({ subject: 'For A', html: '<b>A & &lt;i&gt;</b>', text: undefined });
+    expect(body).toMatchObject({ subject: 'For A', html: '<b>A & &lt;i&gt;</b>', text: 'A & <i>' });
     expect(own).toMatchObject({ subject: 'S', html: 'B' });
   });
 
