@@ -9,6 +9,7 @@ test('a program written as a document and read again is the same program', () =>
       const xml = writeVoiceXml(program);
       const read = parseVoiceXml(xml);
       expect(read.program).toEqual(program);
+      expect(JSON.parse(JSON.stringify(program))).toEqual(program);
       expect(writeVoiceXml(read.program ?? { steps: [] })).toBe(xml);
     }),
     { numRuns: 500 },
