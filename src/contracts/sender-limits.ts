@@ -7,6 +7,12 @@ import { emptyAsAbsent, pageQuery } from './common';
 
 const RATE_MAX = 100_000;
 const channel = z.enum(CHANNELS);
+/** Not `z.int()`: a finding of its ends the checking of the whole object. */
+const count = z
+  .number()
+  .positive()
+  .max(RATE_MAX)
+  .refine((value) => Number.isInteger(value), 'This must be a whole number');
 
 export const senderLimitBody = z
   .strictObject({
@@ -14,8 +20,8 @@ export const senderLimitBody = z
     sender: z.string(),
     /** A second: emails, SMS segments or calls. Null or left out: not limited. */
     rate: z.number().positive().max(RATE_MAX).nullish(),
-    burst: z.int().positive().max(RATE_MAX).nullish(),
-    concurrentCalls: z.int().positive().max(RATE_MAX).nullish(),
+    burst: count.nullish(),
+    concurrentCalls: count.nullish(),
   })
   .superRefine(
     (value, context) => {
