@@ -4,6 +4,8 @@ import { measureSms, type SmsEncoding } from '../domain/sms-encoding';
 import { compileText } from '../domain/template';
 import { lintPlaceholders } from '../domain/template-lint';
 import { lintEmail, lintSms } from '../domain/template-preview-lint';
+import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
+import { judgeVoiceTemplate } from '../domain/voice/voice-template';
 import type { Template } from './template-record';
 import { type CompiledTemplate, compileTemplate } from './template-versions';
 
@@ -56,7 +58,7 @@ function partsOf(
     { path: 'body', text: template.body },
   ]);
   const body = compiled.body.render(shown);
-  if (template.channel === 'voice') return { xml: body, warnings: braces };
+  if (template.channel === 'voice') return { xml: body, warnings: [...braces, ...lintVoice(template, body)] };
   if (template.channel === 'sms') {
     // Braces are in the extension table: a placeholder that nobody filled would cost more than its value.
     const measured = compileText(template.body, 'none').render(params);
@@ -69,4 +71,12 @@ function partsOf(
     text: compiled.text?.render(shown),
     warnings: [...braces, ...lintEmail({ subject, source: template.body, html: body, params })],
   };
+}
+
+/** What was told when the template was saved, and what these values make wrong: a pause of a year, say. */
+function lintVoice(template: Template, rendered: string): Finding[] {
+  const { findings } = judgeVoiceTemplate({ body: template.body, flow: template.design });
+  // A template that is stored has no errors of its own.
+  const ofValues = checkVoiceXml(rendered).filter(({ severity }) => severity === 'error');
+  return [...findings, ...ofValues].map((finding) => ({ ...finding, severity: 'warning' }));
 }

@@ -121,6 +121,26 @@ describeEachEngine('trying a template', (engine) => {
     });
     const { data } = (await preview(id, { params: { NAME: '<b>' } })).body;
     expect(data).toMatchObject({ xml: '<Response><Say>Hi &lt;b&gt;</Say></Response>', used: ['NAME'] });
+    expect(data.warnings).toEqual([]);
+  });
+
+  test('a value that a verb does not take is told with the document', async () => {
+    const id = await create({
+      channel: 'voice',
+      body: '<Response><Pause length="{{SECONDS}}"/><Sing/></Response>',
+      voiceJson: {
+        nodes: [{ id: 'a', type: 'hangup', data: { isStart: true } }],
+        edges: [],
+        viewport: { x: 0, y: 0, zoom: 1 },
+      },
+    });
+    const right = (await preview(id, { params: { SECONDS: 2 } })).body.data;
+    expect(codes(right.warnings)).toEqual(['unknown_verb']);
+    const wrong = (await preview(id, { params: { SECONDS: 999 } })).body.data;
+    expect(codes(wrong.warnings)).toEqual(['unknown_verb', 'invalid_value']);
+    expect(wrong.warnings[1].message).toBe(
+      'Line 1, column 11: length of <Pause> must be a whole number from 1 to 60',
+    );
   });
 
   test('a contact fills what a campaign would fill from it, and the given values the rest', async () => {
