@@ -62,7 +62,6 @@ describe('campaigns through the whole program', () => {
         subject: 'Hello {{NAME}}',
         body: '<p>Hello {{NAME}}</p>',
         emailProviderId: '',
-        template: {},
       });
       const sms = await createSmsTemplate(api);
       const voice = await createTemplate('voice', {
