@@ -32,8 +32,9 @@ export async function listTemplates(
   const key = { workspaceId, channel: input.channel };
   const rows = await readPage(db, key, input);
   const templates = rows.map(({ total: _, ...template }) => template);
-  if (input.search === undefined) return { templates, total: await liveCount(db, key) };
-  return { templates, total: rows[0]?.total ?? (await foundCount(db, key, input)) };
+  if (rows[0]) return { templates, total: rows[0].total };
+  // An empty page has no row that tells the total.
+  return { templates, total: await (input.search === undefined ? liveCount : foundCount)(db, key, input) };
 }
 
 interface Key {
@@ -46,7 +47,7 @@ async function readPage(db: Kysely<MessagingTables>, key: Key, input: TemplateLi
   // The page is cut before anything is joined, or the rows before it would be joined too.
   const found = matching(db, key, input)
     .select(['t.id', 't.channel', 't.name', 't.current_version', 't.created_at', 't.updated_at'])
-    .select((search === undefined ? sql<number>`0` : sql<number>`count(*) over ()`).as('total'))
+    .select((search === undefined ? liveTotal(db, key) : sql<number>`count(*) over ()`).as('total'))
     .orderBy(orderOf(input))
     .limit(pageSize)
     .offset((page - 1) * pageSize);
@@ -66,17 +67,18 @@ async function readPage(db: Kysely<MessagingTables>, key: Key, input: TemplateLi
     .execute();
 }
 
-async function liveCount(db: Kysely<MessagingTables>, { workspaceId, channel }: Key): Promise<number> {
-  const row = await db
+const liveTotal = (db: Kysely<MessagingTables>, { workspaceId, channel }: Key) =>
+  sql<number>`coalesce((${db
     .selectFrom('template_counts')
     .select('live')
     .where('workspace_id', '=', workspaceId)
-    .where('channel', '=', channel)
-    .executeTakeFirst();
-  return row?.live ?? 0;
+    .where('channel', '=', channel)}), 0)`;
+
+async function liveCount(db: Kysely<MessagingTables>, key: Key): Promise<number> {
+  const { rows } = await sql<{ total: number }>`select ${liveTotal(db, key)} as total`.execute(db);
+  return rows[0]?.total ?? 0;
 }
 
-/** For a page past the last one, which has no row to tell. */
 async function foundCount(db: Kysely<MessagingTables>, key: Key, input: TemplateListInput): Promise<number> {
   if (input.page === 1) return 0;
   const { total } = await matching(db, key, input)
