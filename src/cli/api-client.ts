@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
@@ -9,11 +10,16 @@ const PATIENCE_MS = 60_000;
 const RETRY_MS = 500;
 const TIMEOUT_MS = 60_000;
 
-export interface ApiClientOptions {
+export type ApiClientOptions = {
   baseUrl: string;
-  client: { id: string; secret: string };
   signal?: AbortSignal | undefined;
-}
+} & Access;
+
+/** A backend's client, or for what a backend may not do a user: by log-in, or by the cookie of one. */
+export type Access =
+  | { client: { id: string; secret: string } }
+  | { user: { email: string; password: string } }
+  | { sessionCookie: string };
 
 /** An answer that says no; `code` is one of docs/errors.md. */
 export class ApiRefusal extends Error {
@@ -37,38 +43,49 @@ export interface ApiClient {
 }
 
 interface Call {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'DELETE';
   path: string;
   body?: string | Buffer;
   contentType?: string;
+  /** The same for every try of one call. */
+  idempotencyKey?: string;
+}
+
+type Proof = Record<string, string>;
+
+interface Answer {
+  content: unknown;
+  headers: Record<string, string | string[] | undefined>;
 }
 
 const problem = z.object({ code: z.string(), detail: z.string().optional(), message: z.string().optional() });
 const token = z.object({ access_token: z.string() });
 
 /**
- * The public HTTP API as any backend uses it: a token by client credentials, then Bearer. A request that
- * finds the instance busy or away for the moment is repeated for a minute; so callers make sure by name
- * that what they create is not there already.
+ * The public HTTP API as any other program uses it: credentials for a token or a session, and then that. A
+ * request that finds the instance busy or away for the moment is repeated for a minute, under one
+ * Idempotency-Key, so that what it creates is created once. A command that is run again is another call.
  */
-export function createApiClient({ baseUrl, client, signal }: ApiClientOptions): ApiClient {
-  const pool = new Pool(baseUrl, { connections: 2, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
-  let bearer: string | undefined;
+export function createApiClient({ baseUrl, signal, ...access }: ApiClientOptions): ApiClient {
+  const { origin, pathname } = new URL(baseUrl);
+  const prefix = pathname.replace(/\/+$/, '');
+  const pool = new Pool(origin, { connections: 2, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
+  let proof: Proof | undefined;
   let hasAnswered = false;
 
   async function request<T>(call: Call, schema: z.ZodType<T>): Promise<T> {
     const deadline = Date.now() + PATIENCE_MS;
-    let isFreshBearer = bearer === undefined;
+    let isFreshProof = proof === undefined;
     for (;;) {
       let waitMs = 0;
       try {
-        bearer ??= await authorize();
-        return schema.parse(await send(call, bearer));
+        proof ??= await authorize();
+        return schema.parse((await send(call, proof)).content);
       } catch (error) {
-        const isStaleBearer = error instanceof ApiRefusal && error.status === 401 && !isFreshBearer;
-        if (isStaleBearer) {
-          bearer = undefined;
-          isFreshBearer = true;
+        const isStaleProof = error instanceof ApiRefusal && error.status === 401 && !isFreshProof;
+        if (isStaleProof) {
+          proof = undefined;
+          isFreshProof = true;
         } else {
           waitMs = error instanceof ApiRefusal ? error.retryAfterMs : RETRY_MS;
           if (signal?.aborted) throw error;
@@ -80,27 +97,44 @@ export function createApiClient({ baseUrl, client, signal }: ApiClientOptions): 
     }
   }
 
-  async function authorize(): Promise<string> {
-    const basic = Buffer.from(`${client.id}:${client.secret}`).toString('base64');
-    const body = JSON.stringify({ grant_type: 'client_credentials' });
-    const answer = await send({ method: 'POST', path: '/api/v1/auth/token', body }, `Basic ${basic}`);
-    return `Bearer ${token.parse(answer).access_token}`;
+  async function authorize(): Promise<Proof> {
+    if ('sessionCookie' in access) return { cookie: `session_token=${access.sessionCookie}` };
+    if ('user' in access) {
+      const body = JSON.stringify({ email: access.user.email, password: access.user.password });
+      const { headers } = await send({ method: 'POST', path: '/api/session', body }, {});
+      return { cookie: String(headers['set-cookie']).split(';')[0] as string };
+    }
+    const basic = Buffer.from(`${access.client.id}:${access.client.secret}`).toString('base64');
+    const call: Call = {
+      method: 'POST',
+      path: '/api/v1/auth/token',
+      body: JSON.stringify({ grant_type: 'client_credentials' }),
+    };
+    const { content } = await send(call, { authorization: `Basic ${basic}` });
+    return { authorization: `Bearer ${token.parse(content).access_token}` };
   }
 
-  async function send(call: Call, authorization: string): Promise<unknown> {
+  /** Leaves no session behind that lasts for days. Failing, it ends by itself. */
+  async function logOut(): Promise<void> {
+    if (!('user' in access) || !proof) return;
+    await send({ method: 'DELETE', path: '/api/session' }, proof).catch(() => undefined);
+  }
+
+  async function send(call: Call, headers: Proof): Promise<Answer> {
     const answer = await pool.request({
       method: call.method,
-      path: call.path,
+      path: prefix + call.path,
       headers: {
-        authorization,
+        ...headers,
         ...(call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' }),
+        ...(call.idempotencyKey === undefined ? {} : { 'idempotency-key': call.idempotencyKey }),
       },
       body: call.body ?? null,
       signal: signal ?? null,
     });
     hasAnswered = true;
     const content = jsonOrUndefined(await answer.body.text());
-    if (answer.statusCode < 300) return content;
+    if (answer.statusCode < 300) return { content, headers: answer.headers };
     // Without a problem in it, something in between has answered, such as a proxy.
     const said = problem.safeParse(content).data;
     throw new ApiRefusal(
@@ -113,10 +147,14 @@ export function createApiClient({ baseUrl, client, signal }: ApiClientOptions): 
 
   return {
     get: (path, schema) => request({ method: 'GET', path }, schema),
-    post: (path, body, schema) => request({ method: 'POST', path, body: JSON.stringify(body) }, schema),
+    post: (path, body, schema) =>
+      request({ method: 'POST', path, body: JSON.stringify(body), idempotencyKey: randomUUID() }, schema),
     postFile: async (path, file, contentType, schema) =>
       request({ method: 'POST', path, body: await readFile(file), contentType }, schema),
-    close: () => pool.destroy(),
+    async close() {
+      await logOut();
+      await pool.destroy();
+    },
   };
 }
 
@@ -124,13 +162,15 @@ export function createApiClient({ baseUrl, client, signal }: ApiClientOptions): 
 function nothingThere(baseUrl: string, cause: unknown): StartupError {
   return new StartupError(
     `Nothing answers at ${baseUrl}: ${(cause as Error).message}`,
-    'Start an instance with `fanfare up`, or correct the address in credentials.json.',
+    'Start an instance with `fanfare up`, or correct the address in credentials.json or FANFARE_APP_URL.',
     { cause },
   );
 }
 
 function isForTheMoment(error: unknown): boolean {
-  if (error instanceof ApiRefusal) return error.status === 429 || error.status === 503;
+  if (error instanceof ApiRefusal) {
+    return error.status === 429 || error.status === 503 || error.code === 'idempotency_in_progress';
+  }
   const code = (error as { code?: unknown }).code;
   return typeof code === 'string' && /^(ECONN|EPIPE|UND_ERR_(SOCKET|CONNECT|HEADERS|BODY))/.test(code);
 }

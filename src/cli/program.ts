@@ -4,6 +4,8 @@ import { readConfig } from '../config';
 import { createLog } from '../log';
 import { StartupError } from '../startup-error';
 import { openStorage } from '../storage/storage';
+import { addAdminCommands } from './admin-commands';
+import { ApiRefusal } from './api-client';
 import { repeatDemo } from './first-demo';
 import { runParts } from './run-parts';
 
@@ -46,6 +48,8 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
       code = await repeatDemo();
     });
 
+  addAdminCommands(program);
+
   program
     .command('migrate')
     .description('bring the database schema up to date')
@@ -68,6 +72,8 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 function reportFailure(error: unknown): number {
   if (error instanceof StartupError) {
     process.stderr.write(`fanfare: ${error.message}\n${error.wayOut}\n`);
+  } else if (error instanceof ApiRefusal) {
+    process.stderr.write(`fanfare: ${error.message}\n`);
   } else {
     createLog('error').fatal({ err: error }, 'unexpected failure');
   }

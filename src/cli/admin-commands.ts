@@ -1,0 +1,74 @@
+import { text } from 'node:stream/consumers';
+import { type Command, Option } from 'commander';
+import { z } from 'zod';
+import type { ApiClient } from './api-client';
+import { openInstance } from './instance';
+
+/** `fanfare user create` and `fanfare client create` (api.md 13), on a running instance. */
+export function addAdminCommands(program: Command): void {
+  const user = program.command('user').description('users of the workspace');
+  user
+    .command('create')
+    .description('create a user; the password is made, and printed once')
+    .requiredOption('--email <address>', 'what the user logs in with')
+    .addOption(new Option('--role <role>', 'what the user may do').choices(ROLES).default('member'))
+    .option('--password-stdin', 'read a password from the standard input instead of making one')
+    .option('--json', 'print the user as JSON')
+    .action((options: UserOptions) => withInstance((api) => createUser(api, options)));
+
+  const client = program.command('client').description('clients of the token endpoint');
+  client
+    .command('create')
+    .description('create a client; its secret is printed once')
+    .requiredOption('--name <name>', 'what lists show')
+    .option('--json', 'print the client as JSON')
+    .action((options: ClientOptions) => withInstance((api) => createClient(api, options)));
+}
+
+const ROLES = ['owner', 'admin', 'member'];
+
+interface UserOptions {
+  email: string;
+  role: string;
+  passwordStdin?: boolean;
+  json?: boolean;
+}
+
+interface ClientOptions {
+  name: string;
+  json?: boolean;
+}
+
+async function withInstance(work: (api: ApiClient) => Promise<void>): Promise<void> {
+  const api = await openInstance();
+  try {
+    await work(api);
+  } finally {
+    await api.close();
+  }
+}
+
+const createdUser = z.object({
+  data: z.looseObject({ id: z.string(), role: z.string(), password: z.string().optional() }),
+});
+
+async function createUser(api: ApiClient, { email, role, passwordStdin, json }: UserOptions): Promise<void> {
+  // A password among the arguments would be seen by everybody who lists processes.
+  const password = passwordStdin ? { password: (await text(process.stdin)).replace(/\r?\n$/, '') } : {};
+  const { data } = await api.post('/api/admin/users', { email, role, ...password }, createdUser);
+  print(json, data, [
+    `User ${data.id} was created with the role ${data.role}.`,
+    ...(data.password === undefined ? [] : [`Password, shown this once: ${data.password}`]),
+  ]);
+}
+
+const createdClient = z.object({ data: z.looseObject({ id: z.string(), secret: z.string() }) });
+
+async function createClient(api: ApiClient, { name, json }: ClientOptions): Promise<void> {
+  const { data } = await api.post('/api/admin/clients', { name }, createdClient);
+  print(json, data, [`Client ${data.id} was created.`, `Secret, shown this once: ${data.secret}`]);
+}
+
+function print(json: boolean | undefined, data: unknown, lines: string[]): void {
+  process.stdout.write(`${json ? JSON.stringify(data) : lines.join('\n')}\n`);
+}

@@ -1,0 +1,25 @@
+import { readConfig } from '../config';
+import { credentialsFile, readCredentials } from '../credentials/credentials';
+import { StartupError } from '../startup-error';
+import { type ApiClient, createApiClient } from './api-client';
+
+/**
+ * The running instance as its administrator: by the environment, and for what that leaves out by
+ * credentials.json of the data directory (api.md 13).
+ */
+export async function openInstance(): Promise<ApiClient> {
+  const { dataDir, service } = readConfig(process.env);
+  const own = await readCredentials(dataDir);
+  const baseUrl = service.appUrl ?? own?.baseUrl;
+  if (!baseUrl) throw unknown('where the instance is', dataDir, 'FANFARE_APP_URL');
+  if (service.sessionCookie) return createApiClient({ baseUrl, sessionCookie: service.sessionCookie });
+  if (!own) throw unknown('who may administer it', dataDir, 'FANFARE_SESSION_COOKIE');
+  return createApiClient({ baseUrl, user: own.user });
+}
+
+function unknown(what: string, dataDir: string, variable: string): StartupError {
+  return new StartupError(
+    `Nothing says ${what}: there is no ${credentialsFile(dataDir)}, and ${variable} is not set`,
+    `Start an instance with \`fanfare up\`, let FANFARE_DATA_DIR name its directory, or set ${variable}.`,
+  );
+}

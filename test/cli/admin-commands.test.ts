@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Kysely } from 'kysely';
+import { writeCredentials } from '../../src/credentials/credentials';
+import type { MessagingTables } from '../../src/messaging/tables';
+import { basic, startService, type TestService } from '../http/service';
+import { MAIN } from '../support/root';
+import { describeEachEngine } from '../support/storage';
+
+const TIMEOUT_MS = 30_000;
+
+describeEachEngine('fanfare user create and client create', (engine) => {
+  let db: Kysely<MessagingTables>;
+  let service: TestService;
+  let dataDir: string;
+
+  beforeAll(async () => {
+    db = (await engine.open()).tables<MessagingTables>();
+    service = await startService(db);
+    dataDir = mkdtempSync(join(tmpdir(), 'fanfare-admin-'));
+    await writeCredentials(dataDir, { ...service.workspace, baseUrl: service.url });
+  });
+  afterAll(async () => {
+    await service.app.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  beforeEach(() => db.deleteFrom('failed_attempts').execute());
+
+  /** The program as it is built, in a process of its own. */
+  async function fanfare(args: string[], { env = {}, input = '' } = {}) {
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      env: { ...process.env, FANFARE_DATA_DIR: dataDir, LOG_LEVEL: 'silent', ...env },
+    });
+    child.stdin.end(input);
+    const [out, err, code] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      new Promise((done) => child.once('close', done)),
+    ]);
+    return { out, err, code };
+  }
+  const login = async (email: string, password: string) =>
+    service.call('POST', '/api/session', { body: { email, password } });
+
+  test(
+    'a user is created, printed as JSON, and logs in',
+    async () => {
+      const { out, code } = await fanfare(['user', 'create', '--email', 'a@example.com', '--json']);
+      expect(code).toBe(0);
+      const user = JSON.parse(out);
+      expect(user).toMatchObject({ email: 'a@example.com', role: 'member' });
+      expect((await login('a@example.com', user.password)).status).toBe(200);
+      // The command has ended the session that it needed.
+      const sessions = db.selectFrom('sessions').select('user_id');
+      const left = await sessions.where('user_id', '=', service.workspace.user.id).execute();
+      expect(left).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'a password may come from the standard input, and a role be given',
+    async () => {
+      const { out, code } = await fanfare(
+        ['user', 'create', '--email', 'b@example.com', '--role', 'admin', '--password-stdin'],
+        { input: 'from a pipe, long enough\n' },
+      );
+      expect([code, out]).toEqual([
+        0,
+        expect.stringMatching(/^User usr_\w+ was created with the role admin\.\n$/),
+      ]);
+      expect((await login('b@example.com', 'from a pipe, long enough')).status).toBe(200);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'a client is created and gets a token, with nothing but the environment to go by',
+    async () => {
+      const { email, password } = service.workspace.user;
+      const { token } = await service.identity.login({ email, password, address: 'tests' });
+      const { out, code } = await fanfare(['client', 'create', '--name', 'Backend'], {
+        env: {
+          FANFARE_DATA_DIR: tmpdir(),
+          FANFARE_APP_URL: `${service.url}/`,
+          FANFARE_SESSION_COOKIE: token,
+        },
+      });
+      expect(code).toBe(0);
+      const [, id = '', secret = ''] =
+        /^Client (\S+) was created\.\nSecret, shown this once: (\S+)\n$/.exec(out) ?? [];
+      const asked = await service.call('POST', '/api/v1/auth/token', {
+        body: { grant_type: 'client_credentials' },
+        headers: { authorization: basic(id, secret) },
+      });
+      expect(asked.status).toBe(200);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'what is refused ends with 1 and says why, and wrong usage with 2',
+    async () => {
+      const email = service.workspace.user.email;
+      const [taken, nothing, away, usage, role] = await Promise.all([
+        fanfare(['user', 'create', '--email', email]),
+        fanfare(['client', 'create', '--name', 'x'], { env: { FANFARE_DATA_DIR: tmpdir() } }),
+        fanfare(['client', 'create', '--name', 'x'], { env: { FANFARE_APP_URL: 'http://127.0.0.1:1' } }),
+        fanfare(['user', 'create']),
+        fanfare(['user', 'create', '--email', 'c@example.com', '--role', 'king']),
+      ]);
+      expect([taken.code, taken.err]).toEqual([1, expect.stringContaining('answered 409')]);
+      expect([nothing.code, nothing.err]).toEqual([1, expect.stringContaining('FANFARE_APP_URL is not set')]);
+      expect([away.code, away.err]).toEqual([1, expect.stringContaining('Nothing answers at')]);
+      expect([usage.code, role.code]).toEqual([2, 2]);
+      for (const { out } of [taken, nothing, away, usage, role]) expect(out).toBe('');
+    },
+    TIMEOUT_MS,
+  );
+});
