@@ -1,6 +1,24 @@
 import { readConfig } from '../src/config';
 import type { StartupError } from '../src/startup-error';
 
+describe('trusted proxies', () => {
+  test.each([
+    ['1', 1],
+    ['10.0.0.0/8, loopback', ['10.0.0.0/8', 'loopback']],
+    ['2001:db8::/32', ['2001:db8::/32']],
+    ['', undefined],
+  ])('%j is understood', (text, meant) => {
+    expect(readConfig({ FANFARE_TRUST_PROXY: text }).http.trustProxy).toEqual(meant);
+  });
+
+  test.each(['true', '0', '10', '*', 'proxy.example', '10.0.0.0/33', '1.2.3.4/x', '1.2.3.4,'])(
+    '%j is refused',
+    (text) => {
+      expect(refusal({ FANFARE_TRUST_PROXY: text })).toContain('FANFARE_TRUST_PROXY');
+    },
+  );
+});
+
 describe('the provider http', () => {
   test('has its URL and idempotency per channel', () => {
     const config = readConfig({

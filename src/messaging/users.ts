@@ -67,6 +67,7 @@ export function createUsers({ db, now, passwordCost, onChanged }: UsersDeps): Us
       const before = await lockForChange(tx, actor, id);
       refuseUnlessOwner(actor, before.user.role, changes.role);
       refuseLockOut(before, changes);
+      if (changes.disabled_at && before.user.disabledAt) return before.user;
       await tx.updateTable('users').set(changes).where('id', '=', id).execute();
       if (changes.disabled_at || changes.password_hash) {
         await tx.deleteFrom('sessions').where('user_id', '=', id).execute();
