@@ -70,6 +70,7 @@ export const VARIABLES = z.object({
     .string()
     .regex(/^[A-Za-z0-9._~-]{1,200}$/, 'only letters, digits and . _ ~ - may be in it, at most 200')
     .optional(),
+  FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
@@ -100,6 +101,8 @@ export interface Config {
   providers: Record<Channel, ProviderName>;
   /** Of the channels whose provider is `http`. */
   httpProviders: Partial<Record<Channel, { url: string; idempotent: boolean }>>;
+  /** How long records of messages are kept; for ever without it. */
+  retentionDays: number | undefined;
   /** For every sender that has no limit of its own. */
   senderLimits: SenderLimits;
   /** In the path that carriers report to; without it one is made and kept. */
@@ -152,6 +155,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
         return v[provider] === 'http' ? [[channel, { url: v[url], idempotent: v[idempotent] }]] : [];
       }),
     ),
+    retentionDays: v.FANFARE_RETENTION_DAYS,
     senderLimits: {
       email: { rate: v.FANFARE_EMAIL_RATE },
       sms: { rate: v.FANFARE_SMS_RATE },

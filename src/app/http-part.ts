@@ -8,6 +8,7 @@ import { createDelivery } from '../messaging/delivery';
 import { keepExpiring } from '../messaging/expiry';
 import { createIdempotency } from '../messaging/idempotency';
 import { createIdentity } from '../messaging/identity';
+import { keepRetention } from '../messaging/retention';
 import { newSecret } from '../messaging/secrets';
 import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/template-versions';
@@ -64,6 +65,8 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
 
   const expiry = keepExpiring({ db: messagingDb, log });
   closers.add('expiry', () => expiry.stop());
+  const retention = keepRetention({ db: messagingDb, days: config.retentionDays, log });
+  closers.add('retention', () => retention.stop());
 
   let started = false;
   const readiness = async (): Promise<Record<string, boolean>> => ({

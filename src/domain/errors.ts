@@ -52,6 +52,7 @@ export const ERRORS = {
   },
   last_admin: { title: 'Nobody else could administer', status: 409, retry: 'permanent' },
   limit_reached: { title: 'As many as there may be', status: 409, retry: 'permanent' },
+  cursor_expired: { title: 'Events at this cursor are no longer kept', status: 410, retry: 'permanent' },
   not_cancelable: { title: 'Message can no longer be canceled', status: 409, retry: 'permanent' },
   campaign_started: { title: 'Campaign has already started', status: 409, retry: 'permanent' },
   illegal_transition: { title: 'Not possible in this phase', status: 409, retry: 'permanent' },

@@ -130,6 +130,10 @@ export const LIMITS = {
   /** A dispatcher that has not renewed its lane for so long is dead, and its lane is adopted. */
   laneLeaseSeconds: 10,
   laneRenewSeconds: 2,
+  /** Rows that one statement deletes because they are too old: some milliseconds' worth. */
+  retentionRows: 1_000,
+  retentionPauseMs: 20,
+  retentionSweepSeconds: 600,
   /** Senders of a workspace with limits of their own; every process has them all in memory. */
   senderLimits: 1_000,
   /** Longest silence that a provider's Retry-After puts on a sender; it is asked again then. */

@@ -94,6 +94,7 @@ export function createEventFeed(deps: { db: Kysely<MessagingTables>; engine: Sto
     notify,
     async read(workspaceId, { after, limit, waitSeconds, signal }) {
       let position = positionOf(after);
+      if (position > 0) await requireKept(db, workspaceId, position);
       const deadline = Date.now() + waitSeconds * 1_000;
       for (;;) {
         const leftMs = deadline - Date.now();
@@ -129,6 +130,25 @@ function positionOf(cursor: string | undefined): number {
   if (Number.isSafeInteger(position)) return position;
   throw new DomainError('invalid_request', 'after: not a cursor of this feed', {
     errors: [{ path: 'after', code: 'invalid', message: 'Not a cursor of this feed' }],
+  });
+}
+
+/** A reader that was away for longer than events are kept has missed some, and must know. */
+async function requireKept(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  position: number,
+): Promise<void> {
+  const head = await db
+    .selectFrom('event_heads')
+    .select('kept_from')
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst();
+  if (!head || position + 1 >= head.kept_from) return;
+  const text =
+    'Events after this cursor were deleted; read on without a cursor, from the oldest that is kept';
+  throw new DomainError('cursor_expired', `after: ${text}`, {
+    errors: [{ path: 'after', code: 'expired', message: text }],
   });
 }
 

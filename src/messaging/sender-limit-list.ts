@@ -15,7 +15,7 @@ export interface SenderLimitList {
     workspaceId: string,
     query: { page: number; limit: number; channel?: Channel | undefined },
   ): Promise<{ limits: SenderLimitRecord[]; total: number }>;
-  /** Replaces what was there. A limit without anything in it frees its sender. Throws `invalid_request` when there are too many. */
+  /** Replaces what was there. A limit without anything in it frees its sender. Throws `limit_reached`. */
   put(
     workspaceId: string,
     sender: { channel: Channel; sender: string },
@@ -72,7 +72,7 @@ export function createSenderLimitList(deps: {
         .executeTakeFirstOrThrow();
       if (others.count >= LIMITS.senderLimits) {
         const text = `A workspace has at most ${LIMITS.senderLimits} senders with a limit of their own`;
-        throw new DomainError('invalid_request', text);
+        throw new DomainError('limit_reached', text);
       }
       const row = await db
         .insertInto('sender_limits')

@@ -175,7 +175,7 @@ export interface MessagingTables {
     receipt: Json<Record<string, unknown>>;
     received_at: CreatedAt;
   };
-  event_heads: { workspace_id: string; next_seq: number };
+  event_heads: { workspace_id: string; next_seq: number; kept_from: Generated<number> };
   event_log: {
     workspace_id: string;
     first_seq: number;

@@ -294,7 +294,9 @@ create index orphan_receipts_by_provider_id on orphan_receipts (provider, provid
 -- reader that keeps its cursor misses none.
 create table event_heads (
   workspace_id text primary key,
-  next_seq bigint not null
+  next_seq bigint not null,
+  -- Numbers below were deleted, because they were older than records are kept.
+  kept_from bigint not null default 0
 );
 
 create table event_log (

@@ -1,0 +1,118 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../domain/limits';
+import type { Log } from '../log';
+import { newId } from '../storage/new-id';
+import type { MessagingTables } from './tables';
+
+/**
+ * Records of messages live for ever unless a number of days is set. Then a message goes that many days
+ * after it came and after its last event, whichever is later, but never while it is to be sent; and events
+ * go from the beginning of the feed. With a record goes what its uid was remembered by: sent again, it is a
+ * new message. A reader of the feed whose place is gone is told so (events.ts).
+ *
+ * Buckets of senders that were not used for a week go in any case; a new one is full, as the old one is.
+ */
+export interface Retention {
+  /** Everything that is too old by now, in bounded steps with pauses between. */
+  sweep(): Promise<void>;
+  stop(): void;
+}
+
+const DAY_MS = 86_400_000;
+const BUCKET_DAYS = 7;
+
+export function keepRetention(deps: {
+  db: Kysely<MessagingTables>;
+  days: number | undefined;
+  log: Log;
+  now?: () => number;
+}): Retention {
+  const { db, days, log, now = Date.now } = deps;
+  let stopped = false;
+  let sweeping: Promise<void> | undefined;
+
+  async function sweepAll(): Promise<void> {
+    const beforeMs = now() - (days ?? 0) * DAY_MS;
+    if (days !== undefined) {
+      await inSteps(() => deleteMessages(db, beforeMs));
+      const heads = await db.selectFrom('event_heads').select('workspace_id').execute();
+      for (const { workspace_id } of heads) await inSteps(() => deleteEvents(db, workspace_id, beforeMs));
+    }
+    await inSteps(() => deleteBuckets(db, now() - BUCKET_DAYS * DAY_MS));
+  }
+
+  /** Others want the database, too: on the embedded engine a step keeps everybody waiting. */
+  async function inSteps(step: () => Promise<number>): Promise<void> {
+    while (!stopped && (await step()) > 0) await delay(LIMITS.retentionPauseMs, undefined, { ref: false });
+  }
+
+  function sweep(): Promise<void> {
+    sweeping ??= sweepAll().finally(() => {
+      sweeping = undefined;
+    });
+    return sweeping;
+  }
+
+  const timer = setInterval(() => {
+    sweep().catch((error: unknown) => log.warn({ err: error }, 'Old records were not cleared away'));
+  }, LIMITS.retentionSweepSeconds * 1_000);
+  timer.unref();
+
+  return {
+    sweep,
+    stop() {
+      stopped = true;
+      clearInterval(timer);
+    },
+  };
+}
+
+/** By id, which begins with the time, so that each step reads the primary key from its beginning. */
+async function deleteMessages(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from messages where id = any(array(
+      select id from messages
+      where id < ${newId('msg', beforeMs, new Uint8Array(16))} and due_at is null
+        and updated_at < ${new Date(beforeMs).toISOString()}::timestamptz
+      order by id limit ${LIMITS.retentionRows}
+    ))
+  `.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
+
+/** The head tells readers up to where the feed is gone; it changes with the rows. */
+async function deleteEvents(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  beforeMs: number,
+): Promise<number> {
+  const { rows } = await sql<{ gone: number }>`
+    with old as (
+      select first_seq, at from event_log
+      where workspace_id = ${workspaceId} order by first_seq limit ${LIMITS.retentionRows}
+    ), gone as (
+      delete from event_log e using old
+      where e.workspace_id = ${workspaceId} and e.first_seq = old.first_seq
+        and old.at < ${new Date(beforeMs).toISOString()}::timestamptz
+      returning e.first_seq + e.count as next
+    ), head as (
+      update event_heads set kept_from = greatest(kept_from, (select max(next) from gone))
+      where workspace_id = ${workspaceId} and exists (select 1 from gone)
+    )
+    select count(*)::int as gone from gone
+  `.execute(db);
+  return rows[0]?.gone ?? 0;
+}
+
+async function deleteBuckets(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from sender_buckets where (workspace_id, channel, sender) in (
+      select workspace_id, channel, sender from sender_buckets
+      where filled_at < ${new Date(beforeMs).toISOString()}::timestamptz
+        and coalesce(paused_until < now(), true)
+      limit ${LIMITS.retentionRows}
+    )
+  `.execute(db);
+  return Number(numAffectedRows ?? 0);
+}

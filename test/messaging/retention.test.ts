@@ -1,0 +1,109 @@
+import { sql } from 'kysely';
+import { createLog } from '../../src/log';
+import { keepRetention } from '../../src/messaging/retention';
+import type { Storage } from '../../src/storage/storage';
+import { describeEachEngine } from '../support/storage';
+import { until } from '../support/until';
+import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from './outbox-rig';
+
+const DAY_MS = 86_400_000;
+
+describeEachEngine('records of messages', (engine) => {
+  let storage: Storage;
+  let rig: OutboxRig;
+  let one: TestProcess;
+  beforeAll(async () => {
+    storage = await engine.open();
+  });
+  beforeEach(async () => {
+    rig = await createOutboxRig(storage);
+    one = await rig.process();
+  });
+  afterEach(() => rig.stop());
+
+  async function sweepInDays(ahead: number, days: number | undefined) {
+    const retention = keepRetention({
+      db: rig.db,
+      days,
+      log: createLog('silent'),
+      now: () => Date.now() + ahead * DAY_MS,
+    });
+    await retention.sweep();
+    retention.stop();
+  }
+  const accept = (...messages: ReturnType<OutboxRig['sms']>[]) =>
+    one.delivery.acceptMany(rig.workspaceId, messages);
+  const untilState = (uid: string, wanted: string) =>
+    until(`${uid} is ${wanted}`, async () => (await rig.states())[uid] === wanted);
+
+  test('are kept for ever unless a number of days is set, and then as long as that', async () => {
+    await accept(rig.sms('m1'));
+    await untilState('m1', 'sent');
+    await sweepInDays(4_000, undefined);
+    await sweepInDays(29, 30);
+    expect(await rig.states()).toEqual({ m1: 'sent' });
+    await sweepInDays(31, 30);
+    expect(await rig.states()).toEqual({});
+    await expect(one.delivery.track(rig.workspaceId, 'm1')).rejects.toMatchObject({ code: 'not_found' });
+    // What was forgotten is a new message.
+    const [again] = await accept(rig.sms('m1'));
+    expect(again).toMatchObject({ ok: true, answer: { duplicate: false } });
+    await untilState('m1', 'sent');
+  });
+
+  test('are kept while they are to be sent, and after a late receipt', async () => {
+    await one.delivery.hold(rig.workspaceId, 'c1');
+    const sendAt = new Date(Date.now() + 300 * DAY_MS).toISOString();
+    await accept(rig.sms('held', { campaign: 'c1' }), rig.sms('later', { sendAt }), rig.sms('late'));
+    await untilState('late', 'sent');
+    await sql`update messages set updated_at = now() + interval '20 days' where uid = 'late'`.execute(rig.db);
+    await sweepInDays(31, 30);
+    expect(await rig.states()).toEqual({ held: 'accepted', later: 'scheduled', late: 'sent' });
+    await sweepInDays(51, 30);
+    expect(await rig.states()).toEqual({ held: 'accepted', later: 'scheduled' });
+  });
+
+  test('more than one step of them is cleared away', async () => {
+    for (const part of ['a', 'b', 'c']) {
+      await accept(...Array.from({ length: 800 }, (_, i) => rig.sms(`${part}${i}`)));
+    }
+    await until('all are sent', () => one.sms.taken.length === 2_400);
+    await until('all are recorded', async () =>
+      Object.values(await rig.states()).every((state) => state === 'sent'),
+    );
+    await sweepInDays(2, 1);
+    expect(await rig.states()).toEqual({});
+  });
+
+  test('a reader of the feed whose place is gone is told so, and one at its end is not', async () => {
+    const read = (after?: string, limit = 1_000) =>
+      one.delivery.readEvents(rig.workspaceId, { after, limit, waitSeconds: 0 });
+    await accept(rig.sms('m1'), rig.sms('m2'), rig.sms('m3'));
+    await until('all is told', async () => (await allEvents(one.delivery, rig.workspaceId)).length === 6);
+    const early = await read(undefined, 2);
+    const end = await read();
+    await sweepInDays(2, 1);
+    await expect(read(early.next)).rejects.toMatchObject({ code: 'cursor_expired' });
+    expect((await read(end.next)).events).toEqual([]);
+    expect((await read()).events).toEqual([]);
+    await accept(rig.sms('m4'));
+    await until('the new ones are told', async () => (await read(end.next)).events.length === 2);
+    expect((await read()).events.map((event) => event.uid)).toEqual(['m4', 'm4']);
+  });
+
+  test('buckets of senders that were not used for a week are forgotten', async () => {
+    await one.delivery.senderLimits.put(rig.workspaceId, { channel: 'sms', sender: '12345' }, { rate: 100 });
+    await accept(rig.sms('m1'));
+    await untilState('m1', 'sent');
+    const buckets = () =>
+      rig.db
+        .selectFrom('sender_buckets')
+        .select('sender')
+        .where('workspace_id', '=', rig.workspaceId)
+        .execute();
+    await sweepInDays(6, undefined);
+    expect(await buckets()).toEqual([{ sender: '12345' }]);
+    await sweepInDays(8, undefined);
+    expect(await buckets()).toEqual([]);
+  });
+});
