@@ -39,8 +39,8 @@ const CREATING: Record<string, { body: (of: Own) => unknown; tables: string[]; p
       tables: ['campaigns', 'runs'],
     },
     '/send-msg': { body: (of) => sms(of.template), tables: ['messages'] },
-  '/send-msg/bulk': { body: (of) => ({ messages: [sms(of.template)] }), tables: ['messages'] },
-  '/api/suppression': {
+    '/send-msg/bulk': { body: (of) => ({ messages: [sms(of.template)] }), tables: ['messages'] },
+    '/api/suppression': {
       body: () => ({ channel: 'email', address: `${randomUUID()}@example.com`, reason: 'asked' }),
       tables: ['suppressions'],
     },

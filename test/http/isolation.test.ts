@@ -17,6 +17,7 @@ interface Things {
   uid: string;
   tag: string;
   address: string;
+  sender: string;
 }
 
 /**
@@ -98,6 +99,10 @@ const PROBES: Record<string, Probe> = {
   'POST /api/suppression': { kind: 'own', why: 'an address belongs to nobody' },
   'DELETE /api/suppression': at((of) => `/api/suppression?channel=email&address=${of.address}`),
 
+  'GET /api/sender-limit': { kind: 'list', path: '/api/sender-limit' },
+  'PUT /api/sender-limit': { kind: 'own', why: 'a sender belongs to nobody' },
+  'DELETE /api/sender-limit': at((of) => `/api/sender-limit?channel=sms&sender=${of.sender}`),
+
   'GET /api/campaign': { kind: 'list', path: '/api/campaign?page=1&limit=100&channel=sms' },
   'POST /api/campaign': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
   'GET /api/campaign/:id': at((of) => `/api/campaign/${of.campaign}`),
@@ -157,6 +162,7 @@ const NOWHERE: Things = {
   uid: newId('uid'),
   tag: newId('tag'),
   address: 'nobody-at-all@example.com',
+  sender: 'nobodyco',
 };
 
 interface Caller {
@@ -220,6 +226,8 @@ describeEachEngine('isolation between workspaces', (engine) => {
     expect(sent.status).toBe(202);
     const address = 'victims-suppressed@example.com';
     await make('/api/suppression', { channel: 'email', address, reason: 'asked' });
+    const sender = 'victimco';
+    await call(as, 'PUT', '/api/sender-limit', { channel: 'sms', sender, rate: 1 });
     const of = { template: template.id, list } as Things;
     const user = (await make('/api/admin/users', { email: `${newId('victims')}@example.com` })).data.id;
     return {
@@ -232,6 +240,7 @@ describeEachEngine('isolation between workspaces', (engine) => {
       uid,
       tag,
       address,
+      sender,
     };
   }
 
