@@ -45,6 +45,8 @@ interface Slice {
 /** Memory is filled up when it is half empty, with as much as there is room for then. */
 const READ_MAX = LIMITS.queuedMessages / 2;
 const READ_BYTES_MAX = LIMITS.queuedBytes / 2;
+/** Restrained senders are many, and each is read by itself. */
+const SENDER_READ_BYTES_MAX = READ_BYTES_MAX / 8;
 /** A lane's former owner may have had an insert under way when it lost the lane. */
 const ADOPTED_POLL_MS = 1_000;
 const RETRY_MS = 500;
@@ -79,16 +81,22 @@ export function createBacklog(deps: {
       const { count, bytes } = memory.queued(channel);
       return count <= READ_MAX && bytes <= READ_BYTES_MAX ? READ_MAX : 0;
     }
-    const max = limits.queueMax(sender) ?? READ_MAX;
+    const room = roomOfSender(sender);
+    return room >= (limits.queueMax(sender) ?? READ_MAX) / 2 || memory.queuedOf(sender) === 0 ? room : 0;
+  }
+
+  /** One has always room, so that content that is too much for memory leaves all the same. */
+  function roomOfSender(sender: string): number {
     const queued = memory.queuedOf(sender);
-    return queued <= max / 2 ? max - queued : 0;
+    if (memory.restrainedBytes() > LIMITS.queuedBytes) return queued === 0 ? 1 : 0;
+    return Math.max(0, (limits.queueMax(sender) ?? READ_MAX) - queued);
   }
 
   /** A restrained sender's messages as far as there is room for them; the others stay where they are. */
   function addRestrained(lane: Lane, sender: string, messages: readonly OutgoingMessage[]): void {
     const [first] = messages;
     if (!first) return;
-    const room = Math.max(0, (limits.queueMax(sender) ?? READ_MAX) - memory.queuedOf(sender));
+    const room = roomOfSender(sender);
     const behind = sliceOfSender(lane, sender) !== undefined || sliceOf(lane, first.channel)?.behind === true;
     if (!behind) memory.add(lane, messages.slice(0, room));
     if (behind || messages.length > room) openSender(lane, first.channel, sender);
@@ -137,7 +145,7 @@ export function createBacklog(deps: {
         senders: sender === undefined ? { except: [...sendersOf(lane)] } : { only: sender },
         now,
         countMax,
-        bytesMax: READ_BYTES_MAX,
+        bytesMax: sender === undefined ? READ_BYTES_MAX : SENDER_READ_BYTES_MAX,
       });
       if (lane.lost) return;
       const fresh = messages.filter((message) => !watch.departed.has(message.id));

@@ -81,7 +81,7 @@ export function createDelivery(deps: {
     engine,
     defaults: senderLimits,
     log,
-    onChanged: () => dispatcher.limitsChanged(),
+    onChanged: (channel) => dispatcher.limitsChanged(channel),
   });
   const dispatcher = createDispatcher({
     db,

@@ -20,14 +20,16 @@ export interface DispatchMemory {
   queued(channel: Channel): { readonly count: number; readonly bytes: number };
   /** Messages of a restrained sender that wait. */
   queuedOf(sender: string): number;
+  /** Content of the messages of all restrained senders that wait. */
+  restrainedBytes(): number;
   /** Messages that could be taken now. */
   ready(channel: Channel, nowMs: number): number;
   /** The next queue's longest-waiting messages; they stay in hand until `letGo`. */
   take(channel: Channel, max: number, nowMs: number): Taken | undefined;
   /** A restrained sender whose messages were taken may send on, from then on. */
   resume(sender: string, fromMs: number): void;
-  /** Senders that wait may be asked for again at once. */
-  resumeAll(): void;
+  /** The channel's senders that wait may be asked for again at once. */
+  resumeAll(channel: Channel): void;
   /** When the first sender that waits may send on; Infinity when none does. */
   nextResumeMs(nowMs: number): number;
   /** A batch that came to nothing: to the front of its queue. */
@@ -82,6 +84,7 @@ export function createDispatchMemory(
   const loads = new Map(CHANNELS.map((channel) => [channel, { count: 0, bytes: 0 }]));
   const senders = new Map<string, Sender>();
   let sweepAt = SENDERS_KEPT;
+  let restrainedBytes = 0;
   const watchers = new Set<Set<string>>();
 
   const queuesOf = (channel: Channel) => queues.get(channel) as Map<string, Queue>;
@@ -117,15 +120,19 @@ export function createDispatchMemory(
 
   function enter(queue: Queue, message: OutgoingMessage): void {
     inHand.set(message.id, queue);
-    queue.load.count += 1;
-    queue.load.bytes += message.size;
+    change(queue, message, 1);
   }
 
   /** From its queue to somewhere else in hand. The array still holds it, and is passed over there. */
   function leave(queue: Queue, message: OutgoingMessage): void {
-    queue.load.count -= 1;
-    queue.load.bytes -= message.size;
+    change(queue, message, -1);
     inHand.set(message.id, 'batched');
+  }
+
+  function change({ load, sender }: Queue, { size }: OutgoingMessage, sign: 1 | -1): void {
+    load.count += sign;
+    load.bytes += sign * size;
+    if (sender) restrainedBytes += sign * size;
   }
 
   function depart(id: string): void {
@@ -178,6 +185,7 @@ export function createDispatchMemory(
     },
     queued: loadOf,
     queuedOf: (sender) => senders.get(sender)?.load.count ?? 0,
+    restrainedBytes: () => restrainedBytes,
     ready(channel, nowMs) {
       let { count } = loadOf(channel);
       if (senders.size === 0) return count;
@@ -206,9 +214,9 @@ export function createDispatchMemory(
       const sender = senders.get(key);
       if (sender) sender.resumeAtMs = fromMs;
     },
-    resumeAll() {
-      for (const sender of senders.values()) {
-        if (sender.resumeAtMs !== Number.POSITIVE_INFINITY) sender.resumeAtMs = 0;
+    resumeAll(channel) {
+      for (const { sender } of queuesOf(channel).values()) {
+        if (sender && sender.resumeAtMs !== Number.POSITIVE_INFINITY) sender.resumeAtMs = 0;
       }
     },
     nextResumeMs(nowMs) {

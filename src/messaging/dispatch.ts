@@ -30,7 +30,7 @@ export interface Dispatcher {
   /** Something may have become sendable that was not: look in the table. */
   lookAgain(): void;
   /** Senders may have gained or lost a limit, or may send on sooner than they were told. */
-  limitsChanged(): void;
+  limitsChanged(channel: Channel): void;
   openLane(lane: Lane): void;
   adoptLane(lane: Lane): void;
   closeLane(lane: Lane): void;
@@ -251,8 +251,8 @@ export function createDispatcher(deps: Deps): Dispatcher {
       backlog.expectAll(lanes.all());
       wake();
     },
-    limitsChanged() {
-      memory.resumeAll();
+    limitsChanged(channel) {
+      memory.resumeAll(channel);
       wake();
     },
     openLane: (lane) => backlog.openLane(lane, Number.POSITIVE_INFINITY),

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { Channel } from '../domain/channel';
+import { CHANNELS, type Channel } from '../domain/channel';
 import { burstOf, type SenderLimits as Defaults, type SenderLimit } from '../domain/sender-limit';
 import { senderKey } from '../domain/suppression';
 import type { Log } from '../log';
@@ -61,6 +61,8 @@ const LOT_SECONDS = 0.2;
 /** A call may end in another process; one that ends here is noticed at once. */
 const CALLS_POLL_MS = 500;
 const EXCEPTIONS_POLL_MS = 2_000;
+/** Those that are over are forgotten when there are more. */
+const SILENT_KEPT = 1_000;
 const QUEUE_MIN = 20;
 const QUEUE_MAX = 1_000;
 
@@ -69,8 +71,8 @@ export function createSenderLimits(deps: {
   engine: Storage['engine'];
   defaults: Defaults;
   log: Log;
-  /** Senders may have gained or lost a limit, or have tokens sooner than they were told. */
-  onChanged(): void;
+  /** Senders of the channel may have gained or lost a limit, or may send on sooner than they were told. */
+  onChanged(channel: Channel): void;
 }): SenderLimits {
   const { db, engine, defaults, log, onChanged } = deps;
   let exceptions = new Map<string, SenderLimit>();
@@ -101,7 +103,7 @@ export function createSenderLimits(deps: {
         },
       ]),
     );
-    onChanged();
+    for (const channel of CHANNELS) onChanged(channel);
   }
 
   async function poll(): Promise<void> {
@@ -170,6 +172,7 @@ export function createSenderLimits(deps: {
     async throttled(message, delayMs) {
       const key = keyOfMessage(message);
       const name = nameOf(key);
+      if (silentUntilMs.size >= SILENT_KEPT) for (const one of [...silentUntilMs.keys()]) isSilent(one);
       silentUntilMs.set(name, Math.max(silentUntilMs.get(name) ?? 0, Date.now() + delayMs));
       const limit = limitOf(name, message.channel);
       if (hasLimit(limit)) await silenceSender(db, key, limit, delayMs);
@@ -178,7 +181,7 @@ export function createSenderLimits(deps: {
       const counted = [defaults.voice, ...exceptions.values()];
       if (ids.length === 0 || !counted.some((limit) => limit?.concurrentCalls !== undefined)) return;
       await endCalls(db, workspaceId, ids);
-      onChanged();
+      onChanged('voice');
     },
     refresh,
     async start() {

@@ -166,6 +166,39 @@ describeEachEngine('handing messages over', (engine) => {
     expect(one.sms.uids()).toEqual(['m2']);
   });
 
+  test('a retry that would come too late is not made: the message expires in time', async () => {
+    one.sms.script = (message) =>
+      message.uid === 'm1'
+        ? { kind: 'transient', code: 'busy', retryAfterMs: 600_000 }
+        : { kind: 'throttled', retryAfterMs: 600_000 };
+    await accept(rig.sms('m1', { expiresAt: inMs(700) }));
+    await accept(rig.sms('m2', { from: '54321', expiresAt: inMs(700) }));
+    await untilState('m1', 'expired');
+    await untilState('m2', 'expired');
+    expect(one.sms.uids().sort()).toEqual(['m1', 'm2']);
+  });
+
+  test('one sender that is sent away waits alone; when several are, the channel waits', async () => {
+    let refusing = ['111', '222'];
+    one.sms.script = (message) =>
+      refusing.includes(message.from)
+        ? { kind: 'throttled', retryAfterMs: 500 }
+        : { kind: 'accepted', providerId: message.id };
+    await one.delivery.acceptMany(rig.workspaceId, [
+      rig.sms('a1', { from: '111' }),
+      rig.sms('a2', { from: '222' }),
+      rig.sms('a3', { from: '333' }),
+    ]);
+    await untilState('a3', 'sent');
+    const refusedAt = Date.now();
+    refusing = [];
+    await accept(rig.sms('b3', { from: '333' }));
+    await untilState('b3', 'sent');
+    expect(Date.now() - refusedAt).toBeGreaterThan(300);
+    await untilState('a1', 'sent');
+    await untilState('a2', 'sent');
+  });
+
   test('held messages stay accepted, others go, and release lets them go on in order', async () => {
     await one.delivery.hold(rig.workspaceId, 'c1');
     const held = Array.from({ length: 30 }, (_, i) => rig.sms(`h${10 + i}`, { campaign: 'c1' }));
