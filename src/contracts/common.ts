@@ -13,7 +13,8 @@ const wholeNumber = (bounds: { min: number; max: number }) =>
     .string()
     .regex(/^\d{1,10}$/, 'This must be a whole number')
     .transform(Number)
-    .pipe(z.number().min(bounds.min).max(bounds.max));
+    .pipe(z.number().min(bounds.min).max(bounds.max))
+    .meta({ type: 'integer', minimum: bounds.min, maximum: bounds.max });
 
 export const pageNumber = wholeNumber({ min: 1, max: 1_000_000_000 });
 

@@ -77,7 +77,8 @@ export const message = z
       }
     },
     { when: ({ value }) => typeof value === 'object' && value !== null },
-  );
+  )
+  .meta({ id: 'Message' });
 
 export type Message = z.output<typeof message>;
 
@@ -127,6 +128,7 @@ export const eventFeed = z.object({
       .regex(/^\d{1,4}(\.\d{1,3})?$/, 'This must be a number of seconds')
       .transform(Number)
       .pipe(z.number().max(LIMITS.feedWaitSecondsMax))
+      .meta({ type: 'number', minimum: 0, maximum: LIMITS.feedWaitSecondsMax })
       .default(0),
   ),
 });

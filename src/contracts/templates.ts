@@ -117,6 +117,7 @@ export const templateVersionQuery = z.object({
       .string()
       .regex(/^[1-9]\d{0,8}$/, 'This must be a version number')
       .transform(Number)
+      .meta({ type: 'integer', minimum: 1 })
       .optional(),
   ),
 });

@@ -1,5 +1,14 @@
 import { DomainError } from '../domain/errors';
-import type { App } from './routing';
+import type { App, KnownRoutes } from './routing';
+
+/** Collects the routes that are registered from now on. */
+export function rememberRoutes(app: App): KnownRoutes {
+  const routes: KnownRoutes[number][] = [];
+  app.addHook('onRoute', (route) => {
+    routes.push(route);
+  });
+  return routes;
+}
 
 /** Answers 404 for a path that no route has, and 405 with `Allow` for one that takes other methods. */
 export function answerUnknownPaths(app: App): void {

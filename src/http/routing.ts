@@ -1,5 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyBaseLogger, FastifyInstance, FastifyTypeProvider, RawServerDefault } from 'fastify';
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyTypeProvider,
+  RawServerDefault,
+  RouteOptions,
+} from 'fastify';
 import type { z } from 'zod';
 
 /**
@@ -18,3 +24,6 @@ export type App = FastifyInstance<
   FastifyBaseLogger,
   ZodTypeProvider
 >;
+
+/** Every route of a server, in the order of registration; complete when the server is ready. */
+export type KnownRoutes = readonly RouteOptions[];

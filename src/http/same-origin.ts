@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { DomainError } from '../domain/errors';
 
-const READING = new Set(['GET', 'HEAD', 'OPTIONS']);
+export const READING = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
  * A browser sends a cookie along with requests that other sites caused; it also says where a request

@@ -8,8 +8,9 @@ import { checkCallers } from './auth';
 import type { Authenticator } from './caller';
 import { acceptIdempotencyKeys } from './idempotency';
 import { parseJsonBodies } from './json-body';
-import { answerUnknownPaths } from './known-paths';
+import { answerUnknownPaths, rememberRoutes } from './known-paths';
 import { answerErrors, sendProblem } from './problem';
+import { docsRoutes } from './routes/docs';
 import type { App } from './routing';
 import { refuseSlowBodies } from './slow-bodies';
 import { validateWithZod } from './validation';
@@ -56,12 +57,14 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   });
   answerErrors(app, log);
   answerUnknownPaths(app);
+  const known = rememberRoutes(app);
   checkCallers(app, authenticator, publicUrl);
   if (deps.idempotency) acceptIdempotencyKeys(app, deps.idempotency, log);
   refuseSlowBodies(app, log, deps.bodyWithinMs ?? LIMITS.httpBodyMs);
   parseJsonBodies(app);
   drainOnClose(app);
-  for (const addRoutes of routes) app.register(async (scope) => addRoutes(scope as unknown as App));
+  for (const addRoutes of [...routes, docsRoutes(known)])
+    app.register(async (scope) => addRoutes(scope as unknown as App));
   app.server.maxConnections = LIMITS.httpConnections;
   await app.ready();
   return app;

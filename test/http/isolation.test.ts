@@ -62,6 +62,10 @@ const at = (path: (of: Things) => string, body?: (of: Things) => unknown): Probe
 const PROBES: Record<string, Probe> = {
   'GET /healthz': { kind: 'open' },
   'GET /readyz': { kind: 'open' },
+  'GET /openapi.json': { kind: 'open' },
+  'GET /docs': { kind: 'open' },
+  'GET /docs/errors': { kind: 'open' },
+  'GET /docs/static/:file': { kind: 'open' },
   'POST /api/v1/auth/token': { kind: 'open' },
   'POST /api/v1/auth/revoke': { kind: 'open' },
   'POST /api/session': { kind: 'open' },

@@ -4,6 +4,7 @@ import { answer, idParams, timestamp } from '../../contracts/common';
 import type { ApiClient, Clients } from '../../messaging/clients';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
+import { createClient, disableClient, enableClient, listClients, rotateSecret } from '../operations/admin';
 import type { App } from '../routing';
 import { parseBody } from '../validation';
 
@@ -13,15 +14,19 @@ export function adminClientRoutes(clients: Clients): (app: App) => void {
   const secretive = { auth: 'admin', idempotent: 'secret' } as const;
 
   return (app) => {
-    app.get('/api/admin/clients', { config, schema: { querystring: adminListQuery } }, async (request) => {
-      const { page, limit } = request.query;
-      const { clients: found, total } = await clients.list(callerOf(request).workspaceId, request.query);
-      return { ...answer(200, 'Clients', found.map(present)), pagination: { page, limit, total } };
-    });
+    app.get(
+      '/api/admin/clients',
+      { config, schema: { operation: listClients, querystring: adminListQuery } },
+      async (request) => {
+        const { page, limit } = request.query;
+        const { clients: found, total } = await clients.list(callerOf(request).workspaceId, request.query);
+        return { ...answer(200, 'Clients', found.map(present)), pagination: { page, limit, total } };
+      },
+    );
 
     app.post(
       '/api/admin/clients',
-      { config: secretive, schema: { body: clientBody } },
+      { config: secretive, schema: { operation: createClient, body: clientBody } },
       async (request, reply) => {
         const { workspaceId } = callerOf(request);
         const { client, secret } = await clients.create(workspaceId, request.body, mintOf(request));
@@ -31,25 +36,42 @@ export function adminClientRoutes(clients: Clients): (app: App) => void {
     );
 
     const one = { params: idParams };
-    app.post('/api/admin/clients/:id/rotate', { config: secretive, schema: one }, async (request, reply) => {
-      const input = parseBody(rotateBody, request.body);
-      const { workspaceId } = callerOf(request);
-      const { client, secret } = await clients.rotate(workspaceId, request.params.id, input, mintOf(request));
-      reply.header('cache-control', 'no-store');
-      return answer(200, 'Secret rotated', { ...present(client), secret });
-    });
+    app.post(
+      '/api/admin/clients/:id/rotate',
+      { config: secretive, schema: { operation: rotateSecret, ...one } },
+      async (request, reply) => {
+        const input = parseBody(rotateBody, request.body);
+        const { workspaceId } = callerOf(request);
+        const { client, secret } = await clients.rotate(
+          workspaceId,
+          request.params.id,
+          input,
+          mintOf(request),
+        );
+        reply.header('cache-control', 'no-store');
+        return answer(200, 'Secret rotated', { ...present(client), secret });
+      },
+    );
 
-    app.post('/api/admin/clients/:id/disable', { config, schema: one }, async (request) => {
-      parseBody(emptyBody, request.body);
-      const client = await clients.disable(callerOf(request).workspaceId, request.params.id);
-      return answer(200, 'Client disabled', present(client));
-    });
+    app.post(
+      '/api/admin/clients/:id/disable',
+      { config, schema: { operation: disableClient, ...one } },
+      async (request) => {
+        parseBody(emptyBody, request.body);
+        const client = await clients.disable(callerOf(request).workspaceId, request.params.id);
+        return answer(200, 'Client disabled', present(client));
+      },
+    );
 
-    app.post('/api/admin/clients/:id/enable', { config, schema: one }, async (request) => {
-      parseBody(emptyBody, request.body);
-      const client = await clients.enable(callerOf(request).workspaceId, request.params.id);
-      return answer(200, 'Client enabled', present(client));
-    });
+    app.post(
+      '/api/admin/clients/:id/enable',
+      { config, schema: { operation: enableClient, ...one } },
+      async (request) => {
+        parseBody(emptyBody, request.body);
+        const client = await clients.enable(callerOf(request).workspaceId, request.params.id);
+        return answer(200, 'Client enabled', present(client));
+      },
+    );
   };
 }
 

@@ -3,6 +3,7 @@ import { answer, idParams, timestamp } from '../../contracts/common';
 import type { ApiKey, ApiKeys } from '../../messaging/api-keys';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
+import { createApiKey, listApiKeys, revokeApiKey } from '../operations/admin';
 import type { App } from '../routing';
 
 /** The API keys of the caller's workspace (api.md 11). */
@@ -11,15 +12,19 @@ export function adminKeyRoutes(apiKeys: ApiKeys): (app: App) => void {
   const secretive = { auth: 'admin', idempotent: 'secret' } as const;
 
   return (app) => {
-    app.get('/api/admin/api-keys', { config, schema: { querystring: adminListQuery } }, async (request) => {
-      const { page, limit } = request.query;
-      const { keys, total } = await apiKeys.list(callerOf(request).workspaceId, request.query);
-      return { ...answer(200, 'API keys', keys.map(present)), pagination: { page, limit, total } };
-    });
+    app.get(
+      '/api/admin/api-keys',
+      { config, schema: { operation: listApiKeys, querystring: adminListQuery } },
+      async (request) => {
+        const { page, limit } = request.query;
+        const { keys, total } = await apiKeys.list(callerOf(request).workspaceId, request.query);
+        return { ...answer(200, 'API keys', keys.map(present)), pagination: { page, limit, total } };
+      },
+    );
 
     app.post(
       '/api/admin/api-keys',
-      { config: secretive, schema: { body: apiKeyBody } },
+      { config: secretive, schema: { operation: createApiKey, body: apiKeyBody } },
       async (request, reply) => {
         const { workspaceId } = callerOf(request);
         const { apiKey, key } = await apiKeys.create(workspaceId, request.body, mintOf(request));
@@ -28,10 +33,14 @@ export function adminKeyRoutes(apiKeys: ApiKeys): (app: App) => void {
       },
     );
 
-    app.delete('/api/admin/api-keys/:id', { config, schema: { params: idParams } }, async (request) => {
-      const revoked = await apiKeys.revoke(callerOf(request).workspaceId, request.params.id);
-      return answer(200, 'API key revoked', present(revoked));
-    });
+    app.delete(
+      '/api/admin/api-keys/:id',
+      { config, schema: { operation: revokeApiKey, params: idParams } },
+      async (request) => {
+        const revoked = await apiKeys.revoke(callerOf(request).workspaceId, request.params.id);
+        return answer(200, 'API key revoked', present(revoked));
+      },
+    );
   };
 }
 

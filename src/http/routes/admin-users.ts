@@ -4,6 +4,14 @@ import { answer, idParams, timestamp } from '../../contracts/common';
 import type { Actor, UserRecord, Users } from '../../messaging/users';
 import { type Caller, callerOf } from '../caller';
 import { mintOf } from '../idempotency';
+import {
+  changeUser,
+  createUser,
+  disableUser,
+  enableUser,
+  listUsers,
+  resetPassword,
+} from '../operations/admin';
 import type { App } from '../routing';
 import { parseBody } from '../validation';
 
@@ -13,15 +21,19 @@ export function adminUserRoutes(users: Users): (app: App) => void {
   const secretive = { auth: 'admin', idempotent: 'secret' } as const;
 
   return (app) => {
-    app.get('/api/admin/users', { config, schema: { querystring: userListQuery } }, async (request) => {
-      const { page, limit } = request.query;
-      const { users: found, total } = await users.list(callerOf(request).workspaceId, request.query);
-      return { ...answer(200, 'Users', found.map(present)), pagination: { page, limit, total } };
-    });
+    app.get(
+      '/api/admin/users',
+      { config, schema: { operation: listUsers, querystring: userListQuery } },
+      async (request) => {
+        const { page, limit } = request.query;
+        const { users: found, total } = await users.list(callerOf(request).workspaceId, request.query);
+        return { ...answer(200, 'Users', found.map(present)), pagination: { page, limit, total } };
+      },
+    );
 
     app.post(
       '/api/admin/users',
-      { config: secretive, schema: { body: userBody } },
+      { config: secretive, schema: { operation: createUser, body: userBody } },
       async (request, reply) => {
         const made = await users.create(actorOf(callerOf(request)), request.body, mintOf(request));
         // A password that the caller chose is theirs to know already.
@@ -31,7 +43,7 @@ export function adminUserRoutes(users: Users): (app: App) => void {
       },
     );
 
-    const changing = { params: idParams, body: userChangeBody };
+    const changing = { operation: changeUser, params: idParams, body: userChangeBody };
     app.patch('/api/admin/users/:id', { config, schema: changing }, async (request) => {
       const actor = actorOf(callerOf(request));
       const user = await users.setRole(actor, request.params.id, request.body.role);
@@ -39,26 +51,38 @@ export function adminUserRoutes(users: Users): (app: App) => void {
     });
 
     const one = { params: idParams };
-    app.post('/api/admin/users/:id/disable', { config, schema: one }, async (request) => {
-      parseBody(emptyBody, request.body);
-      const user = await users.disable(actorOf(callerOf(request)), request.params.id);
-      return answer(200, 'User disabled', present(user));
-    });
+    app.post(
+      '/api/admin/users/:id/disable',
+      { config, schema: { operation: disableUser, ...one } },
+      async (request) => {
+        parseBody(emptyBody, request.body);
+        const user = await users.disable(actorOf(callerOf(request)), request.params.id);
+        return answer(200, 'User disabled', present(user));
+      },
+    );
 
-    app.post('/api/admin/users/:id/enable', { config, schema: one }, async (request) => {
-      parseBody(emptyBody, request.body);
-      const user = await users.enable(actorOf(callerOf(request)), request.params.id);
-      return answer(200, 'User enabled', present(user));
-    });
+    app.post(
+      '/api/admin/users/:id/enable',
+      { config, schema: { operation: enableUser, ...one } },
+      async (request) => {
+        parseBody(emptyBody, request.body);
+        const user = await users.enable(actorOf(callerOf(request)), request.params.id);
+        return answer(200, 'User enabled', present(user));
+      },
+    );
 
-    app.post('/api/admin/users/:id/password', { config: secretive, schema: one }, async (request, reply) => {
-      const input = parseBody(passwordBody, request.body);
-      const actor = actorOf(callerOf(request));
-      const reset = await users.resetPassword(actor, request.params.id, input, mintOf(request));
-      const password = input.password === undefined ? { password: reset.password } : {};
-      reply.header('cache-control', 'no-store');
-      return answer(200, 'Password reset', { ...present(reset.user), ...password });
-    });
+    app.post(
+      '/api/admin/users/:id/password',
+      { config: secretive, schema: { operation: resetPassword, ...one } },
+      async (request, reply) => {
+        const input = parseBody(passwordBody, request.body);
+        const actor = actorOf(callerOf(request));
+        const reset = await users.resetPassword(actor, request.params.id, input, mintOf(request));
+        const password = input.password === undefined ? { password: reset.password } : {};
+        reply.header('cache-control', 'no-store');
+        return answer(200, 'Password reset', { ...present(reset.user), ...password });
+      },
+    );
   };
 }
 

@@ -1,6 +1,7 @@
 import { workspaceBody } from '../../contracts/admin';
 import type { Identity } from '../../messaging/identity';
 import { mintOf } from '../idempotency';
+import { createWorkspace } from '../operations/admin';
 import type { App } from '../routing';
 
 /** New customers of the installation; only an owner makes them (api.md 11). */
@@ -8,7 +9,10 @@ export function adminWorkspaceRoutes(identity: Pick<Identity, 'createWorkspace'>
   return (app) => {
     app.post(
       '/api/admin/workspaces',
-      { config: { auth: 'owner', idempotent: 'secret' }, schema: { body: workspaceBody } },
+      {
+        config: { auth: 'owner', idempotent: 'secret' },
+        schema: { operation: createWorkspace, body: workspaceBody },
+      },
       async (request, reply) => {
         const made = await identity.createWorkspace(request.body, mintOf(request));
         return reply

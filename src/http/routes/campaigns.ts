@@ -10,6 +10,13 @@ import { answer, decodeCursor, encodeCursor, idParams } from '../../contracts/co
 import type { Action } from '../../domain/campaign';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
+import {
+  campaignActions,
+  createCampaign,
+  listCampaigns,
+  listRecipients,
+  readCampaign,
+} from '../operations/campaigns';
 import type { App } from '../routing';
 import { invalidRequest, parseBody } from '../validation';
 
@@ -17,7 +24,10 @@ const config = { auth: 'campaign' } as const;
 
 /** messaging-service.md, Create campaign and List campaigns; api.md 7. */
 export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }): void {
-  const creating = { config: { ...config, idempotent: true }, schema: { body: campaignBody } } as const;
+  const creating = {
+    config: { ...config, idempotent: true },
+    schema: { operation: createCampaign, body: campaignBody },
+  } as const;
   app.post('/api/campaign', creating, async (request, reply) => {
     const { workspaceId, userId } = callerOf(request);
     const newCampaignId = mintOf(request).id('cmp');
@@ -26,24 +36,33 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     return reply.code(201).send(answer(201, 'Campaign created', saved));
   });
 
-  app.get('/api/campaign', { config, schema: { querystring: campaignListQuery } }, async (request) => {
-    const { page, limit } = request.query;
-    const { campaigns: found, total } = await campaigns.list(callerOf(request).workspaceId, request.query);
-    return { ...answer(200, 'Campaigns', found), pagination: { page, limit, total } };
-  });
+  app.get(
+    '/api/campaign',
+    { config, schema: { operation: listCampaigns, querystring: campaignListQuery } },
+    async (request) => {
+      const { page, limit } = request.query;
+      const { campaigns: found, total } = await campaigns.list(callerOf(request).workspaceId, request.query);
+      return { ...answer(200, 'Campaigns', found), pagination: { page, limit, total } };
+    },
+  );
 
-  app.get('/api/campaign/:id', { config, schema: { params: idParams } }, async (request) => {
-    return answer(200, 'Campaign', await campaigns.read(callerOf(request).workspaceId, request.params.id));
-  });
+  app.get(
+    '/api/campaign/:id',
+    { config, schema: { operation: readCampaign, params: idParams } },
+    async (request) => {
+      return answer(200, 'Campaign', await campaigns.read(callerOf(request).workspaceId, request.params.id));
+    },
+  );
 
   for (const [action, done] of Object.entries(ACTIONS) as [Action, string][]) {
-    app.post(`/api/campaign/:id/${action}`, { config, schema: { params: idParams } }, async (request) => {
+    const acting = { operation: campaignActions[action], params: idParams };
+    app.post(`/api/campaign/:id/${action}`, { config, schema: acting }, async (request) => {
       parseBody(emptyBody, request.body);
       return answer(200, done, await campaigns.act(callerOf(request).workspaceId, request.params.id, action));
     });
   }
 
-  const listing = { params: idParams, querystring: recipientQuery };
+  const listing = { operation: listRecipients, params: idParams, querystring: recipientQuery };
   app.get('/api/campaign/:id/recipients', { config, schema: listing }, async (request) => {
     const { cursor, ...options } = request.query;
     const after = cursor === undefined ? undefined : decodeCursor(recipientPosition, cursor);

@@ -13,6 +13,16 @@ import {
 import { LIMITS } from '../../domain/limits';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
+import {
+  createContactList,
+  deleteContactList,
+  importContacts,
+  listContactLists,
+  listContacts,
+  readContactList,
+  removeContact,
+  renameContactList,
+} from '../operations/contact-lists';
 import type { App } from '../routing';
 import { invalidRequest, parseBody } from '../validation';
 
@@ -20,35 +30,50 @@ const config = { auth: 'app' } as const;
 
 /** Contact lists and their contacts (api.md 6). */
 export function contactListRoutes(app: App, { contactLists }: { contactLists: ContactLists }): void {
-  const creating = { config: { ...config, idempotent: true }, schema: { body: contactListBody } } as const;
+  const creating = {
+    config: { ...config, idempotent: true },
+    schema: { operation: createContactList, body: contactListBody },
+  } as const;
   app.post('/api/contact-list', creating, async (request, reply) => {
     const { workspaceId } = callerOf(request);
     const list = await contactLists.create(workspaceId, request.body, mintOf(request).id('lst'));
     return reply.code(201).send(answer(201, 'Contact list created', list));
   });
 
-  app.get('/api/contact-list', { config, schema: { querystring: contactListQuery } }, async (request) => {
-    const { page, limit } = request.query;
-    const { lists, total } = await contactLists.list(callerOf(request).workspaceId, request.query);
-    return { ...answer(200, 'Contact lists', lists), pagination: { page, limit, total } };
-  });
+  app.get(
+    '/api/contact-list',
+    { config, schema: { operation: listContactLists, querystring: contactListQuery } },
+    async (request) => {
+      const { page, limit } = request.query;
+      const { lists, total } = await contactLists.list(callerOf(request).workspaceId, request.query);
+      return { ...answer(200, 'Contact lists', lists), pagination: { page, limit, total } };
+    },
+  );
 
-  app.get('/api/contact-list/:id', { config, schema: { params: idParams } }, async (request) => {
-    const { workspaceId } = callerOf(request);
-    return answer(200, 'Contact list', await contactLists.read({ workspaceId, listId: request.params.id }));
-  });
+  app.get(
+    '/api/contact-list/:id',
+    { config, schema: { operation: readContactList, params: idParams } },
+    async (request) => {
+      const { workspaceId } = callerOf(request);
+      return answer(200, 'Contact list', await contactLists.read({ workspaceId, listId: request.params.id }));
+    },
+  );
 
-  const renaming = { params: idParams, body: contactListBody };
+  const renaming = { operation: renameContactList, params: idParams, body: contactListBody };
   app.patch('/api/contact-list/:id', { config, schema: renaming }, async (request) => {
     const list = { workspaceId: callerOf(request).workspaceId, listId: request.params.id };
     return answer(200, 'Contact list renamed', await contactLists.rename(list, request.body));
   });
 
-  app.delete('/api/contact-list/:id', { config, schema: { params: idParams } }, async (request) => {
-    const { id } = request.params;
-    await contactLists.delete({ workspaceId: callerOf(request).workspaceId, listId: id });
-    return answer(200, 'Contact list deleted', { id });
-  });
+  app.delete(
+    '/api/contact-list/:id',
+    { config, schema: { operation: deleteContactList, params: idParams } },
+    async (request) => {
+      const { id } = request.params;
+      await contactLists.delete({ workspaceId: callerOf(request).workspaceId, listId: id });
+      return answer(200, 'Contact list deleted', { id });
+    },
+  );
 
   contactRoutes(app, contactLists);
 }
@@ -57,7 +82,7 @@ function contactRoutes(app: App, contactLists: ContactLists): void {
   // The stream itself: it is read as fast as rows can be stored, and never held whole.
   app.addContentTypeParser('text/csv', (_request, stream, done) => done(null, stream));
 
-  const importing = { params: idParams, querystring: contactImportQuery };
+  const importing = { operation: importContacts, params: idParams, querystring: contactImportQuery };
   const large = { config, bodyLimit: LIMITS.bulkBodyBytes };
   app.post('/api/contact-list/:id/contacts', { ...large, schema: importing }, async (request) => {
     const { body } = request;
@@ -77,7 +102,7 @@ function contactRoutes(app: App, contactLists: ContactLists): void {
     return answer(200, 'Contacts imported', await contactLists.importRows(target, rows));
   });
 
-  const listing = { params: idParams, querystring: contactQuery };
+  const listing = { operation: listContacts, params: idParams, querystring: contactQuery };
   app.get('/api/contact-list/:id/contacts', { config, schema: listing }, async (request) => {
     const list = { workspaceId: callerOf(request).workspaceId, listId: request.params.id };
     await contactLists.require(list);
@@ -87,7 +112,7 @@ function contactRoutes(app: App, contactLists: ContactLists): void {
 
   app.delete(
     '/api/contact-list/:id/contacts/:contactId',
-    { config, schema: { params: contactParams } },
+    { config, schema: { operation: removeContact, params: contactParams } },
     async (request) => {
       const { id, contactId } = request.params;
       await contactLists.removeContact({ workspaceId: callerOf(request).workspaceId, listId: id }, contactId);

@@ -2,12 +2,16 @@ import { answer } from '../../contracts/common';
 import { eventFeed } from '../../contracts/send';
 import type { Delivery } from '../../messaging/delivery';
 import { callerOf } from '../caller';
+import { readEvents } from '../operations/messages';
 import type { App } from '../routing';
 
 /** The event feed of a workspace (api.md 4); `next` goes back as `after`. */
 export function eventRoutes(delivery: Pick<Delivery, 'readEvents'>): (app: App) => void {
   return (app) => {
-    const options = { config: { auth: 'send' }, schema: { querystring: eventFeed } } as const;
+    const options = {
+      config: { auth: 'send' },
+      schema: { operation: readEvents, querystring: eventFeed },
+    } as const;
     app.get('/events', options, async (request, reply) => {
       const { after, limit, wait } = request.query;
       // A caller that went away is not waited for.

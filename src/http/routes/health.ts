@@ -1,12 +1,15 @@
 import { DomainError } from '../../domain/errors';
+import { healthz, readyz } from '../operations/service';
 import type { App } from '../routing';
 
 /** `/healthz`: the process is alive. `/readyz`: everything it depends on is there, each by name. */
 export function healthRoutes(readiness: () => Promise<Record<string, boolean>>): (app: App) => void {
   return (app) => {
-    app.get('/healthz', { config: { auth: 'open' } }, async () => ({ status: 'ok' }));
+    app.get('/healthz', { config: { auth: 'open' }, schema: { operation: healthz } }, async () => ({
+      status: 'ok',
+    }));
 
-    app.get('/readyz', { config: { auth: 'open' } }, async () => {
+    app.get('/readyz', { config: { auth: 'open' }, schema: { operation: readyz } }, async () => {
       const checks = await readiness();
       const missing = Object.keys(checks).filter((name) => !checks[name]);
       if (missing.length === 0) return { status: 'ready', checks };

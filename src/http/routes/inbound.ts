@@ -6,6 +6,7 @@ import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import { hashSecret, matchesHash } from '../../messaging/secrets';
 import type { ReceiptSink } from '../../providers/provider';
+import { reportReceipts } from '../operations/service';
 import type { App } from '../routing';
 import { invalidRequest, parseBody } from '../validation';
 
@@ -25,7 +26,7 @@ export function inboundRoutes({ secret, takeReceipts, log }: InboundRoutesDeps):
       '/inbound/http/:secret',
       {
         config: { auth: 'open' },
-        schema: { params: z.object({ secret: z.string() }), body: inboundBody },
+        schema: { operation: reportReceipts, params: z.object({ secret: z.string() }), body: inboundBody },
         onRequest: async (request) => {
           const { secret: given } = request.params as { secret: string };
           if (!matchesHash(given, expected))

@@ -2,6 +2,7 @@ import { answer } from '../../contracts/common';
 import { messageKey, messageList } from '../../contracts/send';
 import type { Delivery } from '../../messaging/delivery';
 import { callerOf } from '../caller';
+import { cancelMessage, listMessages, trackMessage } from '../operations/messages';
 import type { App } from '../routing';
 
 /** Following and canceling what was sent (api.md 4, Tracking). */
@@ -9,20 +10,28 @@ export function messageRoutes(delivery: Pick<Delivery, 'track' | 'list' | 'cance
   const config = { auth: 'send' } as const;
 
   return (app) => {
-    app.get('/messages', { config, schema: { querystring: messageList } }, async (request) => {
-      const { messages, next } = await delivery.list(callerOf(request).workspaceId, request.query);
-      return { ...answer(200, 'Messages', messages), next };
-    });
+    app.get(
+      '/messages',
+      { config, schema: { operation: listMessages, querystring: messageList } },
+      async (request) => {
+        const { messages, next } = await delivery.list(callerOf(request).workspaceId, request.query);
+        return { ...answer(200, 'Messages', messages), next };
+      },
+    );
 
-    const one = { config, schema: { params: messageKey } };
-    app.get('/messages/:uid', one, async (request) => {
+    const one = { params: messageKey };
+    app.get('/messages/:uid', { config, schema: { operation: trackMessage, ...one } }, async (request) => {
       const found = await delivery.track(callerOf(request).workspaceId, request.params.uid);
       return answer(200, 'Message', found);
     });
 
-    app.delete('/messages/:uid', one, async (request) => {
-      const canceled = await delivery.cancel(callerOf(request).workspaceId, request.params.uid);
-      return answer(200, 'Message canceled', canceled);
-    });
+    app.delete(
+      '/messages/:uid',
+      { config, schema: { operation: cancelMessage, ...one } },
+      async (request) => {
+        const canceled = await delivery.cancel(callerOf(request).workspaceId, request.params.uid);
+        return answer(200, 'Message canceled', canceled);
+      },
+    );
   };
 }

@@ -5,6 +5,7 @@ import { LIMITS } from '../../domain/limits';
 import type { Delivery } from '../../messaging/delivery';
 import type { Accepted, Outcome } from '../../messaging/outgoing';
 import { callerOf } from '../caller';
+import { sendMessage, sendMessages } from '../operations/sending';
 import type { App } from '../routing';
 import { parseBody } from '../validation';
 
@@ -14,15 +15,16 @@ export function sendRoutes(delivery: Pick<Delivery, 'accept' | 'acceptMany'>): (
   const config = { auth: 'send', idempotent: true } as const;
 
   return (app) => {
-    app.post('/send-msg', { config, schema: { body: message } }, async (request, reply) => {
+    const single = { config, schema: { operation: sendMessage, body: message } };
+    app.post('/send-msg', single, async (request, reply) => {
       const accepted = await delivery.accept(callerOf(request).workspaceId, request.body);
       const status = accepted.duplicate ? 200 : 202;
       const text = accepted.duplicate ? 'This message was accepted before' : 'Message accepted';
       return reply.code(status).send(answer(status, text, accepted));
     });
 
-    const large = { config, bodyLimit: LIMITS.bulkBodyBytes };
-    app.post('/send-msg/bulk', { ...large, schema: { body: bulk } }, async (request, reply) => {
+    const many = { config, bodyLimit: LIMITS.bulkBodyBytes, schema: { operation: sendMessages, body: bulk } };
+    app.post('/send-msg/bulk', many, async (request, reply) => {
       const judged = request.body.messages.map(judge);
       const sendable = judged.flatMap((one) => (one.ok ? [one.answer] : []));
       const outcomes = await delivery.acceptMany(callerOf(request).workspaceId, sendable);

@@ -6,6 +6,7 @@ import type { Sessions } from '../../messaging/sessions';
 import { callerOf } from '../caller';
 import { callerAddress } from '../caller-address';
 import { sessionCookie, sessionTokenOf } from '../cookie';
+import { logIn, logOut, whoAmI } from '../operations/identity';
 import type { App } from '../routing';
 import { refuseCrossSite } from '../same-origin';
 
@@ -23,7 +24,7 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
   return (app) => {
     app.post(
       '/api/session',
-      { config: { auth: 'open' }, schema: { body: loginBody } },
+      { config: { auth: 'open' }, schema: { operation: logIn, body: loginBody } },
       async (request, reply) => {
         // Another site could log a visitor in as somebody else.
         refuseCrossSite(request, publicOrigin);
@@ -36,17 +37,25 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
       },
     );
 
-    app.get('/api/session', { config: { auth: 'session' } }, async (request) => {
-      const user = await sessions.whoAmI(callerOf(request).userId ?? '');
-      if (!user) throw new DomainError('unauthenticated', 'This user no longer exists');
-      return { success: true, user };
-    });
+    app.get(
+      '/api/session',
+      { config: { auth: 'session' }, schema: { operation: whoAmI } },
+      async (request) => {
+        const user = await sessions.whoAmI(callerOf(request).userId ?? '');
+        if (!user) throw new DomainError('unauthenticated', 'This user no longer exists');
+        return { success: true, user };
+      },
+    );
 
-    app.delete('/api/session', { config: { auth: 'session' } }, async (request, reply) => {
-      await sessions.logout(sessionTokenOf(request.headers.cookie) ?? '');
-      return reply
-        .header('set-cookie', sessionCookie('', { secure, maxAgeSeconds: 0 }))
-        .send({ success: true, ...answer(200, 'Session ended', null) });
-    });
+    app.delete(
+      '/api/session',
+      { config: { auth: 'session' }, schema: { operation: logOut } },
+      async (request, reply) => {
+        await sessions.logout(sessionTokenOf(request.headers.cookie) ?? '');
+        return reply
+          .header('set-cookie', sessionCookie('', { secure, maxAgeSeconds: 0 }))
+          .send({ success: true, ...answer(200, 'Session ended', null) });
+      },
+    );
   };
 }

@@ -11,6 +11,12 @@ import type { SuppressionList, SuppressionRecord } from '../../messaging/suppres
 import type { SuppressionImport } from '../../messaging/suppression-import';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
+import {
+  addSuppression,
+  exportSuppressions,
+  liftSuppression,
+  listSuppressions,
+} from '../operations/suppression';
 import type { App } from '../routing';
 import { fieldErrors, parseBody } from '../validation';
 
@@ -22,38 +28,46 @@ export function suppressionRoutes(suppression: SuppressionList): (app: App) => v
     // The stream itself: it is read as fast as rows can be stored, and never held whole.
     app.addContentTypeParser('text/csv', (_request, stream, done) => done(null, stream));
 
-    app.get('/api/suppression', { config, schema: { querystring: suppressionQuery } }, async (request) => {
-      const { page, limit } = request.query;
-      const { suppressions, total } = await suppression.list(callerOf(request).workspaceId, request.query);
-      return {
-        ...answer(200, 'Suppressed addresses', suppressions.map(present)),
-        pagination: { page, limit, total },
-      };
-    });
+    app.get(
+      '/api/suppression',
+      { config, schema: { operation: listSuppressions, querystring: suppressionQuery } },
+      async (request) => {
+        const { page, limit } = request.query;
+        const { suppressions, total } = await suppression.list(callerOf(request).workspaceId, request.query);
+        return {
+          ...answer(200, 'Suppressed addresses', suppressions.map(present)),
+          pagination: { page, limit, total },
+        };
+      },
+    );
 
     const adding = { auth: 'app', idempotent: true } as const;
-    app.post('/api/suppression', { config: adding }, async (request, reply) => {
-      const { workspaceId } = callerOf(request);
-      const { body } = request;
-      if (body instanceof Readable) {
-        return answer(200, 'Addresses imported', await suppression.importCsv(workspaceId, body, judgeRow));
-      }
-      const block = parseBody(suppressionBody, body);
-      const { suppression: added, created } = await suppression.add(
-        workspaceId,
-        block,
-        'api',
-        mintOf(request).id('sup'),
-      );
-      const status = created ? 201 : 200;
-      return reply
-        .code(status)
-        .send(
-          answer(status, created ? 'Address suppressed' : 'Address was suppressed already', present(added)),
+    app.post(
+      '/api/suppression',
+      { config: adding, schema: { operation: addSuppression } },
+      async (request, reply) => {
+        const { workspaceId } = callerOf(request);
+        const { body } = request;
+        if (body instanceof Readable) {
+          return answer(200, 'Addresses imported', await suppression.importCsv(workspaceId, body, judgeRow));
+        }
+        const block = parseBody(suppressionBody, body);
+        const { suppression: added, created } = await suppression.add(
+          workspaceId,
+          block,
+          'api',
+          mintOf(request).id('sup'),
         );
-    });
+        const status = created ? 201 : 200;
+        return reply
+          .code(status)
+          .send(
+            answer(status, created ? 'Address suppressed' : 'Address was suppressed already', present(added)),
+          );
+      },
+    );
 
-    const removing = { config, schema: { querystring: suppressionKey } };
+    const removing = { config, schema: { operation: liftSuppression, querystring: suppressionKey } };
     app.delete('/api/suppression', removing, async (request) => {
       const { channel, address, sender, anySender } = request.query;
       const key = { channel, address, sender, anySender };
@@ -61,13 +75,17 @@ export function suppressionRoutes(suppression: SuppressionList): (app: App) => v
       return answer(200, 'Address is no longer suppressed', removed);
     });
 
-    app.get('/api/suppression.csv', { config }, async (request, reply) => {
-      const pages = suppression.pages(callerOf(request).workspaceId);
-      return reply
-        .type('text/csv; charset=utf-8')
-        .header('content-disposition', 'attachment; filename="suppression.csv"')
-        .send(Readable.from(toCsv(pages), { objectMode: false }));
-    });
+    app.get(
+      '/api/suppression.csv',
+      { config, schema: { operation: exportSuppressions } },
+      async (request, reply) => {
+        const pages = suppression.pages(callerOf(request).workspaceId);
+        return reply
+          .type('text/csv; charset=utf-8')
+          .header('content-disposition', 'attachment; filename="suppression.csv"')
+          .send(Readable.from(toCsv(pages), { objectMode: false }));
+      },
+    );
   };
 }
 

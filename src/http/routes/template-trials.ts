@@ -8,6 +8,7 @@ import { placeholdersIn, previewOf } from '../../messaging/template-preview';
 import type { Templates } from '../../messaging/templates';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
+import { previewTemplate, testTemplate } from '../operations/templates';
 import type { App } from '../routing';
 import { parseBody } from '../validation';
 
@@ -36,7 +37,7 @@ export function templateTrialRoutes({
   };
 
   return (app) => {
-    const previewing = { params: idParams, body: templatePreview };
+    const previewing = { operation: previewTemplate, params: idParams, body: templatePreview };
     app.post('/api/template/:id/preview', { config, schema: previewing }, async (request) => {
       const { workspaceId } = callerOf(request);
       const { params: given, contactId, version } = request.body;
@@ -50,7 +51,7 @@ export function templateTrialRoutes({
 
     const sending = {
       config: { ...config, idempotent: true },
-      schema: { params: idParams, body: templateTestSend },
+      schema: { operation: testTemplate, params: idParams, body: templateTestSend },
     } as const;
     app.post('/api/template/:id/test-send', sending, async (request, reply) => {
       const { workspaceId } = callerOf(request);

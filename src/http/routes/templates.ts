@@ -12,6 +12,13 @@ import type { ListedTemplate, Template, TemplateContent } from '../../messaging/
 import type { Templates } from '../../messaging/templates';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
+import {
+  archiveTemplate,
+  createTemplate,
+  listTemplates,
+  readOneTemplate,
+  replaceTemplate,
+} from '../operations/templates';
 import type { App } from '../routing';
 
 /** messaging-service.md, List and Create templates; api.md 5. */
@@ -20,16 +27,20 @@ export function templateRoutes(templates: Templates): (app: App) => void {
   const large = { config, bodyLimit: LIMITS.templateBodyBytes };
 
   return (app) => {
-    app.get('/api/template', { config, schema: { querystring: templateListQuery } }, async (request) => {
-      const { page, pageSize } = request.query;
-      const found = await templates.list(callerOf(request).workspaceId, request.query);
-      return { success: true, templates: found.templates.map(present), page, pageSize, total: found.total };
-    });
+    app.get(
+      '/api/template',
+      { config, schema: { operation: listTemplates, querystring: templateListQuery } },
+      async (request) => {
+        const { page, pageSize } = request.query;
+        const found = await templates.list(callerOf(request).workspaceId, request.query);
+        return { success: true, templates: found.templates.map(present), page, pageSize, total: found.total };
+      },
+    );
 
     const creating = {
       ...large,
       config: { ...config, idempotent: true as const },
-      schema: { body: templateBody },
+      schema: { operation: createTemplate, body: templateBody },
     };
     app.post('/api/template', creating, async (request, reply) => {
       const { workspaceId } = callerOf(request);
@@ -39,7 +50,7 @@ export function templateRoutes(templates: Templates): (app: App) => void {
       return reply.code(201).send({ success: true, template: present(created), warnings });
     });
 
-    const one = { params: idParams, querystring: templateVersionQuery };
+    const one = { operation: readOneTemplate, params: idParams, querystring: templateVersionQuery };
     app.get('/api/template/:id', { config, schema: one }, async (request) => {
       const { id } = request.params;
       const { version } = request.query;
@@ -49,7 +60,7 @@ export function templateRoutes(templates: Templates): (app: App) => void {
       throw new DomainError('not_found', `No ${what} in this workspace`);
     });
 
-    const replacing = { params: idParams, body: templateBody };
+    const replacing = { operation: replaceTemplate, params: idParams, body: templateBody };
     app.put('/api/template/:id', { ...large, schema: replacing }, async (request) => {
       const { workspaceId } = callerOf(request);
       const { channel } = request.body;
@@ -62,11 +73,15 @@ export function templateRoutes(templates: Templates): (app: App) => void {
       return { ...whole(replaced, 'New version saved'), warnings: warningsOf(request.body) };
     });
 
-    app.delete('/api/template/:id', { config, schema: { params: idParams } }, async (request) => {
-      const { id } = request.params;
-      await templates.archive(callerOf(request).workspaceId, id);
-      return { success: true, ...answer(200, 'Template archived', { id }) };
-    });
+    app.delete(
+      '/api/template/:id',
+      { config, schema: { operation: archiveTemplate, params: idParams } },
+      async (request) => {
+        const { id } = request.params;
+        await templates.archive(callerOf(request).workspaceId, id);
+        return { success: true, ...answer(200, 'Template archived', { id }) };
+      },
+    );
   };
 }
 

@@ -3,6 +3,7 @@ import { CAPABILITIES, revokeBody, tokenBody, validTill } from '../../contracts/
 import { DomainError, isDomainError } from '../../domain/errors';
 import type { AccessTokens, KnownClient } from '../../messaging/access-tokens';
 import { callerAddress } from '../caller-address';
+import { createToken, revokeToken } from '../operations/identity';
 import type { App } from '../routing';
 import { parseBody } from '../validation';
 
@@ -25,7 +26,12 @@ export function tokenRoutes(tokens: AccessTokens): (app: App) => void {
   return (app) => {
     app.decorateRequest('client', undefined);
 
-    const creating = { config, schema: { body: tokenBody }, attachValidation: true, onRequest: checkClient };
+    const creating = {
+      config,
+      schema: { operation: createToken, body: tokenBody },
+      attachValidation: true,
+      onRequest: checkClient,
+    };
     app.post('/api/v1/auth/token', creating, async (request) => {
       refuseOtherGrants(request.validationError);
       const token = await tokens.issueToken(clientOf(request), request.body.valid_hour);
@@ -44,11 +50,15 @@ export function tokenRoutes(tokens: AccessTokens): (app: App) => void {
         { parseAs: 'string' },
         (_request, text, done) => done(null, Object.fromEntries(new URLSearchParams(String(text)))),
       );
-      scope.post('/api/v1/auth/revoke', { config, onRequest: checkClient }, async (request) => {
-        // A token of somebody else's, or none at all, is as dead for this client as one that it ended.
-        await tokens.revokeToken(clientOf(request), parseBody(revokeBody, request.body).token);
-        return {};
-      });
+      scope.post(
+        '/api/v1/auth/revoke',
+        { config, schema: { operation: revokeToken }, onRequest: checkClient },
+        async (request) => {
+          // A token of somebody else's, or none at all, is as dead for this client as one that it ended.
+          await tokens.revokeToken(clientOf(request), parseBody(revokeBody, request.body).token);
+          return {};
+        },
+      );
     });
   };
 }

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { PHASES } from '../../domain/campaign';
+import { RECIPIENT_STATES, SKIP_REASONS } from '../../domain/recipient';
+import { additions } from '../campaign-additions';
+import { channel, count, cursorPageOf, id, pageOf, success, time } from './common';
+
+/** What the campaign endpoints answer (messaging-service.md, List campaigns; api.md 7). */
+const summaryMembers = {
+  id,
+  name: z.string(),
+  channel: z.array(channel),
+  status: z.enum(['active', 'paused', 'completed']),
+  phase: z
+    .enum(PHASES)
+    .meta({ description: 'Finer than status, which has the specification’s three words.' }),
+  createdAt: time,
+};
+
+const summary = z.strictObject(summaryMembers).meta({ id: 'Campaign' });
+
+export const savedCampaign = success(summary);
+export const campaignList = pageOf(summary);
+
+const perChannel = <Value extends z.ZodType>(value: Value) => z.partialRecord(channel, value);
+const tally = <Name extends string>(names: readonly Name[]) =>
+  z.strictObject(Object.fromEntries(names.map((name) => [name, count])) as Record<Name, typeof count>);
+
+const template = { templateId: id, version: z.int().min(1) };
+const settings = z.strictObject({
+  email: z.strictObject({ fromEmail: z.string(), ...template }).optional(),
+  sms: z.strictObject({ shortCode: z.string(), ...template }).optional(),
+  voice: z.strictObject({ callerId: z.string(), ...template }).optional(),
+});
+
+const { start: _, schedule, ...kept } = additions;
+const instants = { startAt: time.optional(), endAt: time.optional() };
+
+export const campaignDetail = success(
+  z
+    .strictObject({
+      ...summaryMembers,
+      updatedAt: time,
+      createdBy: z.string().nullable(),
+      settings,
+      contactListId: z.array(id),
+      ...kept,
+      schedule: schedule.unwrap().extend(instants).optional(),
+      counts: perChannel(tally(['total', ...RECIPIENT_STATES])).meta({
+        description: 'Every state is there, and they sum to total.',
+      }),
+      skipped: perChannel(tally(SKIP_REASONS)).meta({
+        description: 'Contacts that did not become recipients, and why.',
+      }),
+      runId: id.nullable(),
+      workflowId: z.string().nullable().meta({ description: 'Of Temporal.' }),
+      startedAt: time.nullable(),
+      finishedAt: time.nullable(),
+      reason: z.string().nullable().meta({ description: 'Why it failed, if it did.' }),
+    })
+    .meta({ id: 'CampaignDetail' }),
+);
+
+export const recipients = cursorPageOf(
+  z
+    .strictObject({
+      id,
+      contactId: id,
+      channel,
+      address: z.string(),
+      state: z.enum(RECIPIENT_STATES),
+      outcome: z.string().nullable(),
+      code: z.string().nullable(),
+      attempts: count,
+      uid: z.string().meta({ description: 'Of the message, at the service that it is sent through.' }),
+      dueAt: time.nullable(),
+      updatedAt: time,
+    })
+    .meta({ id: 'Recipient' }),
+);

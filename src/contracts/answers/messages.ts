@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { LIMITS } from '../../domain/limits';
+import { MESSAGE_STATES, RECEIPT_STATE, type ReceiptType } from '../../domain/message';
+import { channel, count, cursorPageOf, fieldErrors, id, success, successToo, time } from './common';
+
+/** What the send endpoints answer (api.md 4). */
+const state = z.enum(MESSAGE_STATES);
+const uid = z.string().max(LIMITS.uidChars);
+const encoding = z.enum(['gsm7', 'ucs2']);
+const segments = z.int().min(1);
+
+const acceptedMessage = z
+  .strictObject({
+    id,
+    uid,
+    channel,
+    to: z.string().meta({ description: 'Normalised.' }),
+    state,
+    segments: segments.optional(),
+    encoding: encoding.optional(),
+    sendAt: time.optional(),
+    duplicate: z.boolean().meta({ description: 'Accepted before; nothing is sent again.' }),
+  })
+  .meta({ id: 'AcceptedMessage' });
+
+export const accepted = success(acceptedMessage);
+export const acceptedTest = z.strictObject({ ...successToo, data: acceptedMessage });
+
+export const bulkResults = success(
+  z.strictObject({
+    results: z.array(
+      z
+        .strictObject({
+          uid: uid.nullable(),
+          status: z.int().meta({ description: 'The status that the message alone would have got.' }),
+          state: state.optional(),
+          duplicate: z.boolean().optional(),
+          code: z.string().optional(),
+          message: z.string().optional(),
+          errors: fieldErrors.optional(),
+          retryAfterSeconds: z.number().optional(),
+        })
+        .meta({ id: 'BulkResult' }),
+    ),
+  }),
+);
+
+const EVENT_TYPES = [
+  ...new Set([...MESSAGE_STATES, ...(Object.keys(RECEIPT_STATE) as ReceiptType[])]),
+] as const;
+
+const event = z
+  .strictObject({
+    seq: z.int().min(0).meta({ description: 'Where it stands in the order of the workspace’s events.' }),
+    at: time,
+    uid,
+    id,
+    channel,
+    campaign: z.string().optional(),
+    type: z.enum(EVENT_TYPES),
+    state: state.meta({ description: 'Of the message, after this event.' }),
+    code: z.string().optional(),
+    provider: z.string().optional(),
+    attempt: count.optional(),
+    data: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .meta({ description: 'What the carrier told besides.' }),
+  })
+  .meta({ id: 'MessageEvent' });
+
+const recordMembers = {
+  id,
+  uid,
+  channel,
+  to: z.string(),
+  from: z.string(),
+  'template-id': id.optional(),
+  version: z.int().min(1).optional(),
+  subject: z.string().optional(),
+  params: z.record(z.string(), z.union([z.string(), z.number()])),
+  campaign: z.string().optional(),
+  class: z.enum(['marketing', 'transactional']),
+  replyTo: z.string().optional(),
+  segments: segments.optional(),
+  encoding: encoding.optional(),
+  state,
+  code: z.string().optional(),
+  provider: z.string().optional(),
+  providerId: z.string().optional(),
+  attempt: count,
+  sendAt: time.optional(),
+  expiresAt: time.optional(),
+  createdAt: time,
+  updatedAt: time,
+};
+
+export const messages = cursorPageOf(z.strictObject(recordMembers).meta({ id: 'MessageRecord' }));
+
+export const trackedMessage = success(
+  z.strictObject({ ...recordMembers, events: z.array(event) }).meta({ id: 'TrackedMessage' }),
+);
+
+export const events = z.strictObject({
+  result: z.literal('success'),
+  status: z.int(),
+  message: z.string(),
+  data: z.array(event),
+  next: z.string().meta({ description: 'Goes back as `after`; never null, since more will come.' }),
+});
+
+export const held = success(z.strictObject({ campaign: z.string(), held: z.boolean() }));

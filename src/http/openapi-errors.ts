@@ -1,0 +1,85 @@
+import type { RouteOptions } from 'fastify';
+import { oauthProblem, problem } from '../contracts/answers/common';
+import { ERRORS, type ErrorCode } from '../domain/errors';
+import type { AuthKind } from './caller';
+import type { ResponseObject } from './openapi';
+import type { Schemas } from './openapi-schemas';
+import type { Operation } from './operation';
+import { READING } from './same-origin';
+
+/**
+ * The errors that a call can end with, by status: those that follow from what the route takes and whom it
+ * admits, and those that its operation names. A 500 is none of them, since it is a bug.
+ */
+export function errorAnswers(
+  route: RouteOptions,
+  operation: Operation,
+  schemas: Schemas,
+): Record<string, ResponseObject> {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of new Set([...impliedBy(route, operation), ...(operation.errors ?? [])])) {
+    const { status } = ERRORS[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  const shape = schemas.of(route.config?.oauth ? oauthProblem : problem, 'output');
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      status,
+      {
+        description: codes.map((code) => `${ERRORS[code].title} (\`${code}\`).`).join(' '),
+        headers: headersOf(status),
+        content: {
+          'application/problem+json': {
+            schema: { allOf: [shape], properties: { code: { enum: codes } } },
+          },
+        },
+      },
+    ]),
+  );
+}
+
+function impliedBy(route: RouteOptions, operation: Operation): ErrorCode[] {
+  const { config = {}, schema = {} } = route;
+  const changes = [route.method].flat().some((method) => !READING.has(method));
+  return [
+    ...(config.oauth ? (['invalid_client'] as const) : BY_CALLER[config.auth ?? 'open'](changes)),
+    ...(operation.body ? BY_BODY : []),
+    ...(schema.querystring ? (['invalid_request'] as const) : []),
+    ...(schema.params ? (['not_found'] as const) : []),
+    ...(config.idempotent ? BY_IDEMPOTENCY : []),
+  ];
+}
+
+const BY_BODY: ErrorCode[] = [
+  'malformed_body',
+  'request_timeout',
+  'body_too_large',
+  'unsupported_media_type',
+  'invalid_request',
+];
+
+const BY_IDEMPOTENCY: ErrorCode[] = ['invalid_request', 'idempotency_key_reused', 'idempotency_in_progress'];
+
+/** Only a cookie comes along with what other sites caused, and only a change is refused for that. */
+const byCookie = (changes: boolean): ErrorCode[] =>
+  changes ? ['unauthenticated', 'cross_site'] : ['unauthenticated'];
+
+const BY_CALLER: Record<AuthKind, (changes: boolean) => ErrorCode[]> = {
+  open: () => [],
+  app: byCookie,
+  campaign: (changes) => [...byCookie(changes), 'user_mismatch', 'invalid_request'],
+  send: () => ['unauthenticated', 'forbidden'],
+  session: byCookie,
+  admin: (changes) => [...byCookie(changes), 'forbidden'],
+  owner: (changes) => [...byCookie(changes), 'forbidden'],
+};
+
+function headersOf(status: number): Record<string, unknown> {
+  return {
+    'x-request-id': { $ref: '#/components/headers/RequestId' },
+    ...(status === 401 ? { 'www-authenticate': { $ref: '#/components/headers/WwwAuthenticate' } } : {}),
+    ...(status === 429 || status === 503
+      ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } }
+      : {}),
+  };
+}

@@ -1,0 +1,79 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+
+/** A JSON Schema of the 2020-12 draft, as far as it is looked into here. */
+export interface JsonSchema {
+  type?: string | string[];
+  description?: string;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  [keyword: string]: unknown;
+}
+
+/** Of a request the form that callers write, of an answer the form that they read. */
+type Side = 'input' | 'output';
+
+export interface Schemas {
+  of(schema: z.ZodType, side: Side): JsonSchema;
+  /** The object itself, also if it has a name. */
+  inline(schema: z.ZodType, side: Side): JsonSchema;
+  /** Everything that has a name (zod's `meta({ id })`) and was met. */
+  components(): Record<string, JsonSchema>;
+}
+
+/** JSON schemas of zod's, where a schema with a name is a component of the document. */
+export function createSchemas(): Schemas {
+  const components: Record<string, JsonSchema> = {};
+
+  const convert = (schema: z.ZodType, side: Side): JsonSchema => {
+    const { $schema: _, $defs = {}, ...json } = z.toJSONSchema(schema, OPTIONS[side]);
+    for (const [name, definition] of Object.entries($defs)) {
+      const component = pointedAtComponents(definition as JsonSchema);
+      if (!isDeepStrictEqual(components[name] ?? component, component)) {
+        throw new Error(`Two schemas of the API's document are named ${name}`);
+      }
+      components[name] = component;
+    }
+    return pointedAtComponents(json as JsonSchema);
+  };
+
+  return {
+    of: convert,
+    inline(schema, side) {
+      const json = convert(schema, side);
+      const name = typeof json.$ref === 'string' ? json.$ref.split('/').at(-1) : undefined;
+      return (name === undefined ? undefined : components[name]) ?? json;
+    },
+    components: () => Object.fromEntries(Object.entries(components).sort()),
+  };
+}
+
+type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['override']>;
+
+const override: Override = ({ zodSchema, jsonSchema }) => {
+  const { def } = zodSchema._zod;
+  // A default of another type than what callers write: the number that a text in a query stands for.
+  if (def.type === 'default') jsonSchema.default ??= (def as z.core.$ZodDefaultDef).defaultValue as never;
+  // Beside the format, zod's patterns are hundreds of characters that say the same.
+  if (jsonSchema.format === 'email') delete jsonSchema.pattern;
+  if (zodSchema instanceof z.ZodISODateTime) delete jsonSchema.pattern;
+  if (jsonSchema.multipleOf === 1) {
+    jsonSchema.type = 'integer';
+    delete jsonSchema.multipleOf;
+  }
+  // As text in a query, and documented as what it stands for.
+  if (jsonSchema.type === 'integer' || jsonSchema.type === 'number') delete jsonSchema.pattern;
+  if (jsonSchema.type === 'integer') {
+    if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+    if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  }
+};
+
+const OPTIONS = {
+  input: { io: 'input', unrepresentable: 'any', override },
+  output: { io: 'output', unrepresentable: 'any', override },
+} as const;
+
+function pointedAtComponents(schema: JsonSchema): JsonSchema {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/')) as JsonSchema;
+}

@@ -1,0 +1,95 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../domain/errors';
+
+/**
+ * What a route says of itself for the API's document, beside what its schemas and `config` say already
+ * (openapi.ts). It stands in the route's `schema: { operation }`, where nothing acts upon it when a request
+ * comes: documentation costs no time.
+ *
+ * The examples are real: test/http/openapi.test.ts sends every one of them, in a story where the things that
+ * they name exist, and holds what comes back against `answers`.
+ */
+export interface Operation {
+  /** `operationId`: what generated clients call the function. */
+  id: string;
+  tag: TagName;
+  summary: string;
+  description?: string;
+  /** Example values of parameters in path and query. */
+  parameters?: Record<string, string>;
+  body?: RequestBody;
+  /** What success looks like, by status. */
+  answers: Record<number, AnswerDoc>;
+  /** Beside those that follow from the route's schemas and callers (openapi-errors.ts). */
+  errors?: readonly ErrorCode[];
+}
+
+export interface RequestBody {
+  /** Without one, the request is complete. */
+  optional?: true;
+  /** By content type. Examples by name. */
+  content: Record<string, RequestContent>;
+}
+
+export interface RequestContent {
+  schema: z.ZodType;
+  /** For readers, where `schema` is of an envelope and what is in it is judged piece by piece. */
+  shown?: z.ZodType;
+  examples: Record<string, unknown>;
+}
+
+export interface AnswerDoc {
+  description: string;
+  /** By content type; `schema` is of the JSON, or of the text. */
+  content: Record<string, { schema: z.ZodType; example: unknown }>;
+  /** Beside those that every answer has, by name: what they say. */
+  headers?: Record<string, string>;
+}
+
+export const TAGS = {
+  Authentication: 'Tokens for backends, sessions for browsers.',
+  Sending:
+    'One message to one recipient, or many at once. The caller chooses the `uid` of each, and that makes sending idempotent: the same `uid` with the same content is the same message, for as long as its record lives.',
+  Messages: 'What became of a message, and calling it back.',
+  Events: 'Everything that happens to messages, in one total order.',
+  Holds: 'Holding messages back by tag, without losing one.',
+  Templates: 'Texts with placeholders, in versions that never change.',
+  'Contact lists': 'Whom campaigns are for.',
+  Campaigns: 'One or more channels, a template for each, and lists of contacts.',
+  Suppression: 'Whom a workspace does not write to.',
+  'Sender limits': 'How fast single senders may be used.',
+  'Provider callbacks': 'What carriers report. Not for callers of the API.',
+  Administration: 'Users, clients and keys of a workspace.',
+  Operation: 'Health of the process.',
+  Documentation: 'This document and its pages.',
+} as const;
+type TagName = keyof typeof TAGS;
+
+declare module 'fastify' {
+  interface FastifySchema {
+    operation?: Operation;
+  }
+}
+
+/** A JSON body, with examples that are checked against its schema as the program is compiled. */
+export function jsonBody<Schema extends z.ZodType>(
+  schema: Schema,
+  examples: Record<string, z.input<Schema>>,
+  shown?: z.ZodType,
+): RequestBody {
+  return { content: { 'application/json': { schema, examples, ...(shown ? { shown } : {}) } } };
+}
+
+/** A JSON answer. */
+export function json<Schema extends z.ZodType>(
+  description: string,
+  schema: Schema,
+  example: z.output<Schema>,
+  headers?: Record<string, string>,
+): AnswerDoc {
+  return {
+    description,
+    content: { 'application/json': { schema, example } },
+    ...(headers ? { headers } : {}),
+  };
+}

@@ -1,0 +1,174 @@
+import { campaignDetail, campaignList, recipients, savedCampaign } from '../../contracts/answers/campaigns';
+import { campaignBody, emptyBody } from '../../contracts/campaigns';
+import type { Action } from '../../domain/campaign';
+import { RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
+import { json, jsonBody, type Operation } from '../operation';
+import { answered, EXAMPLE, page } from './examples';
+
+const CREATE = {
+  campaignId: null,
+  name: 'Spring sale',
+  channel: ['sms' as const],
+  settings: { sms: { shortCode: '12345', templateId: EXAMPLE.smsTemplate, version: 1 } },
+  contactListId: [EXAMPLE.list],
+  params: { TOTAL: 10 },
+  start: false,
+};
+
+const DRAFT = {
+  id: EXAMPLE.campaign,
+  name: CREATE.name,
+  channel: CREATE.channel,
+  status: 'paused' as const,
+  phase: 'draft' as const,
+  createdAt: EXAMPLE.at,
+};
+const RENAMED = { ...DRAFT, name: 'Spring sale, first week' };
+const ONE = { parameters: { id: EXAMPLE.campaign } };
+
+const REFERENCES = ['template_not_found', 'contact_list_not_found', 'missing_params'] as const;
+
+export const createCampaign: Operation = {
+  id: 'createCampaign',
+  tag: 'Campaigns',
+  summary: 'Create or edit a campaign',
+  description:
+    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled`. It starts at once, or when `schedule.startAt` says, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for.',
+  body: jsonBody(campaignBody, {
+    create: CREATE,
+    edit: { ...CREATE, campaignId: EXAMPLE.campaign, name: RENAMED.name },
+  }),
+  answers: {
+    201: json('Created.', savedCampaign, answered(201, 'Campaign created', DRAFT)),
+    200: json('Edited.', savedCampaign, answered(200, 'Campaign updated', RENAMED)),
+  },
+  errors: ['not_found', 'campaign_started', ...REFERENCES, 'dependency_down'],
+};
+
+export const listCampaigns: Operation = {
+  id: 'listCampaigns',
+  tag: 'Campaigns',
+  summary: 'List campaigns',
+  description: 'Newest first unless a `column` is named. Dates are inclusive.',
+  parameters: { page: '1', limit: '20', channel: 'sms', search: 'spring', dateFrom: '01/01/2026' },
+  answers: {
+    200: json('A page of campaigns.', campaignList, {
+      ...answered(200, 'Campaigns', [RENAMED]),
+      pagination: page(1),
+    }),
+  },
+};
+
+const COUNTS = Object.fromEntries(['total', ...RECIPIENT_STATES].map((state) => [state, 0])) as Record<
+  'total' | RecipientState,
+  number
+>;
+
+export const readCampaign: Operation = {
+  ...ONE,
+  id: 'readCampaign',
+  tag: 'Campaigns',
+  summary: 'Read a campaign, with counts',
+  description:
+    'Costs the same whatever the size of the audience. Counts move on when reports come after the campaign was completed.',
+  answers: {
+    200: json(
+      'The campaign.',
+      campaignDetail,
+      answered(200, 'Campaign', {
+        ...RENAMED,
+        updatedAt: EXAMPLE.at,
+        createdBy: null,
+        settings: CREATE.settings,
+        contactListId: CREATE.contactListId,
+        params: CREATE.params,
+        counts: { sms: COUNTS },
+        skipped: {},
+        runId: null,
+        workflowId: null,
+        startedAt: null,
+        finishedAt: null,
+        reason: null,
+      }),
+    ),
+  },
+};
+
+const acting = (
+  action: Action,
+  summary: string,
+  description: string,
+  then: Pick<Operation, 'errors'> & {
+    message: string;
+    status: 'active' | 'paused' | 'completed';
+    phase: Phase;
+  },
+): Operation => ({
+  ...ONE,
+  id: `${action}Campaign`,
+  tag: 'Campaigns',
+  summary,
+  description: `${description} Repeating it is harmless; where the phase does not allow it, 409 names the phase.`,
+  body: { ...jsonBody(emptyBody, { empty: {} }), optional: true },
+  answers: {
+    200: json(
+      'Done, or so already.',
+      savedCampaign,
+      answered(200, then.message, { ...RENAMED, status: then.status, phase: then.phase }),
+    ),
+  },
+  errors: ['illegal_transition', ...(then.errors ?? [])],
+});
+type Phase = 'planning' | 'paused' | 'canceled';
+
+export const campaignActions: Record<Action, Operation> = {
+  start: acting('start', 'Start a campaign', 'A draft, or one that waits for its hour, which begins now.', {
+    message: 'Campaign started',
+    status: 'active',
+    phase: 'planning',
+    errors: [...REFERENCES, 'dependency_down'],
+  }),
+  pause: acting('pause', 'Pause a campaign', 'Nothing more is handed to a provider.', {
+    message: 'Campaign paused',
+    status: 'paused',
+    phase: 'paused',
+  }),
+  resume: acting('resume', 'Resume a paused campaign', 'It goes on where it stopped.', {
+    message: 'Campaign resumed',
+    status: 'active',
+    phase: 'planning',
+  }),
+  cancel: acting('cancel', 'Cancel a campaign', 'For good: whoever was not written to will not be.', {
+    message: 'Campaign canceled',
+    status: 'active',
+    phase: 'planning',
+  }),
+};
+
+export const listRecipients: Operation = {
+  id: 'listRecipients',
+  tag: 'Campaigns',
+  summary: 'List the recipients of a campaign',
+  description: 'Of the current run, by channel and in the order in which they are due.',
+  parameters: { id: EXAMPLE.campaign, channel: 'sms', limit: '100' },
+  answers: {
+    200: json('A page of recipients.', recipients, {
+      ...answered(200, 'Recipients', [
+        {
+          id: `${EXAMPLE.run}.sms.0`,
+          contactId: EXAMPLE.contact,
+          channel: 'sms',
+          address: '+12025550123',
+          state: 'delivered',
+          outcome: null,
+          code: null,
+          attempts: 1,
+          uid: `${EXAMPLE.run}.sms.0.1`,
+          dueAt: EXAMPLE.at,
+          updatedAt: EXAMPLE.at,
+        },
+      ]),
+      next: null,
+    }),
+  },
+};

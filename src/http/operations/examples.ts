@@ -1,0 +1,42 @@
+/**
+ * What the examples of the document name. All of them tell of one bookshop, so that an id which one answer
+ * gives is the one that another request sends.
+ */
+export const EXAMPLE = {
+  workspace: 'ws_01kbnfk7cccccc8r3e6sn9k7bz',
+  user: 'usr_01kb3jt25h8r3t2ajt2adsg0g0',
+  colleague: 'usr_01kbadsg0bzype6sbccc8r8kxz',
+  client: 'cli_01kbg0g0bz3qvfk7bz3qp44444',
+  apiKeyId: 'key_01kb4z3jg0g0g0g0g0bpewjt2a',
+  apiKey: 'ffk_Zl2pGdV0kq4mY7uT1sXw9cBnR5jHe8aLoQv3iKfDz6E',
+  clientSecret: 'ffs_q8Wn3LkJ5xTz0RbVc2YfHs7MdGp4AeUi9KoXtNyE1wB',
+  token: 'fft_1bVn7KsXq4TzRk0YwLc9GmJd3HpAeUi8Fo2NtBx5yE6',
+  inboundSecret: 'ffi_c5RkYh0TzQw8LmNb2VxJd9GsPf4AeUi7Ko3XtByE1n6',
+  password: 'vR7-kQ2mX9wTz4LcB1nYsDpG',
+  email: 'owner@harbour-books.example',
+  smsTemplate: 'tpl_01kbjt2ajt25hdsg0gvfk71kr8',
+  emailTemplate: 'tpl_01kbr8r8r8r3qvfk7bz3qvfk7b',
+  voiceTemplate: 'tpl_01kbz3jt258r8k7bt2ajt2adsn',
+  list: 'lst_01kb1x4444444444z3qpe6yhds',
+  contact: 'con_01kbn1x444zs7bz3z3qva8ajt2',
+  campaign: 'cmp_01kb2dsg0bzype6sbccc8r8kxz',
+  run: 'run_01kbt2ajtx95hdmmmf9v1x95hd',
+  smsMessage: 'msg_01kbsnwwwwwwwwwwwwwwwwwqva',
+  emailMessage: 'msg_01kbjn15hdmmfk2adsn1x95hdm',
+  voiceMessage: 'msg_01kbmmfkfk7b0g0g0g0g0bnr8r',
+  testMessage: 'msg_01kbp7x3m0c2z4v6b8n1q5w9e7',
+  suppression: 'sup_01kbg0g0g0gv6ype6sn95h8r8r',
+  cursor: 'con_01kbn1x444zs7bz3z3qva8ajt2',
+  /** Of the feed; its form is nobody's business. */
+  feedCursor: '3',
+  at: '2026-11-21T10:15:00.000Z',
+} as const;
+
+export const answered = <Data>(status: number, message: string, data: Data) => ({
+  result: 'success' as const,
+  status,
+  message,
+  data,
+});
+
+export const page = (total: number) => ({ page: 1, limit: 20, total });

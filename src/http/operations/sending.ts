@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { accepted, bulkResults } from '../../contracts/answers/messages';
+import { bulk, message } from '../../contracts/send';
+import { LIMITS } from '../../domain/limits';
+import { json, jsonBody, type Operation } from '../operation';
+import { answered, EXAMPLE } from './examples';
+
+const SMS = {
+  channel: 'sms' as const,
+  uid: 'order-4711-ready',
+  to: '+1 202 555 0123',
+  from: '12345',
+  'template-id': EXAMPLE.smsTemplate,
+  params: { NAME: 'Ada', TOTAL: 42.5 },
+  campaign: 'spring-sale',
+};
+
+const EMAIL = {
+  channel: 'email' as const,
+  uid: 'order-4711-receipt',
+  to: 'ada@example.com',
+  from: '"Harbour Books" <shop@harbour-books.example>',
+  subject: 'Your order, {{NAME}}',
+  body: '<p>Dear {{NAME}}, your order is ready.</p>',
+  params: { NAME: 'Ada' },
+  class: 'transactional' as const,
+  replyTo: 'help@harbour-books.example',
+};
+
+const VOICE = {
+  channel: 'voice' as const,
+  uid: 'order-4711-call',
+  to: '+12025550123',
+  from: '+12025550100',
+  'template-id': EXAMPLE.voiceTemplate,
+  version: 1,
+  params: { NAME: 'Ada' },
+};
+
+const ACCEPTED = {
+  id: EXAMPLE.smsMessage,
+  uid: SMS.uid,
+  channel: SMS.channel,
+  to: '+12025550123',
+  state: 'accepted' as const,
+  segments: 1,
+  encoding: 'gsm7' as const,
+  duplicate: false,
+};
+
+export const sendMessage: Operation = {
+  id: 'sendMessage',
+  tag: 'Sending',
+  summary: 'Send a message',
+  description: `One message to one recipient. It is on disk before the answer: once accepted it will be sent, whatever crashes.
+
+**Idempotent on \`uid\`** within the workspace, for as long as the record lives. The same \`uid\` with the same content answers 200 with \`duplicate: true\` and the record's present state, and nothing is sent again; with other content it is 409 \`uid_conflict\`. Of two identical requests at the same moment one makes the message and both get it. So after a lost answer, send the very same request again.
+
+\`template-id\` is required, except for an email with \`subject\` and \`body\`; an email's \`body\` replaces its template's. A placeholder without a value is 422 \`missing_params\`. A recipient who is suppressed is answered 202 with \`state: "suppressed"\`, and never written to. \`sendAt\` lies at most a year ahead; after \`expiresAt\` the message is not given to a provider any more. A workspace with too many undelivered messages gets 429 \`outbox_full\` and should wait for \`Retry-After\` seconds.`,
+  body: jsonBody(message, { sms: SMS, email: EMAIL, voice: VOICE }),
+  answers: {
+    202: json('Accepted, and durable.', accepted, answered(202, 'Message accepted', ACCEPTED)),
+    200: json(
+      'This message was accepted before; nothing is sent again.',
+      accepted,
+      answered(200, 'This message was accepted before', { ...ACCEPTED, state: 'sent', duplicate: true }),
+    ),
+  },
+  errors: [
+    'uid_conflict',
+    'template_not_found',
+    'missing_params',
+    'outbox_full',
+    'overloaded',
+    'dependency_down',
+  ],
+};
+
+export const sendMessages: Operation = {
+  id: 'sendMessages',
+  tag: 'Sending',
+  summary: 'Send many messages',
+  description:
+    'Up to 1,000 messages in one request, each judged as if it had come alone: `data.results` has one entry for each, in order, with the status that it would have got. Only a malformed envelope fails as a whole. Sent again after a lost answer, what was taken already is a duplicate.',
+  body: jsonBody(
+    bulk,
+    {
+      mixed: {
+        messages: [
+          { ...SMS, uid: 'order-4712-ready' },
+          { ...SMS, uid: 'order-4713-ready', 'template-id': undefined },
+        ],
+      },
+    },
+    bulk.extend({ messages: z.array(message).min(1).max(LIMITS.bulkMessages) }),
+  ),
+  answers: {
+    207: json(
+      'Each message was judged alone.',
+      bulkResults,
+      answered(207, 'Each message was judged alone', {
+        results: [
+          { uid: 'order-4712-ready', status: 202, state: 'accepted', duplicate: false },
+          {
+            uid: 'order-4713-ready',
+            status: 422,
+            code: 'invalid_request',
+            message: 'template-id: This is required, except for email with subject and body',
+            errors: [
+              {
+                path: 'template-id',
+                code: 'custom',
+                message: 'This is required, except for email with subject and body',
+              },
+            ],
+          },
+        ],
+      }),
+    ),
+  },
+};

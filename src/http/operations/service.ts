@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import {
+  alive,
+  errorCatalogue,
+  openApiDocument,
+  ready,
+  takenReceipts,
+} from '../../contracts/answers/service';
+import { inboundBody, inboundEntry } from '../../contracts/inbound';
+import { json, jsonBody, type Operation } from '../operation';
+import { answered, EXAMPLE } from './examples';
+
+export const healthz: Operation = {
+  id: 'healthz',
+  tag: 'Operation',
+  summary: 'Tell that the process is alive',
+  answers: { 200: json('Alive.', alive, { status: 'ok' }) },
+};
+
+export const readyz: Operation = {
+  id: 'readyz',
+  tag: 'Operation',
+  summary: 'Tell whether everything is there',
+  description:
+    'What the process depends on, each by name. Until all of it is there, 503 says what is missing.',
+  answers: { 200: json('Ready.', ready, { status: 'ready', checks: { database: true } }) },
+  errors: ['dependency_down'],
+};
+
+export const reportReceipts: Operation = {
+  id: 'reportReceipts',
+  tag: 'Provider callbacks',
+  summary: 'Report what became of messages',
+  description: `For the carrier behind the HTTP provider: one object or an array of them, in any order, as often as it likes and as early as it likes, even before its answer to the hand-over. Known by the secret in the path.
+
+- A receipt names its message by \`id\`, the one that came with the hand-over, or by \`providerId\`, the one the carrier answered with. Its \`type\` is \`delivered\`, \`undelivered\`, \`failed\`, \`expired\` or \`rejected\`, and of a call also \`ringing\`, \`answered\`, \`machine\`, \`human\`, \`digits\`, \`recording\`, \`completed\`, \`busy\`, \`no_answer\` or \`canceled\`.
+- An SMS from a subscriber has the type \`inbound\`.
+
+200 means taken and stored. Entries that are wrong are named in a 422, and the others are taken nevertheless; telling all of them again changes nothing.`,
+  parameters: { secret: EXAMPLE.inboundSecret },
+  body: jsonBody(
+    inboundBody,
+    {
+      receipt: { id: EXAMPLE.smsMessage, type: 'delivered', at: EXAMPLE.at },
+      several: [
+        { providerId: 'carrier-17', type: 'completed', data: { answeredBy: 'human', durationMs: 14_200 } },
+        { type: 'inbound', id: 'carrier-18', from: '+12025550123', to: '12345', text: 'STOP' },
+      ],
+    },
+    z.union([inboundEntry, z.array(inboundEntry)]),
+  ),
+  answers: { 200: json('Taken.', takenReceipts, answered(200, 'Taken', { receipts: 1, inbound: 0 })) },
+  errors: ['overloaded'],
+};
+
+export const readDocument: Operation = {
+  id: 'readDocument',
+  tag: 'Documentation',
+  summary: 'Read this document',
+  answers: {
+    200: json('OpenAPI 3.1.', openApiDocument, {
+      openapi: '3.1.1',
+      info: { title: 'Fanfare', version: '0.1.0' },
+      paths: {},
+    }),
+  },
+};
+
+const html = z.string().regex(/^<!doctype html>/i);
+
+export const readReference: Operation = {
+  id: 'readReference',
+  tag: 'Documentation',
+  summary: 'Browse this document',
+  answers: {
+    200: {
+      description: 'A page that needs nothing but this service.',
+      content: { 'text/html': { schema: html, example: '<!doctype html><title>Fanfare API</title>' } },
+      headers: { 'content-security-policy': 'Nothing from any other host.' },
+    },
+  },
+};
+
+export const readAsset: Operation = {
+  id: 'readAsset',
+  tag: 'Documentation',
+  summary: 'Get a file of the reference page',
+  parameters: { file: 'reference.css' },
+  answers: {
+    200: {
+      description: 'Style, script or icon.',
+      content: {
+        'text/css': { schema: z.string(), example: 'body { margin: 0; }' },
+        'text/javascript': { schema: z.string(), example: 'addEventListener("load", () => {});' },
+        'image/png': { schema: z.string(), example: '' },
+      },
+    },
+  },
+  errors: ['not_found'],
+};
+
+export const readErrors: Operation = {
+  id: 'readErrors',
+  tag: 'Documentation',
+  summary: 'Read the catalogue of errors',
+  description:
+    'A page with an anchor for each code, which is where the `type` of a problem points; or JSON, for who accepts that and no HTML.',
+  answers: {
+    200: {
+      description: 'Every code, with its status and whether repeating the call may help.',
+      content: {
+        'text/html': { schema: html, example: '<!doctype html><title>Errors</title>' },
+        'application/json': {
+          schema: errorCatalogue,
+          example: {
+            errors: [
+              { code: 'invalid_request', title: 'Request is not valid', status: 422, retry: 'permanent' },
+            ],
+          },
+        },
+      },
+    },
+  },
+};
