@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
-import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
-import type { HandOver, HandOverResult } from '../providers/provider';
+import type { HandOverResult } from '../providers/provider';
 import { newId } from '../storage/new-id';
 import { isDataError } from './database-error';
 import { abandonBatch, type Batch, findSuppressed, openBatch, recordVerdicts } from './handover-batch';
@@ -10,7 +9,7 @@ import type { Holds } from './holds';
 import type { Lane, Lanes } from './lanes';
 import type { OutgoingMessage } from './outgoing';
 import { type ProviderDesk, throttledSenders } from './provider-desk';
-import { render } from './render';
+import { type Rendered, renderBatch } from './render-batch';
 import type { MessagingTables } from './tables';
 import type { TemplateVersions } from './template-versions';
 import { type Verdict, verdictOf } from './verdict';
@@ -74,7 +73,7 @@ export function createHandOvers(deps: Deps): HandOvers {
       if (isExpired(message, now)) continue;
       (holds.isHeld(message.workspaceId, message.campaign) ? held : live).push(message);
     }
-    const rendered = await renderAll(live).catch((error: unknown) => {
+    const rendered = await renderBatch(templates, live).catch((error: unknown) => {
       log.warn({ err: error }, 'Templates could not be read; trying again');
     });
     if (!rendered) return { rest: [], hindered: messages, held: [], handedOver: [] };
@@ -112,28 +111,6 @@ export function createHandOvers(deps: Deps): HandOvers {
       rendered.ready.filter((one) => inBatch.has(one.message)),
     );
     return { rest, hindered: [], held, handedOver: batch.messages };
-  }
-
-  /** As many as may be in memory rendered; templates can be large, and each message holds its own copy. */
-  async function renderAll(messages: readonly OutgoingMessage[], charsMax: number = LIMITS.handoverChars) {
-    const ready: { message: OutgoingMessage; handOver: HandOver }[] = [];
-    const failed: Verdict[] = [];
-    let chars = 0;
-    for (const [i, message] of messages.entries()) {
-      if (chars > charsMax) return { ready, failed, rest: messages.slice(i) };
-      const { workspaceId, templateId, templateVersion, attempt } = message;
-      const template =
-        templateId === undefined ? undefined : await templates.get(workspaceId, templateId, templateVersion);
-      if (templateId === undefined || template) {
-        const handOver = render(message, template);
-        chars += (handOver.html?.length ?? 0) + (handOver.text?.length ?? 0) + (handOver.xml?.length ?? 0);
-        if (handOver.flow) chars += template?.flow?.chars ?? 0;
-        ready.push({ message, handOver });
-      } else {
-        failed.push({ message, state: 'failed', attempt, code: 'template_not_found' });
-      }
-    }
-    return { ready, failed, rest: [] };
   }
 
   /** Opens what may leave of the batch, if anything may; adds to `held` what may not for now. */
@@ -188,11 +165,7 @@ export function createHandOvers(deps: Deps): HandOvers {
     return gone;
   }
 
-  async function handOver(
-    desk: ProviderDesk,
-    batch: Batch,
-    ready: { message: OutgoingMessage; handOver: HandOver }[],
-  ): Promise<void> {
+  async function handOver(desk: ProviderDesk, batch: Batch, ready: readonly Rendered[]): Promise<void> {
     const startedAt = Date.now();
     const late = ready.filter(({ message }) => isExpired(message, startedAt));
     const inTime = late.length === 0 ? ready : ready.filter((one) => !late.includes(one));
@@ -204,10 +177,7 @@ export function createHandOvers(deps: Deps): HandOvers {
     await record([...late.map(({ message }) => asExpired(message)), ...verdicts], batch);
   }
 
-  async function offer(
-    desk: ProviderDesk,
-    ready: readonly { message: OutgoingMessage; handOver: HandOver }[],
-  ): Promise<HandOverResult[]> {
+  async function offer(desk: ProviderDesk, ready: readonly Rendered[]): Promise<HandOverResult[]> {
     if (ready.length === 0) return [];
     const results = await desk.handOver(ready.map((one) => one.handOver));
     for (const { sender, delayMs } of throttledSenders(
@@ -263,7 +233,7 @@ export function createHandOvers(deps: Deps): HandOvers {
   return {
     send,
     async resend(desk, batch) {
-      const { ready } = await renderAll(batch.messages, Number.POSITIVE_INFINITY);
+      const { ready } = await renderBatch(templates, batch.messages, Number.POSITIVE_INFINITY);
       const suppressed = await findSuppressed(db, batch.messages);
       if (!(await lanes.confirm(batch.lane))) {
         if (batch.lane.lost) return;
