@@ -62,6 +62,8 @@ class HttpGateway implements Gateway {
     if (after) query.set('after', after);
     const timeoutMs = waitSeconds * 1000 + LIMITS.gatewayTimeoutMs;
     const answer = await this.call('send', 'GET', `/events?${query}`, { timeoutMs });
+    // Away for longer than the service keeps events: those that are left are better than none for ever.
+    if (answer.status === 410 && after) return this.readEvents('', limit, waitSeconds);
     if (answer.status !== 200) throw refusal('GET /events', answer);
     const body = answer.body as { data: MessageEvent[]; next: string };
     return { events: body.data, next: body.next };

@@ -172,6 +172,18 @@ describe('the gateway to the messaging service', () => {
     expect(calls('/send-msg/bulk').map(({ body }) => (body.messages as unknown[]).length)).toEqual([2, 2]);
   });
 
+  it('reads on from the oldest event that is kept when its place in the feed is gone', async () => {
+    answer = ({ path }, response) =>
+      path.includes('after=old')
+        ? reply(response, 410, { code: 'cursor_expired' })
+        : reply(response, 200, { data: [], next: 'e1' });
+    expect(await gateway.readEvents('old', 10, 0)).toEqual({ events: [], next: 'e1' });
+    expect(calls('/events').map(({ path }) => path)).toEqual([
+      '/events?limit=10&wait=0&after=old',
+      '/events?limit=10&wait=0',
+    ]);
+  });
+
   it('honours Retry-After', async () => {
     answer = (_, response) => reply(response, 429, { code: 'outbox_full' }, { 'retry-after': '7' });
     expect(await gateway.send(messages(1))).toEqual([
