@@ -108,6 +108,28 @@ describeEachEngine('a limited sender', (engine) => {
     expect(excess(at, limit)).toBeLessThanOrEqual(limit.rate * 0.1);
   });
 
+  test('pays again for what is offered again after a crash', async () => {
+    const limit = { rate: 10, burst: 5 };
+    const idempotent = () => ({ sms: new Clocked('sms', { idempotent: true }) });
+    const first = await rig.process(idempotent(), { senderLimits: { sms: limit } });
+    first.sms.script = first.sms.hang;
+    await accept(first, texts('m', 7));
+    await until('a full bucket is on its way', () => clocked(first).length === 5);
+    await rig.db
+      .updateTable('dispatch_lanes')
+      .set({ lease_until: new Date(0) })
+      .execute();
+    const second = await rig.process(idempotent(), { senderLimits: { sms: limit } });
+    await untilAllAre('sent');
+    const at = clocked(first, second);
+    expect(
+      clocked(second)
+        .map(({ uid }) => uid)
+        .sort(),
+    ).toEqual(Array.from({ length: 7 }, (_, i) => `m000${i}`));
+    expect(excess(at, limit)).toBeLessThanOrEqual(1);
+  });
+
   test('pays for an SMS by its segments', async () => {
     const template = await addTemplate(rig.db, rig.workspaceId, { channel: 'sms', body: 'x'.repeat(400) });
     const one = await start({ sms: { rate: 30, burst: 30 } });
