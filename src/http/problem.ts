@@ -53,6 +53,7 @@ const FRAMEWORK_ERRORS: Record<string, { code: ErrorCode; message: string }> = {
     code: 'malformed_body',
     message: 'The body is not as long as its Content-Length says',
   },
+  FST_ERR_MAX_PARAM_LENGTH: { code: 'not_found', message: 'The path is longer than any there is' },
   FST_ERR_BAD_URL: { code: 'not_found', message: 'The path is not a valid one' },
 };
 

@@ -23,7 +23,21 @@ const DRAFT = {
   phase: 'draft' as const,
   createdAt: EXAMPLE.at,
 };
-const RENAMED = { ...DRAFT, name: 'Spring sale, first week' };
+const THREE = {
+  ...CREATE,
+  campaignId: EXAMPLE.campaign,
+  name: 'Spring sale, first week',
+  channel: ['email' as const, 'sms' as const, 'voice' as const],
+  settings: {
+    email: { fromEmail: 'shop@harbour-books.example', templateId: EXAMPLE.emailTemplate, version: 1 },
+    ...CREATE.settings,
+    voice: { callerId: '+12025550100', templateId: EXAMPLE.voiceTemplate, version: 1 },
+  },
+  class: 'marketing' as const,
+  delivery: { maxConcurrentCalls: 5 },
+  voice: { maxAttempts: 3, retry: { busy: { maxAttempts: 3, delaysSeconds: [60, 300] } } },
+};
+const EDITED = { ...DRAFT, name: THREE.name, channel: THREE.channel };
 const ONE = { parameters: { id: EXAMPLE.campaign } };
 
 const REFERENCES = ['template_not_found', 'contact_list_not_found', 'missing_params'] as const;
@@ -36,11 +50,11 @@ export const createCampaign: Operation = {
     'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled`. It starts at once, or when `schedule.startAt` says, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for.',
   body: jsonBody(campaignBody, {
     create: CREATE,
-    edit: { ...CREATE, campaignId: EXAMPLE.campaign, name: RENAMED.name },
+    edit: THREE,
   }),
   answers: {
     201: json('Created.', savedCampaign, answered(201, 'Campaign created', DRAFT)),
-    200: json('Edited.', savedCampaign, answered(200, 'Campaign updated', RENAMED)),
+    200: json('Edited.', savedCampaign, answered(200, 'Campaign updated', EDITED)),
   },
   errors: ['not_found', 'campaign_started', ...REFERENCES, 'dependency_down'],
 };
@@ -53,7 +67,7 @@ export const listCampaigns: Operation = {
   parameters: { page: '1', limit: '20', channel: 'sms', search: 'spring', dateFrom: '01/01/2026' },
   answers: {
     200: json('A page of campaigns.', campaignList, {
-      ...answered(200, 'Campaigns', [RENAMED]),
+      ...answered(200, 'Campaigns', [EDITED]),
       pagination: page(1),
     }),
   },
@@ -76,13 +90,16 @@ export const readCampaign: Operation = {
       'The campaign.',
       campaignDetail,
       answered(200, 'Campaign', {
-        ...RENAMED,
+        ...EDITED,
         updatedAt: EXAMPLE.at,
         createdBy: null,
-        settings: CREATE.settings,
-        contactListId: CREATE.contactListId,
-        params: CREATE.params,
-        counts: { sms: COUNTS },
+        settings: THREE.settings,
+        contactListId: THREE.contactListId,
+        params: THREE.params,
+        class: THREE.class,
+        delivery: THREE.delivery,
+        voice: THREE.voice,
+        counts: { email: COUNTS, sms: COUNTS, voice: COUNTS },
         skipped: {},
         runId: null,
         workflowId: null,
@@ -114,7 +131,7 @@ const acting = (
     200: json(
       'Done, or so already.',
       savedCampaign,
-      answered(200, then.message, { ...RENAMED, status: then.status, phase: then.phase }),
+      answered(200, then.message, { ...EDITED, status: then.status, phase: then.phase }),
     ),
   },
   errors: ['illegal_transition', ...(then.errors ?? [])],

@@ -26,9 +26,8 @@ export const EXAMPLE = {
   voiceMessage: 'msg_01kbmmfkfk7b0g0g0g0g0bnr8r',
   testMessage: 'msg_01kbp7x3m0c2z4v6b8n1q5w9e7',
   suppression: 'sup_01kbg0g0g0gv6ype6sn95h8r8r',
-  cursor: 'con_01kbn1x444zs7bz3z3qva8ajt2',
   /** Of the feed; its form is nobody's business. */
-  feedCursor: '3',
+  feedCursor: 'e3',
   at: '2026-11-21T10:15:00.000Z',
 } as const;
 

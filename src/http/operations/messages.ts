@@ -81,7 +81,7 @@ export const readEvents: Operation = {
   id: 'readEvents',
   tag: 'Events',
   summary: 'Read the event feed',
-  description: `Every event of the workspace's messages, in one total order. \`next\` is the cursor of what comes after this page: pass it back as \`after\`. Keep it where you keep what you made of the events, and move both together; then none is missed and none is taken twice. Without \`after\` the feed begins at its beginning. \`next\` is never null: when nothing has happened since, \`data\` is empty and \`next\` what you sent. \`wait\` holds an answer that would be empty back for so many seconds, until something happens.`,
+  description: `Every event of the workspace's messages, in one total order. \`next\` is the cursor of what comes after this page: pass it back as \`after\`. Keep it where you keep what you made of the events, and move both together; then none is missed and none is taken twice. Without \`after\` the feed begins at its beginning. \`next\` is never null: when nothing has happened since, \`data\` is empty and \`next\` what you sent. \`wait\` holds an answer that would be empty back for so many seconds, until something happens. A cursor so old that the events after it are deleted is 410 \`cursor_expired\`.`,
   parameters: { after: EXAMPLE.feedCursor, limit: '1000', wait: '0' },
   answers: {
     200: json('Events after the cursor.', events, {
@@ -89,6 +89,7 @@ export const readEvents: Operation = {
       next: EXAMPLE.feedCursor,
     }),
   },
+  errors: ['cursor_expired'],
 };
 
 const HOLD = { parameters: { campaign: 'spring-sale' } };

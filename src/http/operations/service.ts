@@ -88,11 +88,10 @@ export const readAsset: Operation = {
   parameters: { file: 'reference.css' },
   answers: {
     200: {
-      description: 'Style, script or icon.',
+      description: 'Style or script.',
       content: {
         'text/css': { schema: z.string(), example: 'body { margin: 0; }' },
         'text/javascript': { schema: z.string(), example: 'addEventListener("load", () => {});' },
-        'image/png': { schema: z.string(), example: '' },
       },
     },
   },

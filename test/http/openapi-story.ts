@@ -1,0 +1,123 @@
+import type { EXAMPLE } from '../../src/http/operations/examples';
+
+/**
+ * Every operation of the document, in an order in which its example makes sense: first what makes a thing,
+ * last what takes it away. A step sends one documented request and says which documented status it expects.
+ */
+export interface Step {
+  operation: string;
+  /** Of the request body, by name; the first one unless said. */
+  example?: string;
+  contentType?: string;
+  status: number;
+  /** Query parameters whose example makes no sense yet. */
+  without?: string[];
+  /** In the place of the example's. */
+  parameters?: Record<string, string>;
+  headers?: Record<string, string>;
+  /** Where the answer holds what an example names, if the documented answer does not show it. */
+  learn?: Partial<Record<keyof typeof EXAMPLE, string>>;
+  /** Something the API cannot do by itself, done before the step. */
+  first?: 'wait until all is sent' | 'freeze the audience' | 'end the run';
+}
+
+export const STORY: Step[] = [
+  { operation: 'healthz', status: 200 },
+  { operation: 'readyz', status: 200 },
+  { operation: 'readDocument', status: 200 },
+  { operation: 'readReference', status: 200 },
+  { operation: 'readErrors', status: 200, headers: { accept: 'text/html' } },
+  { operation: 'readErrors', status: 200, headers: { accept: 'application/json' } },
+  { operation: 'readAsset', status: 200 },
+  { operation: 'readAsset', status: 200, parameters: { file: 'reference.js' } },
+
+  { operation: 'createWorkspace', status: 201 },
+  { operation: 'logIn', status: 200 },
+  { operation: 'whoAmI', status: 200 },
+  { operation: 'createToken', status: 200 },
+  { operation: 'revokeToken', status: 200 },
+  { operation: 'revokeToken', contentType: 'application/x-www-form-urlencoded', status: 200 },
+
+  { operation: 'createUser', status: 201 },
+  { operation: 'listUsers', status: 200 },
+  { operation: 'changeUser', status: 200 },
+  { operation: 'resetPassword', status: 200 },
+  { operation: 'disableUser', status: 200 },
+  { operation: 'enableUser', status: 200 },
+  { operation: 'createClient', status: 201 },
+  { operation: 'listClients', status: 200 },
+  { operation: 'rotateSecret', status: 200 },
+  { operation: 'disableClient', status: 200 },
+  { operation: 'enableClient', status: 200 },
+  { operation: 'createApiKey', status: 201 },
+  { operation: 'listApiKeys', status: 200 },
+  { operation: 'revokeApiKey', status: 200 },
+
+  { operation: 'createTemplate', example: 'sms', status: 201 },
+  { operation: 'createTemplate', example: 'email', status: 201, learn: { emailTemplate: 'template.id' } },
+  { operation: 'createTemplate', example: 'voice', status: 201, learn: { voiceTemplate: 'template.id' } },
+  { operation: 'listTemplates', status: 200 },
+  { operation: 'readTemplate', status: 200 },
+  { operation: 'previewTemplate', status: 200 },
+  { operation: 'testTemplate', status: 202 },
+
+  { operation: 'setSenderLimit', status: 200 },
+  { operation: 'listSenderLimits', status: 200 },
+  { operation: 'liftSenderLimit', status: 200 },
+
+  { operation: 'holdCampaign', status: 200 },
+  { operation: 'sendMessage', example: 'sms', status: 202 },
+  { operation: 'sendMessage', example: 'sms', status: 200 },
+  { operation: 'sendMessage', example: 'email', status: 202 },
+  { operation: 'sendMessage', example: 'voice', status: 202 },
+  { operation: 'sendMessages', status: 207 },
+  { operation: 'listMessages', status: 200 },
+  { operation: 'trackMessage', status: 200 },
+  { operation: 'readEvents', status: 200, without: ['after'] },
+  { operation: 'cancelMessage', status: 200 },
+  { operation: 'readEvents', status: 200 },
+  { operation: 'trackMessage', status: 200 },
+  { operation: 'releaseCampaign', status: 200 },
+  { operation: 'reportReceipts', example: 'receipt', status: 200 },
+  { operation: 'reportReceipts', example: 'several', status: 200 },
+  {
+    operation: 'trackMessage',
+    status: 200,
+    parameters: { uid: 'order-4711-receipt' },
+    first: 'wait until all is sent',
+  },
+  { operation: 'listMessages', status: 200, without: ['channel', 'state', 'campaign'] },
+  { operation: 'readEvents', status: 200, without: ['after'] },
+
+  { operation: 'addSuppression', status: 201 },
+  { operation: 'addSuppression', status: 200 },
+  { operation: 'addSuppression', contentType: 'text/csv', status: 200 },
+  { operation: 'listSuppressions', status: 200 },
+  { operation: 'exportSuppressions', status: 200 },
+  { operation: 'liftSuppression', status: 200 },
+
+  { operation: 'createContactList', status: 201 },
+  { operation: 'listContactLists', status: 200 },
+  { operation: 'importContacts', status: 200 },
+  { operation: 'importContacts', contentType: 'text/csv', status: 200 },
+  { operation: 'readContactList', status: 200 },
+  { operation: 'listContacts', status: 200 },
+
+  { operation: 'createCampaign', example: 'create', status: 201 },
+  { operation: 'createCampaign', example: 'edit', status: 200 },
+  { operation: 'listCampaigns', status: 200 },
+  { operation: 'readCampaign', status: 200 },
+  { operation: 'startCampaign', status: 200 },
+  { operation: 'pauseCampaign', status: 200 },
+  { operation: 'resumeCampaign', status: 200 },
+  { operation: 'readCampaign', status: 200, first: 'freeze the audience' },
+  { operation: 'listRecipients', status: 200 },
+  { operation: 'cancelCampaign', status: 200 },
+
+  { operation: 'replaceTemplate', status: 200 },
+  { operation: 'archiveTemplate', status: 200 },
+  { operation: 'removeContact', status: 200 },
+  { operation: 'renameContactList', status: 200, first: 'end the run' },
+  { operation: 'deleteContactList', status: 200 },
+  { operation: 'logOut', status: 200 },
+];
