@@ -105,15 +105,27 @@ export const bulk = z.object({ messages: z.array(z.unknown()).min(1).max(LIMITS.
 export const messageKey = z.object({ uid: z.string().min(1).max(LIMITS.uidChars) });
 export const holdKey = z.object({ campaign: campaignTag });
 
-const filter = z.string().max(LIMITS.searchChars);
+const TIME = /^\d{4}-\d{2}-\d{2}(?:T|$)/;
+
+/** A time bounds when the message was accepted; anything else is an address. */
+const timeOrAddress = z
+  .string()
+  .max(LIMITS.searchChars)
+  .transform((value, context) => {
+    // A plus sign in a query string arrives as a space.
+    if (!TIME.test(value)) return value.replace(/^ (?=\d)/, '+').trim();
+    const time = new Date(value);
+    if (!Number.isNaN(time.getTime())) return time;
+    context.addIssue({ code: 'custom', message: 'This is not a time' });
+    return z.NEVER;
+  });
 
 export const messageList = z.object({
   channel: emptyAsAbsent(z.enum(CHANNELS).optional()),
   state: emptyAsAbsent(z.enum(MESSAGE_STATES).optional()),
   campaign: emptyAsAbsent(campaignTag.optional()),
-  /** A time bounds when the message was accepted; anything else is an address. */
-  from: emptyAsAbsent(filter.optional()),
-  to: emptyAsAbsent(filter.optional()),
+  from: emptyAsAbsent(timeOrAddress.optional()),
+  to: emptyAsAbsent(timeOrAddress.optional()),
   cursor: cursorQuery.cursor,
   limit: emptyAsAbsent(pageLimit().default(LIMITS.pageSizeDefault)),
 });

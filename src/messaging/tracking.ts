@@ -127,18 +127,10 @@ function stateFilter(state: MessageState) {
   return sql<boolean>`m.state in ('scheduled', 'accepted') and ${presentState('m')} = ${state}`;
 }
 
-const TIME = /^\d{4}-\d{2}-\d{2}(?:T|$)/;
-
-/** `from` and `to` bound the time of acceptance when they are times, and are addresses otherwise. */
-function bound(value: string, addressColumn: string, comparison: '>=' | '<') {
-  if (!TIME.test(value)) {
-    // A plus sign in a query string arrives as a space.
-    const address = value.replace(/^ (?=\d)/, '+').trim();
-    return sql<boolean>`${sql.ref(addressColumn)} = ${address}`;
-  }
-  const ms = Date.parse(value);
-  if (Number.isNaN(ms)) throw new DomainError('invalid_request', `'${value}' is not a time`);
-  return sql<boolean>`m.created_at ${sql.raw(comparison)} ${new Date(ms).toISOString()}::timestamptz`;
+function bound(value: Date | string, addressColumn: string, comparison: '>=' | '<') {
+  return typeof value === 'string'
+    ? sql<boolean>`${sql.ref(addressColumn)} = ${value}`
+    : sql<boolean>`m.created_at ${sql.raw(comparison)} ${value.toISOString()}::timestamptz`;
 }
 
 function record(row: Row): MessageRecord {

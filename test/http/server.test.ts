@@ -102,6 +102,7 @@ describe('the HTTP server', () => {
   test('a path that is no path and an id that cannot be one are 404', async () => {
     expect((await server.call('GET', '/%zz')).body.code).toBe('not_found');
     expect((await server.call('GET', '/things/longer-than-eight')).body.code).toBe('not_found');
+    expect((await server.call('GET', `/things/${'9'.repeat(400)}`)).body.code).toBe('not_found');
   });
 
   test('every finding about a body is reported at once', async () => {

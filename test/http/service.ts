@@ -12,7 +12,7 @@ import { templateRoutes } from '../../src/http/routes/templates';
 import { tokenRoutes } from '../../src/http/routes/token';
 import type { App } from '../../src/http/routing';
 import { buildServer } from '../../src/http/server';
-import { createLog } from '../../src/log';
+import { createLog, type Log } from '../../src/log';
 import { createIdempotency, type Idempotency } from '../../src/messaging/idempotency';
 import { createIdentity, type Identity } from '../../src/messaging/identity';
 import type { MessagingTables } from '../../src/messaging/tables';
@@ -47,8 +47,9 @@ export async function listen(options: {
   publicUrl?: string | undefined;
   trustProxy?: string[] | undefined;
   bodyWithinMs?: number | undefined;
+  log?: Log | undefined;
 }): Promise<TestServer> {
-  const app = await buildServer({ ...options, log: createLog('silent') });
+  const app = await buildServer({ ...options, log: options.log ?? createLog('silent') });
   await app.listen({ host: '127.0.0.1', port: 0 });
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   return { app, url, call: (method, path, call) => callOver(url, method, path, call) };

@@ -3,7 +3,7 @@ import type { RouteOptions } from 'fastify';
 import { apiRoutes } from '../../src/app/api-routes';
 import type { TemplateLookup } from '../../src/campaigns/ports';
 import type { App } from '../../src/http/routing';
-import { createLog } from '../../src/log';
+import { createLog, type Log } from '../../src/log';
 import { createIdempotency } from '../../src/messaging/idempotency';
 import { createIdentity, type Identity } from '../../src/messaging/identity';
 import type { MessagingTables } from '../../src/messaging/tables';
@@ -23,9 +23,12 @@ export interface WholeApi extends TestServer {
 
 export const INBOUND_SECRET = 'the-carrier-knows';
 
-export async function startWholeApi(storage: Storage): Promise<WholeApi> {
+export async function startWholeApi(
+  storage: Storage,
+  { log = createLog('silent') }: { log?: Log } = {},
+): Promise<WholeApi> {
   const db = storage.tables<MessagingTables>();
-  const rig = await createOutboxRig(storage);
+  const rig = await createOutboxRig(storage, log);
   const { delivery } = await rig.process();
   const identity = createIdentity({ db, passwordCost: { log2N: 10, r: 8, p: 1 } });
   const versions = createTemplateVersions(db);
@@ -50,8 +53,9 @@ export async function startWholeApi(storage: Storage): Promise<WholeApi> {
         readiness: async () => ({ database: true }),
         inboundSecret: INBOUND_SECRET,
         publicUrl: undefined,
-        log: createLog('silent'),
+        log,
       }),
+      log,
     }),
   );
   return {

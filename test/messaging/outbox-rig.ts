@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import { type Message, message as messageSchema } from '../../src/contracts/send';
 import type { MessageEvent } from '../../src/domain/message';
 import type { SenderLimits } from '../../src/domain/sender-limit';
-import { createLog } from '../../src/log';
+import { createLog, type Log } from '../../src/log';
 import { createDelivery, type Delivery } from '../../src/messaging/delivery';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { derivedText } from '../../src/messaging/template-text';
@@ -35,7 +35,10 @@ export interface TestProcess {
   voice: ScriptedProvider;
 }
 
-export async function createOutboxRig(storage: Storage): Promise<OutboxRig> {
+export async function createOutboxRig(
+  storage: Storage,
+  log: Log = createLog(process.env.LOG_LEVEL ?? 'silent'),
+): Promise<OutboxRig> {
   const db = storage.tables<MessagingTables>();
   const workspaceId = newId('ws');
   const smsTemplate = await addTemplate(db, workspaceId, { channel: 'sms', body: 'Hello {{NAME}}' });
@@ -62,7 +65,7 @@ export async function createOutboxRig(storage: Storage): Promise<OutboxRig> {
         templates: createTemplateVersions(db),
         providers: { sms, email, voice },
         ...options,
-        log: createLog(process.env.LOG_LEVEL ?? 'silent'),
+        log,
       });
       const made = { delivery, sms, email, voice };
       processes.push(made);

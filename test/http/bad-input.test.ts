@@ -1,0 +1,324 @@
+import fc from 'fast-check';
+import pino from 'pino';
+import { ERRORS } from '../../src/domain/errors';
+import type { Storage } from '../../src/storage/storage';
+import { describeEachEngine } from '../support/storage';
+import { until } from '../support/until';
+import { bearerFor, type CallOptions, type HttpAnswer, newWorkspace } from './service';
+import { INBOUND_SECRET, startWholeApi, type WholeApi } from './whole-api';
+
+/**
+ * Whatever arrives, the answer is the contract's: never a 5xx, always a problem+json that can be read,
+ * nothing lost, and nothing in the log that does not belong there. Seeds of failed runs are printed.
+ */
+
+/** These stand in every valid body, and must not turn up in a log line. */
+const ADDRESS = { email: 'canary.person@example.com', phone: '+12025550147' };
+
+/** A valid body of every route that takes one; `:template` and the like stand for ids of the workspace. */
+const BODIES: Record<string, unknown> = {
+  'POST /api/v1/auth/token': { grant_type: 'client_credentials', valid_hour: 1 },
+  'POST /api/v1/auth/revoke': { token: 'fft_unknown' },
+  'POST /api/session': { email: ADDRESS.email, password: 'not the password' },
+  [`POST /inbound/http/${INBOUND_SECRET}`]: [{ id: 'msg_1', type: 'delivered', at: '2026-01-01T00:00:00Z' }],
+  'POST /api/template': {
+    channel: 'email',
+    templateName: 'T',
+    subject: 'For {{NAME}}',
+    body: '<p>{{NAME}}</p>',
+    template: { root: { type: 'EmailLayout', data: { childrenIds: ['a'] } }, a: { type: 'Text', data: {} } },
+  },
+  'PUT /api/template/:template': { channel: 'sms', templateName: 'T2', body: 'Hello {{NAME}}' },
+  'POST /api/template/:template/preview': { params: { NAME: 'Ada' } },
+  'POST /api/template/:template/test-send': { to: ADDRESS.phone, from: '12345', params: { NAME: 'Ada' } },
+  'POST /send-msg': {
+    channel: 'email',
+    uid: 'u-1',
+    to: ADDRESS.email,
+    from: '"Shop" <shop@example.com>',
+    subject: 'Hello',
+    body: '<p>Hello {{NAME}}</p>',
+    params: { NAME: 'Ada' },
+    sendAt: '2026-11-22T00:00:00Z',
+    expiresAt: '2026-12-22T00:00:00Z',
+    campaign: 'tag',
+    class: 'marketing',
+    replyTo: ADDRESS.email,
+  },
+  'POST /send-msg/bulk': {
+    messages: [
+      { channel: 'sms', uid: 'b-1', to: ADDRESS.phone, from: 'SHOP', 'template-id': ':template', params: {} },
+    ],
+  },
+  'POST /api/suppression': { channel: 'sms', address: ADDRESS.phone, reason: 'asked', scope: 'workspace' },
+  'PUT /api/sender-limit': { channel: 'sms', sender: '12345', rate: 5, burst: 5 },
+  'POST /api/contact-list': { name: 'L' },
+  'PATCH /api/contact-list/:list': { name: 'L2' },
+  'POST /api/contact-list/:list/contacts': {
+    contacts: [{ ...ADDRESS, name: 'C', timezone: 'Europe/Oslo', params: { CITY: 'Oslo' } }],
+  },
+  'POST /api/campaign': {
+    campaignId: null,
+    name: 'C',
+    channel: ['sms'],
+    settings: { sms: { shortCode: '12345', templateId: ':template', version: 1 } },
+    contactListId: [':list'],
+    start: false,
+    params: { NAME: 'Ada' },
+    delivery: { retry: { maxAttempts: 2 } },
+  },
+  'POST /api/admin/users': { email: 'new@example.com', role: 'member', password: 'a long password' },
+  'PATCH /api/admin/users/usr_none': { role: 'admin' },
+  'POST /api/admin/users/usr_none/password': { password: 'a long password' },
+  'POST /api/admin/clients': { name: 'C' },
+  'POST /api/admin/clients/cli_none/rotate': { overlapHours: 1 },
+  'POST /api/admin/api-keys': { name: 'K' },
+  'POST /api/admin/workspaces': { name: 'W', email: 'owner@example.com' },
+};
+
+const QUERIES = [
+  '/api/template?channel=sms&column=createdAt&direction=asc&search=a&page=1&pageSize=20',
+  '/api/template/:template?version=1',
+  '/messages?channel=sms&state=sent&campaign=c&from=2026-01-01&to=2026-12-31&cursor=x&limit=5',
+  '/messages/u-1',
+  '/events?after=e1&limit=10&wait=0',
+  '/api/suppression?page=1&limit=5&channel=sms&search=a',
+  '/api/sender-limit?page=1&limit=5&channel=sms',
+  '/api/contact-list?page=1&limit=5&search=a',
+  '/api/contact-list/:list/contacts?cursor=x&limit=5&search=a',
+  '/api/campaign?page=1&limit=5&channel=sms&search=a&column=name&dateFrom=11/20/2026&dateTo=11/21/2026',
+  '/api/campaign/cmp_none/recipients?channel=sms&state=sent&cursor=x&limit=5',
+  '/api/admin/users?page=1&limit=5&search=a',
+];
+
+const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n%%EOF';
+
+const nested = (depth: number) => JSON.parse('['.repeat(depth) + ']'.repeat(depth));
+
+const hostileText = fc.constantFrom(
+  '',
+  ' ',
+  '\r\nBcc: someone@example.com',
+  '{{NAME',
+  '{{{{NAME}}}}',
+  '../../etc/passwd',
+  "'; drop table messages; --",
+  '<!DOCTYPE x [<!ENTITY a "b">]><Response>&a;</Response>',
+  '<Response><Say>',
+  '\u202e\ufeff\u0000',
+  '\ud83d',
+  '🎺'.repeat(300),
+  'x'.repeat(70_000),
+  '9'.repeat(400),
+  '2026-02-30T25:61:00Z',
+  'constructor',
+  '__proto__',
+);
+const hostile = fc.oneof(
+  hostileText,
+  fc.constantFrom(null, true, false, 0, -1, 1.5, 1e308, -0, 2 ** 53, 1e21, [], {}, nested(100)),
+  fc.jsonValue({ maxDepth: 4 }),
+  fc.string({ unit: 'binary', maxLength: 40 }),
+);
+
+/** A valid body in which one thing, anywhere, is something else, is gone, or stands beside something new. */
+function broken(valid: unknown): fc.Arbitrary<unknown> {
+  const places = placesIn(valid);
+  return fc
+    .tuple(fc.constantFrom(...places), fc.constantFrom('replace', 'remove', 'add'), hostileText, hostile)
+    .map(([place, how, key, value]) => changed(valid, place, how, key, value));
+}
+
+function placesIn(value: unknown, at: (string | number)[] = []): (string | number)[][] {
+  if (typeof value !== 'object' || value === null) return [at];
+  return [at, ...Object.entries(value).flatMap(([key, child]) => placesIn(child, [...at, key]))];
+}
+
+function changed(
+  root: unknown,
+  place: (string | number)[],
+  how: string,
+  key: string,
+  value: unknown,
+): unknown {
+  const [first, ...rest] = place;
+  if (first === undefined) {
+    const canHold = how === 'add' && typeof root === 'object' && root !== null && !Array.isArray(root);
+    return canHold ? { ...root, [key]: value } : value;
+  }
+  const copy: Record<string, unknown> = Array.isArray(root) ? ([...root] as never) : { ...(root as object) };
+  if (rest.length === 0 && how === 'remove') delete copy[first];
+  else copy[first] = changed(copy[first], rest, how, key, value);
+  return copy;
+}
+
+describeEachEngine('bad input', (engine) => {
+  let storage: Storage;
+  let api: WholeApi;
+  let ids: Record<string, string>;
+  let headers: Record<string, string>;
+  let admin: Record<string, string>;
+  const written: string[] = [];
+
+  beforeAll(async () => {
+    storage = await engine.open();
+    const log = pino({ level: 'trace' }, { write: (line: string) => void written.push(line) });
+    api = await startWholeApi(storage, { log });
+    const made = await newWorkspace(api.identity);
+    const { token } = await api.identity.login({ ...made.user, address: 'tests' });
+    admin = { cookie: `session_token=${token}` };
+    headers = { authorization: await bearerFor(api.identity, made), 'x-api-key': made.apiKey };
+    ids = {};
+    const template = { templateName: 'first', body: 'Hello {{NAME}}', channel: 'sms' };
+    ids.template = (await call('POST', '/api/template', { body: template })).body.template.id;
+    ids.list = (await call('POST', '/api/contact-list', { body: { name: 'first' } })).body.data.id;
+  });
+  afterAll(() => api.stop());
+
+  function call(method: string, path: string, options: CallOptions = {}): Promise<HttpAnswer> {
+    const own = path.startsWith('/api/admin') ? admin : path.startsWith('/api/v1/auth') ? {} : headers;
+    return api.call(method, filled(path), { ...options, headers: { ...own, ...options.headers } });
+  }
+
+  const filled = (text: string) => text.replace(/:(template|list)\b/g, (_, name: string) => ids[name] ?? '');
+
+  /** Anything but a crash or a riddle. */
+  function expectContract(what: string, { status, headers: given, body }: HttpAnswer): void {
+    expect([what, status]).toEqual([what, expect.any(Number)]);
+    if (status < 400) return;
+    if (status >= 500) throw new Error(`${what} answered ${status}: ${JSON.stringify(body)}`);
+    expect(given['content-type']).toMatch(/^application\/problem\+json/);
+    expect(Object.keys(ERRORS)).toContain(body.code);
+    expect(body).toMatchObject({ status, result: 'error', success: false, detail: expect.any(String) });
+    expect(body.detail).not.toBe('');
+    for (const finding of body.errors) {
+      expect(finding).toEqual({
+        path: expect.any(String),
+        code: expect.any(String),
+        message: expect.any(String),
+      });
+    }
+    if (status === 422 && body.code === 'invalid_request') expect(body.errors).not.toEqual([]);
+  }
+
+  test('every route that takes a body is tried here', () => {
+    const open = api.routes
+      .filter(({ schema, method }) => schema?.body !== undefined && method !== 'HEAD')
+      .map(({ method, url }) => `${method} ${url.replace(/(?<=.)\/$/, '')}`);
+    const tried = Object.keys(BODIES).map((key) =>
+      key.replace(INBOUND_SECRET, ':secret').replace(/:template|:list|(usr|cli)_none/, ':id'),
+    );
+    expect(open.filter((route) => !tried.includes(route))).toEqual([]);
+  });
+
+  test.each(Object.entries(BODIES))(
+    '%s answers by contract whatever its body holds',
+    async (route, valid) => {
+      const [method = '', path = ''] = route.split(' ');
+      const run = async (body: unknown) => {
+        const text = filled(JSON.stringify(body) ?? 'null');
+        expectContract(`${route} with ${text.slice(0, 300)}`, await call(method, path, { body: text }));
+      };
+      await fc.assert(fc.asyncProperty(broken(valid), run), { numRuns: RUNS });
+      await fc.assert(fc.asyncProperty(hostile, run), { numRuns: RUNS / 4 });
+    },
+  );
+
+  const RAW: { what: string; body: string | Uint8Array; type?: string }[] = [
+    { what: 'JSON cut short', body: '{"channel":"sms","uid":' },
+    { what: 'an unfinished escape', body: '{"uid":"\\u12"}' },
+    { what: 'a lone continuation byte', body: Uint8Array.from([0x22, 0x80, 0x22]) },
+    { what: 'an overlong encoding', body: Uint8Array.from([0x22, 0xc0, 0xaf, 0x22]) },
+    { what: 'NUL bytes', body: new Uint8Array(64) },
+    { what: 'a PDF', body: PDF },
+    { what: 'a hundred levels', body: `${'{"a":'.repeat(100)}1${'}'.repeat(100)}` },
+    { what: 'an infinite number', body: '{"valid_hour":1e999,"name":12345678901234567890123456789}' },
+    { what: 'more than any route takes', body: `"${'x'.repeat(8 * 1024 * 1024 + 1)}"` },
+    { what: 'a form', body: 'a=b', type: 'multipart/form-data' },
+    { what: 'gzip', body: Uint8Array.from([0x1f, 0x8b, 8, 0, 0, 0]), type: 'application/gzip' },
+  ];
+
+  test.each(RAW)('no route takes $what', async ({ body, type }) => {
+    for (const route of Object.keys(BODIES)) {
+      const [method = '', path = ''] = route.split(' ');
+      const answer = await call(method, path, { body, ...(type ? { type } : {}) });
+      expectContract(route, answer);
+      expect([route, isRefusal(answer.status)]).toEqual([route, true]);
+    }
+  });
+
+  test.each(['/api/contact-list/:list/contacts', '/api/suppression'])(
+    'a CSV for %s that is something else is refused or has its errors by line',
+    async (path) => {
+      const csvs: (string | Uint8Array)[] = [
+        '',
+        PDF,
+        Uint8Array.from({ length: 5_000 }, (_, i) => (i * 7919) % 256),
+        'email\n"never closed',
+        `email,phone\n${'x'.repeat(70_000)},1\n`,
+        'a,a\n1,2',
+        '\u0000\u0000\n\u0000',
+      ];
+      for (const body of csvs) {
+        expectContract(path, await call('POST', path, { body, type: 'text/csv' }));
+      }
+      const given = fc.uint8Array({ maxLength: 400 });
+      await fc.assert(
+        fc.asyncProperty(given, async (bytes) =>
+          expectContract(path, await call('POST', path, { body: bytes, type: 'text/csv' })),
+        ),
+        { numRuns: RUNS },
+      );
+    },
+  );
+
+  test.each(QUERIES)('GET %s answers by contract whatever its parameters are', async (example) => {
+    const [path = '', query = ''] = example.split('?');
+    const names = [...new URLSearchParams(query).keys()];
+    const parts = path.split('/').length;
+    const run = async (given: { name: string; value: string; part: number; replace: boolean }) => {
+      const asked = new URLSearchParams(query);
+      if (given.name !== '') asked.set(given.name, given.value);
+      const segments = path.split('/');
+      if (given.replace) segments[given.part] = encodeURIComponent(given.value.toWellFormed());
+      const url = `${segments.join('/')}?${asked}`;
+      expectContract(url, await call('GET', url.startsWith('//') ? '/' : url));
+    };
+    const given = fc.record({
+      name: fc.constantFrom('', 'unknown', ...names),
+      value: fc.oneof(
+        hostileText.filter((text) => text.length < 5_000),
+        fc.string({ unit: 'binary' }),
+      ),
+      part: fc.integer({ min: 1, max: parts - 1 }),
+      replace: fc.boolean(),
+    });
+    await fc.assert(fc.asyncProperty(given, run), { numRuns: RUNS });
+  });
+
+  test('after all that the service sends, and its log holds no address and no secret', async () => {
+    const message = {
+      channel: 'sms',
+      uid: 'after-all',
+      to: ADDRESS.phone,
+      from: '12345',
+      'template-id': ids.template,
+      params: { NAME: 'Ada' },
+    };
+    await call('DELETE', `/api/suppression?channel=sms&address=${encodeURIComponent(ADDRESS.phone)}`);
+    await call('DELETE', '/api/sender-limit?channel=sms&sender=12345');
+    expect((await call('POST', '/send-msg', { body: message })).status).toBe(202);
+    await until('it is sent', async () => {
+      const { body } = await call('GET', '/messages/after-all');
+      return body.data.state === 'sent';
+    });
+    const secrets = [...Object.values(ADDRESS), ...Object.values(headers), ...Object.values(admin)];
+    expect(
+      secrets.filter((secret) => written.join('').includes(secret.replace(/^Bearer |^session_token=/, ''))),
+    ).toEqual([]);
+  });
+});
+
+/** A run is a request over a socket; more of them find more, `FANFARE_TEST_RUNS=1000` for an evening. */
+const RUNS = Number(process.env.FANFARE_TEST_RUNS ?? 40);
+const isRefusal = (status: number) => status >= 400 && status < 500;
