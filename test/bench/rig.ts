@@ -38,15 +38,25 @@ export function peakMemoryMb(pid: number): number {
   return Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024);
 }
 
-/** CPU a process has used, in milliseconds, all its threads together; steadier than rates on a busy machine. */
-export function cpuMs(pid: number): number {
-  let ticks = 0;
+export interface Cpu {
+  /** All threads together, in milliseconds. */
+  all: number;
+  /** The thread that serves HTTP. */
+  main: number;
+}
+
+/** CPU a process has used: on a busy machine it is steadier than a rate. */
+export function cpuMs(pid: number): Cpu {
+  const cpu: Cpu = { all: 0, main: 0 };
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    ticks += Number(fields[11]) + Number(fields[12]);
+    // In ticks of 10 ms, of the program and of the system on its behalf.
+    const ms = (Number(fields[11]) + Number(fields[12])) * 10;
+    cpu.all += ms;
+    if (Number(thread) === pid) cpu.main += ms;
   }
-  return ticks * 10;
+  return cpu;
 }
 
 export const rate = (count: number, ms: number): number => (count * 1000) / ms;

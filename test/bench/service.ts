@@ -2,7 +2,7 @@ import { ApiClient, createSmsTemplate } from '../support/api-client';
 import { makePlace, type Place, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
 import { feedEnd, toProviderMs, untilQuiet } from './delivered';
 import type { LoadInput, LoadResult } from './load';
-import { cpuMs, load, median, note, numberOption, option, peakMemoryMb, rate, round2, token } from './rig';
+import { type Cpu, cpuMs, load, median, note, numberOption, option, peakMemoryMb, rate, round2, token } from './rig';
 import { fillMessages, readStored } from './stored';
 
 /**
@@ -86,14 +86,16 @@ async function withService<T>(place: Place, measure: (bench: Bench) => Promise<T
 }
 
 async function sendPart({ place, pid, input }: Bench, rounds: number, count: number, perRequest: number) {
-  const measured: (LoadResult & { cpuMs: number; deliveredMs: number })[] = [];
+  const measured: (LoadResult & { cpu: Cpu; deliveredMs: number })[] = [];
   for (let round = 0; round < rounds; round++) {
     note(`${count} messages in requests of ${perRequest}, round ${round + 1} of ${rounds}`);
     const before = cpuMs(pid);
     const prefix = `send${perRequest}-${round}`;
     const one = await load({ ...input, prefix, count, perRequest, pace: 0 });
     const endedAt = await untilQuiet(place);
-    measured.push({ ...one, cpuMs: cpuMs(pid) - before, deliveredMs: endedAt - one.startedAt });
+    const after = cpuMs(pid);
+    const cpu = { all: after.all - before.all, main: after.main - before.main };
+    measured.push({ ...one, cpu, deliveredMs: endedAt - one.startedAt });
   }
   return {
     messages: count,
@@ -104,7 +106,10 @@ async function sendPart({ place, pid, input }: Bench, rounds: number, count: num
     p99Ms: median(measured.map((one) => one.latency.p99)),
     throttled: median(measured.map((one) => one.throttled)),
     deliveredPerSecond: Math.round(median(measured.map((one) => rate(count, one.deliveredMs)))),
-    cpuMicrosPerMessage: Math.round(median(measured.map((one) => (one.cpuMs * 1_000) / count))),
+    cpuMicros: {
+      perMessage: Math.round(median(measured.map(({ cpu }) => (cpu.all * 1_000) / count))),
+      ofMainThread: Math.round(median(measured.map(({ cpu }) => (cpu.main * 1_000) / count))),
+    },
   };
 }
 
