@@ -20,7 +20,10 @@ export const pageNumber = wholeNumber({ min: 1, max: 1_000_000_000 });
 
 export const pageLimit = (max: number = LIMITS.pageSizeMax) => wholeNumber({ min: 1, max });
 
-export const searchTerm = z.string().max(LIMITS.searchChars);
+export const searchTerm = z
+  .string()
+  .max(LIMITS.searchChars)
+  .meta({ description: 'Case does not matter, and % and _ are themselves.' });
 
 /** For lists by page whose parameters are ours, with defaults. */
 export const pageQuery = {
@@ -31,7 +34,7 @@ export const pageQuery = {
 
 /** For long lists read by cursor. */
 export const cursorQuery = {
-  cursor: emptyAsAbsent(z.string().max(512).optional()),
+  cursor: emptyAsAbsent(z.string().max(512).meta({ description: '`next` of the page before.' }).optional()),
   limit: emptyAsAbsent(pageLimit(LIMITS.longPageSizeMax).default(LIMITS.pageSizeMax)),
 };
 

@@ -47,17 +47,24 @@ const campaignTag = z.string().min(1).max(LIMITS.campaignTagChars);
 export const message = z
   .object({
     channel: z.enum(CHANNELS),
-    uid: z.string().max(LIMITS.uidChars).regex(UID, 'Printable characters without spaces'),
-    to: z.string(),
-    from: z.string(),
+    uid: z
+      .string()
+      .max(LIMITS.uidChars)
+      .regex(UID, 'Printable characters without spaces')
+      .meta({ description: 'Chosen by the caller; the same uid is the same message.' }),
+    to: z.string().meta({ description: 'An email address, or a phone number with its country code.' }),
+    from: z.string().meta({
+      description:
+        'An email address, with or without a display name; a phone number; for SMS also a short code or up to 11 letters and digits.',
+    }),
     'template-id': id.optional(),
     params: params.optional(),
-    body: z.string().optional(),
+    body: z.string().optional().meta({ description: 'Email only: HTML, in the place of the template’s.' }),
     version: z.int().positive().max(2_147_483_647).optional(),
-    subject: line(SUBJECT_CHARS_MAX).optional(),
-    sendAt: instant.optional(),
-    expiresAt: instant.optional(),
-    campaign: campaignTag.optional(),
+    subject: line(SUBJECT_CHARS_MAX).optional().meta({ description: 'Email only.' }),
+    sendAt: instant.optional().meta({ description: 'Not before; at most a year ahead.' }),
+    expiresAt: instant.optional().meta({ description: 'Not given to a provider after this.' }),
+    campaign: campaignTag.optional().meta({ description: 'A tag, for holds and reports.' }),
     class: z.enum(['marketing', 'transactional']).default('marketing'),
     replyTo: email.optional(),
   })

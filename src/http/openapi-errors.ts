@@ -1,5 +1,5 @@
 import type { RouteOptions } from 'fastify';
-import { oauthProblem, problem } from '../contracts/answers/common';
+import { oauthProblem, problem } from '../contracts/answers/problem';
 import { ERRORS, type ErrorCode } from '../domain/errors';
 import type { AuthKind } from './caller';
 import type { ResponseObject } from './openapi';

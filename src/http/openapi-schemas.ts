@@ -37,10 +37,18 @@ export function createSchemas(): Schemas {
     return pointedAtComponents(json as JsonSchema);
   };
 
+  // Most errors and some answers are of one shape, and converting one takes a millisecond.
+  const converted = { input: new Map<z.ZodType, JsonSchema>(), output: new Map<z.ZodType, JsonSchema>() };
+  const of = (schema: z.ZodType, side: Side): JsonSchema => {
+    const json = converted[side].get(schema) ?? convert(schema, side);
+    converted[side].set(schema, json);
+    return json;
+  };
+
   return {
-    of: convert,
+    of,
     inline(schema, side) {
-      const json = convert(schema, side);
+      const json = of(schema, side);
       const name = typeof json.$ref === 'string' ? json.$ref.split('/').at(-1) : undefined;
       return (name === undefined ? undefined : components[name]) ?? json;
     },

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience';
@@ -6,6 +8,7 @@ import type { OpenApiDocument } from '../../src/http/openapi';
 import { documentedPath } from '../../src/http/openapi';
 import { EXAMPLE } from '../../src/http/operations/examples';
 import type { NewWorkspace } from '../../src/messaging/workspaces';
+import { ROOT } from '../support/root';
 import { describeEachEngine } from '../support/storage';
 import { until } from '../support/until';
 import { type Documented, documentedFor, Names, operationsOf, requestOf } from './openapi-driver';
@@ -78,6 +81,8 @@ describeEachEngine('the OpenAPI document', (engine) => {
 
   test('it is OpenAPI 3.1, and everything that it refers to is in it', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d+$/);
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    expect(document.info.version).toBe(version);
     const ids = operations.map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
     const text = JSON.stringify(document);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PHASES } from '../../domain/campaign';
 import { RECIPIENT_STATES, SKIP_REASONS } from '../../domain/recipient';
 import { additions } from '../campaign-additions';
-import { channel, count, cursorPageOf, id, pageOf, success, time } from './common';
+import { channel, count, cursorPageOf, id, pageOf, success, time } from './envelope';
 
 /** What the campaign endpoints answer (messaging-service.md, List campaigns; api.md 7). */
 const summaryMembers = {

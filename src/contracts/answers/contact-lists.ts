@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, cursorPageOf, id, importReport, pageOf, ref, success, time } from './common';
+import { count, cursorPageOf, id, importReport, pageOf, ref, success, time } from './envelope';
 
 /** What the contact list endpoints answer (api.md 6). */
 const listMembers = { id, name: z.string(), createdAt: time, updatedAt: time };

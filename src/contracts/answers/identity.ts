@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CAPABILITIES } from '../token';
-import { id, pageOf, success, successToo, time } from './common';
+import { id, pageOf, success, successToo, time } from './envelope';
 
 /** What the endpoints of tokens, sessions and administration answer (api.md 3, 11). */
 const role = z.enum(['owner', 'admin', 'member']);

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { LIMITS } from '../../domain/limits';
 import { MESSAGE_STATES, RECEIPT_STATE, type ReceiptType } from '../../domain/message';
-import { channel, count, cursorPageOf, fieldErrors, id, success, successToo, time } from './common';
+import { channel, count, cursorPageOf, id, success, successToo, time } from './envelope';
+import { fieldErrors } from './problem';
 
 /** What the send endpoints answer (api.md 4). */
 const state = z.enum(MESSAGE_STATES);

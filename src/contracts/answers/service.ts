@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../../domain/errors';
-import { count, success } from './common';
+import { count, success } from './envelope';
 
 /** What everybody may ask of the process itself, and what carriers are told. */
 export const alive = z.strictObject({ status: z.literal('ok') });

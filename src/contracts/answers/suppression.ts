@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SUPPRESSION_CHANNELS, SUPPRESSION_SOURCES } from '../../domain/suppression';
-import { channel, count, id, importReport, pageOf, success, time } from './common';
+import { channel, count, id, importReport, pageOf, success, time } from './envelope';
 
 /** What the endpoints of suppression and of senders' limits answer (api.md 9). */
 const suppression = z

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { channel, count, id, ref, successToo, time, warnings } from './common';
+import { channel, count, id, ref, successToo, time } from './envelope';
+import { warnings } from './problem';
 
 /** What the template endpoints answer (messaging-service.md, List templates; api.md 5). */
 
