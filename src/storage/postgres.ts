@@ -1,6 +1,7 @@
-import { Pool, types } from 'pg';
+import { Pool, type QueryResult, types } from 'pg';
 import { StartupError } from '../startup-error';
 import { PLANNER_SETTINGS } from './planner-settings';
+import { createStatementNames, isStale } from './statement-names';
 import type { ConnectionPool } from './storage';
 
 /** int8 as number on both engines: no count or sequence of ours comes near 2^53. */
@@ -37,5 +38,28 @@ export async function openPostgresPool(
       { cause: error },
     );
   }
-  return pool;
+  return withPreparedStatements(pool);
+}
+
+/** A pooler in front of PostgreSQL has to keep prepared statements apart; docs/operating.md says which do. */
+function withPreparedStatements(pool: Pool): ConnectionPool {
+  const names = createStatementNames();
+  const prepared = {
+    async connect() {
+      const client = await pool.connect();
+      return {
+        async query(text: string, values: unknown[]): Promise<QueryResult> {
+          try {
+            return await client.query({ name: names.nameFor(text) ?? '', text, values });
+          } catch (error) {
+            if (isStale(error)) names.forget(text);
+            throw error;
+          }
+        },
+        release: () => client.release(),
+      };
+    },
+    end: () => pool.end(),
+  };
+  return prepared as unknown as ConnectionPool;
 }
