@@ -11,13 +11,12 @@ import {
 } from '../support/api-client';
 import {
   type Credentials,
-  makePlace,
   type Place,
   readCredentials,
   startFanfare,
   untilReady,
 } from '../support/fanfare-process';
-import { load, median, note, numberOption, peakMemoryMb, rate, round2, token } from './rig';
+import { benchPlace, load, median, note, numberOption, peakMemoryMb, rate, round2, token } from './rig';
 
 /**
  * A durable campaign against a bare undici loop over the same service, in one run: both from the first
@@ -31,7 +30,7 @@ const LIMIT_MS = 10 * 60_000;
 async function main(): Promise<void> {
   const contacts = numberOption('--contacts') ?? CONTACTS_DEFAULT;
   const rounds = numberOption('--rounds') ?? ROUNDS_DEFAULT;
-  const place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '0', LOG_LEVEL: 'error' });
+  const place = await benchPlace();
   const fanfare = startFanfare(place);
   try {
     await untilReady(fanfare);
@@ -50,7 +49,7 @@ async function main(): Promise<void> {
     process.stdout.write(`${JSON.stringify(summary(place, contacts, results, peakMemoryMb(fanfare.pid)))}\n`);
   } finally {
     await fanfare.stop();
-    place.remove();
+    await place.remove();
   }
 }
 

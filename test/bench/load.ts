@@ -101,15 +101,18 @@ async function notTaken(answer: Answer, sent: BenchMessage[]): Promise<BenchMess
     const { data } = (await answer.body.json()) as { data: { results: { status: number }[] } };
     return sent.filter((_, i) => {
       const status = data.results[i]?.status;
-      if (status !== 202 && status !== 429) throw new Error(`a message of a bulk was answered ${status}`);
-      return status === 429;
+      if (status !== 202 && !isToWait(status)) throw new Error(`a message of a bulk was answered ${status}`);
+      return isToWait(status);
     });
   }
   await answer.body.dump();
   if (answer.statusCode === 202) return [];
-  if (answer.statusCode !== 429) throw new Error(`the service answered ${answer.statusCode}`);
+  if (!isToWait(answer.statusCode)) throw new Error(`the service answered ${answer.statusCode}`);
   return sent;
 }
+
+/** A full outbox, or more requests at once than are kept waiting for their insert. */
+const isToWait = (status: number | undefined): boolean => status === 429 || status === 503;
 
 async function until(atMs: number): Promise<void> {
   const waitMs = atMs - performance.now();

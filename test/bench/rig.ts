@@ -2,14 +2,44 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Client } from 'pg';
 import { Pool } from 'undici';
-import type { Credentials } from '../support/fanfare-process';
+import { type Credentials, makePlace, type Place } from '../support/fanfare-process';
 import { ROOT } from '../support/root';
 import type { LoadInput, LoadResult } from './load';
 
 /** What the benchmarks share: the load process, its token, and the figures. */
 
 const run = promisify(execFile);
+
+/**
+ * A place of its own for a benchmark: a directory, and with DATABASE_URL, which names a server and a user
+ * that may create databases, a database that is dropped at the end.
+ */
+export async function benchPlace(): Promise<Place & { remove(): Promise<void> }> {
+  const place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '0', LOG_LEVEL: 'error' });
+  const server = process.env.DATABASE_URL;
+  if (!server) return { ...place, remove: async () => place.remove() };
+  const name = `fanfare_bench_${process.pid}`;
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  place.env.DATABASE_URL = url.href;
+  await administer(server, `create database ${name}`);
+  return {
+    ...place,
+    async remove() {
+      place.remove();
+      await administer(server, `drop database ${name} with (force)`);
+    },
+  };
+}
+
+async function administer(connectionString: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
 
 export async function load(input: LoadInput): Promise<LoadResult> {
   const { stdout } = await run(process.execPath, [

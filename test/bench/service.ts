@@ -1,8 +1,21 @@
 import { ApiClient, createSmsTemplate } from '../support/api-client';
-import { makePlace, type Place, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
+import { type Place, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
 import { feedEnd, toProviderMs, untilQuiet } from './delivered';
 import type { LoadInput, LoadResult } from './load';
-import { type Cpu, cpuMs, load, median, note, numberOption, option, peakMemoryMb, rate, round2, token } from './rig';
+import {
+  benchPlace,
+  type Cpu,
+  cpuMs,
+  load,
+  median,
+  note,
+  numberOption,
+  option,
+  peakMemoryMb,
+  rate,
+  round2,
+  token,
+} from './rig';
 import { fillMessages, readStored } from './stored';
 
 /**
@@ -18,14 +31,14 @@ import { fillMessages, readStored } from './stored';
  * a second in `dispatch`.
  */
 const PARTS = ['send', 'bulk', 'dispatch', 'stored'];
-const CONNECTIONS = 50;
-const BULK_MESSAGES = 500;
+const SINGLE = { connections: 50, perRequest: 1 };
+const BULK = { connections: 10, perRequest: 500 };
 
 interface Bench {
   place: Place;
   pid: number;
   api: ApiClient;
-  input: Omit<LoadInput, 'prefix' | 'count' | 'perRequest' | 'pace'>;
+  input: Pick<LoadInput, 'baseUrl' | 'token' | 'apiKey' | 'templateId'>;
 }
 
 async function main(): Promise<void> {
@@ -36,16 +49,16 @@ async function main(): Promise<void> {
     engine: process.env.DATABASE_URL ? 'postgres' : 'embedded',
     node: process.versions.node,
   };
-  const place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '0', LOG_LEVEL: 'error' });
+  const place = await benchPlace();
   try {
     const loaded = parts.filter((part) => part !== 'stored');
     if (loaded.length > 0) {
       await withService(place, async (bench) => {
         // The first seconds compile.
-        await load({ ...bench.input, prefix: 'warm', count: 3_000, perRequest: 1, pace: 0 });
+        await load({ ...bench.input, ...SINGLE, prefix: 'warm', count: 3_000, pace: 0 });
         await untilQuiet(place);
-        if (loaded.includes('send')) result.send = await sendPart(bench, rounds, count, 1);
-        if (loaded.includes('bulk')) result.bulk = await sendPart(bench, rounds, count, BULK_MESSAGES);
+        if (loaded.includes('send')) result.send = await sendPart(bench, rounds, count, SINGLE);
+        if (loaded.includes('bulk')) result.bulk = await sendPart(bench, rounds, count, BULK);
         if (loaded.includes('dispatch')) {
           result.dispatch = await dispatchPart(bench, numberOption('--pace') ?? 500);
         }
@@ -59,7 +72,7 @@ async function main(): Promise<void> {
     }
     process.stdout.write(`${JSON.stringify(result)}\n`);
   } finally {
-    place.remove();
+    await place.remove();
   }
 }
 
@@ -75,7 +88,6 @@ async function withService<T>(place: Place, measure: (bench: Bench) => Promise<T
       token: await token(baseUrl, credentials),
       apiKey: credentials.apiKey,
       templateId: await createSmsTemplate(api),
-      connections: CONNECTIONS,
     };
     const measured = await measure({ place, pid, api, input });
     await api.close();
@@ -85,13 +97,13 @@ async function withService<T>(place: Place, measure: (bench: Bench) => Promise<T
   }
 }
 
-async function sendPart({ place, pid, input }: Bench, rounds: number, count: number, perRequest: number) {
+async function sendPart({ place, pid, input }: Bench, rounds: number, count: number, how: typeof SINGLE) {
   const measured: (LoadResult & { cpu: Cpu; deliveredMs: number })[] = [];
   for (let round = 0; round < rounds; round++) {
-    note(`${count} messages in requests of ${perRequest}, round ${round + 1} of ${rounds}`);
+    note(`${count} messages in requests of ${how.perRequest}, round ${round + 1} of ${rounds}`);
     const before = cpuMs(pid);
-    const prefix = `send${perRequest}-${round}`;
-    const one = await load({ ...input, prefix, count, perRequest, pace: 0 });
+    const prefix = `send${how.perRequest}-${round}`;
+    const one = await load({ ...input, ...how, prefix, count, pace: 0 });
     const endedAt = await untilQuiet(place);
     const after = cpuMs(pid);
     const cpu = { all: after.all - before.all, main: after.main - before.main };
@@ -117,7 +129,7 @@ async function dispatchPart({ place, api, input }: Bench, pace: number) {
   note(`a minute at ${pace} messages a second`);
   const after = await feedEnd(api);
   const count = pace * 60;
-  const one = await load({ ...input, prefix: 'paced', count, perRequest: 1, pace });
+  const one = await load({ ...input, ...SINGLE, prefix: 'paced', count, pace });
   await untilQuiet(place);
   return {
     pace,
