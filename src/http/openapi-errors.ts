@@ -1,10 +1,12 @@
 import type { RouteOptions } from 'fastify';
 import { oauthProblem, problem } from '../contracts/answers/problem';
-import { ERRORS, type ErrorCode } from '../domain/errors';
+import { DomainError, ERRORS, type ErrorCode } from '../domain/errors';
 import type { AuthKind } from './caller';
-import type { ResponseObject } from './openapi';
+import { REQUEST_ID } from './openapi-parts';
 import type { Schemas } from './openapi-schemas';
+import type { ResponseObject } from './openapi-types';
 import type { Operation } from './operation';
+import { problemOf } from './problem';
 import { READING } from './same-origin';
 
 /**
@@ -15,13 +17,15 @@ export function errorAnswers(
   route: RouteOptions,
   operation: Operation,
   schemas: Schemas,
+  examples: ErrorExamples,
 ): Record<string, ResponseObject> {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of new Set([...impliedBy(route, operation), ...(operation.errors ?? [])])) {
     const { status } = ERRORS[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
-  const shape = schemas.of(route.config?.oauth ? oauthProblem : problem, 'output');
+  const oauth = route.config?.oauth === true;
+  const shape = schemas.of(oauth ? oauthProblem : problem, 'output');
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
       status,
@@ -31,6 +35,7 @@ export function errorAnswers(
         content: {
           'application/problem+json': {
             schema: { allOf: [shape], properties: { code: { enum: codes } } },
+            examples: Object.fromEntries(codes.map((code) => [code, examples.of(code, oauth)])),
           },
         },
       },
@@ -76,10 +81,31 @@ const BY_CALLER: Record<AuthKind, (changes: boolean) => ErrorCode[]> = {
 
 function headersOf(status: number): Record<string, unknown> {
   return {
-    'x-request-id': { $ref: '#/components/headers/RequestId' },
+    ...REQUEST_ID,
     ...(status === 401 ? { 'www-authenticate': { $ref: '#/components/headers/WwwAuthenticate' } } : {}),
     ...(status === 429 || status === 503
       ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } }
       : {}),
+  };
+}
+
+/** One example for each code that was met, made by what makes the answers; operations refer to them. */
+export interface ErrorExamples {
+  of(code: ErrorCode, oauth: boolean): { $ref: string };
+  components(): Record<string, { value: unknown }>;
+}
+
+export function createErrorExamples(): ErrorExamples {
+  const components: Record<string, { value: unknown }> = {};
+  return {
+    of(code, oauth) {
+      const name = oauth ? `oauth.${code}` : code;
+      const error = new DomainError(code, `${ERRORS[code].title}: what exactly, and what to do`);
+      components[name] = {
+        value: problemOf(error, { instance: '6f0c9a52-3f4e-4c0b-9d59-2f6f3a1c7e80', oauth }),
+      };
+      return { $ref: `#/components/examples/${name}` };
+    },
+    components: () => components,
   };
 }

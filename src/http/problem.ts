@@ -15,30 +15,38 @@ export function answerErrors(app: App, log: Log): void {
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
   const known = isDomainError(error) ? error : fromFramework(error as FastifyError);
   if (!known) log.error({ err: error, requestId: request.id }, 'a request failed unexpectedly');
-  const { code, message, errors, retryAfterSeconds } = known ?? UNEXPECTED;
-  const { title, status } = ERRORS[code];
+  const told = known ?? UNEXPECTED;
+  const { retryAfterSeconds } = told;
+  const { status } = ERRORS[told.code];
 
   const oauth = request.routeOptions.config.oauth === true;
   if (status === 401) reply.header('www-authenticate', `${oauth ? 'Basic' : 'Bearer'} realm="fanfare"`);
   if (status === 429 || status === 503 || retryAfterSeconds !== undefined) {
     reply.header('retry-after', Math.ceil(retryAfterSeconds ?? 1));
   }
-  reply
-    .code(status)
-    .type('application/problem+json')
-    .send({
-      type: `/docs/errors#${code}`,
-      title,
-      status,
-      code,
-      detail: message,
-      instance: request.id,
-      errors,
-      result: 'error',
-      message,
-      success: false,
-      ...(oauth ? { error: oauthError(code) } : {}),
-    });
+  const body = problemOf(told, { instance: request.id, oauth });
+  reply.code(status).type('application/problem+json').send(body);
+}
+
+/** The body of an answer that says no. */
+export function problemOf(
+  { code, message, errors }: DomainError,
+  { instance, oauth }: { instance: string; oauth: boolean },
+) {
+  const { title, status } = ERRORS[code];
+  return {
+    type: `/docs/errors#${code}`,
+    title,
+    status,
+    code,
+    detail: message,
+    instance,
+    errors,
+    result: 'error',
+    message,
+    success: false,
+    ...(oauth ? { error: oauthError(code) } : {}),
+  };
 }
 
 const UNEXPECTED = new DomainError('internal', 'Something went wrong on our side; the log has the details');

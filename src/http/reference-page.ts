@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { ERRORS, type RetryClass } from '../domain/errors';
 
 /**
@@ -99,7 +100,7 @@ export function assetOf(name: Asset): Promise<Buffer> {
   const own = OWN[name];
   const content =
     own === undefined
-      ? readFile(require.resolve(`@fastify/swagger-ui/static/${name}`))
+      ? readFile(join(dirname(require.resolve('@fastify/swagger-ui/package.json')), 'static', name))
       : Promise.resolve(Buffer.from(own));
   loaded.set(name, content);
   content.catch(() => loaded.delete(name));

@@ -1,4 +1,4 @@
-import type { OpenApiDocument, OperationObject, ResponseObject } from '../../src/http/openapi';
+import type { OpenApiDocument, OperationObject, ResponseObject } from '../../src/http/openapi-types';
 import { EXAMPLE } from '../../src/http/operations/examples';
 import type { Step } from './openapi-story';
 import type { HttpAnswer } from './service';

@@ -4,8 +4,8 @@ import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience';
 import type { CampaignTables } from '../../src/campaigns/tables';
-import type { OpenApiDocument } from '../../src/http/openapi';
 import { documentedPath } from '../../src/http/openapi';
+import type { OpenApiDocument } from '../../src/http/openapi-types';
 import { EXAMPLE } from '../../src/http/operations/examples';
 import type { NewWorkspace } from '../../src/messaging/workspaces';
 import { ROOT } from '../support/root';
@@ -114,13 +114,15 @@ describeEachEngine('the OpenAPI document', (engine) => {
       }
       for (const [type, { schema, examples = {} }] of Object.entries(requestBody?.content ?? {})) {
         for (const [name, { value }] of Object.entries(examples)) {
-          // Shown on purpose, to show what becomes of a message that is wrong.
-          if (operationId === 'sendMessages') continue;
           check(`${operationId} ${type} ${name}`, schema, value);
         }
       }
       for (const [status, { content = {} }] of Object.entries(responses)) {
         for (const [type, media] of Object.entries(content)) {
+          for (const [name, { $ref = '' }] of Object.entries(media.examples ?? {})) {
+            const shared = document.components.examples[$ref.split('/').at(-1) ?? ''];
+            check(`${operationId} ${status} ${name}`, media.schema, shared?.value);
+          }
           if (type !== 'application/problem+json')
             check(`${operationId} ${status}`, media.schema, media.example);
         }
