@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
-import { id } from './common';
+import { id, integer } from './common';
 import { params } from './params';
 
 /**
@@ -10,9 +10,6 @@ import { params } from './params';
 const DAY_MS = 86_400_000;
 const CALLS_MAX = 100;
 const DELAY_SECONDS_MAX = 30 * 24 * 3_600;
-
-/** Not `z.int()`: its finding ends the parsing, and those of fields that belong together would not be made. */
-export const integer = z.number().multipleOf(1, 'This must be a whole number');
 
 const instant = z.iso.datetime({ offset: true }).transform((value) => new Date(value).toISOString());
 const seconds = integer.min(0).max(DELAY_SECONDS_MAX);

@@ -4,8 +4,8 @@ import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES } from '../domain/recipient';
 import { senderOf } from './addresses';
-import { additions, integer, refuseUnsupported } from './campaign-additions';
-import { cursorQuery, emptyAsAbsent, id, pageLimit, pageNumber, searchTerm } from './common';
+import { additions, refuseUnsupported } from './campaign-additions';
+import { cursorQuery, emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
 
 /**
  * messaging-service.md, Create campaign and List campaigns; api.md 7. The specification's objects ignore

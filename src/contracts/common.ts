@@ -7,6 +7,9 @@ import { LIMITS } from '../domain/limits';
 export const emptyAsAbsent = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value) => (value === '' ? undefined : value), schema);
 
+/** Not `z.int()`: its finding ends the parsing, and those of fields that belong together would not be made. */
+export const integer = z.number().multipleOf(1, 'This must be a whole number').meta({ type: 'integer' });
+
 /** A whole number as a query string has it. */
 const wholeNumber = (bounds: { min: number; max: number }) =>
   z

@@ -5,9 +5,8 @@ import { LIMITS } from '../domain/limits';
 
 const NAME = /^[A-Z][A-Z0-9_]*$/;
 
-export const params = z
-  .record(z.string(), z.union([z.string(), z.number()]))
-  .superRefine((value, context) => {
+export const params = z.record(z.string(), z.union([z.string(), z.number()])).superRefine(
+  (value, context) => {
     const entries = Object.entries(value);
     if (entries.length > LIMITS.paramsKeys) {
       context.addIssue({ code: 'custom', message: `At most ${LIMITS.paramsKeys} values` });
@@ -16,9 +15,15 @@ export const params = z
       if (name.length > LIMITS.paramsKeyChars || !NAME.test(name)) {
         const message = `Names are upper-case letters, digits and _, at most ${LIMITS.paramsKeyChars} characters`;
         context.addIssue({ code: 'custom', path: [name], message });
-      } else if (typeof content === 'string' && Buffer.byteLength(content) > LIMITS.paramsValueBytes) {
+      } else if (typeof content === 'string' && isOver(content, LIMITS.paramsValueBytes)) {
         const message = `At most ${LIMITS.paramsValueBytes} bytes`;
         context.addIssue({ code: 'custom', path: [name], message });
       }
     }
-  });
+  },
+  // Names are judged beside wrong values, so that all errors come at once.
+  { when: ({ value }) => typeof value === 'object' && value !== null },
+);
+
+/** Most values are short: counting bytes is left for those that could be too long. */
+const isOver = (value: string, bytes: number) => value.length * 3 > bytes && Buffer.byteLength(value) > bytes;

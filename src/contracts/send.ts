@@ -3,7 +3,8 @@ import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { MESSAGE_STATES } from '../domain/message';
 import { email, recipientOf, senderOf } from './addresses';
-import { cursorQuery, emptyAsAbsent, id, pageLimit } from './common';
+import { cursorQuery, emptyAsAbsent, id, integer, pageLimit } from './common';
+import { params } from './params';
 
 /**
  * What callers of the send endpoints write (api.md 4). Fields of the specification and ours live side by
@@ -11,7 +12,6 @@ import { cursorQuery, emptyAsAbsent, id, pageLimit } from './common';
  */
 const SUBJECT_CHARS_MAX = 998;
 const UID = /^[\x21-\x7e]+$/;
-const PARAM_NAME = /^[A-Z][A-Z0-9_]*$/;
 const DAY_MS = 86_400_000;
 
 const line = (max: number) =>
@@ -19,26 +19,6 @@ const line = (max: number) =>
     .string()
     .max(max)
     .regex(/^[^\r\n]*$/, 'This must be one line');
-
-const params = z.record(z.string(), z.union([z.string(), z.number()])).superRefine((value, context) => {
-  const names = Object.keys(value);
-  if (names.length > LIMITS.paramsKeys) {
-    context.addIssue({ code: 'custom', message: `At most ${LIMITS.paramsKeys} values` });
-  }
-  for (const name of names) {
-    const content = value[name];
-    if (name.length > LIMITS.paramsKeyChars || !PARAM_NAME.test(name)) {
-      const message = `Names are upper-case letters, digits and _, at most ${LIMITS.paramsKeyChars} characters`;
-      context.addIssue({ code: 'custom', path: [name], message });
-    } else if (typeof content === 'string' && isOver(content, LIMITS.paramsValueBytes)) {
-      const message = `At most ${LIMITS.paramsValueBytes} bytes`;
-      context.addIssue({ code: 'custom', path: [name], message });
-    }
-  }
-});
-
-/** Most values are short: counting bytes is left for those that could be too long. */
-const isOver = (value: string, bytes: number) => value.length * 3 > bytes && Buffer.byteLength(value) > bytes;
 
 const instant = z.iso.datetime({ offset: true }).transform((value) => new Date(value).toISOString());
 
@@ -60,7 +40,7 @@ export const message = z
     'template-id': id.optional(),
     params: params.optional(),
     body: z.string().optional().meta({ description: 'Email only: HTML, in the place of the template’s.' }),
-    version: z.int().positive().max(2_147_483_647).optional(),
+    version: integer.min(1).max(2_147_483_647).optional(),
     subject: line(SUBJECT_CHARS_MAX).optional().meta({ description: 'Email only.' }),
     sendAt: instant.optional().meta({ description: 'Not before; at most a year ahead.' }),
     expiresAt: instant.optional().meta({ description: 'Not given to a provider after this.' }),

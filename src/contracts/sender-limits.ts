@@ -1,18 +1,13 @@
 import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { senderOf } from './addresses';
-import { emptyAsAbsent, pageQuery } from './common';
+import { emptyAsAbsent, integer, pageQuery } from './common';
 
 /** What callers of the sender limit endpoints write. All of it is ours, so all of it is strict. */
 
 const RATE_MAX = 100_000;
 const channel = z.enum(CHANNELS);
-/** Not `z.int()`: a finding of its ends the checking of the whole object. */
-const count = z
-  .number()
-  .positive()
-  .max(RATE_MAX)
-  .refine((value) => Number.isInteger(value), 'This must be a whole number');
+const count = integer.min(1).max(RATE_MAX);
 
 export const senderLimitBody = z
   .strictObject({

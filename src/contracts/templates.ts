@@ -6,7 +6,7 @@ import { LIMITS } from '../domain/limits';
 import { checkPlaceholders, lintPlaceholders, type TemplateText } from '../domain/template-lint';
 import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../domain/voice/voice-template';
-import { emptyAsAbsent, id, pageLimit, pageNumber, searchTerm } from './common';
+import { emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
 import { params } from './params';
 
 /** messaging-service.md, List and Create templates; api.md 5. */
@@ -123,7 +123,7 @@ export const templateVersionQuery = z.object({
 });
 
 /** Of a stored template: the newest version unless one is named. */
-const version = z.int().positive().max(2_147_483_647).optional();
+const version = integer.min(1).max(2_147_483_647).optional();
 
 /** Values as a campaign would have them: a contact's own, and these where it has none. */
 export const templatePreview = z.strictObject({

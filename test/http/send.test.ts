@@ -67,10 +67,33 @@ describeEachEngine('sending over HTTP', (engine) => {
   });
 
   test('wrong messages are told everything that is wrong with them', async () => {
-    const wrong = await call('POST', '/send-msg', { channel: 'sms', uid: 'a b', to: 'x', from: '1' });
+    const wrong = await call('POST', '/send-msg', {
+      channel: 'sms',
+      uid: 'a b',
+      to: 'x',
+      from: '1',
+      version: 1.5,
+      sendAt: 'soon',
+      expiresAt: 12,
+      class: 'x',
+      replyTo: 'x',
+      params: { N: null, lower: 'x' },
+    });
     expect(wrong.status).toBe(422);
     const paths = wrong.body.errors.map((error: { path: string }) => error.path).sort();
-    expect(paths).toEqual(['from', 'template-id', 'to', 'uid']);
+    expect(paths).toEqual([
+      'class',
+      'expiresAt',
+      'from',
+      'params.N',
+      'params.lower',
+      'replyTo',
+      'sendAt',
+      'template-id',
+      'to',
+      'uid',
+      'version',
+    ]);
     const missing = await call('POST', '/send-msg', sms('m2', { params: { NAME: 'x' } }));
     expect(missing).toMatchObject({
       status: 422,
