@@ -17,7 +17,12 @@ const run = promisify(execFile);
  * that may create databases, a database that is dropped at the end.
  */
 export async function benchPlace(): Promise<Place & { remove(): Promise<void> }> {
-  const place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '0', LOG_LEVEL: 'error' });
+  const place = await makePlace({
+    FANFARE_SIMULATOR_LATENCY_MS: '0',
+    LOG_LEVEL: 'error',
+    // As `npm start`, the executable and the image have it.
+    NODE_OPTIONS: '--max-semi-space-size=64',
+  });
   const server = process.env.DATABASE_URL;
   if (!server) return { ...place, remove: async () => place.remove() };
   const name = `fanfare_bench_${process.pid}`;
