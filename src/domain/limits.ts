@@ -172,6 +172,8 @@ export const LIMITS = {
   feedPollMs: 200,
   /** Events kept with a message; a provider that tells more about one message is not listened to. */
   messageEvents: 100,
+  /** Messages handed over a short while ago that are remembered for their receipts, some 0.5 KiB each. */
+  receiptTargets: 20_000,
   /** Receipts waiting to be recorded; beyond it providers keep theirs until there is room. */
   receiptQueue: 20_000,
   /** An early receipt whose message never turned up is dropped after this. */

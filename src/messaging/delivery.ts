@@ -93,11 +93,7 @@ export function createDelivery(deps: {
     outbox,
     log,
     onEvents: feed.notify,
-    onHandedOver: (provider, verdicts) =>
-      receipts.handedOver(
-        provider,
-        verdicts.map(({ message, providerId }) => ({ id: message.id, providerId })),
-      ),
+    onHandedOver: receipts.handedOver,
   });
   const acceptance = createAccept({
     db,

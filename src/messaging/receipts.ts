@@ -2,11 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
-import { MESSAGE_RANK, type MessageState } from '../domain/message';
 import type { Log } from '../log';
 import type { Receipt, ReceiptSink } from '../providers/provider';
 import type { Storage } from '../storage/storage';
-import { changeBy, type ReceiptTarget, storableData } from './receipt-change';
+import { storableData } from './receipt-change';
 import {
   type Change,
   dropOldOrphans,
@@ -16,11 +15,12 @@ import {
   keepOrphans,
   orphansOf,
   ripeOrphans,
-  type Targets,
   writeChanges,
 } from './receipt-rows';
+import { byWorkspace, isHandedOver, sortReceipts, targetOf } from './receipt-sort';
+import { createReceiptTargets, isEnd } from './receipt-targets';
 import type { MessagingTables } from './tables';
-import { storable } from './verdict';
+import { storable, type Verdict } from './verdict';
 
 /**
  * What providers report after the hand-over. Receipts that arrive together are recorded together; a
@@ -30,11 +30,8 @@ import { storable } from './verdict';
  */
 export interface Receipts {
   sinkOf(provider: string): ReceiptSink;
-  /** Takes up what arrived early for these messages. */
-  handedOver(
-    provider: string,
-    messages: readonly { id: string; providerId: string | undefined }[],
-  ): Promise<void>;
+  /** These are recorded as sent: takes up what arrived early for them. */
+  handedOver(provider: string, verdicts: readonly Verdict[]): Promise<void>;
   start(): void;
   stop(): Promise<void>;
 }
@@ -60,6 +57,7 @@ export function createReceipts(deps: {
   onCallsEnded(workspaceId: string, messageIds: readonly string[]): Promise<void>;
 }): Receipts {
   const { db, engine, log, onEvents, onCallsEnded } = deps;
+  const targets = createReceiptTargets(db);
   let calls: Call[] = [];
   let waiting = 0;
   let working: Promise<void> | undefined;
@@ -98,13 +96,13 @@ export function createReceipts(deps: {
     if (early.length === 0) return;
     mayBeAside = true;
     await keepOrphans(db, early);
-    const targets = await findTargets(db, early);
+    const found = await findTargets(db, early);
     for (const provider of new Set(early.map((one) => one.provider))) {
       const ripe = early.flatMap((one) => {
-        const target = one.provider === provider ? targetOf(one, targets) : undefined;
+        const target = one.provider === provider ? targetOf(one, found) : undefined;
         return target && isHandedOver(target) ? [{ id: target.id, providerId: one.receipt.providerId }] : [];
       });
-      if (ripe.length > 0) await handedOver(provider, ripe);
+      if (ripe.length > 0) await takeUpFor(provider, ripe);
     }
   }
 
@@ -115,12 +113,18 @@ export function createReceipts(deps: {
     for (let round = 0; rest.length > 0; round++) {
       if (round === ROUNDS_MAX)
         throw new Error('Receipts could not be recorded: their messages keep changing');
-      const sorted = sort(rest, await findTargets(db, rest));
+      const sorted = sortReceipts(rest, await targets.find(rest));
       early.push(...sorted.early);
       const missed: FromProvider[] = [];
       for (const [workspaceId, group] of byWorkspace(sorted.changes)) {
         const written = await writeChanges(db, workspaceId, group);
-        missed.push(...group.filter(({ target }) => !written.has(target.id)).map(({ from }) => from));
+        for (const change of group) {
+          if (written.has(change.target.id)) targets.written(change);
+          else {
+            targets.forget(change.target.id);
+            missed.push(change.from);
+          }
+        }
         if (written.size > 0) onEvents(workspaceId);
         await endCalls(workspaceId, group);
       }
@@ -139,9 +143,9 @@ export function createReceipts(deps: {
     ).catch((error: unknown) => log.warn({ err: error }, 'Calls that are over still count'));
   }
 
-  async function handedOver(
+  async function takeUpFor(
     provider: string,
-    messages: Parameters<Receipts['handedOver']>[1],
+    messages: readonly { id: string; providerId: string | undefined }[],
   ): Promise<void> {
     if (mayBeAside || engine === 'postgres') await takeUp(await orphansOf(db, provider, messages));
   }
@@ -184,7 +188,13 @@ export function createReceipts(deps: {
         });
       });
     },
-    handedOver,
+    handedOver(provider, verdicts) {
+      targets.handedOver(provider, verdicts);
+      return takeUpFor(
+        provider,
+        verdicts.map(({ message, providerId }) => ({ id: message.id, providerId })),
+      );
+    },
     start() {
       void sweep();
       timer = setInterval(() => void sweep(), SWEEP_INTERVAL_MS);
@@ -195,50 +205,6 @@ export function createReceipts(deps: {
       await working;
     },
   };
-}
-
-const isEnd = (state: MessageState) => MESSAGE_RANK[state] > MESSAGE_RANK.unknown;
-const isHandedOver = (target: ReceiptTarget) => target.state !== 'scheduled' && target.state !== 'accepted';
-
-function targetOf({ provider, receipt }: FromProvider, targets: Targets): ReceiptTarget | undefined {
-  return receipt.id === undefined
-    ? targets.byProviderId.get(`${provider} ${receipt.providerId}`)
-    : targets.byId.get(receipt.id);
-}
-
-function sort(receipts: readonly FromProvider[], targets: Targets) {
-  const changes: (Change & { from: FromProvider })[] = [];
-  const early: FromProvider[] = [];
-  const later: FromProvider[] = [];
-  const taken = new Set<string>();
-  for (const from of receipts) {
-    const target = targetOf(from, targets);
-    if (!target) {
-      // Our ids exist before a provider learns them; a provider's own may be ahead of our record.
-      if (from.receipt.id === undefined) early.push(from);
-    } else if (taken.has(target.id)) {
-      later.push(from);
-    } else if (!isHandedOver(target)) {
-      early.push(from);
-    } else if (target.provider === from.provider) {
-      const event = changeBy(target, from.receipt);
-      if (event) {
-        taken.add(target.id);
-        changes.push({ target, event, from });
-      }
-    }
-  }
-  return { changes, early, later };
-}
-
-function byWorkspace<T extends Change>(changes: readonly T[]): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const change of changes) {
-    const group = groups.get(change.target.workspace_id);
-    if (group) group.push(change);
-    else groups.set(change.target.workspace_id, [change]);
-  }
-  return groups;
 }
 
 /** One strange receipt must not keep those that came with it from being stored. */

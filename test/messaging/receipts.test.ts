@@ -40,6 +40,16 @@ describeEachEngine('receipts', (engine) => {
     expect(await fed('order')).toEqual(tracked.events);
   });
 
+  test('what another process recorded meanwhile is taken into account', async () => {
+    const two = await rig.process();
+    const id = await sent('between');
+    await two.sms.report({ id, type: 'delivered' });
+    await one.sms.report({ id, type: 'delivered' }, { id, type: 'undelivered', code: 'absent' });
+    expect(await types('between')).toEqual(['accepted', 'sent', 'delivered', 'undelivered']);
+    expect((await track('between')).state).toBe('delivered');
+    expect(await fed('between')).toHaveLength(4);
+  });
+
   test('bad news gives way to good news that comes later', async () => {
     const id = await sent('better');
     await one.sms.report({ id, type: 'undelivered', code: 'absent' });
