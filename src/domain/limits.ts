@@ -125,6 +125,8 @@ export const LIMITS = {
   outboxMessages: 20_000,
   /** Requests arriving together that share one insert: past a few hundred the insert is the whole cost. */
   groupCommitMessages: 1_000,
+  /** Of some ten milliseconds that an insert and its answers take. */
+  groupCommitLingerMs: 3,
   /** Messages in one hand-over batch; also what a crash can leave in doubt, per lane and provider. */
   handoverBatch: 500,
   /** A dispatcher that has not renewed its lane for so long is dead, and its lane is adopted. */

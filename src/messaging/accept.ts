@@ -44,6 +44,7 @@ export function createAccept(deps: Deps): Accept {
     sizeOf: (draft) => draft.size,
     countMax: LIMITS.groupCommitMessages,
     bytesMax: LIMITS.groupCommitBytes,
+    lingerMs: LIMITS.groupCommitLingerMs,
   });
 
   return {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Outcome } from './outgoing';
 
 /**
@@ -22,7 +23,11 @@ interface Options<Item, Answer> {
   sizeOf(item: Item): number;
   countMax: number;
   bytesMax: number;
+  /** How long a group waits to fill up when many came together before it. */
+  lingerMs: number;
 }
+
+const CROWD = 5;
 
 interface Waiting<Item, Answer> {
   item: Item;
@@ -39,8 +44,12 @@ export function createGroupCommit<Item, Answer>(options: Options<Item, Answer>):
   async function work(key: string, queue: Waiting<Item, Answer>[]): Promise<void> {
     // Requests that were read from their sockets in this turn of the event loop come along.
     await new Promise((turn) => setImmediate(turn));
+    let crowd = 0;
     while (queue.length > 0) {
+      // Callers that were just answered send their next: with them, half as many commits do.
+      if (crowd >= CROWD && queue.length < 2 * crowd) await delay(options.lingerMs);
       const group = nextGroup(queue, options);
+      crowd = group.length;
       const outcomes = await commitGroup(key, group);
       group.forEach((one, i) => {
         load.count -= 1;

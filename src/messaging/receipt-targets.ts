@@ -1,7 +1,6 @@
 import type { Kysely } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import { MESSAGE_RANK, type MessageState } from '../domain/message';
-import { BoundedCache } from './bounded-cache';
 import type { ReceiptTarget } from './receipt-change';
 import { type Change, type FromProvider, findTargets, type Targets } from './receipt-rows';
 import type { MessagingTables } from './tables';
@@ -11,6 +10,7 @@ import type { Verdict } from './verdict';
  * The messages that receipts are about. Most receipts come soon after a hand-over that this process has
  * recorded, and what it knows of the message from then spares the reading of it. What is remembered may be
  * out of date, since receipts also reach other processes: writing a change tells, and then it is read.
+ * Receipts that name a message by the provider's id only are always looked up.
  */
 export interface ReceiptTargets {
   find(receipts: readonly FromProvider[]): Promise<Targets>;
@@ -22,41 +22,33 @@ export interface ReceiptTargets {
 }
 
 export function createReceiptTargets(db: Kysely<MessagingTables>): ReceiptTargets {
-  const recent = new BoundedCache<ReceiptTarget>(LIMITS.receiptTargets);
-  const idsByProviderId = new BoundedCache<string>(LIMITS.receiptTargets);
-
-  const remembered = ({ provider, receipt }: FromProvider): ReceiptTarget | undefined => {
-    const id = receipt.id ?? idsByProviderId.get(`${provider} ${receipt.providerId}`);
-    return id === undefined ? undefined : recent.get(id);
-  };
+  const recent = new Map<string, ReceiptTarget>();
 
   return {
     async find(receipts) {
-      const known = receipts.map(remembered);
+      const known = receipts.map(({ receipt }) => recent.get(receipt.id ?? ''));
       const unknown = receipts.filter((_, i) => known[i] === undefined);
       const read = unknown.length > 0 ? await findTargets(db, unknown) : undefined;
       const byId = new Map(read?.byId);
-      const byProviderId = new Map(read?.byProviderId);
-      for (const [i, { provider, receipt }] of receipts.entries()) {
-        const target = known[i];
-        if (!target) continue;
-        if (receipt.id !== undefined) byId.set(receipt.id, target);
-        else byProviderId.set(`${provider} ${receipt.providerId}`, target);
-      }
-      return { byId, byProviderId };
+      for (const target of known) if (target) byId.set(target.id, target);
+      return { byId, byProviderId: read?.byProviderId ?? new Map() };
     },
     handedOver(provider, verdicts) {
-      for (const { message, attempt, state, providerId } of verdicts) {
+      for (const { message, attempt, state } of verdicts) {
         const { id, workspaceId, uid, channel, campaign = null } = message;
         const common = { id, workspace_id: workspaceId, uid, channel, campaign };
         recent.set(id, { ...common, state, attempt, provider, history: [{ type: state }] });
-        if (providerId !== undefined) idsByProviderId.set(`${provider} ${providerId}`, id);
+      }
+      // The first keys are those that were handed over the longest time ago.
+      for (const id of recent.keys()) {
+        if (recent.size <= LIMITS.receiptTargets) break;
+        recent.delete(id);
       }
     },
     written({ target, event }) {
       // An ended message hears little more.
       if (isEnd(event.state)) recent.delete(target.id);
-      else if (recent.get(target.id)) {
+      else if (recent.has(target.id)) {
         recent.set(target.id, { ...target, state: event.state, history: [...target.history, { ...event }] });
       }
     },

@@ -3,9 +3,9 @@ import { join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { StartupError } from '../startup-error';
 import { lockDirectory } from './directory-lock';
-import { textOf } from './embedded-values';
 import type { EmbeddedAnswer, EmbeddedRequest } from './embedded-worker';
 import type { ConnectionPool } from './storage';
+import { textOf } from './text-values';
 
 /**
  * The embedded engine: PGlite, which is PostgreSQL in WebAssembly, behind the shape of a pool.

@@ -3,6 +3,7 @@ import { StartupError } from '../startup-error';
 import { PLANNER_SETTINGS } from './planner-settings';
 import { createStatementNames, isStale } from './statement-names';
 import type { ConnectionPool } from './storage';
+import { textOf } from './text-values';
 
 /** int8 as number on both engines: no count or sequence of ours comes near 2^53. */
 const INT8_OID = 20;
@@ -50,7 +51,11 @@ function withPreparedStatements(pool: Pool): ConnectionPool {
       return {
         async query(text: string, values: unknown[]): Promise<QueryResult> {
           try {
-            return await client.query({ name: names.nameFor(text) ?? '', text, values });
+            return await client.query({
+              name: names.nameFor(text) ?? '',
+              text,
+              values: values.map((value) => (Array.isArray(value) ? textOf(value) : value)),
+            });
           } catch (error) {
             if (isStale(error)) names.forget(text);
             throw error;
