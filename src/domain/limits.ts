@@ -7,7 +7,7 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const LIMITS = {
-  // ── Requests (api.md 1) ──
+  // Requests (api.md 1)
   jsonBodyBytes: 1 * MiB,
   templateBodyBytes: 4 * MiB,
   bulkBodyBytes: 8 * MiB,
@@ -30,7 +30,7 @@ export const LIMITS = {
   feedWaitSecondsMax: 20,
   sendAtDaysMax: 366,
 
-  // ── Tokens and sessions (api.md 2, 3) ──
+  // Tokens and sessions (api.md 2, 3)
   tokenHoursDefault: 24,
   tokenHoursMax: 168,
   /** Of what is given as a token to be revoked; ours have 47. */
@@ -52,7 +52,7 @@ export const LIMITS = {
   passwordCharsMin: 12,
   passwordChars: 256,
 
-  // ── Administration and Idempotency-Key (api.md 1, 11) ──
+  // Administration and Idempotency-Key (api.md 1, 11)
   /** Of each kind, in one workspace: users, clients, keys that work. */
   credentialsPerWorkspace: 1_000,
   /** Secrets of one client that work at the same time: the newest, and those it replaced. */
@@ -68,7 +68,7 @@ export const LIMITS = {
   expirySweepSeconds: 300,
   expirySweepRows: 1_000,
 
-  // ── Templates ──
+  // Templates
   templateNameChars: 200,
   /** RFC 5322's bound on a line of a header. */
   subjectChars: 998,
@@ -105,7 +105,7 @@ export const LIMITS = {
   templateCacheChars: 32 * MiB,
   templateCacheEntries: 10_000,
 
-  // ── HTTP server ──
+  // HTTP server
   /** A uid of full length with every character percent-encoded. */
   pathParamChars: 384,
   httpHeadersTimeoutMs: 15_000,
@@ -120,7 +120,7 @@ export const LIMITS = {
   /** How long requests in progress may finish while the server closes. */
   httpDrainMs: 3_000,
 
-  // ── Outbox and dispatch ──
+  // Outbox and dispatch
   /** Undelivered due messages of a workspace beyond which send-msg answers 429. */
   outboxMessages: 20_000,
   /** Requests arriving together that share one insert: past a few hundred the insert is the whole cost. */
@@ -181,7 +181,7 @@ export const LIMITS = {
   /** An early receipt whose message never turned up is dropped after this. */
   orphanReceiptHours: 72,
 
-  // ── Providers ──
+  // Providers
   /** Receipts given to the product in one call. */
   receiptBatch: 500,
   /** What a carrier may say beside a receipt's type, as JSON, and the length of its own id of a message. */
@@ -195,7 +195,7 @@ export const LIMITS = {
   /** Messages whose receipts the simulator keeps in memory; the rest wait in its record. */
   simulatorReceipts: 20_000,
 
-  // ── The durable run ──
+  // The durable run
   /** A shard's history grows with its recipients, so a shard is a slice that stays small. */
   recipientsPerShard: 25_000,
   shardsPerChannel: 16,

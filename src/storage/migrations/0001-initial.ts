@@ -4,7 +4,7 @@
  * workspace, or hangs from one that does. Long because it is the whole schema, read from top to bottom.
  */
 export const UP = `
--- ── Messaging service: who may call ────────────────────────────────────────────────────────────────
+-- Messaging service: who may call
 create table workspaces (
   id text primary key,
   name text not null,
@@ -98,7 +98,7 @@ create table idempotency_keys (
 );
 create index idempotency_keys_by_age on idempotency_keys (created_at);
 
--- ── Messaging service: templates ───────────────────────────────────────────────────────────────────
+-- Messaging service: templates
 create table templates (
   id text primary key,
   workspace_id text not null,
@@ -150,7 +150,7 @@ create table template_versions (
   primary key (template_id, version)
 );
 
--- ── Messaging service: messages and their delivery ─────────────────────────────────────────────────
+-- Messaging service: messages and their delivery
 create table messages (
   id text primary key,
   workspace_id text not null,
@@ -309,7 +309,7 @@ create table event_log (
   primary key (workspace_id, first_seq)
 );
 
--- ── Campaigns: contacts ────────────────────────────────────────────────────────────────────────────
+-- Campaigns: contacts
 create table contacts (
   id text primary key,
   workspace_id text not null,
@@ -344,7 +344,7 @@ create table contact_list_members (
 );
 create index contact_list_members_by_contact on contact_list_members (contact_id);
 
--- ── Campaigns: what the user made, and its executions ──────────────────────────────────────────────
+-- Campaigns: what the user made, and its executions
 create table campaigns (
   id text primary key,
   workspace_id text not null,
@@ -380,7 +380,7 @@ create table runs (
 );
 create unique index runs_by_campaign on runs (campaign_id, number);
 
--- ── Campaigns: the ledger (its protocol is told at the head of src/campaigns/ledger.ts) ─────────────
+-- Campaigns: the ledger (its protocol is told at the head of src/campaigns/ledger.ts)
 create table recipients (
   run_id text not null,
   channel text not null,
