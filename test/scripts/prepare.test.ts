@@ -189,7 +189,12 @@ describe('two at once', () => {
   test('a killed one is waited for as long as what it started still runs, and no longer', async () => {
     env.SLOW_NPM = '1';
     const first = startOne();
-    await until('the first has begun', () => existsSync(join(root, 'steps')));
+    const lock = join(root, 'dist', '.prepare-lock');
+    await until(
+      'the lock names what it runs',
+      () => existsSync(lock) && readFileSync(lock, 'utf8').includes(' '),
+    );
+    await until('that has begun', () => existsSync(join(root, 'steps')));
     first.child.kill('SIGKILL');
     await first.ended;
     const second = startOne();
