@@ -19,7 +19,7 @@ export async function fillMessages(place: Place, count: number): Promise<number>
   await untilReady(first);
   await first.stop();
   const workspace = readCredentials(place).workspace.id;
-  const storage = await openStorage({ databaseUrl: process.env.DATABASE_URL, dataDir: place.dataDir });
+  const storage = await openStorage({ databaseUrl: place.env.DATABASE_URL, dataDir: place.dataDir });
   const db = storage.tables<Record<string, never>>();
   const { rows } = await sql<{ first: number }>`
     insert into event_heads (workspace_id, next_seq) values (${workspace}, ${count}::int + 1)
