@@ -7,6 +7,7 @@ import { adminClientRoutes } from '../http/routes/admin-clients';
 import { adminKeyRoutes } from '../http/routes/admin-keys';
 import { adminUserRoutes } from '../http/routes/admin-users';
 import { adminWorkspaceRoutes } from '../http/routes/admin-workspaces';
+import { campaignReportRoutes } from '../http/routes/campaign-reports';
 import { campaignRoutes } from '../http/routes/campaigns';
 import { contactListRoutes } from '../http/routes/contact-lists';
 import { eventRoutes } from '../http/routes/events';
@@ -80,5 +81,6 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     inboundRoutes({ secret: parts.inboundSecret, takeReceipts: delivery.receiptsOf('http'), log }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
+    (scope) => campaignReportRoutes(scope, { campaigns }),
   ];
 }

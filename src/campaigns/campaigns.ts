@@ -17,7 +17,13 @@ import {
   summaryOf,
 } from './campaign-record';
 import type { RunLauncher, TemplateLookup } from './ports';
-import { listRecipients, type RecipientPosition } from './recipients';
+import {
+  listRecipients,
+  type RecipientFilter,
+  type RecipientPosition,
+  type RecipientView,
+  recipientPages,
+} from './recipients';
 import { insertRun, withdrawRun } from './run-rows';
 import type { CampaignTables } from './tables';
 
@@ -101,6 +107,16 @@ export function createCampaigns({ db, templates, launcher, log }: CampaignsDeps)
     ): ReturnType<typeof listRecipients> {
       const { run } = await readCampaign(db, workspaceId, campaignId);
       return run ? listRecipients(db, run.id, options) : { recipients: [], next: undefined };
+    },
+
+    /** All of the current run as it is now: one that takes its place meanwhile is not mixed in. */
+    async recipientPages(
+      workspaceId: string,
+      campaignId: string,
+      filter: RecipientFilter,
+    ): Promise<AsyncIterable<RecipientView[]>> {
+      const { run } = await readCampaign(db, workspaceId, campaignId);
+      return recipientPages(db, run?.id, filter);
     },
   };
 }

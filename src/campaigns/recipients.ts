@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../domain/channel';
 import { messageUid, recipientId } from '../domain/ids';
+import { LIMITS } from '../domain/limits';
 import type { RecipientState } from '../domain/recipient';
 import type { CampaignTables } from './tables';
 
@@ -25,16 +26,36 @@ export interface RecipientPosition {
   seq: number;
 }
 
+/** Which recipients are asked for; without either, all. */
+export interface RecipientFilter {
+  channel?: Channel | undefined;
+  state?: RecipientState | undefined;
+}
+
+/**
+ * All of a run's recipients, a page at a time by where the one before ended, so that memory stays flat and a
+ * late page costs no more than an early one. Nothing is read before it is asked for. A recipient is there
+ * once, in the state that it has as its page is read.
+ */
+export async function* recipientPages(
+  db: Kysely<CampaignTables>,
+  runId: string | undefined,
+  filter: RecipientFilter,
+): AsyncGenerator<RecipientView[]> {
+  if (runId === undefined) return;
+  let after: RecipientPosition | undefined;
+  do {
+    const page = await listRecipients(db, runId, { ...filter, after, limit: LIMITS.longPageSizeMax });
+    if (page.recipients.length > 0) yield page.recipients;
+    after = page.next;
+  } while (after);
+}
+
 /** One page of a run's recipients, with derived states (ledger.ts), in the order they are due. */
 export async function listRecipients(
   db: Kysely<CampaignTables>,
   runId: string,
-  options: {
-    channel?: Channel | undefined;
-    state?: RecipientState | undefined;
-    after?: RecipientPosition | undefined;
-    limit: number;
-  },
+  options: RecipientFilter & { after?: RecipientPosition | undefined; limit: number },
 ): Promise<{ recipients: RecipientView[]; next: RecipientPosition | undefined }> {
   const { after, channel, state, limit } = options;
   const { rows } = await sql<{

@@ -112,11 +112,15 @@ interface Days {
 }
 const isDay = (value: unknown) => typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value);
 
-export const recipientQuery = z.object({
-  ...cursorQuery,
+const recipientFilter = {
   channel: emptyAsAbsent(z.enum(CHANNELS).optional()),
   state: emptyAsAbsent(z.enum(RECIPIENT_STATES).optional()),
-});
+};
+
+export const recipientQuery = z.object({ ...cursorQuery, ...recipientFilter });
+
+/** An export is read whole. */
+export const recipientExportQuery = z.object(recipientFilter);
 
 /** Where a listing of recipients stopped, as its cursor holds it. */
 export const recipientPosition = z.object({ channel: z.enum(CHANNELS), seq: z.int().min(0) });

@@ -112,6 +112,7 @@ export const STORY: Step[] = [
   { operation: 'resumeCampaign', status: 200 },
   { operation: 'readCampaign', status: 200, first: 'freeze the audience' },
   { operation: 'listRecipients', status: 200 },
+  { operation: 'exportRecipients', status: 200 },
   { operation: 'cancelCampaign', status: 200 },
 
   { operation: 'replaceTemplate', status: 200 },

@@ -7,6 +7,7 @@ import {
   suppressionQuery,
   suppressionRow,
 } from '../../contracts/suppression';
+import { csvRow } from '../../csv/csv-text';
 import type { SuppressionList, SuppressionRecord } from '../../messaging/suppression';
 import type { SuppressionImport } from '../../messaging/suppression-import';
 import { callerOf } from '../caller';
@@ -116,14 +117,15 @@ async function* toCsv(pages: AsyncIterable<SuppressionRecord[]>): AsyncGenerator
   for await (const page of pages) {
     yield page
       .map((one) =>
-        [one.channel, one.address, one.reason, scopeOf(one.sender), one.source, timestamp(one.createdAt)]
-          .map(csvValue)
-          .join(','),
+        csvRow([
+          one.channel,
+          one.address,
+          one.reason,
+          scopeOf(one.sender),
+          one.source,
+          timestamp(one.createdAt),
+        ]),
       )
-      .join('\r\n')
-      .concat('\r\n');
+      .join('');
   }
 }
-
-const csvValue = (value: string): string =>
-  /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
