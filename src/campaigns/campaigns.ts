@@ -6,11 +6,13 @@ import type { Log } from '../log';
 import { newId } from '../storage/new-id';
 import { type Consequence, changeCampaign, futureStart } from './campaign-actions';
 import { checkReferences, requireLists } from './campaign-checks';
+import { copyCampaign } from './campaign-copy';
 import { describeCampaign } from './campaign-detail';
 import { listCampaigns } from './campaign-list';
 import {
   type CampaignContent,
   type CampaignRecord,
+  columnsOf,
   findCampaign,
   lockCampaign,
   readCampaign,
@@ -95,6 +97,16 @@ export function createCampaigns({ db, templates, launcher, log }: CampaignsDeps)
       await launch(workspaceId, campaignId, consequence);
       if (consequence.controlChanged) await launcher.controlChanged(consequence.controlChanged);
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
+    },
+
+    /** A new draft with the same settings, by the id given for it. */
+    async duplicate(
+      workspaceId: string,
+      campaignId: string,
+      { userId, newCampaignId: id }: { userId: string | undefined; newCampaignId: string },
+    ) {
+      await copyCampaign(db, workspaceId, { campaignId, id, userId });
+      return summaryOf(await readCampaign(db, workspaceId, id));
     },
 
     /** Of the current run; a campaign without one has no recipients yet. */
@@ -188,14 +200,4 @@ const stageFor = (startAt: Date | undefined): Stage => (startAt ? 'scheduled' : 
 function contentOf(body: CampaignBody): CampaignContent {
   const { campaignId: _, name, settings, channel, contactListId, start: __, ...options } = body;
   return { name, channels: channel, settings, contactListIds: contactListId, options };
-}
-
-function columnsOf(content: CampaignContent) {
-  return {
-    name: content.name,
-    channels: content.channels,
-    settings: JSON.stringify(content.settings),
-    contact_list_ids: content.contactListIds,
-    options: JSON.stringify(content.options),
-  };
 }

@@ -51,7 +51,11 @@ export async function* recipientPages(
   } while (after);
 }
 
-/** One page of a run's recipients, with derived states (ledger.ts), in the order they are due. */
+/**
+ * One page of a run's recipients, with derived states (ledger.ts), in the order they are due. The `limit 1` keep
+ * the shard and the run from being joined by a hash, which would read and sort all that is left of the run for
+ * every page: eight times slower at 100,000 recipients whose table nobody has analyzed yet.
+ */
 export async function listRecipients(
   db: Kysely<CampaignTables>,
   runId: string,
@@ -76,8 +80,11 @@ export async function listRecipients(
         greatest(r.attempts, case when r.seq < s.next_seq then 1 else 0 end) as attempts,
         ${derivedState} as derived
       from recipients r
-      join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
-      join runs on runs.id = r.run_id
+      cross join lateral (
+        select next_seq from shards
+        where run_id = r.run_id and channel = r.channel and shard = r.shard limit 1
+      ) s
+      cross join lateral (select phase from runs where id = r.run_id limit 1) runs
       where r.run_id = ${runId}
         and ${channel ? sql`r.channel = ${channel}` : sql`true`}
         and ${after ? sql`(r.channel, r.seq) > (${after.channel}, ${after.seq})` : sql`true`}

@@ -11,7 +11,7 @@ import { cursorQuery, emptyAsAbsent, id, integer, pageLimit, pageNumber, searchT
  * messaging-service.md, Create campaign and List campaigns; api.md 7. The specification's objects ignore
  * what they do not know, since a client may be newer than we are; our additions refuse it.
  */
-const NAME_CHARS_MAX = 200;
+export const CAMPAIGN_NAME_CHARS = 200;
 
 const version = integer.min(1).max(2_147_483_647);
 
@@ -28,7 +28,7 @@ export const campaignBody = z
       .string()
       .trim()
       .min(1)
-      .max(NAME_CHARS_MAX)
+      .max(CAMPAIGN_NAME_CHARS)
       .regex(/^[^\r\n]*$/, 'A name is one line'),
     settings,
     channel: z.array(z.enum(CHANNELS)).min(1),

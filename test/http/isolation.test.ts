@@ -112,6 +112,7 @@ const PROBES: Record<string, Probe> = {
   'GET /api/campaign/:id': at((of) => `/api/campaign/${of.campaign}`),
   'GET /api/campaign/:id/recipients': at((of) => `/api/campaign/${of.campaign}/recipients`),
   'GET /api/campaign/:id/recipients.csv': at((of) => `/api/campaign/${of.campaign}/recipients.csv`),
+  'POST /api/campaign/:id/duplicate': at((of) => `/api/campaign/${of.campaign}/duplicate`),
   'POST /api/campaign/:id/start': at((of) => `/api/campaign/${of.campaign}/start`),
   'POST /api/campaign/:id/pause': at((of) => `/api/campaign/${of.campaign}/pause`),
   'POST /api/campaign/:id/resume': at((of) => `/api/campaign/${of.campaign}/resume`),

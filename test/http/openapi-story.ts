@@ -105,6 +105,7 @@ export const STORY: Step[] = [
 
   { operation: 'createCampaign', example: 'create', status: 201 },
   { operation: 'createCampaign', example: 'edit', status: 200 },
+  { operation: 'duplicateCampaign', status: 201 },
   { operation: 'listCampaigns', status: 200 },
   { operation: 'readCampaign', status: 200 },
   { operation: 'startCampaign', status: 200 },

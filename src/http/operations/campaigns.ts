@@ -162,6 +162,27 @@ export const campaignActions: Record<Action, Operation> = {
   }),
 };
 
+export const duplicateCampaign: Operation = {
+  ...ONE,
+  id: 'duplicateCampaign',
+  tag: 'Campaigns',
+  summary: 'Duplicate a campaign',
+  description:
+    'A new draft with the same settings, lists and templates, and its own name; hours that have passed are left out. Lists and templates are looked up when it starts.',
+  body: { ...jsonBody(emptyBody, { empty: {} }), optional: true },
+  answers: {
+    201: json(
+      'The draft.',
+      savedCampaign,
+      answered(201, 'Campaign duplicated', {
+        ...EDITED,
+        id: 'cmp_01kbv8cccg0zype6sbccc8r8kx',
+        name: `${EDITED.name} (copy)`,
+      }),
+    ),
+  },
+};
+
 export const listRecipients: Operation = {
   id: 'listRecipients',
   tag: 'Campaigns',
