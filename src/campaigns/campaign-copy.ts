@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { CAMPAIGN_NAME_CHARS } from '../contracts/campaigns';
+import { LIMITS } from '../domain/limits';
 import { type CampaignContent, type CampaignOptions, columnsOf, readCampaign } from './campaign-record';
 import type { CampaignTables } from './tables';
 
@@ -38,7 +38,7 @@ export function copyName(name: string): string {
   const suffix = base === name ? ' (copy)' : ` (copy ${Number(number ?? 1) + 1})`;
   // By code points, so that no character is cut in two.
   const kept = [...base];
-  while (kept.join('').length + suffix.length > CAMPAIGN_NAME_CHARS) kept.pop();
+  while (kept.join('').length + suffix.length > LIMITS.campaignNameChars) kept.pop();
   return `${kept.join('').trimEnd()}${suffix}`;
 }
 

@@ -11,8 +11,6 @@ import { cursorQuery, emptyAsAbsent, id, integer, pageLimit, pageNumber, searchT
  * messaging-service.md, Create campaign and List campaigns; api.md 7. The specification's objects ignore
  * what they do not know, since a client may be newer than we are; our additions refuse it.
  */
-export const CAMPAIGN_NAME_CHARS = 200;
-
 const version = integer.min(1).max(2_147_483_647);
 
 const settings = z.object({
@@ -28,7 +26,7 @@ export const campaignBody = z
       .string()
       .trim()
       .min(1)
-      .max(CAMPAIGN_NAME_CHARS)
+      .max(LIMITS.campaignNameChars)
       .regex(/^[^\r\n]*$/, 'A name is one line'),
     settings,
     channel: z.array(z.enum(CHANNELS)).min(1),

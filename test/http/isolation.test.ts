@@ -117,6 +117,8 @@ const PROBES: Record<string, Probe> = {
   'POST /api/campaign/:id/pause': at((of) => `/api/campaign/${of.campaign}/pause`),
   'POST /api/campaign/:id/resume': at((of) => `/api/campaign/${of.campaign}/resume`),
   'POST /api/campaign/:id/cancel': at((of) => `/api/campaign/${of.campaign}/cancel`),
+  // Over by now, so that the stream ends.
+  'GET /api/campaign/:id/events': at((of) => `/api/campaign/${of.campaign}/events`),
 
   'GET /api/contact-list': { kind: 'list', path: '/api/contact-list' },
   'POST /api/contact-list': { kind: 'own', why: 'a list refers to nothing' },

@@ -115,11 +115,12 @@ export const STORY: Step[] = [
   { operation: 'listRecipients', status: 200 },
   { operation: 'exportRecipients', status: 200 },
   { operation: 'cancelCampaign', status: 200 },
+  { operation: 'watchCampaign', status: 200, first: 'end the run' },
 
   { operation: 'replaceTemplate', status: 200 },
   { operation: 'archiveTemplate', status: 200 },
   { operation: 'removeContact', status: 200 },
-  { operation: 'renameContactList', status: 200, first: 'end the run' },
+  { operation: 'renameContactList', status: 200 },
   { operation: 'deleteContactList', status: 200 },
   { operation: 'logOut', status: 200 },
 ];

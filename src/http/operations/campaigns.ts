@@ -73,10 +73,9 @@ export const listCampaigns: Operation = {
   },
 };
 
-const COUNTS = Object.fromEntries(['total', ...RECIPIENT_STATES].map((state) => [state, 0])) as Record<
-  'total' | RecipientState,
-  number
->;
+export const CAMPAIGN_COUNTS = Object.fromEntries(
+  ['total', ...RECIPIENT_STATES].map((state) => [state, 0]),
+) as Record<'total' | RecipientState, number>;
 
 export const readCampaign: Operation = {
   ...ONE,
@@ -99,7 +98,7 @@ export const readCampaign: Operation = {
         class: THREE.class,
         delivery: THREE.delivery,
         voice: THREE.voice,
-        counts: { email: COUNTS, sms: COUNTS, voice: COUNTS },
+        counts: { email: CAMPAIGN_COUNTS, sms: CAMPAIGN_COUNTS, voice: CAMPAIGN_COUNTS },
         skipped: {},
         runId: null,
         workflowId: null,

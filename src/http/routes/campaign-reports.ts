@@ -3,7 +3,7 @@ import type { Campaigns } from '../../campaigns/campaigns';
 import type { RecipientView } from '../../campaigns/recipients';
 import { recipientExportQuery } from '../../contracts/campaigns';
 import { idParams, timestamp } from '../../contracts/common';
-import { csvRow } from '../../csv/csv-text';
+import { csvRow } from '../../contracts/csv-row';
 import { callerOf } from '../caller';
 import { exportRecipients } from '../operations/campaign-reports';
 import type { App } from '../routing';

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { answer, timestamp } from '../../contracts/common';
+import { csvRow } from '../../contracts/csv-row';
 import {
   scopeOf,
   suppressionBody,
@@ -7,7 +8,6 @@ import {
   suppressionQuery,
   suppressionRow,
 } from '../../contracts/suppression';
-import { csvRow } from '../../csv/csv-text';
 import type { SuppressionList, SuppressionRecord } from '../../messaging/suppression';
 import type { SuppressionImport } from '../../messaging/suppression-import';
 import { callerOf } from '../caller';
