@@ -204,7 +204,10 @@ function openFile(file: string, onProgress: ((bytes: number) => void) | undefine
   const stream = createReadStream(file);
   // Listening to data would set it flowing before anybody reads.
   const timer = setInterval(() => onProgress?.(stream.bytesRead), PROGRESS_MS);
-  stream.once('close', () => clearInterval(timer));
+  stream.once('close', () => {
+    clearInterval(timer);
+    onProgress?.(stream.bytesRead);
+  });
   return stream;
 }
 
@@ -216,7 +219,11 @@ async function writeWhole(body: Readable, file: string): Promise<void> {
     await rename(part, file);
   } catch (error) {
     await rm(part, { force: true });
-    throw error;
+    const { code, path } = error as NodeJS.ErrnoException;
+    if (path === undefined && code !== 'ENOSPC') throw error;
+    throw new StartupError(`${file} cannot be written: ${code}`, 'Name a file that this user may write.', {
+      cause: error,
+    });
   }
 }
 
