@@ -44,7 +44,7 @@ export class Names {
   }
 }
 
-/** A time and an address are the same for everybody; so short a cursor stands for nothing but itself. */
+/** A time and an address are the same for everybody. The others are too long to stand in a real id by chance. */
 const LEARNABLE = new Set<string>(
   Object.entries(EXAMPLE).flatMap(([name, value]) => (name === 'at' || name === 'email' ? [] : [value])),
 );

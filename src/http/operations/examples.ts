@@ -27,7 +27,7 @@ export const EXAMPLE = {
   testMessage: 'msg_01kbp7x3m0c2z4v6b8n1q5w9e7',
   suppression: 'sup_01kbg0g0g0gv6ype6sn95h8r8r',
   /** Of the feed; its form is nobody's business. */
-  feedCursor: 'e3',
+  feedCursor: 'e1kb7zq2m4x',
   at: '2026-11-21T10:15:00.000Z',
 } as const;
 
