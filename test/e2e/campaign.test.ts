@@ -162,12 +162,12 @@ describe('campaigns through the whole program', () => {
   it('hands nothing over from a second after a pause, and goes on where it was after a resume', async () => {
     const contacts = 6_000;
     await sendSlowly();
+    const before = record('sms').handOvers;
     const id = await createSmsCampaign(
       api,
       await createList(api, contacts, 'pause'),
       await createSmsTemplate(api),
     );
-    const before = record('sms').handOvers;
     await until('the first hand-overs', () => record('sms').handOvers > before + 100, 30_000, 20);
     await api.expect('POST', `/api/campaign/${id}/pause`);
     await new Promise((done) => setTimeout(done, 1_000));
@@ -185,12 +185,12 @@ describe('campaigns through the whole program', () => {
   it('takes back what was not handed over when a campaign is canceled', async () => {
     const contacts = 6_000;
     await sendSlowly();
+    const before = record('sms').handOvers;
     const id = await createSmsCampaign(
       api,
       await createList(api, contacts, 'cancel'),
       await createSmsTemplate(api),
     );
-    const before = record('sms').handOvers;
     await until('the first hand-overs', () => record('sms').handOvers > before + 100, 30_000, 20);
     await api.expect('POST', `/api/campaign/${id}/cancel`);
     const detail = await untilPhase(api, id, ['canceled'], SETTLED_MS);
