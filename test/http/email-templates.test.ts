@@ -183,7 +183,9 @@ describeEachEngine('email templates', (engine) => {
     await fc.assert(
       fc.asyncProperty(body, async (given) => {
         const { status, body: answer } = await create(given);
-        expect([201, 409, 422]).toContain(status);
+        // A key that reaches for the prototype is refused before anything looks at the template.
+        const refused = JSON.stringify(given).includes('"__proto__"');
+        expect(refused ? [400] : [201, 409, 422]).toContain(status);
         if (status === 422) expect(answer.errors.length).toBeGreaterThan(0);
       }),
       { numRuns: 200, interruptAfterTimeLimit: 5_000 },
