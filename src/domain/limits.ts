@@ -95,6 +95,8 @@ export const LIMITS = {
   lintFindings: 50,
   /** 255 segments of 153 septets: what the header that joins segments can number (3GPP TS 23.040). */
   smsBodyChars: 39_015,
+  /** An email's HTML with its values: as much as a template may be, and more than any mail client shows. */
+  filledEmailChars: 4 * MiB,
   /** HTML that a library derives the text part from, its length and nesting; beyond, our own quick pass. */
   derivedTextChars: 128 * KiB,
   derivedTextDepth: 200,

@@ -7,6 +7,8 @@ export type EscapeTarget = 'none' | 'html' | 'xml';
 export interface CompiledText {
   /** Distinct names, in order of first appearance. */
   readonly placeholders: readonly string[];
+  /** Characters of the text with these values, before they are escaped. */
+  filledLength(params: Readonly<Record<string, string | number>>): number;
   /** Fills every placeholder; the caller has checked that each has a value. */
   render(params: Readonly<Record<string, string | number>>): string;
 }
@@ -16,10 +18,21 @@ const PLACEHOLDER = /\{\{ *([A-Z][A-Z0-9_]*) *\}\}/g;
 /** With `known`, a placeholder of another name is literal text: what derives from a text asks for no more. */
 export function compileText(text: string, target: EscapeTarget, known?: ReadonlySet<string>): CompiledText {
   const parts = known ? splitAt(text, known) : text.split(PLACEHOLDER);
-  const placeholders = [...new Set(parts.filter((_, i) => i % 2 === 1))];
+  const uses = new Map<string, number>();
+  let literalChars = 0;
+  for (const [i, part] of parts.entries()) {
+    if (i % 2 === 0) literalChars += part.length;
+    else uses.set(part, (uses.get(part) ?? 0) + 1);
+  }
+  const placeholders = [...uses.keys()];
   const escaped = ESCAPE[target];
   return {
     placeholders,
+    filledLength(params) {
+      let chars = literalChars;
+      for (const [name, count] of uses) chars += count * String(params[name] ?? '').length;
+      return chars;
+    },
     render(params) {
       let out = parts[0] ?? '';
       for (let i = 1; i < parts.length; i += 2) {

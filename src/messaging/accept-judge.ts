@@ -2,8 +2,9 @@ import { hash } from 'node:crypto';
 import type { Message } from '../contracts/send';
 import { DomainError } from '../domain/errors';
 import { measureSms } from '../domain/sms-encoding';
-import { placeholdersOf } from '../domain/template';
+import { compileText, placeholdersOf } from '../domain/template';
 import { newId } from '../storage/new-id';
+import { ownBodyToFill, requireFilledLength, type TextsToFill } from './filled-length';
 import type { Draft } from './outgoing';
 import type { CompiledTemplate, TemplateVersions } from './template-versions';
 
@@ -20,6 +21,7 @@ export async function judge(
   const template = await templateOf(templates, workspaceId, message);
   const params = message.params ?? {};
   requireParams(message, template, params);
+  requireFilledLength(message.channel, textsOf(message, template, params), params);
   const sms = message.channel === 'sms' && template ? measureSms(template.body.render(params)) : undefined;
   const paramsJson = message.params ? JSON.stringify(params) : '{}';
   const scheduled = message.sendAt !== undefined && Date.parse(message.sendAt) > nowMs;
@@ -99,6 +101,19 @@ function requireParams(
       },
     );
   }
+}
+
+function textsOf(
+  message: Message,
+  template: CompiledTemplate | undefined,
+  params: Draft['params'],
+): TextsToFill {
+  if (message.channel !== 'email') return { body: template?.body, flow: template?.flow };
+  const { subject, body } = message;
+  return {
+    subject: subject === undefined ? template?.subject : compileText(subject, 'none'),
+    body: body === undefined ? template?.body : ownBodyToFill(body, params),
+  };
 }
 
 /** A subject or body of the message's own takes the place of the template's. */

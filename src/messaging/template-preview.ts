@@ -6,6 +6,7 @@ import { lintPlaceholders } from '../domain/template-lint';
 import { lintEmail, lintSms } from '../domain/template-preview-lint';
 import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../domain/voice/voice-template';
+import { requireFilledLength } from './filled-length';
 import type { Template } from './template-record';
 import { type CompiledTemplate, compileTemplate } from './template-versions';
 
@@ -29,13 +30,17 @@ export interface TemplatePreview {
   warnings: Finding[];
 }
 
-/** Filled by the compiler that messages are filled by. A placeholder without a value is left to be seen. */
+/**
+ * Filled by the compiler that messages are filled by. A placeholder without a value is left to be seen.
+ * Throws `invalid_request` for values that make more of it than can be sent.
+ */
 export function previewOf(template: Template, params: Params): TemplatePreview {
   const compiled = compileTemplate(template);
   const used = compiled.placeholders;
   const missing = used.filter((name) => params[name] === undefined);
   const shown = { ...params, ...Object.fromEntries(missing.map((name) => [name, `{{${name}}}`])) };
   const { id: templateId, channel, version } = template;
+  requireFilledLength(channel, compiled, shown);
   return {
     ...{ templateId, channel, version },
     ...partsOf(template, compiled, { params, shown }),

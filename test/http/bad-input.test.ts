@@ -320,5 +320,5 @@ describeEachEngine('bad input', (engine) => {
 });
 
 /** A run is a request over a socket; more of them find more, `FANFARE_TEST_RUNS=1000` for an evening. */
-const RUNS = Number(process.env.FANFARE_TEST_RUNS ?? 40);
+const RUNS = Number(process.env.FANFARE_TEST_RUNS ?? 20);
 const isRefusal = (status: number) => status >= 400 && status < 500;

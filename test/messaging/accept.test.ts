@@ -106,6 +106,26 @@ describeEachEngine('accepting messages', (engine) => {
     expect(await rig.states()).toEqual({});
   });
 
+  test('values that make a text too long to be sent are refused before it is filled in', async () => {
+    const long = 'x'.repeat(16 * 1_024);
+    const smsTemplate = await addTemplate(rig.db, rig.workspaceId, {
+      channel: 'sms',
+      body: '{{A}}'.repeat(3),
+    });
+    const message = { 'template-id': smsTemplate, params: { A: long } };
+    expect(await refusal(rig.sms('long', message))).toMatchObject({
+      code: 'invalid_request',
+      errors: [{ path: 'params', code: 'too_long' }],
+    });
+    expect(await accept(rig.sms('short', { ...message, params: { A: 'x' } }))).toMatchObject({ segments: 1 });
+    const email = { subject: 'S', body: `<p>${'{{A}}'.repeat(100_000)}</p>`, params: { A: long } };
+    expect(await refusal(rig.email('huge', email))).toMatchObject({
+      message: 'Filled in, the text has 1638400007 characters; at most 4194304 can be sent',
+    });
+    const subject = { subject: '{{A}}', body: 'b', params: { A: 'x'.repeat(999) } };
+    expect((await refusal(rig.email('subject', subject))).message).toContain('the subject has 999');
+  });
+
   test('an email is rendered from its own texts where it has them', async () => {
     await accept(rig.email('stored', { replyTo: 'r@example.com' }));
     await accept(rig.email('body', { body: '<b>{{NAME}} & {{WHO}}</b>', params: { NAME: 'A', WHO: '<i>' } }));

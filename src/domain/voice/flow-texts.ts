@@ -1,9 +1,11 @@
-import { compileText, placeholdersOf } from '../template';
+import { type CompiledText, compileText } from '../template';
 
 /** A flow with placeholders in its texts, ready to be filled many times. */
 export interface CompiledFlowTexts {
   /** Its size as JSON. */
   readonly chars: number;
+  /** Its size with these values, at most. */
+  filledLength(params: Readonly<Record<string, string | number>>): number;
   /** The flow with its texts filled in: plain text, and never anything that is run. */
   render(params: Readonly<Record<string, string | number>>): Record<string, unknown>;
 }
@@ -17,28 +19,31 @@ type Fill = (params: Readonly<Record<string, string | number>>) => unknown;
 export function compileFlowTexts(flow: Record<string, unknown>): CompiledFlowTexts {
   const chars = JSON.stringify(flow).length;
   const nodes = Array.isArray(flow.nodes) ? flow.nodes : [];
+  const texts: CompiledText[] = [];
   const fills = nodes.map((node: unknown) => {
     const data = (node as { data?: unknown } | null)?.data;
-    const fill = compileValue(data);
+    const fill = compileValue(data, texts);
     return fill && (((params) => ({ ...(node as object), data: fill(params) }) as unknown) satisfies Fill);
   });
-  if (fills.every((fill) => fill === undefined)) return { chars, render: () => flow };
+  if (texts.length === 0) return { chars, filledLength: () => chars, render: () => flow };
   return {
     chars,
+    filledLength: (params) => texts.reduce((sum, text) => sum + text.filledLength(params), chars),
     render: (params) => ({ ...flow, nodes: nodes.map((node, i) => fills[i]?.(params) ?? node) }),
   };
 }
 
-/** `undefined` for what stays as it is. Recursion is as deep as a flow may nest (LIMITS.designDepth). */
-function compileValue(value: unknown): Fill | undefined {
+/** Adds the texts to be filled to `texts`; `undefined` for what stays as it is. Recursion is as deep as a flow may nest (LIMITS.designDepth). */
+function compileValue(value: unknown, texts: CompiledText[]): Fill | undefined {
   if (typeof value === 'string') {
-    if (placeholdersOf(value).length === 0) return undefined;
     const text = compileText(value, 'none');
+    if (text.placeholders.length === 0) return undefined;
+    texts.push(text);
     return (params) => text.render(params);
   }
   if (typeof value !== 'object' || value === null) return undefined;
   const entries = Object.entries(value);
-  const fills = entries.map(([, inner]) => compileValue(inner));
+  const fills = entries.map(([, inner]) => compileValue(inner, texts));
   if (fills.every((fill) => fill === undefined)) return undefined;
   const filled: Fill[] = entries.map(([, inner], i) => fills[i] ?? (() => inner));
   if (Array.isArray(value)) return (params) => filled.map((fill) => fill(params));
