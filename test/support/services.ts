@@ -38,8 +38,14 @@ export async function keepData(): Promise<void> {
   await fetch(`${process.env.FANFARE_TEST_BROKER}/keep-data`);
 }
 
-async function ask(service: Service): Promise<string> {
-  const response = await fetch(`${process.env.FANFARE_TEST_BROKER}/${service}`);
+const TRIES = 5;
+
+/** On a busy machine an idle connection may be closed just as it is used again. */
+async function ask(service: Service, tries = TRIES): Promise<string> {
+  const response = await fetch(`${process.env.FANFARE_TEST_BROKER}/${service}`).catch((error: unknown) => {
+    if (tries === 1) throw error;
+  });
+  if (!response) return ask(service, tries - 1);
   const text = await response.text();
   if (!response.ok) throw new Error(`The test run cannot provide ${service}: ${text}`);
   return text;
