@@ -2,11 +2,14 @@ import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contact-lists';
 import { createContactParams } from '../campaigns/contact-params';
 import type { RunLauncher, TemplateLookup } from '../campaigns/ports';
+import { createProgressFeed } from '../campaigns/progress-feed';
 import type { CampaignTables } from '../campaigns/tables';
 import { adminClientRoutes } from '../http/routes/admin-clients';
 import { adminKeyRoutes } from '../http/routes/admin-keys';
 import { adminUserRoutes } from '../http/routes/admin-users';
 import { adminWorkspaceRoutes } from '../http/routes/admin-workspaces';
+import { campaignProgressRoutes } from '../http/routes/campaign-progress';
+import { campaignReportRoutes } from '../http/routes/campaign-reports';
 import { campaignRoutes } from '../http/routes/campaigns';
 import { contactListRoutes } from '../http/routes/contact-lists';
 import { eventRoutes } from '../http/routes/events';
@@ -80,5 +83,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     inboundRoutes({ secret: parts.inboundSecret, takeReceipts: delivery.receiptsOf('http'), log }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
+    (scope) => campaignReportRoutes(scope, { campaigns }),
+    (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),
   ];
 }

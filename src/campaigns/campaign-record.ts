@@ -39,6 +39,17 @@ export interface CampaignRecord extends CampaignContent {
   run: Selectable<CampaignTables['runs']> | undefined;
 }
 
+/** As it is stored. */
+export function columnsOf(content: CampaignContent) {
+  return {
+    name: content.name,
+    channels: content.channels,
+    settings: JSON.stringify(content.settings),
+    contact_list_ids: content.contactListIds,
+    options: JSON.stringify(content.options),
+  };
+}
+
 /** A campaign as lists and answers to writes show it. */
 export interface CampaignSummary {
   id: string;

@@ -6,18 +6,26 @@ import type { Log } from '../log';
 import { newId } from '../storage/new-id';
 import { type Consequence, changeCampaign, futureStart } from './campaign-actions';
 import { checkReferences, requireLists } from './campaign-checks';
+import { copyCampaign } from './campaign-copy';
 import { describeCampaign } from './campaign-detail';
 import { listCampaigns } from './campaign-list';
 import {
   type CampaignContent,
   type CampaignRecord,
+  columnsOf,
   findCampaign,
   lockCampaign,
   readCampaign,
   summaryOf,
 } from './campaign-record';
 import type { RunLauncher, TemplateLookup } from './ports';
-import { listRecipients, type RecipientPosition } from './recipients';
+import {
+  listRecipients,
+  type RecipientFilter,
+  type RecipientPosition,
+  type RecipientView,
+  recipientPages,
+} from './recipients';
 import { insertRun, withdrawRun } from './run-rows';
 import type { CampaignTables } from './tables';
 
@@ -91,6 +99,16 @@ export function createCampaigns({ db, templates, launcher, log }: CampaignsDeps)
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
     },
 
+    /** A new draft with the same settings, by the id given for it. */
+    async duplicate(
+      workspaceId: string,
+      campaignId: string,
+      { userId, newCampaignId: id }: { userId: string | undefined; newCampaignId: string },
+    ) {
+      await copyCampaign(db, workspaceId, { campaignId, id, userId });
+      return summaryOf(await readCampaign(db, workspaceId, id));
+    },
+
     /** Of the current run; a campaign without one has no recipients yet. */
     async recipients(
       workspaceId: string,
@@ -101,6 +119,16 @@ export function createCampaigns({ db, templates, launcher, log }: CampaignsDeps)
     ): ReturnType<typeof listRecipients> {
       const { run } = await readCampaign(db, workspaceId, campaignId);
       return run ? listRecipients(db, run.id, options) : { recipients: [], next: undefined };
+    },
+
+    /** All of the current run as it is now: one that takes its place meanwhile is not mixed in. */
+    async recipientPages(
+      workspaceId: string,
+      campaignId: string,
+      filter: RecipientFilter,
+    ): Promise<AsyncIterable<RecipientView[]>> {
+      const { run } = await readCampaign(db, workspaceId, campaignId);
+      return recipientPages(db, run?.id, filter);
     },
   };
 }
@@ -172,14 +200,4 @@ const stageFor = (startAt: Date | undefined): Stage => (startAt ? 'scheduled' : 
 function contentOf(body: CampaignBody): CampaignContent {
   const { campaignId: _, name, settings, channel, contactListId, start: __, ...options } = body;
   return { name, channels: channel, settings, contactListIds: contactListId, options };
-}
-
-function columnsOf(content: CampaignContent) {
-  return {
-    name: content.name,
-    channels: content.channels,
-    settings: JSON.stringify(content.settings),
-    contact_list_ids: content.contactListIds,
-    options: JSON.stringify(content.options),
-  };
 }

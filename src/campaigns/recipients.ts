@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../domain/channel';
 import { messageUid, recipientId } from '../domain/ids';
+import { LIMITS } from '../domain/limits';
 import type { RecipientState } from '../domain/recipient';
 import type { CampaignTables } from './tables';
 
@@ -25,16 +26,40 @@ export interface RecipientPosition {
   seq: number;
 }
 
-/** One page of a run's recipients, with derived states (ledger.ts), in the order they are due. */
+/** Which recipients are asked for; without either, all. */
+export interface RecipientFilter {
+  channel?: Channel | undefined;
+  state?: RecipientState | undefined;
+}
+
+/**
+ * All of a run's recipients, a page at a time by where the one before ended, so that memory stays flat and a
+ * late page costs no more than an early one. Nothing is read before it is asked for. A recipient is there
+ * once, in the state that it has as its page is read.
+ */
+export async function* recipientPages(
+  db: Kysely<CampaignTables>,
+  runId: string | undefined,
+  filter: RecipientFilter,
+): AsyncGenerator<RecipientView[]> {
+  if (runId === undefined) return;
+  let after: RecipientPosition | undefined;
+  do {
+    const page = await listRecipients(db, runId, { ...filter, after, limit: LIMITS.longPageSizeMax });
+    if (page.recipients.length > 0) yield page.recipients;
+    after = page.next;
+  } while (after);
+}
+
+/**
+ * One page of a run's recipients, with derived states (ledger.ts), in the order they are due. The `limit 1` keep
+ * the shard and the run from being joined by a hash, which would read and sort all that is left of the run for
+ * every page: eight times slower at 100,000 recipients whose table nobody has analyzed yet.
+ */
 export async function listRecipients(
   db: Kysely<CampaignTables>,
   runId: string,
-  options: {
-    channel?: Channel | undefined;
-    state?: RecipientState | undefined;
-    after?: RecipientPosition | undefined;
-    limit: number;
-  },
+  options: RecipientFilter & { after?: RecipientPosition | undefined; limit: number },
 ): Promise<{ recipients: RecipientView[]; next: RecipientPosition | undefined }> {
   const { after, channel, state, limit } = options;
   const { rows } = await sql<{
@@ -55,8 +80,11 @@ export async function listRecipients(
         greatest(r.attempts, case when r.seq < s.next_seq then 1 else 0 end) as attempts,
         ${derivedState} as derived
       from recipients r
-      join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
-      join runs on runs.id = r.run_id
+      cross join lateral (
+        select next_seq from shards
+        where run_id = r.run_id and channel = r.channel and shard = r.shard limit 1
+      ) s
+      cross join lateral (select phase from runs where id = r.run_id limit 1) runs
       where r.run_id = ${runId}
         and ${channel ? sql`r.channel = ${channel}` : sql`true`}
         and ${after ? sql`(r.channel, r.seq) > (${after.channel}, ${after.seq})` : sql`true`}

@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import type { ApiClient } from './api-client';
+import { print, withApi } from './command';
 import { openInstance } from './instance';
 
 /** `fanfare user create` and `fanfare client create` (api.md 13), on a running instance. */
@@ -14,7 +15,7 @@ export function addAdminCommands(program: Command): void {
     .addOption(new Option('--role <role>', 'what the user may do').choices(ROLES).default('member'))
     .option('--password-stdin', 'read a password from the standard input instead of making one')
     .option('--json', 'print the user as JSON')
-    .action((options: UserOptions) => withInstance((api) => createUser(api, options)));
+    .action((options: UserOptions) => withApi(openInstance(), (api) => createUser(api, options)));
 
   const client = program.command('client').description('clients of the token endpoint');
   client
@@ -22,7 +23,7 @@ export function addAdminCommands(program: Command): void {
     .description('create a client; its secret is printed once')
     .requiredOption('--name <name>', 'what lists show')
     .option('--json', 'print the client as JSON')
-    .action((options: ClientOptions) => withInstance((api) => createClient(api, options)));
+    .action((options: ClientOptions) => withApi(openInstance(), (api) => createClient(api, options)));
 }
 
 const ROLES = ['owner', 'admin', 'member'];
@@ -37,15 +38,6 @@ interface UserOptions {
 interface ClientOptions {
   name: string;
   json?: boolean;
-}
-
-async function withInstance(work: (api: ApiClient) => Promise<void>): Promise<void> {
-  const api = await openInstance();
-  try {
-    await work(api);
-  } finally {
-    await api.close();
-  }
 }
 
 const createdUser = z.object({
@@ -67,8 +59,4 @@ const createdClient = z.object({ data: z.looseObject({ id: z.string(), secret: z
 async function createClient(api: ApiClient, { name, json }: ClientOptions): Promise<void> {
   const { data } = await api.post('/api/admin/clients', { name }, createdClient);
   print(json, data, [`Client ${data.id} was created.`, `Secret, shown this once: ${data.secret}`]);
-}
-
-function print(json: boolean | undefined, data: unknown, lines: string[]): void {
-  process.stdout.write(`${json ? JSON.stringify(data) : lines.join('\n')}\n`);
 }

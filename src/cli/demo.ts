@@ -1,13 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Credentials } from '../credentials/credentials';
 import { type ApiClient, ApiRefusal, createApiClient } from './api-client';
-import { type CampaignProgress, campaignDetail, progressText, summaryTable } from './demo-report';
+import { type CampaignProgress, campaignDetail, progressText, summaryTable } from './campaign-report';
 import { type DemoState, demoStateFile, newDemo } from './demo-state';
 import { prepareDemo } from './demo-steps';
+import { endOf, followCampaign } from './follow-campaign';
 import { createProgressLine, type Output } from './progress-line';
-
-/** Often enough that the line seems alive; the endpoint costs the same at any size of audience. */
-const FOLLOW_MS = 500;
 
 export interface DemoOptions {
   baseUrl: string;
@@ -82,23 +79,16 @@ async function follow(
 ): Promise<CampaignProgress> {
   const line = createProgressLine(out);
   const started = Date.now();
+  const textOf = (progress: CampaignProgress) => progressText(progress, Date.now() - started);
   try {
-    for (;;) {
-      const { data } = await api.get(`/api/campaign/${campaignId}`, campaignDetail);
-      const text = progressText(data, Date.now() - started);
-      if (endOf(data.phase)) {
-        line.finish(text);
-        return data;
-      }
-      line.update(text);
-      await delay(FOLLOW_MS, undefined, { signal });
-    }
+    const last = await followCampaign(api, campaignId, {
+      signal,
+      tell: (progress) => line.update(textOf(progress)),
+    });
+    line.finish(textOf(last));
+    return last;
   } catch (error) {
     line.finish();
     throw error;
   }
-}
-
-function endOf(phase: string): 'completed' | 'canceled' | 'failed' | undefined {
-  return phase === 'completed' || phase === 'canceled' || phase === 'failed' ? phase : undefined;
 }

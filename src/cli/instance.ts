@@ -17,6 +17,24 @@ export async function openInstance(): Promise<ApiClient> {
   return createApiClient({ baseUrl, user: own.user });
 }
 
+/**
+ * The running instance as a backend of the workspace: by the client or the session of the environment, else by
+ * the client of credentials.json.
+ */
+export async function openBackend(signal?: AbortSignal): Promise<ApiClient> {
+  const { dataDir, service } = readConfig(process.env);
+  const own = await readCredentials(dataDir);
+  const baseUrl = service.appUrl ?? own?.baseUrl;
+  if (!baseUrl) throw unknown('where the instance is', dataDir, 'FANFARE_APP_URL');
+  const { authUrl, clientId, clientSecret, sessionCookie } = service;
+  if (clientId !== undefined && clientSecret !== undefined) {
+    return createApiClient({ baseUrl, authUrl, signal, client: { id: clientId, secret: clientSecret } });
+  }
+  if (sessionCookie) return createApiClient({ baseUrl, signal, sessionCookie });
+  if (!own) throw unknown('who asks', dataDir, 'FANFARE_CLIENT_ID');
+  return createApiClient({ baseUrl, authUrl, signal, client: own.client });
+}
+
 function unknown(what: string, dataDir: string, variable: string): StartupError {
   return new StartupError(
     `Nothing says ${what}: there is no ${credentialsFile(dataDir)}, and ${variable} is not set`,

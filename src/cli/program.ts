@@ -6,6 +6,8 @@ import { StartupError } from '../startup-error';
 import { openStorage } from '../storage/storage';
 import { addAdminCommands } from './admin-commands';
 import { ApiRefusal } from './api-client';
+import { addCampaignCommands } from './campaign-commands';
+import { addContactCommands } from './contact-commands';
 import { repeatDemo } from './first-demo';
 import { runParts } from './run-parts';
 
@@ -49,6 +51,10 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     });
 
   addAdminCommands(program);
+  addCampaignCommands(program, (ended) => {
+    code = ended;
+  });
+  addContactCommands(program);
 
   program
     .command('migrate')

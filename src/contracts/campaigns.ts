@@ -11,8 +11,6 @@ import { cursorQuery, emptyAsAbsent, id, integer, pageLimit, pageNumber, searchT
  * messaging-service.md, Create campaign and List campaigns; api.md 7. The specification's objects ignore
  * what they do not know, since a client may be newer than we are; our additions refuse it.
  */
-const NAME_CHARS_MAX = 200;
-
 const version = integer.min(1).max(2_147_483_647);
 
 const settings = z.object({
@@ -28,7 +26,7 @@ export const campaignBody = z
       .string()
       .trim()
       .min(1)
-      .max(NAME_CHARS_MAX)
+      .max(LIMITS.campaignNameChars)
       .regex(/^[^\r\n]*$/, 'A name is one line'),
     settings,
     channel: z.array(z.enum(CHANNELS)).min(1),
@@ -112,11 +110,15 @@ interface Days {
 }
 const isDay = (value: unknown) => typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value);
 
-export const recipientQuery = z.object({
-  ...cursorQuery,
+const recipientFilter = {
   channel: emptyAsAbsent(z.enum(CHANNELS).optional()),
   state: emptyAsAbsent(z.enum(RECIPIENT_STATES).optional()),
-});
+};
+
+export const recipientQuery = z.object({ ...cursorQuery, ...recipientFilter });
+
+/** An export is read whole. */
+export const recipientExportQuery = z.object(recipientFilter);
 
 /** Where a listing of recipients stopped, as its cursor holds it. */
 export const recipientPosition = z.object({ channel: z.enum(CHANNELS), seq: z.int().min(0) });

@@ -59,6 +59,7 @@ export const ERRORS = {
   list_in_use: { title: 'Contact list is in use', status: 409, retry: 'permanent' },
   // Capacity and dependencies
   outbox_full: { title: 'Outbox is full', status: 429, retry: 'throttled' },
+  too_many_streams: { title: 'Too many progress streams', status: 429, retry: 'throttled' },
   overloaded: { title: 'Too much work waiting', status: 503, retry: 'throttled' },
   dependency_down: { title: 'A dependency is not available', status: 503, retry: 'transient' },
   internal: { title: 'Internal error', status: 500, retry: 'transient' },

@@ -19,6 +19,7 @@ export const LIMITS = {
   uidChars: 128,
   idChars: 64,
   campaignTagChars: 64,
+  campaignNameChars: 200,
   campaignLists: 100,
   bulkMessages: 1_000,
   contactsPerRequest: 10_000,
@@ -121,6 +122,19 @@ export const LIMITS = {
   httpConnections: 5_000,
   /** How long requests in progress may finish while the server closes. */
   httpDrainMs: 3_000,
+
+  // Progress streams (api.md 7)
+  /** Open at once, in a process and for a workspace in it: a browser tab each, and each holds a connection. */
+  progressStreams: 500,
+  progressStreamsPerWorkspace: 50,
+  /** A little less than the second that the contract allows, since a reading takes its time too. */
+  progressTickMs: 750,
+  /** What stands in between drops a connection that is silent for longer, often after 30 s. */
+  progressHeartbeatMs: 15_000,
+  /** Whoever watches with what was revoked meanwhile is put out after this (api.md 3). */
+  progressRecheckMs: 5_000,
+  /** Events waiting for a reader that takes none; it gets the newest when it reads on. */
+  progressBacklogBytes: 16 * KiB,
 
   // Outbox and dispatch
   /** Undelivered due messages of a workspace beyond which send-msg answers 429. */

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { DomainError } from '../domain/errors';
+import { DomainError, isDomainError } from '../domain/errors';
 import type { Authenticator, AuthKind, Caller } from './caller';
 import { sessionTokenOf } from './cookie';
 import type { App } from './routing';
@@ -26,6 +26,25 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
     if (caller.via === 'cookie') refuseCrossSite(request, publicOrigin);
     request.caller = caller;
   });
+
+  app.decorate('stillAdmits', async (request) => {
+    const kind = request.routeOptions.config.auth;
+    if (kind === undefined || kind === 'open') return true;
+    try {
+      const { workspaceId } = await ADMIT[kind](request, authenticator);
+      return workspaceId === request.caller?.workspaceId;
+    } catch (error) {
+      // That nobody can say now is no reason to put anybody out.
+      return !isDomainError(error);
+    }
+  });
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Whether the credentials of a request that takes long are good still. */
+    stillAdmits(request: FastifyRequest): Promise<boolean>;
+  }
 }
 
 type Admit = (request: FastifyRequest, authenticator: Authenticator) => Promise<Caller>;

@@ -1,13 +1,11 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import type { Kysely } from 'kysely';
 import { writeCredentials } from '../../src/credentials/credentials';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { basic, startService, type TestService } from '../http/service';
-import { MAIN } from '../support/root';
+import { runFanfare } from '../support/fanfare-command';
 import { describeEachEngine } from '../support/storage';
 
 const TIMEOUT_MS = 30_000;
@@ -29,19 +27,8 @@ describeEachEngine('fanfare user create and client create', (engine) => {
   });
   beforeEach(() => db.deleteFrom('failed_attempts').execute());
 
-  /** The program as it is built, in a process of its own. */
-  async function fanfare(args: string[], { env = {}, input = '' } = {}) {
-    const child = spawn(process.execPath, [MAIN, ...args], {
-      env: { ...process.env, FANFARE_DATA_DIR: dataDir, LOG_LEVEL: 'silent', ...env },
-    });
-    child.stdin.end(input);
-    const [out, err, code] = await Promise.all([
-      text(child.stdout),
-      text(child.stderr),
-      new Promise((done) => child.once('close', done)),
-    ]);
-    return { out, err, code };
-  }
+  const fanfare = (args: string[], { env = {}, input = '' } = {}) =>
+    runFanfare(args, { FANFARE_DATA_DIR: dataDir, ...env }, input).ended;
   const login = async (email: string, password: string) =>
     service.call('POST', '/api/session', { body: { email, password } });
 

@@ -122,6 +122,39 @@ describeEachEngine('campaigns over HTTP', (engine) => {
     ]);
   });
 
+  test('a campaign is duplicated as a draft with the same settings, whatever became of it', async () => {
+    const startAt = IN_AN_HOUR();
+    const more = { params: { TOTAL: 3 }, class: 'transactional', schedule: { startAt } };
+    const id = await newCampaign({
+      ...more,
+      settings: { email: EMAIL, sms: SMS },
+      channel: ['sms', 'email'],
+    });
+    const first = await act(id, 'duplicate');
+    expect([first.status, first.body.data]).toEqual([
+      201,
+      expect.objectContaining({ name: 'Spring (copy)', status: 'paused', phase: 'draft' }),
+    ]);
+    const same = ['settings', 'channel', 'contactListId', 'params', 'class', 'schedule'];
+    const copy = await detail(first.body.data.id);
+    const original = await detail(id);
+    for (const member of same) expect([member, copy[member]]).toEqual([member, original[member]]);
+    expect([copy.runId, copy.startedAt]).toEqual([null, null]);
+
+    await act(id, 'cancel');
+    await sql`update campaigns set options = jsonb_set(options, '{schedule,startAt}', '"2026-01-01T00:00:00.000Z"')
+      where id = ${id}`.execute(db);
+    const second = await act(id, 'duplicate', {});
+    expect(second.status).toBe(201);
+    expect(second.body.data.id).not.toBe(first.body.data.id);
+    expect((await detail(second.body.data.id)).schedule).toBeUndefined();
+    expect((await act(second.body.data.id, 'duplicate')).body.data.name).toBe('Spring (copy 2)');
+    expect((await act(id, 'duplicate', { name: 'x' })).status).toBe(422);
+    const foreign = await server.call('POST', `/api/campaign/${id}/duplicate`, undefined, { as: 'ws_b' });
+    expect(foreign.status).toBe(404);
+    expect(launched).toHaveLength(1);
+  });
+
   test('a campaign is created even if its workflow cannot be launched now', async () => {
     launchFails = true;
     const { status, body } = await create();

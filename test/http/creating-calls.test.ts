@@ -38,6 +38,11 @@ const CREATING: Record<string, { body: (of: Own) => unknown; tables: string[]; p
       }),
       tables: ['campaigns', 'runs'],
     },
+    '/api/campaign/:id/duplicate': {
+      path: (of) => `/api/campaign/${of.campaign}/duplicate`,
+      body: () => ({}),
+      tables: ['campaigns'],
+    },
     '/send-msg': { body: (of) => sms(of.template), tables: ['messages'] },
     '/send-msg/bulk': { body: (of) => ({ messages: [sms(of.template)] }), tables: ['messages'] },
     '/api/suppression': {
@@ -49,6 +54,7 @@ const CREATING: Record<string, { body: (of: Own) => unknown; tables: string[]; p
 interface Own {
   template: string;
   list: string;
+  campaign: string;
 }
 
 describeEachEngine('creating calls with an Idempotency-Key', (engine) => {
@@ -68,7 +74,14 @@ describeEachEngine('creating calls with an Idempotency-Key', (engine) => {
     const list = (await post('/api/contact-list', { name: 'L' })).data.id;
     await post(`/api/contact-list/${list}/contacts`, { contacts: [{ phone: '+12025550111' }] });
     const { template } = await post('/api/template', { templateName: 'T', body: 'Hello', channel: 'sms' });
-    own = { list, template: template.id };
+    const campaign = await post('/api/campaign', {
+      name: 'C',
+      channel: ['sms'],
+      settings: { sms: { shortCode: '12345', templateId: template.id, version: 1 } },
+      contactListId: [list],
+      start: false,
+    });
+    own = { list, template: template.id, campaign: campaign.data.id };
   });
   afterAll(() => api.stop());
 

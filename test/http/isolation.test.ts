@@ -11,6 +11,7 @@ interface Things {
   list: string;
   contact: string;
   campaign: string;
+  endedCampaign: string;
   user: string;
   client: string;
   key: string;
@@ -111,10 +112,14 @@ const PROBES: Record<string, Probe> = {
   'POST /api/campaign': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
   'GET /api/campaign/:id': at((of) => `/api/campaign/${of.campaign}`),
   'GET /api/campaign/:id/recipients': at((of) => `/api/campaign/${of.campaign}/recipients`),
+  'GET /api/campaign/:id/recipients.csv': at((of) => `/api/campaign/${of.campaign}/recipients.csv`),
+  'POST /api/campaign/:id/duplicate': at((of) => `/api/campaign/${of.campaign}/duplicate`),
   'POST /api/campaign/:id/start': at((of) => `/api/campaign/${of.campaign}/start`),
   'POST /api/campaign/:id/pause': at((of) => `/api/campaign/${of.campaign}/pause`),
   'POST /api/campaign/:id/resume': at((of) => `/api/campaign/${of.campaign}/resume`),
   'POST /api/campaign/:id/cancel': at((of) => `/api/campaign/${of.campaign}/cancel`),
+  // Of one that is over the stream ends.
+  'GET /api/campaign/:id/events': at((of) => `/api/campaign/${of.endedCampaign}/events`),
 
   'GET /api/contact-list': { kind: 'list', path: '/api/contact-list' },
   'POST /api/contact-list': { kind: 'own', why: 'a list refers to nothing' },
@@ -160,6 +165,7 @@ const NOWHERE: Things = {
   list: newId('lst'),
   contact: newId('con'),
   campaign: newId('cmp'),
+  endedCampaign: newId('cmp'),
   user: newId('usr'),
   client: newId('cli'),
   key: newId('key'),
@@ -234,8 +240,11 @@ describeEachEngine('isolation between workspaces', (engine) => {
     await call(as, 'PUT', '/api/sender-limit', { channel: 'sms', sender, rate: 1 });
     const of = { template: template.id, list } as Things;
     const user = (await make('/api/admin/users', { email: `${newId('victims')}@example.com` })).data.id;
+    const endedCampaign = (await make('/api/campaign', campaign(of, {}))).data.id;
+    await make(`/api/campaign/${endedCampaign}/cancel`, {});
     return {
       ...of,
+      endedCampaign,
       contact: members.body.data[0].id,
       campaign: (await make('/api/campaign', campaign(of, { start: false }))).data.id,
       user,

@@ -105,6 +105,7 @@ export const STORY: Step[] = [
 
   { operation: 'createCampaign', example: 'create', status: 201 },
   { operation: 'createCampaign', example: 'edit', status: 200 },
+  { operation: 'duplicateCampaign', status: 201 },
   { operation: 'listCampaigns', status: 200 },
   { operation: 'readCampaign', status: 200 },
   { operation: 'startCampaign', status: 200 },
@@ -112,12 +113,14 @@ export const STORY: Step[] = [
   { operation: 'resumeCampaign', status: 200 },
   { operation: 'readCampaign', status: 200, first: 'freeze the audience' },
   { operation: 'listRecipients', status: 200 },
+  { operation: 'exportRecipients', status: 200 },
   { operation: 'cancelCampaign', status: 200 },
+  { operation: 'watchCampaign', status: 200, first: 'end the run' },
 
   { operation: 'replaceTemplate', status: 200 },
   { operation: 'archiveTemplate', status: 200 },
   { operation: 'removeContact', status: 200 },
-  { operation: 'renameContactList', status: 200, first: 'end the run' },
+  { operation: 'renameContactList', status: 200 },
   { operation: 'deleteContactList', status: 200 },
   { operation: 'logOut', status: 200 },
 ];

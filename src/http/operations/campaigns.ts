@@ -73,10 +73,9 @@ export const listCampaigns: Operation = {
   },
 };
 
-const COUNTS = Object.fromEntries(['total', ...RECIPIENT_STATES].map((state) => [state, 0])) as Record<
-  'total' | RecipientState,
-  number
->;
+export const CAMPAIGN_COUNTS = Object.fromEntries(
+  ['total', ...RECIPIENT_STATES].map((state) => [state, 0]),
+) as Record<'total' | RecipientState, number>;
 
 export const readCampaign: Operation = {
   ...ONE,
@@ -99,7 +98,7 @@ export const readCampaign: Operation = {
         class: THREE.class,
         delivery: THREE.delivery,
         voice: THREE.voice,
-        counts: { email: COUNTS, sms: COUNTS, voice: COUNTS },
+        counts: { email: CAMPAIGN_COUNTS, sms: CAMPAIGN_COUNTS, voice: CAMPAIGN_COUNTS },
         skipped: {},
         runId: null,
         workflowId: null,
@@ -160,6 +159,27 @@ export const campaignActions: Record<Action, Operation> = {
     status: 'active',
     phase: 'planning',
   }),
+};
+
+export const duplicateCampaign: Operation = {
+  ...ONE,
+  id: 'duplicateCampaign',
+  tag: 'Campaigns',
+  summary: 'Duplicate a campaign',
+  description:
+    'A new draft with the same settings, lists and templates, and its own name; hours that have passed are left out. Lists and templates are looked up when it starts.',
+  body: { ...jsonBody(emptyBody, { empty: {} }), optional: true },
+  answers: {
+    201: json(
+      'The draft.',
+      savedCampaign,
+      answered(201, 'Campaign duplicated', {
+        ...EDITED,
+        id: 'cmp_01kbv8cccg0zype6sbccc8r8kx',
+        name: `${EDITED.name} (copy)`,
+      }),
+    ),
+  },
 };
 
 export const listRecipients: Operation = {

@@ -13,6 +13,7 @@ import { mintOf } from '../idempotency';
 import {
   campaignActions,
   createCampaign,
+  duplicateCampaign,
   listCampaigns,
   listRecipients,
   readCampaign,
@@ -61,6 +62,18 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
       return answer(200, done, await campaigns.act(callerOf(request).workspaceId, request.params.id, action));
     });
   }
+
+  const copying = {
+    config: { ...config, idempotent: true },
+    schema: { operation: duplicateCampaign, params: idParams },
+  } as const;
+  app.post('/api/campaign/:id/duplicate', copying, async (request, reply) => {
+    parseBody(emptyBody, request.body);
+    const { workspaceId, userId } = callerOf(request);
+    const newCampaignId = mintOf(request).id('cmp');
+    const copy = await campaigns.duplicate(workspaceId, request.params.id, { userId, newCampaignId });
+    return reply.code(201).send(answer(201, 'Campaign duplicated', copy));
+  });
 
   const listing = { operation: listRecipients, params: idParams, querystring: recipientQuery };
   app.get('/api/campaign/:id/recipients', { config, schema: listing }, async (request) => {

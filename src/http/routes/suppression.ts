@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { answer, timestamp } from '../../contracts/common';
+import { csvRow } from '../../contracts/csv-row';
 import {
   scopeOf,
   suppressionBody,
@@ -116,14 +117,15 @@ async function* toCsv(pages: AsyncIterable<SuppressionRecord[]>): AsyncGenerator
   for await (const page of pages) {
     yield page
       .map((one) =>
-        [one.channel, one.address, one.reason, scopeOf(one.sender), one.source, timestamp(one.createdAt)]
-          .map(csvValue)
-          .join(','),
+        csvRow([
+          one.channel,
+          one.address,
+          one.reason,
+          scopeOf(one.sender),
+          one.source,
+          timestamp(one.createdAt),
+        ]),
       )
-      .join('\r\n')
-      .concat('\r\n');
+      .join('');
   }
 }
-
-const csvValue = (value: string): string =>
-  /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;

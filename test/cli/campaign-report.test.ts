@@ -1,4 +1,4 @@
-import { progressText, summaryTable } from '../../src/cli/demo-report';
+import { progressText, summaryTable } from '../../src/cli/campaign-report';
 
 const none = { total: 0, pending: 0, waiting: 0, sending: 0, accepted: 0, sent: 0, delivered: 0, failed: 0 };
 

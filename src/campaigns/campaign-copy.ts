@@ -1,0 +1,57 @@
+import type { Kysely } from 'kysely';
+import { LIMITS } from '../domain/limits';
+import { type CampaignContent, type CampaignOptions, columnsOf, readCampaign } from './campaign-record';
+import type { CampaignTables } from './tables';
+
+/**
+ * A new draft with what another campaign of the workspace sends, to whom and how. That its lists and
+ * templates are still there is looked at when it starts, as of every draft: whoever copies an old campaign may
+ * mean to replace them first. Repeated with the same id, it is the same draft.
+ */
+export async function copyCampaign(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  { campaignId, id, userId }: { campaignId: string; id: string; userId: string | undefined },
+): Promise<void> {
+  const original = await readCampaign(db, workspaceId, campaignId);
+  const content: CampaignContent = {
+    ...original,
+    name: copyName(original.name),
+    options: withoutPastTimes(original.options),
+  };
+  await db
+    .insertInto('campaigns')
+    .values({
+      id,
+      workspace_id: workspaceId,
+      ...columnsOf(content),
+      stage: 'draft',
+      created_by: userId ?? null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** `Sale` becomes `Sale (copy)`, and that `Sale (copy 2)`. */
+export function copyName(name: string): string {
+  const [, base = name, number] = /^(.*) \(copy(?: ([1-9]\d{0,5}))?\)$/s.exec(name) ?? [];
+  const suffix = base === name ? ' (copy)' : ` (copy ${Number(number ?? 1) + 1})`;
+  // By code points, so that no character is cut in two.
+  const kept = [...base];
+  while (kept.join('').length + suffix.length > LIMITS.campaignNameChars) kept.pop();
+  return `${kept.join('').trimEnd()}${suffix}`;
+}
+
+/** Hours of the original's that have passed say nothing about its copy. */
+function withoutPastTimes(options: CampaignOptions): CampaignOptions {
+  if (!options.schedule) return options;
+  const { startAt, endAt, ...schedule } = options.schedule;
+  const isAhead = (at: string | undefined) => at !== undefined && Date.parse(at) > Date.now();
+  const left = {
+    ...schedule,
+    ...(isAhead(startAt) ? { startAt } : {}),
+    ...(isAhead(endAt) ? { endAt } : {}),
+  };
+  const { schedule: _, ...others } = options;
+  return Object.keys(left).length > 0 ? { ...others, schedule: left } : others;
+}

@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto';
+import { isLive, type Phase, type RunPhase } from '../domain/campaign';
+import { DomainError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
+import type { Log } from '../log';
+import type { Campaigns } from './campaigns';
+
+type Detail = Awaited<ReturnType<Campaigns['read']>>;
+
+/** How far a campaign is, as its stream of events tells it. */
+export type Progress = Pick<
+  Detail,
+  'id' | 'status' | 'phase' | 'counts' | 'skipped' | 'startedAt' | 'finishedAt' | 'reason'
+>;
+
+export interface Snapshot {
+  /** The same for the same progress, in every process. */
+  id: string;
+  progress: Progress;
+  /** The run goes on: readers are told again even if nothing has changed. */
+  isRunning: boolean;
+  /** Nothing more is to be expected. */
+  isFinal: boolean;
+}
+
+export interface ProgressReader {
+  tell(snapshot: Snapshot): void;
+  /** The feed stops. */
+  end(): void;
+}
+
+export interface Subscription {
+  first: Snapshot;
+  /** From now on, at every tick. */
+  listen(reader: ProgressReader): void;
+  /** Gives the place back. Repeating it is harmless. */
+  close(): void;
+}
+
+export interface ProgressFeed {
+  /**
+   * Takes a place for one reader, which has to be given back. Throws `too_many_streams`, and `not_found` for a
+   * campaign that the workspace does not have.
+   */
+  subscribe(workspaceId: string, campaignId: string): Promise<Subscription>;
+  /** What is open, for tests of what is left behind. */
+  open(): { readers: number; campaigns: number };
+  stop(): void;
+}
+
+/** A campaign that somebody watches. */
+interface Topic {
+  readonly workspaceId: string;
+  readonly campaignId: string;
+  readonly places: Set<{ reader?: ProgressReader }>;
+  current: Promise<Snapshot>;
+  timer: NodeJS.Timeout | undefined;
+  isFailing: boolean;
+}
+
+/**
+ * Progress of campaigns for any number of readers: each campaign is read once a tick while somebody watches
+ * it, and not at all otherwise. A reading that fails is skipped; the next one comes a tick later.
+ */
+export function createProgressFeed(deps: {
+  campaigns: Pick<Campaigns, 'read'>;
+  log: Log;
+  tickMs?: number | undefined;
+}): ProgressFeed {
+  const { campaigns, log, tickMs = LIMITS.progressTickMs } = deps;
+  const topics = new Map<string, Topic>();
+  const placesOf = new Map<string, number>();
+  let readers = 0;
+  let isStopped = false;
+
+  function takePlace(workspaceId: string): void {
+    const own = placesOf.get(workspaceId) ?? 0;
+    if (isStopped) throw new DomainError('dependency_down', 'This process is stopping; ask again');
+    if (readers >= LIMITS.progressStreams) throw tooMany('This process', LIMITS.progressStreams);
+    if (own >= LIMITS.progressStreamsPerWorkspace) {
+      throw tooMany('This workspace', LIMITS.progressStreamsPerWorkspace);
+    }
+    readers++;
+    placesOf.set(workspaceId, own + 1);
+  }
+
+  function givePlaceBack(workspaceId: string): void {
+    readers--;
+    const own = (placesOf.get(workspaceId) ?? 1) - 1;
+    if (own > 0) placesOf.set(workspaceId, own);
+    else placesOf.delete(workspaceId);
+  }
+
+  function topicOf(workspaceId: string, campaignId: string): Topic {
+    const key = JSON.stringify([workspaceId, campaignId]);
+    const known = topics.get(key);
+    if (known) return known;
+    const topic: Topic = {
+      workspaceId,
+      campaignId,
+      places: new Set(),
+      current: readSnapshot(campaigns, workspaceId, campaignId),
+      timer: undefined,
+      isFailing: false,
+    };
+    topics.set(key, topic);
+    // Whoever subscribes hears of a failure.
+    topic.current.then(
+      () => schedule(topic, tickMs),
+      () => undefined,
+    );
+    return topic;
+  }
+
+  function leave(topic: Topic, place: { reader?: ProgressReader }): void {
+    topic.places.delete(place);
+    if (topic.places.size > 0) return;
+    clearTimeout(topic.timer);
+    topics.delete(JSON.stringify([topic.workspaceId, topic.campaignId]));
+  }
+
+  function schedule(topic: Topic, inMs: number): void {
+    if (topic.places.size === 0 || isStopped) return;
+    topic.timer = setTimeout(() => void tick(topic), inMs);
+    topic.timer.unref();
+  }
+
+  async function tick(topic: Topic): Promise<void> {
+    const startedAt = Date.now();
+    try {
+      const snapshot = await readSnapshot(campaigns, topic.workspaceId, topic.campaignId);
+      topic.current = Promise.resolve(snapshot);
+      topic.isFailing = false;
+      for (const { reader } of [...topic.places]) reader?.tell(snapshot);
+    } catch (error) {
+      if (!topic.isFailing) log.warn({ err: error }, 'progress cannot be read; trying on');
+      topic.isFailing = true;
+    }
+    schedule(topic, Math.max(0, tickMs - (Date.now() - startedAt)));
+  }
+
+  return {
+    async subscribe(workspaceId, campaignId) {
+      takePlace(workspaceId);
+      const topic = topicOf(workspaceId, campaignId);
+      const place: { reader?: ProgressReader } = {};
+      topic.places.add(place);
+      let isOpen = true;
+      const close = () => {
+        if (!isOpen) return;
+        isOpen = false;
+        givePlaceBack(workspaceId);
+        leave(topic, place);
+      };
+      try {
+        const first = await topic.current;
+        return {
+          first,
+          listen(reader) {
+            place.reader = reader;
+            if (isStopped) reader.end();
+          },
+          close,
+        };
+      } catch (error) {
+        close();
+        throw error;
+      }
+    },
+    open: () => ({ readers, campaigns: topics.size }),
+    stop() {
+      isStopped = true;
+      for (const topic of topics.values()) {
+        clearTimeout(topic.timer);
+        for (const { reader } of [...topic.places]) reader?.end();
+      }
+    },
+  };
+}
+
+async function readSnapshot(
+  campaigns: Pick<Campaigns, 'read'>,
+  workspaceId: string,
+  campaignId: string,
+): Promise<Snapshot> {
+  const { id, status, phase, counts, skipped, startedAt, finishedAt, reason } = await campaigns.read(
+    workspaceId,
+    campaignId,
+  );
+  const progress = { id, status, phase, counts, skipped, startedAt, finishedAt, reason };
+  return {
+    id: createHash('sha256').update(JSON.stringify(progress)).digest('base64url').slice(0, 22),
+    progress,
+    isRunning: isLive(phase as RunPhase),
+    isFinal: FINAL.has(phase),
+  };
+}
+
+const FINAL: ReadonlySet<Phase> = new Set(['completed', 'canceled', 'failed']);
+
+const tooMany = (who: string, limit: number) =>
+  new DomainError('too_many_streams', `${who} has ${limit} progress streams open, as many as there may be`, {
+    retryAfterSeconds: 5,
+  });

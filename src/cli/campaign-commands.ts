@@ -1,0 +1,79 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { CHANNELS } from '../domain/channel';
+import { LIMITS } from '../domain/limits';
+import { RECIPIENT_STATES } from '../domain/recipient';
+import { listCampaigns } from './campaign-list';
+import { actOnCampaign, reportCampaign, showCampaign } from './campaign-reading';
+import { watchCampaign } from './campaign-watch';
+import { withApi } from './command';
+import { openBackend } from './instance';
+import { listenForStop } from './stop-signals';
+
+/**
+ * `fanfare campaign …` (api.md 13), on a running instance over HTTP. `watch` ends with 1 unless the campaign
+ * was completed.
+ */
+export function addCampaignCommands(program: Command, end: (code: number) => void): void {
+  const campaign = program.command('campaign').description('campaigns of the workspace');
+
+  campaign
+    .command('list')
+    .description('list campaigns, newest first')
+    .addOption(new Option('--channel <channel>', 'with this channel').choices(CHANNELS))
+    .addOption(new Option('--status <status>', 'with this status').choices(['active', 'paused', 'completed']))
+    .option('--search <text>', 'whose name has this in it')
+    .option('--limit <number>', 'how many at most', wholeLimit, LIMITS.pageSizeDefault)
+    .option('--json', 'print them as JSON')
+    .action((options) => withApi(openBackend(), (api) => listCampaigns(api, options)));
+
+  campaign
+    .command('status <id>')
+    .description('show a campaign with its counts')
+    .option('--json', 'print all of it as JSON')
+    .action((id, options) => withApi(openBackend(), (api) => showCampaign(api, id, options)));
+
+  campaign
+    .command('watch <id>')
+    .description('follow a campaign until it has ended')
+    .option('--json', 'print a line of JSON for every change')
+    .action(async (id, options) => {
+      const stop = listenForStop();
+      try {
+        await withApi(openBackend(stop.signal), async (api) => {
+          end(await watchCampaign(api, id, { ...options, signal: stop.signal }));
+        });
+      } finally {
+        stop.dispose();
+      }
+    });
+
+  for (const [action, description] of Object.entries(ACTIONS)) {
+    campaign
+      .command(`${action} <id>`)
+      .description(description)
+      .option('--json', 'print the campaign as JSON')
+      .action((id, options) => withApi(openBackend(), (api) => actOnCampaign(api, id, action, options)));
+  }
+
+  campaign
+    .command('report <id>')
+    .description('print counts, and write the recipients to a file')
+    .option('--csv <file>', 'where to write the recipients')
+    .addOption(new Option('--channel <channel>', 'recipients on this channel only').choices(CHANNELS))
+    .addOption(new Option('--state <state>', 'recipients in this state only').choices(RECIPIENT_STATES))
+    .option('--json', 'print the counts as JSON')
+    .action((id, options) => withApi(openBackend(), (api) => reportCampaign(api, id, options)));
+}
+
+const ACTIONS = {
+  start: 'start a draft, or one that waits for its hour',
+  pause: 'hand nothing more to a provider',
+  resume: 'go on where it stopped',
+  cancel: 'stop for good',
+};
+
+function wholeLimit(value: string): number {
+  const number = Number(value);
+  if (Number.isInteger(number) && number >= 1 && number <= LIMITS.pageSizeMax) return number;
+  throw new InvalidArgumentError(`It must be a whole number from 1 to ${LIMITS.pageSizeMax}.`);
+}

@@ -1,0 +1,52 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import type { ApiClient } from './api-client';
+import { type CampaignProgress, campaignDetail, summaryTable } from './campaign-report';
+import { print, printable } from './command';
+
+/** Commands that ask once. */
+
+const pathOf = (id: string) => `/api/campaign/${encodeURIComponent(id)}`;
+
+export async function showCampaign(api: ApiClient, id: string, { json }: { json?: boolean }): Promise<void> {
+  const { data } = await api.get(pathOf(id), campaignDetail);
+  print(json, data, linesOf(data));
+}
+
+const summary = z.object({ data: z.looseObject({ id: z.string(), phase: z.string() }) });
+
+export async function actOnCampaign(
+  api: ApiClient,
+  id: string,
+  action: string,
+  { json }: { json?: boolean },
+): Promise<void> {
+  const { data } = await api.post(`${pathOf(id)}/${action}`, {}, summary);
+  print(json, data, [`Campaign ${data.id} is ${data.phase}.`]);
+}
+
+export interface ReportOptions {
+  csv?: string;
+  channel?: string;
+  state?: string;
+  json?: boolean;
+}
+
+/** The counts, and with `csv` the recipients in a file; what was there before is replaced when all is there. */
+export async function reportCampaign(api: ApiClient, id: string, options: ReportOptions): Promise<void> {
+  const { csv, channel, state, json } = options;
+  const { data } = await api.get(pathOf(id), campaignDetail);
+  const query = new URLSearchParams({ ...(channel ? { channel } : {}), ...(state ? { state } : {}) });
+  if (csv !== undefined) await api.getFile(`${pathOf(id)}/recipients.csv?${query}`, resolve(csv));
+  const { phase, counts, skipped } = data;
+  print(json, { id, phase, counts, skipped, ...(csv === undefined ? {} : { csv }) }, [
+    ...linesOf(data),
+    ...(csv === undefined ? [] : [`The recipients are in ${csv}.`]),
+  ]);
+}
+
+function linesOf(data: CampaignProgress): string[] {
+  const { id, name, phase, reason } = data;
+  const title = `${printable(String(name))} (${String(id)}) is ${phase}${reason ? `: ${printable(reason)}` : ''}`;
+  return [title, '', summaryTable(data).trimEnd()];
+}

@@ -1,0 +1,90 @@
+import { stat } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { StartupError } from '../startup-error';
+import type { ApiClient } from './api-client';
+import { print, printable, withApi } from './command';
+import { openBackend } from './instance';
+import { createProgressLine } from './progress-line';
+import { listenForStop } from './stop-signals';
+
+interface ImportOptions {
+  country?: string;
+  json?: boolean;
+}
+
+/** `fanfare contacts import` (api.md 6 and 13), on a running instance over HTTP. */
+export function addContactCommands(program: Command): void {
+  const contacts = program.command('contacts').description('contacts of the workspace');
+  contacts
+    .command('import <list> <file>')
+    .description('import a CSV of any length into a contact list, named by its id')
+    .option('--country <code>', 'where phone numbers are that name no country, such as US')
+    .option('--json', 'print the result as JSON, with every error that is listed')
+    .action(async (list, file, options: ImportOptions) => {
+      const stop = listenForStop();
+      try {
+        await withApi(openBackend(stop.signal), (api) => importContacts(api, list, file, options));
+      } finally {
+        stop.dispose();
+      }
+    });
+}
+
+const list = z.object({ data: z.object({ id: z.string(), name: z.string() }) });
+const imported = z.object({
+  data: z.looseObject({
+    received: z.number(),
+    created: z.number(),
+    updated: z.number(),
+    unchanged: z.number(),
+    rejected: z.number(),
+    errors: z.array(z.object({ line: z.number(), field: z.string(), code: z.string(), message: z.string() })),
+  }),
+});
+
+/** Rows that are refused stop nobody, and are no failure of the command. Run again, it changes nothing. */
+async function importContacts(
+  api: ApiClient,
+  listId: string,
+  file: string,
+  { country, json }: ImportOptions,
+): Promise<void> {
+  const size = await sizeOf(file);
+  const path = `/api/contact-list/${encodeURIComponent(listId)}`;
+  // A list that is not there is noticed before a gigabyte is on its way to it.
+  const { name } = (await api.get(path, list)).data;
+  const query = country === undefined ? '' : `?country=${encodeURIComponent(country)}`;
+  const line = createProgressLine(process.stderr);
+  try {
+    const { data } = await api.postFile(`${path}/contacts${query}`, file, 'text/csv', imported, (bytes) =>
+      line.update(`uploading ${megabytes(bytes)} of ${megabytes(size)} MB (${percent(bytes, size)} %)`),
+    );
+    line.finish();
+    print(json, data, [
+      `${printable(name)}: ${data.received} rows, ${data.created} contacts created, ${data.updated} updated, ` +
+        `${data.unchanged} unchanged, ${data.rejected} rejected`,
+      ...data.errors.slice(0, ERRORS_SHOWN).map((one) => `  line ${one.line}: ${one.field} ${one.message}`),
+      ...(data.rejected > ERRORS_SHOWN ? ['  and more; --json lists the first thousand'] : []),
+    ]);
+  } catch (error) {
+    line.finish();
+    throw error;
+  }
+}
+
+const ERRORS_SHOWN = 10;
+
+async function sizeOf(file: string): Promise<number> {
+  const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
+    throw new StartupError(
+      `${file} cannot be read: ${error.code}`,
+      'Name a CSV file that this user may read.',
+    );
+  });
+  if (found.isFile()) return found.size;
+  throw new StartupError(`${file} is no file`, 'Name a CSV file.');
+}
+
+const megabytes = (bytes: number): string => (bytes / 1_000_000).toFixed(1);
+const percent = (part: number, whole: number): number => Math.floor((100 * part) / Math.max(1, whole));

@@ -1,0 +1,27 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ApiClient } from './api-client';
+import { type CampaignProgress, campaignDetail } from './campaign-report';
+
+/** Often enough that a progress line seems alive; the endpoint costs the same at any size of audience. */
+const FOLLOW_MS = 500;
+
+/**
+ * Reads a campaign until it has ended, and answers how. Asks instead of listening to its events: a client that
+ * asks outlives a restart of the instance without a second way of doing the same.
+ */
+export async function followCampaign(
+  api: ApiClient,
+  campaignId: string,
+  { tell, signal }: { tell(progress: CampaignProgress): void; signal?: AbortSignal | undefined },
+): Promise<CampaignProgress> {
+  for (;;) {
+    const { data } = await api.get(`/api/campaign/${encodeURIComponent(campaignId)}`, campaignDetail);
+    if (endOf(data.phase)) return data;
+    tell(data);
+    await delay(FOLLOW_MS, undefined, { signal });
+  }
+}
+
+export function endOf(phase: string): 'completed' | 'canceled' | 'failed' | undefined {
+  return phase === 'completed' || phase === 'canceled' || phase === 'failed' ? phase : undefined;
+}
