@@ -19,6 +19,7 @@ export async function checkReferences(
 ): Promise<void> {
   const { findings, placeholders } = await lookUpTemplates(templates, workspaceId, content);
   findings.push(...(await missingLists(db, workspaceId, content.contactListIds)));
+  findings.push(...(await missingCampaigns(db, workspaceId, content.options.exclude?.campaignIds ?? [])));
   const unfilled = await unfilledPlaceholders(db, workspaceId, content, [...placeholders.keys()]);
   for (const name of unfilled) {
     findings.push({
@@ -91,6 +92,33 @@ async function missingLists(
             path: `contactListId.${i}`,
             code: 'contact_list_not_found',
             message: `There is no contact list ${id} in this workspace`,
+          },
+        ],
+  );
+}
+
+/** Campaigns are never deleted, so nothing has to keep them as they are. */
+async function missingCampaigns(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  campaignIds: string[],
+): Promise<FieldError[]> {
+  if (campaignIds.length === 0) return [];
+  const rows = await db
+    .selectFrom('campaigns')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', 'in', campaignIds)
+    .execute();
+  const found = new Set(rows.map((row) => row.id));
+  return campaignIds.flatMap((id, i) =>
+    found.has(id)
+      ? []
+      : [
+          {
+            path: `exclude.campaignIds.${i}`,
+            code: 'campaign_not_found',
+            message: `There is no campaign ${id} in this workspace`,
           },
         ],
   );

@@ -40,7 +40,12 @@ const THREE = {
 const EDITED = { ...DRAFT, name: THREE.name, channel: THREE.channel };
 const ONE = { parameters: { id: EXAMPLE.campaign } };
 
-const REFERENCES = ['template_not_found', 'contact_list_not_found', 'missing_params'] as const;
+const REFERENCES = [
+  'template_not_found',
+  'contact_list_not_found',
+  'campaign_not_found',
+  'missing_params',
+] as const;
 
 export const createCampaign: Operation = {
   id: 'createCampaign',
