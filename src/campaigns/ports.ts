@@ -11,8 +11,26 @@ export interface TemplateLookup {
     channel: Channel,
     templateId: string,
     version: number,
-  ): Promise<{ name: string; version: number; placeholders: string[] } | undefined>;
+  ): Promise<TemplateFound | undefined>;
 }
+
+export interface TemplateFound {
+  name: string;
+  version: number;
+  placeholders: string[];
+  /** The text of an SMS, whose length is counted before it is sent. */
+  text?: string | undefined;
+}
+
+/**
+ * How fast the service lets a sender go: messages a second, or for SMS segments. `undefined` when it is not
+ * limited, or nobody here knows.
+ */
+export type SenderRate = (sender: {
+  workspaceId: string;
+  channel: Channel;
+  from: string;
+}) => number | undefined;
 
 /**
  * SQL: whether the workspace's suppression list forbids this sender an address (api.md 9). The list is the

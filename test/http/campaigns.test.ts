@@ -103,6 +103,7 @@ describeEachEngine('campaigns over HTTP', (engine) => {
         status: 'active',
         phase: 'planning',
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        warnings: [],
       },
     });
     const run = await db

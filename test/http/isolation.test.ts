@@ -109,6 +109,7 @@ const PROBES: Record<string, Probe> = {
 
   'GET /api/campaign': { kind: 'list', path: '/api/campaign?page=1&limit=100&channel=sms' },
   'POST /api/campaign': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
+  'POST /api/campaign/dry-run': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
   'GET /api/campaign/:id': at((of) => `/api/campaign/${of.campaign}`),
   'GET /api/campaign/:id/recipients': at((of) => `/api/campaign/${of.campaign}/recipients`),
   'POST /api/campaign/:id/start': at((of) => `/api/campaign/${of.campaign}/start`),
