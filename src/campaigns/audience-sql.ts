@@ -60,18 +60,18 @@ export function rankedContacts(audience: Audience): RawBuilder<unknown> {
   return sql`
     member as materialized (
       select distinct contact_id from contact_list_members where list_id = any(${contactListIds}::text[])
-    ), ${excluded.expressions} candidate as (
+    ), candidate as (
       select c.id, ${address} as address, ${filledParams(placeholders, campaignParams)} as params
       from member m join contacts c on c.id = m.contact_id where c.workspace_id = ${workspaceId}
-    ), judged as (
-      select candidate.*, case
+    ), ${excluded.expressions} judged as (
+      select id, address, params, case
         when address is null then 'no_address'
         when not ${valid} then 'invalid_address'
         when ${suppressed} then 'suppressed'
         when ${excluded.applies} then 'excluded'
         when (select count(*) from jsonb_object_keys(params)) < ${placeholders.length} then 'missing_params'
       end as reason
-      from candidate ${excluded.joins}
+      from ${excluded.from}
     ), ranked as materialized (
       select id, address, params,
         coalesce(reason, case when row_number() over (partition by address, reason order by id) > 1 then 'duplicate_address' end) as reason
@@ -80,24 +80,27 @@ export function rankedContacts(audience: Audience): RawBuilder<unknown> {
 }
 
 /**
- * By contact, whose address may have changed since, and by address, which another contact may share. Joins,
- * because the planner has no way to hash a subquery that does not fit its memory. States are derived as in
- * ledger.ts: what a page has taken on is on its way at least.
+ * By contact, whose address may have changed since, and by address, which another contact may share. Both
+ * are marked by sorting, never by a join: of rows that were written a moment ago the planner knows nothing,
+ * and joins a million contacts to what it takes for one row by looping through all of it for each. States
+ * are derived as in ledger.ts: what a page has taken on is on its way at least.
  */
 function exclusion({ workspaceId, channel, excludedCampaigns }: Audience) {
-  if (!excludedCampaigns?.length) return { expressions: sql``, joins: sql``, applies: sql`false` };
+  if (!excludedCampaigns?.length) return { expressions: sql``, from: sql`candidate`, applies: sql`false` };
   return {
-    expressions: sql`reached as materialized (
-      select r.contact_id, r.address
+    expressions: sql`reached as (
+      select r.contact_id as id, r.address, null::jsonb as params, true as is_reached
       from runs
       join shards s on s.run_id = runs.id and s.channel = ${channel}
-      join recipients r on r.run_id = s.run_id and r.channel = s.channel and r.shard = s.shard
+      join recipients r on r.run_id = s.run_id and r.channel = s.channel and r.seq >= s.from_seq and r.seq < s.to_seq
       where runs.workspace_id = ${workspaceId} and runs.campaign_id = any(${excludedCampaigns}::text[])
         and (r.state = any(${[...REACHED]}::text[]) or (r.state = 'pending' and r.seq < s.next_seq))
+    ), marked as (
+      select *, bool_or(is_reached) over (partition by id) as met,
+        bool_or(is_reached) over (partition by address) as used
+      from (select *, false as is_reached from candidate union all select * from reached) everybody
     ),`,
-    joins: sql`
-      left join (select distinct contact_id from reached) met on met.contact_id = candidate.id
-      left join (select distinct address as at from reached) used on used.at = candidate.address`,
-    applies: sql`(met.contact_id is not null or used.at is not null)`,
+    from: sql`(select id, address, params, met, used from marked where not is_reached) candidate`,
+    applies: sql`(met or used)`,
   };
 }
