@@ -103,6 +103,7 @@ describeEachEngine('campaigns over HTTP', (engine) => {
         status: 'active',
         phase: 'planning',
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        warnings: [],
       },
     });
     const run = await db
@@ -210,7 +211,7 @@ describeEachEngine('campaigns over HTTP', (engine) => {
       'delivery.quietHours',
     ],
     ['voice', { callWindow: { from: '09:00', to: '18:00' } }, 'voice.callWindow'],
-    ['exclude', { campaignIds: [] }, 'exclude'],
+    ['exclude', { suppressionOnly: true }, 'exclude.suppressionOnly'],
     ['abort', { failureRate: 0.5 }, 'abort'],
   ])('%s %p is refused as not supported yet', async (member, value, path) => {
     expect(findings(await create({ [member]: value }))).toEqual([`${path} not_supported`]);
@@ -223,9 +224,25 @@ describeEachEngine('campaigns over HTTP', (engine) => {
       strategy: 'broadcast',
       voice: { maxAttempts: 3, retry: { busy: { maxAttempts: 2, delaysSeconds: [60] } } },
       delivery: { maxConcurrentCalls: 5 },
+      exclude: { campaignIds: [await newCampaign()] },
     };
     const id = await newCampaign(additions);
     expect(await detail(id)).toMatchObject(additions);
+  });
+
+  test('excluded campaigns must be of the workspace', async () => {
+    const own = await newCampaign();
+    const theirs = await newList([{ email: 'y@example.com', name: 'Y', params: { CITY: 'X' } }], 'ws_b');
+    const foreign = await server.call('POST', '/api/campaign', body({ contactListId: [theirs] }), {
+      as: 'ws_b',
+    });
+    expect(foreign.status).toBe(201);
+    const answer = await create({ exclude: { campaignIds: [own, foreign.body.data.id, 'cmp_none'] } });
+    expect([answer.status, answer.body.code]).toEqual([422, 'campaign_not_found']);
+    expect(findings(answer)).toEqual([
+      'exclude.campaignIds.1 campaign_not_found',
+      'exclude.campaignIds.2 campaign_not_found',
+    ]);
   });
 
   test('templates and lists that do not exist, and names nobody has a value for, are reported together', async () => {
