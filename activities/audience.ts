@@ -1,4 +1,5 @@
 import { freezeAudience } from '../src/campaigns/audience';
+import { audienceOf } from '../src/campaigns/audience-sql';
 import { beginRun, loadRun, moveRun } from '../src/campaigns/runs';
 import type { Channel } from '../src/domain/channel';
 import type { ActivityDeps } from './deps';
@@ -11,7 +12,7 @@ export interface FreezeInput {
 /** Shards per channel. */
 export type ShardPlan = Partial<Record<Channel, number>>;
 
-export function audienceActivities({ db }: ActivityDeps) {
+export function audienceActivities({ db, suppression }: ActivityDeps) {
   return {
     /** False for a run that was withdrawn before its hour came. */
     async beginRun(input: { runId: string }): Promise<boolean> {
@@ -25,11 +26,7 @@ export function audienceActivities({ db }: ActivityDeps) {
       for (const channel of run.channels) {
         plan[channel] = await freezeAudience(db, {
           runId: run.runId,
-          workspaceId: run.workspaceId,
-          channel,
-          contactListIds: run.contactListIds,
-          placeholders: input.placeholders[channel] ?? [],
-          campaignParams: run.options.params ?? {},
+          ...audienceOf(run, channel, input.placeholders[channel] ?? [], suppression),
         });
       }
       await moveRun(db, run.runId, 'running');

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { CallEnding } from '../src/campaigns/calls';
+import type { SuppressionRule } from '../src/campaigns/ports';
 import type { CampaignTables } from '../src/campaigns/tables';
 import type { CallPolicy } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
@@ -12,6 +13,8 @@ export interface ActivityDeps {
   /** The messaging service, with the credentials of one workspace. */
   gatewayFor(workspaceId: string): Gateway;
   signals: WorkflowSignals;
+  /** Whom the workspace does not write to or call; without it, everybody may be. */
+  suppression?: SuppressionRule | undefined;
   log: Log;
 }
 

@@ -33,6 +33,7 @@ import type { MessagingTables } from '../messaging/tables';
 import type { TemplateVersions } from '../messaging/template-versions';
 import { createTemplates } from '../messaging/templates';
 import type { Storage } from '../storage/storage';
+import { suppression } from './suppression-rule';
 
 /** What the routes of the whole API are made on. */
 export interface ApiParts {
@@ -59,7 +60,14 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
   const campaignsDb = storage.tables<CampaignTables>();
   const templates = createTemplates({ db: messagingDb, versions });
   const contactLists = createContactLists({ db: campaignsDb });
-  const campaigns = createCampaigns({ db: campaignsDb, templates: parts.templateLookup, launcher, log });
+  const campaigns = createCampaigns({
+    db: campaignsDb,
+    templates: parts.templateLookup,
+    launcher,
+    suppression,
+    senderRate: delivery.senderRate,
+    log,
+  });
   return [
     healthRoutes(parts.readiness),
     tokenRoutes(identity),

@@ -7,6 +7,7 @@ import { createLauncher, createSignals } from '../temporal/launcher';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
 import type { GatewayFor } from './service-gateway';
+import { suppression } from './suppression-rule';
 
 export interface WorkerPartOptions extends AppOptions {
   roles: readonly Role[];
@@ -27,7 +28,7 @@ export async function openWorkerPart(
     connection: temporal.connection,
     namespace: temporal.namespace,
     roles: options.roles,
-    deps: { db, gatewayFor, signals: createSignals(temporal.client), log },
+    deps: { db, gatewayFor, signals: createSignals(temporal.client), suppression, log },
   });
   closers.add('workers', () => workers.stop());
   workers.done.catch(fail);

@@ -1,24 +1,16 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
-import { SKIP_REASONS, type Skipped } from '../domain/recipient';
-import { filledParams } from './fill-params';
+import { type Skipped, type SkipReason, skippedOf } from '../domain/recipient';
+import { type Audience, rankedContacts } from './audience-sql';
 import type { CampaignTables } from './tables';
 
-export interface AudienceInput {
+export interface AudienceInput extends Audience {
   runId: string;
-  workspaceId: string;
-  channel: Channel;
-  contactListIds: string[];
-  /** The template's placeholders; each recipient keeps the values of these and no others. */
-  placeholders: string[];
-  /** Values for contacts that have none of their own. */
-  campaignParams: Record<string, string | number>;
 }
 
 /**
- * Freezes a run's audience on one channel: contacts of the lists, each once, each address once, with an
- * address and a value for every placeholder; numbered in the order they are due and cut into shards.
+ * Freezes a run's audience on one channel: contacts of the lists, each once, each address once, that may and
+ * can be sent to (audience-sql.ts); numbered in the order they are due and cut into shards.
  * One transaction: killed in the middle, it has not happened; run again after it has, it changes
  * nothing. Answers the number of shards.
  */
@@ -44,32 +36,10 @@ async function countShards(tx: Transaction<CampaignTables>, input: AudienceInput
   return count;
 }
 
-/**
- * Set-based. A contact that cannot be reached is counted under the first reason that applies; of the
- * contacts that share an address the oldest keeps it.
- */
+/** One statement. A contact that is left out is counted under the first reason that applies. */
 async function insertRecipients(tx: Transaction<CampaignTables>, input: AudienceInput): Promise<Skipped> {
-  const address = input.channel === 'email' ? sql.ref('c.email') : sql.ref('c.phone');
-  const valid =
-    input.channel === 'email' ? sql`address like '%_@_%'` : sql`address ~ '^\\+[1-9][0-9]{6,14}$'`;
-  const { rows } = await sql<{ reason: string; contacts: number }>`
-    with member as materialized (
-      select distinct contact_id from contact_list_members where list_id = any(${input.contactListIds}::text[])
-    ), candidate as (
-      select c.id, ${address} as address, ${filledParams(input.placeholders, input.campaignParams)} as params
-      from member m join contacts c on c.id = m.contact_id where c.workspace_id = ${input.workspaceId}
-    ), judged as (
-      select id, address, params, case
-        when address is null then 'no_address'
-        when not ${valid} then 'invalid_address'
-        when (select count(*) from jsonb_object_keys(params)) < ${input.placeholders.length} then 'missing_params'
-      end as reason
-      from candidate
-    ), ranked as materialized (
-      select id, address, params,
-        coalesce(reason, case when row_number() over (partition by address, reason order by id) > 1 then 'duplicate_address' end) as reason
-      from judged
-    ), numbered as (
+  const { rows } = await sql<{ reason: SkipReason; contacts: number }>`
+    with ${rankedContacts(input)}, numbered as (
       select *, row_number() over (order by id) - 1 as seq, count(*) over () as total from ranked where reason is null
     ), inserted as (
       insert into recipients (run_id, channel, seq, shard, contact_id, address, params, due_at)
@@ -78,9 +48,7 @@ async function insertRecipients(tx: Transaction<CampaignTables>, input: Audience
     select reason, count(*)::int as contacts from ranked where reason is not null group by reason`.execute(
     tx,
   );
-  const skipped = Object.fromEntries(SKIP_REASONS.map((reason) => [reason, 0])) as Skipped;
-  for (const row of rows) skipped[row.reason as keyof Skipped] = row.contacts;
-  return skipped;
+  return skippedOf(rows);
 }
 
 async function recordSkipped(

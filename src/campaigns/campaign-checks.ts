@@ -1,24 +1,25 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import { CHANNELS } from '../domain/channel';
+import { CHANNELS, type Channel } from '../domain/channel';
 import { DomainError, type ErrorCode, type FieldError } from '../domain/errors';
 import type { CampaignContent } from './campaign-record';
 import { paramValue } from './fill-params';
-import type { TemplateLookup } from './ports';
+import type { TemplateFound, TemplateLookup } from './ports';
 import type { CampaignTables } from './tables';
 
 /**
  * What a campaign refers to must exist, and its templates must be fillable: every placeholder has a value
  * for at least one contact of the lists. Everything that is wrong is reported at once; the first finding
- * gives the error its code.
+ * gives the error its code. Answers the templates.
  */
 export async function checkReferences(
   db: Kysely<CampaignTables>,
   templates: TemplateLookup,
   workspaceId: string,
   content: CampaignContent,
-): Promise<void> {
-  const { findings, placeholders } = await lookUpTemplates(templates, workspaceId, content);
+): Promise<Partial<Record<Channel, TemplateFound>>> {
+  const { findings, placeholders, byChannel } = await lookUpTemplates(templates, workspaceId, content);
   findings.push(...(await missingLists(db, workspaceId, content.contactListIds)));
+  findings.push(...(await missingCampaigns(db, workspaceId, content.options.exclude?.campaignIds ?? [])));
   const unfilled = await unfilledPlaceholders(db, workspaceId, content, [...placeholders.keys()]);
   for (const name of unfilled) {
     findings.push({
@@ -28,6 +29,7 @@ export async function checkReferences(
     });
   }
   refuse(findings);
+  return byChannel;
 }
 
 /** Those of the lists that the workspace does not have; in a transaction, the others stay until it ends. */
@@ -52,10 +54,15 @@ async function lookUpTemplates(
   templates: TemplateLookup,
   workspaceId: string,
   content: CampaignContent,
-): Promise<{ findings: FieldError[]; placeholders: Map<string, string> }> {
+): Promise<{
+  findings: FieldError[];
+  placeholders: Map<string, string>;
+  byChannel: Partial<Record<Channel, TemplateFound>>;
+}> {
   const findings: FieldError[] = [];
   /** Each name, with the path of the first template that has it. */
   const placeholders = new Map<string, string>();
+  const byChannel: Partial<Record<Channel, TemplateFound>> = {};
   const lookUps = CHANNELS.filter((channel) => content.channels.includes(channel)).map(async (channel) => {
     const wanted = content.settings[channel];
     return {
@@ -67,11 +74,12 @@ async function lookUpTemplates(
   for (const { channel, wanted, found } of await Promise.all(lookUps)) {
     const path = `settings.${channel}.templateId`;
     for (const name of found?.placeholders ?? []) if (!placeholders.has(name)) placeholders.set(name, path);
+    if (found) byChannel[channel] = found;
     if (found || !wanted) continue;
     const message = `There is no ${channel} template ${wanted.templateId} with version ${wanted.version} in this workspace`;
     findings.push({ path, code: 'template_not_found', message });
   }
-  return { findings, placeholders };
+  return { findings, placeholders, byChannel };
 }
 
 async function missingLists(
@@ -91,6 +99,33 @@ async function missingLists(
             path: `contactListId.${i}`,
             code: 'contact_list_not_found',
             message: `There is no contact list ${id} in this workspace`,
+          },
+        ],
+  );
+}
+
+/** Campaigns are never deleted, so nothing has to keep them as they are. */
+async function missingCampaigns(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  campaignIds: string[],
+): Promise<FieldError[]> {
+  if (campaignIds.length === 0) return [];
+  const rows = await db
+    .selectFrom('campaigns')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', 'in', campaignIds)
+    .execute();
+  const found = new Set(rows.map((row) => row.id));
+  return campaignIds.flatMap((id, i) =>
+    found.has(id)
+      ? []
+      : [
+          {
+            path: `exclude.campaignIds.${i}`,
+            code: 'campaign_not_found',
+            message: `There is no campaign ${id} in this workspace`,
           },
         ],
   );

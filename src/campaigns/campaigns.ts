@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { CampaignBody, CampaignListQuery } from '../contracts/campaigns';
 import { type Action, isLive, type Stage } from '../domain/campaign';
 import { DomainError } from '../domain/errors';
+import type { Finding } from '../domain/finding';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
 import { type Consequence, changeCampaign, futureStart } from './campaign-actions';
@@ -18,7 +19,9 @@ import {
   readCampaign,
   summaryOf,
 } from './campaign-record';
-import type { RunLauncher, TemplateLookup } from './ports';
+import { creationWarnings } from './campaign-warnings';
+import { createDryRuns } from './dry-run';
+import type { RunLauncher, SenderRate, SuppressionRule, TemplateLookup } from './ports';
 import {
   listRecipients,
   type RecipientFilter,
@@ -33,13 +36,20 @@ export interface CampaignsDeps {
   db: Kysely<CampaignTables>;
   templates: TemplateLookup;
   launcher: RunLauncher;
+  /** Without it, nobody is suppressed. */
+  suppression?: SuppressionRule | undefined;
+  /** Without it, senders are not limited. */
+  senderRate?: SenderRate | undefined;
   log: Log;
 }
 
 export type Campaigns = ReturnType<typeof createCampaigns>;
 
 /** Campaigns as the API offers them (api.md 7). */
-export function createCampaigns({ db, templates, launcher, log }: CampaignsDeps) {
+export function createCampaigns(deps: CampaignsDeps) {
+  const { db, templates, launcher, suppression, senderRate, log } = deps;
+  const dryRun = createDryRuns({ db, suppression, senderRate });
+
   /**
    * The run is in the database, and a run without a workflow is launched within a minute (relaunch.ts).
    * To fail the request instead would only make its sender create the campaign twice.
@@ -52,6 +62,12 @@ export function createCampaigns({ db, templates, launcher, log }: CampaignsDeps)
     } catch (error) {
       log.warn({ err: error, runId }, 'a run could not be launched; it will be tried again');
     }
+  }
+
+  async function warningsAgain(workspaceId: string, campaign: CampaignRecord): Promise<Finding[]> {
+    const { sms } = campaign.settings;
+    const text = sms && (await templates.find(workspaceId, 'sms', sms.templateId, sms.version))?.text;
+    return creationWarnings(db, workspaceId, campaign, text);
   }
 
   return {
@@ -67,11 +83,12 @@ export function createCampaigns({ db, templates, launcher, log }: CampaignsDeps)
       const earlier = body.campaignId ? undefined : await findCampaign(db, workspaceId, newCampaignId);
       if (earlier) {
         await launch(workspaceId, earlier.id, launchAgain(earlier));
-        return summaryOf(earlier);
+        return { ...summaryOf(earlier), warnings: await warningsAgain(workspaceId, earlier) };
       }
       const content = contentOf(body);
       // Templates are looked up over HTTP, and so before the transaction.
-      await checkReferences(db, templates, workspaceId, content);
+      const found = await checkReferences(db, templates, workspaceId, content);
+      const warnings = await creationWarnings(db, workspaceId, content, found.sms?.text);
       const saved = body.campaignId
         ? await replaceCampaign(db, workspaceId, { id: body.campaignId, start: body.start }, content)
         : await insertCampaign(
@@ -81,7 +98,17 @@ export function createCampaigns({ db, templates, launcher, log }: CampaignsDeps)
             content,
           );
       await launch(workspaceId, saved.id, saved);
-      return summaryOf(await readCampaign(db, workspaceId, saved.id));
+      return { ...summaryOf(await readCampaign(db, workspaceId, saved.id)), warnings };
+    },
+
+    /** Refuses what `save` would refuse, and makes nothing. */
+    async dryRun(workspaceId: string, body: CampaignBody) {
+      if (body.campaignId) {
+        const { id, stage } = await readCampaign(db, workspaceId, body.campaignId);
+        if (stage === 'started') throw alreadyStarted(id);
+      }
+      const content = contentOf(body);
+      return dryRun(workspaceId, content, await checkReferences(db, templates, workspaceId, content));
     },
 
     list: (workspaceId: string, query: CampaignListQuery) => listCampaigns(db, workspaceId, query),
@@ -172,9 +199,7 @@ async function replaceCampaign(
 ): Promise<Saved> {
   return db.transaction().execute(async (tx) => {
     const { stage, run } = await lockCampaign(tx, workspaceId, id);
-    if (stage === 'started') {
-      throw new DomainError('campaign_started', `Campaign ${id} has started and can no longer be edited`);
-    }
+    if (stage === 'started') throw alreadyStarted(id);
     await requireLists(tx, workspaceId, content.contactListIds);
     if (run) await withdrawRun(tx, run.id);
     await tx
@@ -194,6 +219,9 @@ function launchAgain({ run, options }: CampaignRecord): Consequence {
   if (!run || !isLive(run.phase)) return {};
   return { launch: { runId: run.id, startAt: futureStart(options) } };
 }
+
+const alreadyStarted = (id: string) =>
+  new DomainError('campaign_started', `Campaign ${id} has started and can no longer be edited`);
 
 const stageFor = (startAt: Date | undefined): Stage => (startAt ? 'scheduled' : 'started');
 

@@ -1,3 +1,4 @@
+import type { RawBuilder } from 'kysely';
 import type { Channel } from '../domain/channel';
 
 /** What campaigns need of the world outside their tables; src/app gives them the real ones. */
@@ -10,8 +11,37 @@ export interface TemplateLookup {
     channel: Channel,
     templateId: string,
     version: number,
-  ): Promise<{ name: string; version: number; placeholders: string[] } | undefined>;
+  ): Promise<TemplateFound | undefined>;
 }
+
+export interface TemplateFound {
+  name: string;
+  version: number;
+  placeholders: string[];
+  /** The text of an SMS, whose length is counted before it is sent. */
+  text?: string | undefined;
+}
+
+/**
+ * How fast the service lets a sender go: messages a second, or for SMS segments. `undefined` when it is not
+ * limited, or nobody here knows.
+ */
+export type SenderRate = (sender: {
+  workspaceId: string;
+  channel: Channel;
+  from: string;
+}) => number | undefined;
+
+/**
+ * SQL: whether the workspace's suppression list forbids this sender an address (api.md 9). The list is the
+ * messaging half's and its table nobody else's business, but it is in the same database: as a part of the
+ * statement that freezes an audience, its rule costs a million contacts no more than a million probes of an
+ * index, and holds for the same moment. By HTTP, or by pages, it would cost as many round trips.
+ */
+export type SuppressionRule = (
+  workspaceId: string,
+  message: { channel: Channel; from: string; address: RawBuilder<unknown> },
+) => RawBuilder<boolean>;
 
 /** Starts a run's workflow and tells it of changes. The database is the truth in both cases. */
 export interface RunLauncher {

@@ -32,7 +32,8 @@ export interface RunOptions {
     maxAttempts?: number;
     machine?: 'speak' | 'hangup' | 'leave_message';
   };
-  delivery?: { maxConcurrentCalls?: number };
+  delivery?: { maxConcurrentCalls?: number; ratePerSecond?: number };
+  exclude?: { campaignIds?: string[] };
   schedule?: { startAt?: string };
 }
 
@@ -59,7 +60,7 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
 }
 
 /** The specification names the sender differently on each channel. */
-function readSettings(settings: Record<string, unknown>): RunPlan['settings'] {
+export function readSettings(settings: Record<string, unknown>): RunPlan['settings'] {
   const { email, sms, voice } = settings as Record<Channel, Record<string, unknown> | undefined>;
   const one = (of: Record<string, unknown> | undefined, sender: string): ChannelSettings | undefined =>
     of && { from: String(of[sender]), templateId: String(of.templateId), version: Number(of.version) };

@@ -100,7 +100,7 @@ const NOT_YET: { path: string[]; anyway?: unknown }[] = [
   { path: ['voice', 'callWindow'] },
   { path: ['strategy'], anyway: 'broadcast' },
   { path: ['fallbackAfterSeconds'] },
-  { path: ['exclude'] },
+  { path: ['exclude', 'suppressionOnly'], anyway: false },
   { path: ['abort'] },
 ];
 

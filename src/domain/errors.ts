@@ -31,6 +31,7 @@ export const ERRORS = {
   not_found: { title: 'Not found', status: 404, retry: 'permanent' },
   template_not_found: { title: 'Template not found', status: 422, retry: 'permanent' },
   contact_list_not_found: { title: 'Contact list not found', status: 422, retry: 'permanent' },
+  campaign_not_found: { title: 'Campaign not found', status: 422, retry: 'permanent' },
   method_not_allowed: { title: 'Method not allowed', status: 405, retry: 'permanent' },
   request_timeout: { title: 'Request took too long to arrive', status: 408, retry: 'transient' },
   body_too_large: { title: 'Body too large', status: 413, retry: 'permanent' },

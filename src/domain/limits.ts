@@ -226,6 +226,11 @@ export const LIMITS = {
   sendConcurrency: 50,
   /** History events before a workflow continues as new; the server suggests it at 4,096. */
   historyEvents: 3_000,
+  /** Contacts without a value that a dry run names, and recipients whose values it holds at once. */
+  dryRunOffenders: 100,
+  dryRunPage: 500,
+  /** Of one process: each holds a connection for seconds when the audience is large. */
+  dryRunsAtOnce: 2,
   liveCallsDefault: 50,
   gatewayTimeoutMs: 30_000,
   pageHeartbeatSeconds: 10,

@@ -52,6 +52,12 @@ export const SETTLED: readonly RecipientState[] = [
   'unknown',
 ];
 
+/**
+ * Whom a campaign has reached, as another one that excludes it sees them. Doubt and what is on its way
+ * count: the purpose is not to write to anybody twice.
+ */
+export const REACHED: readonly RecipientState[] = ['sending', 'accepted', 'sent', 'delivered', 'unknown'];
+
 export const SKIP_REASONS = [
   'no_address',
   'invalid_address',
@@ -62,3 +68,10 @@ export const SKIP_REASONS = [
 ] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 export type Skipped = Record<SkipReason, number>;
+
+/** Every reason, with how many contacts it holds for. */
+export function skippedOf(counted: readonly { reason: SkipReason; contacts: number }[]): Skipped {
+  const skipped = Object.fromEntries(SKIP_REASONS.map((reason) => [reason, 0])) as Skipped;
+  for (const { reason, contacts } of counted) skipped[reason] = contacts;
+  return skipped;
+}

@@ -32,6 +32,8 @@ export interface TemplateInfo {
   name: string;
   version: number;
   placeholders: string[];
+  /** The text of an SMS. */
+  text?: string | undefined;
 }
 
 export interface OutgoingMessage {

@@ -248,5 +248,6 @@ function lostAnswer(error: unknown): SendAnswer {
 
 function templateInfo(template: Record<string, unknown>, version: number): TemplateInfo {
   const texts = [template.subject, template.body].filter((text) => typeof text === 'string');
-  return { name: String(template.templateName), version, placeholders: placeholdersOf(...texts) };
+  const text = template.channel === 'sms' && typeof template.body === 'string' ? template.body : undefined;
+  return { name: String(template.templateName), version, placeholders: placeholdersOf(...texts), text };
 }

@@ -15,7 +15,7 @@ import { createOutboxCount } from './outbox-count';
 import type { Accepted, Outcome } from './outgoing';
 import { createReceipts } from './receipts';
 import { createSenderLimitList, type SenderLimitList } from './sender-limit-list';
-import { createSenderLimits } from './sender-limits';
+import { createSenderLimits, type SenderLimits } from './sender-limits';
 import type { MessagingTables } from './tables';
 import type { TemplateVersions } from './template-versions';
 import { listMessages, type MessageRecord, type TrackedMessage, trackMessage } from './tracking';
@@ -38,6 +38,8 @@ export interface Delivery {
   receiptsOf(provider: string): ReceiptSink;
   /** Limits of single senders (sender-limit-list.ts). */
   senderLimits: SenderLimitList;
+  /** What a sender is limited to, by its own limit or its channel's (sender-limits.ts). */
+  senderRate: SenderLimits['rateOf'];
   hold(workspaceId: string, campaign: string): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
   /** Opens this process's lane, takes over those of processes that are gone, and starts the providers. */
@@ -134,6 +136,7 @@ export function createDelivery(deps: {
     readEvents: feed.read,
     receiptsOf: receipts.sinkOf,
     senderLimits: createSenderLimitList({ db, onChanged: limits.refresh }),
+    senderRate: limits.rateOf,
     hold: holds.hold,
     release: holds.release,
     async start() {

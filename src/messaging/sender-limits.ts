@@ -42,6 +42,8 @@ export interface SenderLimits {
   throttled(message: Sent, delayMs: number): Promise<void>;
   /** These calls are over. */
   callsEnded(workspaceId: string, ids: readonly string[]): Promise<void>;
+  /** What a sender is limited to: messages a second, or for SMS segments. `undefined` without a limit. */
+  rateOf(sender: Pick<Sent, 'workspaceId' | 'channel' | 'from'>): number | undefined;
   /** The exceptions changed. */
   refresh(): Promise<void>;
   start(): Promise<void>;
@@ -130,6 +132,7 @@ export function createSenderLimits(deps: {
       const perSecond = rate ?? concurrentCalls ?? QUEUE_MAX;
       return Math.min(QUEUE_MAX, Math.max(QUEUE_MIN, Math.ceil(perSecond)));
     },
+    rateOf: (sender) => limitOf(nameOf(keyOfMessage(sender)), sender.channel).rate,
     async take(messages) {
       const [first] = messages;
       if (!first) return { granted: 0, waitMs: 0 };
@@ -200,7 +203,11 @@ export function createSenderLimits(deps: {
 const hasLimit = (limit: SenderLimit | undefined) =>
   limit?.rate !== undefined || limit?.concurrentCalls !== undefined;
 
-const keyOfMessage = ({ workspaceId, channel, from }: Sent): SenderKey => ({
+const keyOfMessage = ({
+  workspaceId,
+  channel,
+  from,
+}: Pick<Sent, 'workspaceId' | 'channel' | 'from'>): SenderKey => ({
   workspaceId,
   channel,
   sender: senderKey(from),

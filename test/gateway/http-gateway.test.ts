@@ -120,6 +120,7 @@ describe('the gateway to the messaging service', () => {
       name: 'N',
       version: 1,
       placeholders: ['NAME', 'CITY'],
+      text: 'Dear {{NAME}}, {{ CITY }}',
     });
     expect(await gateway.findTemplate('sms', 'tpl-9', 1)).toBeUndefined();
   });

@@ -110,6 +110,7 @@ const PROBES: Record<string, Probe> = {
 
   'GET /api/campaign': { kind: 'list', path: '/api/campaign?page=1&limit=100&channel=sms' },
   'POST /api/campaign': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
+  'POST /api/campaign/dry-run': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
   'GET /api/campaign/:id': at((of) => `/api/campaign/${of.campaign}`),
   'GET /api/campaign/:id/recipients': at((of) => `/api/campaign/${of.campaign}/recipients`),
   'GET /api/campaign/:id/recipients.csv': at((of) => `/api/campaign/${of.campaign}/recipients.csv`),

@@ -103,6 +103,7 @@ export const STORY: Step[] = [
   { operation: 'readContactList', status: 200 },
   { operation: 'listContacts', status: 200 },
 
+  { operation: 'dryRunCampaign', status: 200 },
   { operation: 'createCampaign', example: 'create', status: 201 },
   { operation: 'createCampaign', example: 'edit', status: 200 },
   { operation: 'duplicateCampaign', status: 201 },

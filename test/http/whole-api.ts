@@ -36,7 +36,14 @@ export async function startWholeApi(
     async find(workspaceId, channel, templateId, version) {
       const found = await versions.get(workspaceId, templateId, version);
       if (found?.channel !== channel) return undefined;
-      return { name: templateId, version, placeholders: [...found.placeholders] };
+      const { body } = await db
+        .selectFrom('template_versions')
+        .select('body')
+        .where('template_id', '=', templateId)
+        .where('version', '=', version)
+        .executeTakeFirstOrThrow();
+      const text = channel === 'sms' ? body : undefined;
+      return { name: templateId, version, placeholders: [...found.placeholders], text };
     },
   };
   const { server, routes } = await withRoutes(() =>

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { PHASES } from '../../domain/campaign';
+import { LIMITS } from '../../domain/limits';
 import { RECIPIENT_STATES, SKIP_REASONS } from '../../domain/recipient';
 import { additions } from '../campaign-additions';
 import { channel, count, cursorPageOf, id, pageOf, success, time } from './envelope';
+import { warnings } from './problem';
 
 /** What the campaign endpoints answer (messaging-service.md, List campaigns; api.md 7). */
 const summaryMembers = {
@@ -18,7 +20,15 @@ const summaryMembers = {
 
 const summary = z.strictObject(summaryMembers).meta({ id: 'Campaign' });
 
-export const savedCampaign = success(summary);
+export const changedCampaign = success(summary);
+export const savedCampaign = success(
+  z
+    .strictObject({
+      ...summaryMembers,
+      warnings: warnings.meta({ description: 'What is possible and perhaps not meant; it changes nothing.' }),
+    })
+    .meta({ id: 'SavedCampaign' }),
+);
 export const campaignList = pageOf(summary);
 
 const perChannel = <Value extends z.ZodType>(value: Value) => z.partialRecord(channel, value);
@@ -58,6 +68,35 @@ export const campaignDetail = success(
       reason: z.string().nullable().meta({ description: 'Why it failed, if it did.' }),
     })
     .meta({ id: 'CampaignDetail' }),
+);
+
+const forecast = z
+  .strictObject({
+    contacts: count.meta({ description: 'Of the lists, each once. Recipients and all skipped sum to it.' }),
+    recipients: count,
+    skipped: tally(SKIP_REASONS).meta({ description: 'By the first reason that holds for a contact.' }),
+    segments: count.optional().meta({
+      description: 'SMS: of all messages together. Left out where the service does not tell the text.',
+    }),
+    longest: count.optional().meta({ description: 'SMS: segments of the longest message.' }),
+    offenders: z
+      .array(z.strictObject({ contactId: id, missing: z.array(z.string()) }))
+      .max(LIMITS.dryRunOffenders)
+      .meta({ description: 'The first contacts of those that miss values, with the names.' }),
+  })
+  .meta({ id: 'Forecast' });
+
+export const dryRun = success(
+  z
+    .strictObject({
+      channels: perChannel(forecast),
+      durationSeconds: count.nullable().meta({
+        description:
+          'At the pace that the campaign sets, or at its senders’ limits if they are slower; null when neither is there.',
+      }),
+      warnings,
+    })
+    .meta({ id: 'DryRun' }),
 );
 
 export const recipients = cursorPageOf(

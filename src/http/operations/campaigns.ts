@@ -1,7 +1,14 @@
-import { campaignDetail, campaignList, recipients, savedCampaign } from '../../contracts/answers/campaigns';
+import {
+  campaignDetail,
+  campaignList,
+  changedCampaign,
+  dryRun,
+  recipients,
+  savedCampaign,
+} from '../../contracts/answers/campaigns';
 import { campaignBody, emptyBody } from '../../contracts/campaigns';
 import type { Action } from '../../domain/campaign';
-import { RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
+import { RECIPIENT_STATES, type RecipientState, SKIP_REASONS, type Skipped } from '../../domain/recipient';
 import { json, jsonBody, type Operation } from '../operation';
 import { answered, EXAMPLE, page } from './examples';
 
@@ -40,23 +47,67 @@ const THREE = {
 const EDITED = { ...DRAFT, name: THREE.name, channel: THREE.channel };
 const ONE = { parameters: { id: EXAMPLE.campaign } };
 
-const REFERENCES = ['template_not_found', 'contact_list_not_found', 'missing_params'] as const;
+const REFERENCES = [
+  'template_not_found',
+  'contact_list_not_found',
+  'campaign_not_found',
+  'missing_params',
+] as const;
+
+const NOBODY_SKIPPED = Object.fromEntries(SKIP_REASONS.map((reason) => [reason, 0])) as Skipped;
 
 export const createCampaign: Operation = {
   id: 'createCampaign',
   tag: 'Campaigns',
   summary: 'Create or edit a campaign',
   description:
-    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled`. It starts at once, or when `schedule.startAt` says, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for.',
+    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled`. It starts at once, or when `schedule.startAt` says, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for. `exclude.campaignIds` leaves out whom those campaigns have reached on the same channel when the audience is frozen (states `sending`, `accepted`, `sent`, `delivered` and `unknown`), by contact and by address.',
   body: jsonBody(campaignBody, {
     create: CREATE,
     edit: THREE,
   }),
   answers: {
-    201: json('Created.', savedCampaign, answered(201, 'Campaign created', DRAFT)),
-    200: json('Edited.', savedCampaign, answered(200, 'Campaign updated', EDITED)),
+    201: json('Created.', savedCampaign, answered(201, 'Campaign created', { ...DRAFT, warnings: [] })),
+    200: json('Edited.', savedCampaign, answered(200, 'Campaign updated', { ...EDITED, warnings: [] })),
   },
   errors: ['not_found', 'campaign_started', ...REFERENCES, 'dependency_down'],
+};
+
+export const dryRunCampaign: Operation = {
+  id: 'dryRunCampaign',
+  tag: 'Campaigns',
+  summary: 'Try a campaign without sending',
+  description:
+    'Takes what creating takes and refuses what it refuses; creates nothing and sends nothing. The audience is judged by the same rules that freeze it, and every SMS is rendered for its length. With a `campaignId`, as if that campaign were edited.',
+  body: jsonBody(campaignBody, { try: CREATE }),
+  answers: {
+    200: json(
+      'What would become of it.',
+      dryRun,
+      answered(200, 'Nothing was sent', {
+        channels: {
+          sms: {
+            contacts: 3,
+            recipients: 1,
+            skipped: { ...NOBODY_SKIPPED, no_address: 1, missing_params: 1 },
+            segments: 1,
+            longest: 1,
+            offenders: [{ contactId: EXAMPLE.contact, missing: ['NAME'] }],
+          },
+        },
+        durationSeconds: null,
+        warnings: [
+          {
+            path: 'settings.sms',
+            code: 'many_skipped',
+            message: '2 of 3 contacts are left out: no_address 1, missing_params 1',
+            severity: 'warning',
+          },
+        ],
+      }),
+    ),
+  },
+  errors: ['not_found', 'campaign_started', ...REFERENCES, 'dependency_down', 'overloaded'],
 };
 
 export const listCampaigns: Operation = {
@@ -129,7 +180,7 @@ const acting = (
   answers: {
     200: json(
       'Done, or so already.',
-      savedCampaign,
+      changedCampaign,
       answered(200, then.message, { ...EDITED, status: then.status, phase: then.phase }),
     ),
   },
@@ -172,7 +223,7 @@ export const duplicateCampaign: Operation = {
   answers: {
     201: json(
       'The draft.',
-      savedCampaign,
+      changedCampaign,
       answered(201, 'Campaign duplicated', {
         ...EDITED,
         id: 'cmp_01kbv8cccg0zype6sbccc8r8kx',

@@ -13,6 +13,7 @@ import { mintOf } from '../idempotency';
 import {
   campaignActions,
   createCampaign,
+  dryRunCampaign,
   duplicateCampaign,
   listCampaigns,
   listRecipients,
@@ -35,6 +36,15 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     const saved = await campaigns.save(workspaceId, request.body, { userId, newCampaignId });
     if (request.body.campaignId) return answer(200, 'Campaign updated', saved);
     return reply.code(201).send(answer(201, 'Campaign created', saved));
+  });
+
+  const trying = { config, schema: { operation: dryRunCampaign, body: campaignBody } } as const;
+  app.post('/api/campaign/dry-run', trying, async (request) => {
+    return answer(
+      200,
+      'Nothing was sent',
+      await campaigns.dryRun(callerOf(request).workspaceId, request.body),
+    );
   });
 
   app.get(

@@ -1,0 +1,89 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { LIMITS } from '../domain/limits';
+import { type Skipped, type SkipReason, skippedOf } from '../domain/recipient';
+import { measureSms } from '../domain/sms-encoding';
+import { compileText } from '../domain/template';
+import { type Audience, rankedContacts } from './audience-sql';
+import type { ParamValue } from './fill-params';
+import type { CampaignTables } from './tables';
+
+/** What freezing an audience would make of it. */
+export interface AudienceSurvey {
+  /** Contacts of the lists, each once; recipients and all that were skipped sum to it. */
+  contacts: number;
+  recipients: number;
+  skipped: Skipped;
+  /** The first hundred contacts without a value for some placeholder. */
+  offenders: { contactId: string; missing: string[] }[];
+  /** SMS whose text is known. */
+  segments?: SegmentCount | undefined;
+}
+
+export interface SegmentCount {
+  /** Of all messages together, which is what carriers charge. */
+  total: number;
+  /** Of the longest message. */
+  longest: number;
+  /** Messages of more than one. */
+  several: number;
+}
+
+/**
+ * Judges an audience by the very expressions that freeze it, and leaves nothing behind: the verdicts are in
+ * a temporary table that ends with the transaction, from which an SMS campaign's texts are rendered a page
+ * at a time. On the embedded engine nobody else is served meanwhile, as while an audience is frozen.
+ */
+export async function surveyAudience(
+  db: Kysely<CampaignTables>,
+  audience: Audience,
+  smsText: string | undefined,
+): Promise<AudienceSurvey> {
+  return db.transaction().execute(async (tx) => {
+    const keeps = smsText === undefined ? sql`reason = 'missing_params'` : sql`true`;
+    await sql`
+      create temporary table surveyed on commit drop as
+      with ${rankedContacts(audience)}
+      select id, reason, case when ${keeps} then params end as params from ranked`.execute(tx);
+    const { rows } = await sql<{ reason: SkipReason | null; contacts: number }>`
+      select reason, count(*)::int as contacts from surveyed group by reason`.execute(tx);
+    const left = rows.filter((row): row is { reason: SkipReason; contacts: number } => row.reason !== null);
+    return {
+      contacts: rows.reduce((sum, row) => sum + row.contacts, 0),
+      recipients: rows.find((row) => row.reason === null)?.contacts ?? 0,
+      skipped: skippedOf(left),
+      offenders: await findOffenders(tx, audience.placeholders),
+      segments: smsText === undefined ? undefined : await countSegments(tx, smsText),
+    };
+  });
+}
+
+async function findOffenders(
+  tx: Transaction<CampaignTables>,
+  placeholders: readonly string[],
+): Promise<AudienceSurvey['offenders']> {
+  const { rows } = await sql<{ id: string; names: string[] }>`
+    select id, array(select jsonb_object_keys(params)) as names from surveyed
+    where reason = 'missing_params' order by id limit ${LIMITS.dryRunOffenders}`.execute(tx);
+  return rows.map(({ id, names }) => ({
+    contactId: id,
+    missing: placeholders.filter((name) => !names.includes(name)),
+  }));
+}
+
+/** Every message is rendered as it would be sent: how long one is depends on the values. */
+async function countSegments(tx: Transaction<CampaignTables>, smsText: string): Promise<SegmentCount> {
+  const text = compileText(smsText, 'none');
+  const count: SegmentCount = { total: 0, longest: 0, several: 0 };
+  await sql`declare texts no scroll cursor for select params from surveyed where reason is null`.execute(tx);
+  for (;;) {
+    const { rows } = await sql<{ params: Record<string, ParamValue> }>`
+      fetch forward ${sql.lit(LIMITS.dryRunPage)} from texts`.execute(tx);
+    for (const { params } of rows) {
+      const { segments } = measureSms(text.render(params));
+      count.total += segments;
+      count.longest = Math.max(count.longest, segments);
+      if (segments > 1) count.several += 1;
+    }
+    if (rows.length < LIMITS.dryRunPage) return count;
+  }
+}

@@ -1,0 +1,112 @@
+import { describeEachEngine } from '../support/storage';
+import { campaignsRig, IN_AN_HOUR } from './campaigns-rig';
+
+describeEachEngine('controls of a campaign over HTTP', (engine) => {
+  const { launched, told, create, db, newCampaign, detail, act, setRun, findings } = campaignsRig(engine);
+
+  test('a draft waits, can be edited and is started once', async () => {
+    const id = await newCampaign({ start: false });
+    expect(await detail(id)).toMatchObject({ phase: 'draft', status: 'paused', workflowId: null });
+    expect(launched).toEqual([]);
+
+    const edited = await create({ campaignId: id, name: 'Summer' });
+    expect([edited.status, edited.body.data]).toMatchObject([200, { id, name: 'Summer', phase: 'draft' }]);
+    expect((await act(id, 'pause')).body.code).toBe('illegal_transition');
+
+    expect((await act(id, 'start')).body.data).toMatchObject({ phase: 'planning', status: 'active' });
+    expect((await act(id, 'start')).status).toBe(200);
+    expect(launched).toHaveLength(1);
+    const late = await create({ campaignId: id });
+    expect([late.status, late.body.code]).toEqual([409, 'campaign_started']);
+    expect((await create({ campaignId: 'cmp_none' })).status).toBe(404);
+  });
+
+  test('an edit can start a draft', async () => {
+    const id = await newCampaign({ start: false });
+    expect((await create({ campaignId: id, start: true })).body.data.phase).toBe('planning');
+    expect(launched).toMatchObject([{ campaignId: id }]);
+  });
+
+  test('a start time in the future schedules; an edit moves it; starting goes ahead now', async () => {
+    const startAt = IN_AN_HOUR();
+    const id = await newCampaign({ schedule: { startAt } });
+    expect(launched).toMatchObject([{ campaignId: id, startAt: new Date(startAt) }]);
+    expect(await detail(id)).toMatchObject({ phase: 'scheduled', status: 'active', startedAt: null });
+
+    await create({ campaignId: id, schedule: { startAt } });
+    expect(launched).toHaveLength(2);
+    expect(launched[1]?.runId).not.toBe(launched[0]?.runId);
+
+    expect((await act(id, 'start')).body.data.phase).toBe('planning');
+    expect(launched[2]).toMatchObject({ campaignId: id, startAt: undefined });
+    expect((await detail(id)).schedule).toEqual({});
+    const runs = await db()
+      .selectFrom('runs')
+      .select(['number', 'phase', 'control'])
+      .where('campaign_id', '=', id)
+      .orderBy('number')
+      .execute();
+    expect(runs).toEqual([
+      { number: 1, phase: 'canceled', control: 'cancel' },
+      { number: 2, phase: 'canceled', control: 'cancel' },
+      { number: 3, phase: 'planning', control: 'run' },
+    ]);
+  });
+
+  test('a start time in the past starts now, and one too far ahead is refused', async () => {
+    const past = await create({ schedule: { startAt: '2020-01-01T00:00:00+02:00' } });
+    expect(past.body.data.phase).toBe('planning');
+    const far = await create({
+      schedule: { startAt: new Date(Date.now() + 400 * 86_400_000).toISOString() },
+    });
+    expect(findings(far)).toEqual(['schedule.startAt custom']);
+  });
+
+  test('a running campaign is paused, resumed and canceled, and its workflow told each time', async () => {
+    const id = await newCampaign();
+    await setRun(id, 'running');
+    const runId = launched[0]?.runId;
+    expect((await act(id, 'pause')).body.data).toMatchObject({ phase: 'paused', status: 'paused' });
+    expect((await act(id, 'pause', {})).status).toBe(200);
+    expect((await act(id, 'start')).body.code).toBe('illegal_transition');
+    expect((await act(id, 'resume')).body.data.phase).toBe('running');
+    expect((await act(id, 'cancel')).status).toBe(200);
+    const refused = await act(id, 'resume');
+    expect([refused.status, refused.body.code]).toEqual([409, 'illegal_transition']);
+    expect(refused.body.message).toContain('being canceled');
+    await setRun(id, 'canceled');
+    expect((await act(id, 'cancel')).body.data).toMatchObject({ phase: 'canceled', status: 'completed' });
+    expect((await act(id, 'pause')).body.message).toContain('canceled');
+    expect(told).toEqual([runId, runId, runId, runId]);
+    expect((await act('cmp_none', 'pause')).status).toBe(404);
+    expect((await act(id, 'cancel', { force: true })).status).toBe(422);
+  });
+
+  test('a scheduled campaign can be paused and resumed before its hour', async () => {
+    const id = await newCampaign({ schedule: { startAt: IN_AN_HOUR() } });
+    const control = async () =>
+      (
+        await db()
+          .selectFrom('runs')
+          .select('control')
+          .where('campaign_id', '=', id)
+          .executeTakeFirstOrThrow()
+      ).control;
+    await act(id, 'pause');
+    expect(await control()).toBe('pause');
+    await act(id, 'resume');
+    expect(await control()).toBe('run');
+    expect(told).toEqual([]);
+  });
+
+  test.each([
+    ['a draft', { start: false }],
+    ['a scheduled campaign', { schedule: { startAt: IN_AN_HOUR() } }],
+  ])('%s is canceled at once', async (_, more) => {
+    const id = await newCampaign(more);
+    expect((await act(id, 'cancel')).body.data).toMatchObject({ phase: 'canceled', status: 'completed' });
+    expect((await act(id, 'cancel')).status).toBe(200);
+    expect((await act(id, 'start')).status).toBe(409);
+    expect((await detail(id)).finishedAt).not.toBeNull();
+  });
+});

@@ -1,0 +1,103 @@
+import { type Kysely, sql } from 'kysely';
+import { createCampaigns } from '../../src/campaigns/campaigns';
+import type { RunLauncher, TemplateLookup } from '../../src/campaigns/ports';
+import type { CampaignTables } from '../../src/campaigns/tables';
+import { campaignRoutes } from '../../src/http/routes/campaigns';
+import { createLog } from '../../src/log';
+import type { describeEachEngine } from '../support/storage';
+import { type Answer, startServer, type TestServer } from './campaigns-server';
+
+/** The messaging service's templates, by channel and id; each has version 1 only. */
+const PLACEHOLDERS: Record<string, string[]> = {
+  'email t_mail': ['NAME', 'CITY'],
+  'sms t_text': ['NAME'],
+  'voice t_call': [],
+  'sms t_code': ['CODE'],
+  'email t_many': ['NAME', 'EXTERNAL_ID', 'LOCALE', 'TIMEZONE', 'EMAIL', 'PHONE'],
+};
+const templates: TemplateLookup = {
+  async find(_workspaceId, channel, templateId, version) {
+    const placeholders = PLACEHOLDERS[`${channel} ${templateId}`];
+    return placeholders && version === 1 ? { name: templateId, version, placeholders } : undefined;
+  },
+};
+
+export const EMAIL = { fromEmail: '"Fan" <fan@example.com>', templateId: 't_mail', version: 1 };
+export const SMS = { shortCode: '12345', templateId: 't_text', version: 1 };
+export const VOICE = { callerId: '+1 202 555 0100', templateId: 't_call', version: 1 };
+export const IN_AN_HOUR = () => new Date(Date.now() + 3_600_000).toISOString();
+
+type Engine = Parameters<Parameters<typeof describeEachEngine>[1]>[0];
+
+/** The campaigns' API over a real database; what it asks of Temporal is written down instead. */
+export function campaignsRig(engine: Engine) {
+  let db: Kysely<CampaignTables>;
+  let server: TestServer;
+  let list: string;
+  const launched: Parameters<RunLauncher['launch']>[0][] = [];
+  const told: string[] = [];
+  let launchFails = false;
+
+  beforeAll(async () => {
+    db = (await engine.open()).tables<CampaignTables>();
+    const launcher: RunLauncher = {
+      async launch(run) {
+        if (launchFails) throw new Error('no server');
+        launched.push(run);
+      },
+      async controlChanged(runId) {
+        told.push(runId);
+      },
+    };
+    const campaigns = createCampaigns({ db, templates, launcher, log: createLog('silent') });
+    server = await startServer(db, [(scope) => campaignRoutes(scope, { campaigns })]);
+    list = await newList([
+      { email: 'ann@example.com', name: 'Ann', phone: '+12025550101', params: { CITY: 'Rome' } },
+      { email: 'bob@example.com' },
+    ]);
+  });
+  afterAll(() => server.close());
+  beforeEach(() => {
+    launched.length = 0;
+    told.length = 0;
+    launchFails = false;
+  });
+
+  async function newList(contacts: object[], as = 'ws_a'): Promise<string> {
+    const { body } = await server.call('POST', '/api/contact-list', { name: 'L' }, { as });
+    if (contacts.length > 0) {
+      await server.call('POST', `/api/contact-list/${body.data.id}/contacts`, { contacts }, { as });
+    }
+    return body.data.id;
+  }
+  const body = (more: object = {}) => ({
+    campaignId: null,
+    name: 'Spring',
+    settings: { email: EMAIL },
+    channel: ['email'],
+    contactListId: [list],
+    ...more,
+  });
+  const create = (more: object = {}) => server.call('POST', '/api/campaign', body(more));
+
+  return {
+    launched,
+    told,
+    newList,
+    body,
+    create,
+    db: () => db,
+    list: () => list,
+    failLaunches() {
+      launchFails = true;
+    },
+    call: (...request: Parameters<TestServer['call']>) => server.call(...request),
+    newCampaign: async (more: object = {}): Promise<string> => (await create(more)).body.data.id,
+    detail: async (id: string) => (await server.call('GET', `/api/campaign/${id}`)).body.data,
+    act: (id: string, action: string, content?: unknown) =>
+      server.call('POST', `/api/campaign/${id}/${action}`, content),
+    setRun: (id: string, phase: string) =>
+      sql`update runs set phase = ${phase} where campaign_id = ${id}`.execute(db),
+    findings: (answer: { body: Answer }) => answer.body.errors.map((error) => `${error.path} ${error.code}`),
+  };
+}
