@@ -44,7 +44,7 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
           await sleep(outcome.waitMs);
           break;
         case 'stopped':
-          if (outcome.control === 'cancel') return;
+          if (outcome.control !== 'pause') return;
           await condition(() => wakes > seen, PAUSED_LOOK);
       }
       full =

@@ -6,6 +6,7 @@ import {
   callOutcome,
   endState,
 } from '../domain/call-policy';
+import type { Control } from '../domain/campaign';
 import { DomainError } from '../domain/errors';
 import { parseMessageUid } from '../domain/ids';
 import { CALL_ENDS, type CallEnd, type MessageEvent } from '../domain/message';
@@ -27,7 +28,7 @@ export interface CallKey {
 
 export type CallOpening =
   | { kind: 'open'; address: string; params: Record<string, string | number>; inDoubt: boolean }
-  | { kind: 'stopped'; control: 'pause' | 'cancel' }
+  | { kind: 'stopped'; control: Exclude<Control, 'run'> }
   /** The recipient has ended already: its workflow was started twice, or the run was canceled. */
   | { kind: 'over' };
 

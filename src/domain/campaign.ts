@@ -24,7 +24,8 @@ export type Status = 'active' | 'paused' | 'completed';
 
 export type Stage = 'draft' | 'scheduled' | 'started';
 export type RunPhase = 'planning' | 'running' | 'finishing' | 'completed' | 'canceled' | 'failed';
-export type Control = 'run' | 'pause' | 'cancel';
+/** What is wished of a run: by its owner, and `fail` by the run itself when nobody more should be sent to. */
+export type Control = 'run' | 'pause' | 'cancel' | 'fail';
 
 export function phaseOf(stage: Stage, run?: { phase: RunPhase; control: Control }): Phase {
   if (stage === 'draft') return 'draft';

@@ -1,0 +1,6 @@
+/** Campaigns under control: what a run can be asked, and what it keeps beyond its first form. */
+export const UP = `
+-- 'fail' is a run's own wish: what happened concerns everybody, and a person must look.
+alter table runs drop constraint runs_control_check;
+alter table runs add constraint runs_control_check check (control in ('run', 'pause', 'cancel', 'fail'));
+`;
