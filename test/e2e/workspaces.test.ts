@@ -59,7 +59,7 @@ describe('campaigns of a second workspace', () => {
     return (await answer.json()) as Body;
   }
 
-  it('run under an access of their own, apart from the first's', async () => {
+  it('run under an access of their own', async () => {
     const second = await asOwner<Pick<Credentials, 'client' | 'apiKey'>>('POST', '/api/admin/workspaces', {
       name: 'Second',
       email: 'second@example.com',
