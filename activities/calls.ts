@@ -17,12 +17,15 @@ import {
   type CallStep,
 } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
-import { DomainError } from '../src/domain/errors';
+import { deliveryRule } from '../src/domain/delivery-rule';
+import { DomainError, isDomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
+import type { AbortWatch } from './abort-watch';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
+import { accountRefused, stoppingRun } from './stop-run';
 
 export interface StartCallsInput {
   runId: string;
@@ -48,7 +51,7 @@ const STARTS_AT_ONCE = 8;
 /** One activity goes on for so long before its workflow writes down that it goes on. */
 const ROUND_MS = 30_000;
 
-export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
+export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort: AbortWatch) {
   return {
     /** Starts calls just in time: as many as may be live at once, and more as they end. */
     async startCalls(input: StartCallsInput): Promise<StartCallsOutcome> {
@@ -84,21 +87,48 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
       return { kind: 'started', calls };
     },
 
-    /** Asks the service for one call. A uid that it knows already is not dialled twice. */
+    /**
+     * Asks the service for one call. A uid that it knows already is not dialled twice. When our account is
+     * refused the run stops, and the call waits until the run is resumed.
+     */
     async placeCall(input: CallKey): Promise<PlaceCallOutcome> {
-      const opening = await openCall(db, input);
-      if (opening.kind !== 'open') return opening;
-      const run = await loadRun(db, input.runId);
-      const settings = run.settings.voice;
-      if (!settings)
-        throw new DomainError('invalid_request', `Campaign ${run.campaignId} has no voice settings`);
-      const gateway = gatewayFor(run.workspaceId);
-      const idempotent = (await gateway.capabilities()).has('idempotent');
-      if (opening.inDoubt && !idempotent) {
-        await endRecipient(db, input, 'unknown', 'answer_lost');
-        return { kind: 'over' };
-      }
-      const [answer] = await gateway.send([
+      return stoppingRun(db, input.runId, () => place(input));
+    },
+
+    /** How the call ended, if the event feed has told; the safety net under a lost signal. */
+    async readCall(input: CallKey): Promise<CallEnding | null> {
+      return (await readCallEnding(db, input)) ?? null;
+    },
+
+    async recordCall(input: CallKey & { step: CallStep; latest: CallOutcome }): Promise<void> {
+      const { options } = await loadRun(db, input.runId);
+      await recordStep(db, input, input.step, input.latest, deliveryRule(options.delivery));
+      if (options.abort) await abort.note(input.runId, true);
+    },
+
+    async cancelCallRecipient(input: { runId: string; seq: number }): Promise<void> {
+      await endRecipient(db, input, 'canceled', undefined);
+    },
+  };
+
+  async function place(input: CallKey): Promise<PlaceCallOutcome> {
+    const run = await loadRun(db, input.runId);
+    if (run.control !== 'run') return { kind: 'stopped', control: run.control };
+    const rule = deliveryRule(run.options.delivery);
+    // Before anything is written down: without a token nothing can have been placed.
+    const gateway = gatewayFor(run.workspaceId);
+    const idempotent = (await gateway.capabilities()).has('idempotent');
+    const opening = await openCall(db, input, rule);
+    if (opening.kind !== 'open') return opening;
+    const settings = run.settings.voice;
+    if (!settings)
+      throw new DomainError('invalid_request', `Campaign ${run.campaignId} has no voice settings`);
+    if (opening.inDoubt && !idempotent) {
+      await endRecipient(db, input, 'unknown', 'answer_lost');
+      return { kind: 'over' };
+    }
+    const [answer] = await gateway
+      .send([
         {
           uid: messageUid({ runId: input.runId, channel: 'voice', seq: input.seq }, input.attempt),
           channel: 'voice',
@@ -109,44 +139,32 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
           params: opening.params,
           campaign: run.campaignId,
           class: run.options.class,
+          expiresAt: Number.isFinite(opening.endsAt) ? new Date(opening.endsAt).toISOString() : undefined,
         },
-      ]);
-      switch (answer?.kind) {
-        case 'accepted':
-          return { kind: 'placed' };
-        case 'suppressed':
-          await endRecipient(db, input, 'suppressed', undefined);
-          return { kind: 'over' };
-        case 'rejected':
-          await endRecipient(db, input, 'rejected', answer.code);
-          return { kind: 'over' };
-        case 'later':
-          await withdrawCall(db, input);
-          return { kind: 'later', waitMs: answer.retryAfterMs };
-        case 'account':
-          await withdrawCall(db, input);
-          throw new DomainError(
-            'invalid_client',
-            `The messaging service refuses our account (${answer.code})`,
-          );
-        default:
-          if (idempotent) return { kind: 'later', waitMs: 1_000 };
-          await endRecipient(db, input, 'unknown', 'answer_lost');
-          return { kind: 'over' };
-      }
-    },
-
-    /** How the call ended, if the event feed has told; the safety net under a lost signal. */
-    async readCall(input: CallKey): Promise<CallEnding | null> {
-      return (await readCallEnding(db, input)) ?? null;
-    },
-
-    async recordCall(input: CallKey & { step: CallStep; latest: CallOutcome }): Promise<void> {
-      await recordStep(db, input, input.step, input.latest);
-    },
-
-    async cancelCallRecipient(input: { runId: string; seq: number }): Promise<void> {
-      await endRecipient(db, input, 'canceled', undefined);
-    },
-  };
+      ])
+      .catch(async (error: unknown) => {
+        if (isDomainError(error) && !opening.inDoubt) await withdrawCall(db, input);
+        throw error;
+      });
+    switch (answer?.kind) {
+      case 'accepted':
+        return { kind: 'placed' };
+      case 'suppressed':
+        await endRecipient(db, input, 'suppressed', undefined);
+        return { kind: 'over' };
+      case 'rejected':
+        await endRecipient(db, input, 'rejected', answer.code);
+        return { kind: 'over' };
+      case 'later':
+        if (!opening.inDoubt) await withdrawCall(db, input);
+        return { kind: 'later', waitMs: answer.retryAfterMs };
+      case 'account':
+        if (!opening.inDoubt) await withdrawCall(db, input);
+        throw accountRefused(answer.code);
+      default:
+        if (idempotent) return { kind: 'later', waitMs: 1_000 };
+        await endRecipient(db, input, 'unknown', 'answer_lost');
+        return { kind: 'over' };
+    }
+  }
 }

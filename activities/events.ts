@@ -1,7 +1,8 @@
 import { endedCalls } from '../src/campaigns/calls';
-import { applyEvents, readCursor } from '../src/campaigns/outcomes';
+import { applyEvents, readCursor, runsOf } from '../src/campaigns/outcomes';
 import { liveRuns } from '../src/campaigns/runs';
 import { LIMITS } from '../src/domain/limits';
+import type { AbortWatch } from './abort-watch';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
 
@@ -14,7 +15,7 @@ const ROUND_MS = 60 * 60_000;
 
 export type FollowOutcome = 'again' | 'quiet';
 
-export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps) {
+export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, abort: AbortWatch) {
   return {
     /**
      * Reads the workspace's event feed into the ledger and wakes the calls that have ended. The cursor
@@ -38,6 +39,7 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps) 
             return 'again';
           }
           for (const call of calls) await signals.callEnded(call);
+          for (const runId of runsOf(events)) await abort.note(runId, true);
           cursor = next;
           quietSince = Date.now();
         } else if (Date.now() - quietSince > LINGER_MS && !(await liveRuns(db, workspaceId)).length) {
@@ -45,6 +47,7 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps) 
         } else {
           await pause(0);
         }
+        await abort.settle();
       }
       return 'again';
     },

@@ -7,6 +7,7 @@ import {
   endState,
 } from '../domain/call-policy';
 import type { Control } from '../domain/campaign';
+import { type DeliveryRule, deliveryRule, expiryOf } from '../domain/delivery-rule';
 import { DomainError } from '../domain/errors';
 import { parseMessageUid } from '../domain/ids';
 import { CALL_ENDS, type CallEnd, type MessageEvent } from '../domain/message';
@@ -27,19 +28,33 @@ export interface CallKey {
 }
 
 export type CallOpening =
-  | { kind: 'open'; address: string; params: Record<string, string | number>; inDoubt: boolean }
+  | {
+      kind: 'open';
+      address: string;
+      params: Record<string, string | number>;
+      inDoubt: boolean;
+      /** Too late to dial from then on; milliseconds, infinite when there is no such time. */
+      endsAt: number;
+    }
   | { kind: 'stopped'; control: Exclude<Control, 'run'> }
   /** The recipient has ended already: its workflow was started twice, or the run was canceled. */
   | { kind: 'over' };
 
-/** Writes ahead that a call is about to be placed. `inDoubt`: a former attempt got at least as far. */
-export async function openCall(db: Kysely<CampaignTables>, key: CallKey): Promise<CallOpening> {
+/**
+ * Writes ahead that a call is about to be placed. `inDoubt`: a former attempt got at least as far. Whoever's time
+ * is over is not called any more, unless there may be a call to him already.
+ */
+export async function openCall(
+  db: Kysely<CampaignTables>,
+  key: CallKey,
+  rule: Pick<DeliveryRule, 'expireAfterMs'> = deliveryRule(),
+): Promise<CallOpening> {
   return db.transaction().execute(async (tx) => {
     const control = await readControl(tx, key.runId);
     if (control !== 'run') return { kind: 'stopped', control };
     const recipient = await tx
       .selectFrom('recipients')
-      .select(['address', 'params', 'state'])
+      .select(['address', 'params', 'state', 'due_at'])
       .where('run_id', '=', key.runId)
       .where('channel', '=', 'voice')
       .where('seq', '=', key.seq)
@@ -53,13 +68,19 @@ export async function openCall(db: Kysely<CampaignTables>, key: CallKey): Promis
       .values({ run_id: key.runId, seq: key.seq, attempt: key.attempt, data: '{}' })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirst();
-    await moveRecipient(tx, key, { state: 'sending', attempt: key.attempt });
     const inDoubt = opened.numInsertedOrUpdatedRows !== 1n;
-    return { kind: 'open', address: recipient.address, params: recipient.params, inDoubt };
+    const endsAt = expiryOf(rule, recipient.due_at);
+    if (!inDoubt && Date.now() > endsAt) {
+      await withdrawCall(tx, key);
+      await moveRecipient(tx, key, { state: 'expired', code: 'expired' });
+      return { kind: 'over' };
+    }
+    await moveRecipient(tx, key, { state: 'sending', attempt: key.attempt });
+    return { kind: 'open', address: recipient.address, params: recipient.params, inDoubt, endsAt };
   });
 }
 
-/** The call certainly was not placed; it will be asked for anew. */
+/** The call certainly was not placed; it will be asked for anew, and does not count as one. */
 export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Promise<void> {
   await db
     .deleteFrom('calls')
@@ -68,10 +89,19 @@ export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Pr
     .where('attempt', '=', key.attempt)
     .where('ended_at', 'is', null)
     .execute();
+  await db
+    .updateTable('recipients')
+    .set({ attempts: key.attempt - 1 })
+    .where('run_id', '=', key.runId)
+    .where('channel', '=', 'voice')
+    .where('seq', '=', key.seq)
+    .where('attempts', '=', key.attempt)
+    .where('state', '=', 'sending')
+    .execute();
 }
 
 export interface CallEnding {
-  end: CallEnd | 'unknown';
+  end: CallEnd | 'expired' | 'unknown';
   answeredBy?: string | undefined;
 }
 
@@ -90,20 +120,36 @@ export async function readCallEnding(
   return { end: row.outcome as CallEnding['end'], answeredBy: row.data.answeredBy as string | undefined };
 }
 
-/** Stores what the workflow decided after a call. */
+/** Stores what the workflow decided after a call. A redial that would come too late ends the recipient. */
 export async function recordStep(
   db: Kysely<CampaignTables>,
   key: CallKey,
   step: CallStep,
   latest: CallOutcome,
+  rule: Pick<DeliveryRule, 'expireAfterMs'> = deliveryRule(),
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     if (step.kind === 'end') {
-      await moveRecipient(tx, key, { state: step.state, outcome: step.outcome });
-    } else {
-      const retryAt = new Date(Date.now() + step.afterSeconds * 1000);
-      await moveRecipient(tx, key, { state: 'waiting', outcome: latest, retryAt });
+      const code = step.state === 'expired' ? 'expired' : undefined;
+      await moveRecipient(tx, key, { state: step.state, outcome: step.outcome, code });
+      return;
     }
+    const retryAt = new Date(Date.now() + step.afterSeconds * 1000);
+    const due = await tx
+      .selectFrom('recipients')
+      .select('due_at')
+      .where('run_id', '=', key.runId)
+      .where('channel', '=', 'voice')
+      .where('seq', '=', key.seq)
+      .executeTakeFirst();
+    const late = due !== undefined && retryAt.getTime() > expiryOf(rule, due.due_at);
+    await moveRecipient(
+      tx,
+      key,
+      late
+        ? { state: 'expired', code: 'expired', outcome: latest }
+        : { state: 'waiting', outcome: latest, retryAt },
+    );
   });
 }
 
@@ -170,7 +216,8 @@ export function endedCalls(events: readonly MessageEvent[]): EndedCall[] {
 function endOf(event: MessageEvent): CallEnding['end'] | undefined {
   if ((CALL_ENDS as readonly string[]).includes(event.type)) return event.type as CallEnd;
   // Ends that the service, not the exchange, put to the message.
-  if (event.type === 'expired' || event.type === 'suppressed') return 'canceled';
+  if (event.type === 'expired') return 'expired';
+  if (event.type === 'suppressed') return 'canceled';
   return event.type === 'unknown' ? 'unknown' : undefined;
 }
 

@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely';
+import type { AbortTally } from '../domain/abort-threshold';
 import type { Control, RunPhase, Stage } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import type { RecipientState, Skipped } from '../domain/recipient';
@@ -53,6 +54,7 @@ export interface CampaignTables {
     skipped: Json<Partial<Record<Channel, Skipped>>>;
     started_at: CreatedAt;
     finished_at: Timestamp | null;
+    abort_baseline: ColumnType<AbortTally | null, string | null | undefined, string | null>;
   };
   recipients: {
     run_id: string;
@@ -69,6 +71,7 @@ export interface CampaignTables {
     attempt: Generated<number>;
     attempts: Generated<number>;
     retry_at: Timestamp | null;
+    doubts: number[] | null;
     updated_at: CreatedAt;
   };
   shards: {

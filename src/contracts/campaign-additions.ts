@@ -38,18 +38,32 @@ const schedule = z.strictObject({
   recipientLocal: z.boolean().optional(),
 });
 
+const retry = z
+  .strictObject({
+    maxAttempts: attempts.optional(),
+    initialDelaySeconds: seconds.optional(),
+    backoff: z.number().min(1).max(100).optional(),
+    maxDelaySeconds: seconds.optional(),
+  })
+  .superRefine(
+    (value, context) => {
+      const { initialDelaySeconds: initial, maxDelaySeconds: max } = value;
+      if (!(Number.isInteger(initial) && Number.isInteger(max) && Number(max) < Number(initial))) return;
+      context.addIssue({
+        code: 'custom',
+        path: ['maxDelaySeconds'],
+        message: 'The longest delay cannot be shorter than the first',
+      });
+    },
+    // Beside the other findings, not after them.
+    { when: ({ value }) => typeof value === 'object' && value !== null },
+  );
+
 const delivery = z.strictObject({
   ratePerSecond: z.number().positive().optional(),
   maxConcurrentCalls: integer.min(1).max(10_000).optional(),
   quietHours: window.optional(),
-  retry: z
-    .strictObject({
-      maxAttempts: attempts.optional(),
-      initialDelaySeconds: seconds.optional(),
-      backoff: z.number().min(1).max(100).optional(),
-      maxDelaySeconds: seconds.optional(),
-    })
-    .optional(),
+  retry: retry.optional(),
   onUnknown: z.enum(['hold', 'resend']).optional(),
   expireAfterSeconds: integer.min(1).max(DELAY_SECONDS_MAX).optional(),
 });
@@ -92,16 +106,12 @@ const NOT_YET: { path: string[]; anyway?: unknown }[] = [
   { path: ['schedule', 'recipientLocal'], anyway: false },
   { path: ['delivery', 'ratePerSecond'] },
   { path: ['delivery', 'quietHours'] },
-  { path: ['delivery', 'retry'] },
-  { path: ['delivery', 'onUnknown'], anyway: 'hold' },
-  { path: ['delivery', 'expireAfterSeconds'] },
   { path: ['voice', 'machine'], anyway: 'speak' },
   { path: ['voice', 'ringTimeoutSeconds'] },
   { path: ['voice', 'callWindow'] },
   { path: ['strategy'], anyway: 'broadcast' },
   { path: ['fallbackAfterSeconds'] },
   { path: ['exclude', 'suppressionOnly'], anyway: false },
-  { path: ['abort'] },
 ];
 
 export function refuseUnsupported(value: unknown, context: z.RefinementCtx): void {

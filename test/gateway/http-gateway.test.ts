@@ -188,7 +188,7 @@ describe('the gateway to the messaging service', () => {
   it('honours Retry-After', async () => {
     answer = (_, response) => reply(response, 429, { code: 'outbox_full' }, { 'retry-after': '7' });
     expect(await gateway.send(messages(1))).toEqual([
-      { kind: 'later', code: 'outbox_full', retryAfterMs: 7000 },
+      { kind: 'later', code: 'outbox_full', retryAfterMs: 7000, because: 'throttled' },
     ]);
   });
 
