@@ -60,8 +60,9 @@ export function abortReason(
     [since('undelivered'), since('told')],
   ] as const) {
     if (all < least || bad / all < rule.failureRate) continue;
-    const percent = Math.round((bad / all) * 1000) / 10;
-    return `abort_threshold: ${bad} of ${all} failed (${percent} %), the campaign stops at ${rule.failureRate * 100} %`;
+    return `abort_threshold: ${bad} of ${all} failed (${percent(bad / all)} %), the campaign stops at ${percent(rule.failureRate)} %`;
   }
   return undefined;
 }
+
+const percent = (share: number) => Math.round(share * 1000) / 10;
