@@ -1,10 +1,9 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { AbortRule } from '../domain/abort-threshold';
 import { type Control, isLive, type RunPhase } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
 import type { RetryPolicy } from '../domain/retry-policy';
-import { endLateRetries } from './late-retries';
 import type { CampaignTables } from './tables';
 
 /** A run with what its campaign says about sending; everything but `control` and `phase` is fixed. */
@@ -90,20 +89,7 @@ export async function moveRun(
   to: RunPhase,
   reason?: string,
 ): Promise<boolean> {
-  return db.transaction().execute(async (tx) => {
-    const moved = await movePhase(tx, runId, to, reason);
-    if (moved && to === 'completed') await endLateRetries(tx, runId);
-    return moved;
-  });
-}
-
-async function movePhase(
-  tx: Transaction<CampaignTables>,
-  runId: string,
-  to: RunPhase,
-  reason: string | undefined,
-): Promise<boolean> {
-  const result = await tx
+  const result = await db
     .updateTable('runs')
     .set({
       phase: to,

@@ -18,7 +18,7 @@ export interface AbortRule {
 }
 
 /** Fewer say little: at a true rate of 5 %, 10 of 100 failures come about once in fifty times. */
-export const ABORT_SAMPLE_DEFAULT = 100;
+const ABORT_SAMPLE_DEFAULT = 100;
 
 /** Sums over a run's channels. What had been counted when a run stopped itself does not count again. */
 export interface AbortTally {

@@ -20,7 +20,7 @@ export const RECIPIENT_STATES = [
 export type RecipientState = (typeof RECIPIENT_STATES)[number];
 
 /**
- * States move up only. `unknown` is a doubt about what the service or a provider did, so it ranks below
+ * States move up only, until a recipient is given another attempt. `unknown` is a doubt about what the service or a provider did, so it ranks below
  * everything that is certain: news that the message was sent, or of any end, replaces it.
  */
 export const RECIPIENT_RANK: Record<RecipientState, number> = {

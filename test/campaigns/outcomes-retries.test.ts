@@ -129,21 +129,6 @@ describeEachEngine('retries by the event feed', (engine) => {
     expect(await states(over.runId)).toEqual({ failed: 1 });
   });
 
-  it('ends a retry that was given out while the run was being closed', async () => {
-    const { runId, workspaceId } = await acceptedRun(2, {
-      delivery: { ...RETRY.delivery, onUnknown: 'resend' },
-    });
-    await tell(
-      workspaceId,
-      event(runId, 0, 0, 'failed', 'provider_transient'),
-      event(runId, 1, 0, 'unknown'),
-    );
-    expect(await states(runId)).toEqual({ waiting: 2 });
-    expect(await moveRun(db, runId, 'completed')).toBe(true);
-    expect(await states(runId)).toEqual({ failed: 1, unknown: 1 });
-    expect(await recipient(runId, 0)).toMatchObject({ attempt: 0, attempts: 1 });
-  });
-
   it('sends anew what the service does not know, and takes good news of the former attempt', async () => {
     const { runId, workspaceId } = await acceptedRun(3, { delivery: { onUnknown: 'resend' } });
     await tell(workspaceId, ...[0, 1, 2].map((seq) => event(runId, seq, 0, 'unknown', 'answer_lost')));
