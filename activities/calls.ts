@@ -1,14 +1,18 @@
 import {
   type CallEnding,
   type CallKey,
+  callStarts,
   endRecipient,
+  markCalling,
   openCall,
   readCallEnding,
   recordStep,
   withdrawCall,
 } from '../src/campaigns/calls';
+import { failRun } from '../src/campaigns/fail-run';
 import { offerChunk, recordChunk, takePage } from '../src/campaigns/ledger';
 import { readCounts } from '../src/campaigns/ledger-counts';
+import { pageAtPace, readPace, takePermits } from '../src/campaigns/run-pace';
 import { loadRun } from '../src/campaigns/runs';
 import {
   CALL_POLICY_DEFAULT,
@@ -23,6 +27,7 @@ import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
+import { awaitPermits } from './permits';
 
 export interface StartCallsInput {
   runId: string;
@@ -45,6 +50,8 @@ export type PlaceCallOutcome =
 const LOOK_MS = 200;
 /** The server needs 5 to 10 ms to start a workflow; more at once only queue up there. */
 const STARTS_AT_ONCE = 8;
+/** A call whose turn has not come is not asked about more often: its workflow writes down each time. */
+const REDIAL_LOOK_MS = 5_000;
 /** One activity goes on for so long before its workflow writes down that it goes on. */
 const ROUND_MS = 30_000;
 
@@ -66,7 +73,8 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
           continue;
         }
         const key = { runId: input.runId, channel: 'voice' as const, shard: input.shard, lane: 0 };
-        const taking = await takePage(db, key, free);
+        const { ratePerSecond } = await readPace(db, input.runId);
+        const taking = await takePage(db, key, pageAtPace(ratePerSecond, free));
         if (taking.kind === 'stopped') return taking;
         if (taking.kind === 'idle') {
           if (calls) return { kind: 'started', calls };
@@ -74,18 +82,34 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
             ? { kind: 'idle', waitMs: Math.max(0, taking.until.getTime() - Date.now()) }
             : { kind: 'idle' };
         }
-        const recipients = await offerChunk(db, taking.page, taking.page.size);
-        await inParallel(recipients, STARTS_AT_ONCE, ({ seq }) =>
-          signals.startCall({ runId: run.runId, seq, policy }),
-        );
-        await recordChunk(db, taking.page, []);
-        calls += recipients.length;
+        const { page } = taking;
+        while (page.resolved < page.size) {
+          const demand = { least: page.offered - page.resolved, most: page.size - page.resolved };
+          const permission = await awaitPermits(db, run.runId, demand);
+          if (permission.kind === 'stopped') return permission;
+          if (permission.kind === 'backoff') return { kind: 'idle', waitMs: permission.waitMs };
+          const recipients = await offerChunk(db, page, permission.count);
+          const starts = await callStarts(
+            db,
+            run.runId,
+            recipients.map(({ seq }) => seq),
+          );
+          await inParallel(starts, STARTS_AT_ONCE, (start) =>
+            signals.startCall({ runId: run.runId, ...start, policy }),
+          );
+          await markCalling(db, run.runId, starts);
+          calls += recipients.length;
+          await recordChunk(db, page, []);
+        }
       }
       return { kind: 'started', calls };
     },
 
     /** Asks the service for one call. A uid that it knows already is not dialled twice. */
-    async placeCall(input: CallKey): Promise<PlaceCallOutcome> {
+    async placeCall(input: CallKey & { from: number }): Promise<PlaceCallOutcome> {
+      // A call that is dialled again keeps the pace too; a first one had its permit before its workflow.
+      const again = await mayRedial(input);
+      if (again) return again;
       const opening = await openCall(db, input);
       if (opening.kind !== 'open') return opening;
       const run = await loadRun(db, input.runId);
@@ -125,10 +149,12 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
           return { kind: 'later', waitMs: answer.retryAfterMs };
         case 'account':
           await withdrawCall(db, input);
-          throw new DomainError(
-            'invalid_client',
-            `The messaging service refuses our account (${answer.code})`,
+          await failRun(
+            db,
+            run.runId,
+            `invalid_client: The messaging service refuses our account (${answer.code}); check the credentials`,
           );
+          return { kind: 'stopped', control: 'fail' };
         default:
           if (idempotent) return { kind: 'later', waitMs: 1_000 };
           await endRecipient(db, input, 'unknown', 'answer_lost');
@@ -149,4 +175,12 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
       await endRecipient(db, input, 'canceled', undefined);
     },
   };
+
+  async function mayRedial(call: CallKey & { from: number }): Promise<PlaceCallOutcome | undefined> {
+    if (call.attempt === call.from) return undefined;
+    const { control } = await readPace(db, call.runId);
+    if (control !== 'run') return { kind: 'stopped', control };
+    const { granted, waitMs } = await takePermits(db, call.runId, { least: 0, most: 1 });
+    return granted ? undefined : { kind: 'later', waitMs: Math.max(waitMs, REDIAL_LOOK_MS) };
+  }
 }

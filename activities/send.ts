@@ -7,15 +7,18 @@ import {
   takePage,
   withdrawOffer,
 } from '../src/campaigns/ledger';
+import { pageAtPace } from '../src/campaigns/run-pace';
 import { loadRun, type RunPlan } from '../src/campaigns/runs';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
 import { DomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
 import { LIMITS } from '../src/domain/limits';
+import { nextPageSize } from '../src/domain/page-size';
 import type { OutgoingMessage, SendAnswer } from '../src/gateway/gateway';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
+import { awaitPermits } from './permits';
 
 export interface SendPageInput {
   runId: string;
@@ -41,11 +44,18 @@ export type SendPageOutcome =
 export function sendActivities({ db, gatewayFor }: ActivityDeps) {
   return {
     async sendPage(input: SendPageInput): Promise<SendPageOutcome> {
-      const taking = await takePage(db, input, input.size);
-      if (taking.kind === 'stopped') return taking;
-      if (taking.kind === 'idle') return idle(taking.until);
-      const run = await loadRun(db, input.runId);
-      return sendOpenPage(run, taking.page);
+      const until = performance.now() + LIMITS.sendRoundMs;
+      for (let size = input.size; ; ) {
+        const run = await loadRun(db, input.runId);
+        const pace = run.options.delivery?.ratePerSecond;
+        const taking = await takePage(db, input, pageAtPace(pace, size));
+        if (taking.kind === 'stopped') return taking;
+        if (taking.kind === 'idle') return idle(taking.until);
+        const outcome = await sendOpenPage(run, taking.page);
+        // At a pace pages are small; a few of them are one event in the history.
+        if (!pace || outcome.kind !== 'sent' || performance.now() > until) return outcome;
+        size = nextPageSize({ ...outcome, size: Math.max(size, outcome.size) });
+      }
     },
   };
 
@@ -57,7 +67,10 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps) {
     if (page.offered > page.resolved && !able.has('idempotent')) await giveUpDoubtful(page);
     while (page.resolved < page.size) {
       stopIfCancelled();
-      const recipients = await offerChunk(db, page, chunk);
+      const most = Math.min(chunk, page.size - page.resolved);
+      const permission = await awaitPermits(db, run.runId, { least: page.offered - page.resolved, most });
+      if (permission.kind !== 'granted') return permission;
+      const recipients = await offerChunk(db, page, permission.count);
       const answers = await gateway.send(recipients.map((recipient) => toMessage(run, page, recipient)));
       const wait = everybodyWaits(answers, able.has('idempotent'));
       if (wait) {

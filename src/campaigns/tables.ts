@@ -50,6 +50,7 @@ export interface CampaignTables {
     control: Generated<Control>;
     reason: string | null;
     workflow_id: string;
+    launches: Generated<number>;
     skipped: Json<Partial<Record<Channel, Skipped>>>;
     started_at: CreatedAt;
     finished_at: Timestamp | null;
@@ -70,6 +71,7 @@ export interface CampaignTables {
     attempts: Generated<number>;
     retry_at: Timestamp | null;
     updated_at: CreatedAt;
+    call_from: number | null;
   };
   shards: {
     run_id: string;
@@ -94,6 +96,15 @@ export interface CampaignTables {
     resolved: Generated<number>;
     offered: Generated<number>;
     opened_at: CreatedAt;
+  };
+  run_paces: { run_id: string; rate: number | null; next_at: CreatedAt };
+  shard_seconds: {
+    run_id: string;
+    channel: Channel;
+    shard: number;
+    slot: number;
+    second: number;
+    taken: number;
   };
   calls: {
     run_id: string;
