@@ -22,7 +22,7 @@ import {
 import { creationWarnings } from './campaign-warnings';
 import { changeDelivery, type DeliveryChange } from './delivery-change';
 import { createDryRuns } from './dry-run';
-import type { RunLauncher, SenderRate, SuppressionRule, TemplateLookup } from './ports';
+import type { CampaignHolds, RunLauncher, SenderRate, SuppressionRule, TemplateLookup } from './ports';
 import {
   listRecipients,
   type RecipientFilter,
@@ -38,6 +38,8 @@ export interface CampaignsDeps {
   db: Kysely<CampaignTables>;
   templates: TemplateLookup;
   launcher: RunLauncher;
+  /** Without it, a pause holds at the service when the run has been told. */
+  holds?: CampaignHolds | undefined;
   /** Without it, nobody is suppressed. */
   suppression?: SuppressionRule | undefined;
   /** Without it, senders are not limited. */
@@ -49,7 +51,7 @@ export type Campaigns = ReturnType<typeof createCampaigns>;
 
 /** Campaigns as the API offers them (api.md 7). */
 export function createCampaigns(deps: CampaignsDeps) {
-  const { db, templates, launcher, suppression, senderRate, log } = deps;
+  const { db, templates, launcher, holds, suppression, senderRate, log } = deps;
   const dryRun = createDryRuns({ db, suppression, senderRate });
 
   /**
@@ -63,6 +65,17 @@ export function createCampaigns(deps: CampaignsDeps) {
       await launcher.launch({ workspaceId, campaignId, startAt: undefined, ...consequence.launch });
     } catch (error) {
       log.warn({ err: error, runId }, 'a run could not be launched; it will be tried again');
+    }
+  }
+
+  /** A resume that came meanwhile has let go what is held here, or will, and must find it so. */
+  async function holdNow(workspaceId: string, campaignId: string): Promise<void> {
+    try {
+      await holds?.hold(workspaceId, campaignId);
+      const { run } = await readCampaign(db, workspaceId, campaignId);
+      if (run?.control === 'run') await holds?.release(workspaceId, campaignId);
+    } catch (error) {
+      log.warn({ err: error, campaignId }, 'messages could not be held at once; the run will try');
     }
   }
 
@@ -124,7 +137,10 @@ export function createCampaigns(deps: CampaignsDeps) {
       }
       const consequence = await changeCampaign(db, workspaceId, campaignId, action);
       await launch(workspaceId, campaignId, consequence);
-      if (consequence.controlChanged) await launcher.controlChanged(consequence.controlChanged);
+      if (consequence.controlChanged) {
+        if (action !== 'resume') await holdNow(workspaceId, campaignId);
+        await launcher.controlChanged(consequence.controlChanged);
+      }
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
     },
 

@@ -43,6 +43,15 @@ export type SuppressionRule = (
   message: { channel: Channel; from: string; address: RawBuilder<unknown> },
 ) => RawBuilder<boolean>;
 
+/**
+ * Keeps a campaign's messages back at the service, as far as it can, or lets them go. Its run does the same;
+ * whoever asks for a pause should not wait for that.
+ */
+export interface CampaignHolds {
+  hold(workspaceId: string, campaignId: string): Promise<void>;
+  release(workspaceId: string, campaignId: string): Promise<void>;
+}
+
 /** Starts a run's workflow and tells it of changes. The database is the truth in both cases. */
 export interface RunLauncher {
   /**
