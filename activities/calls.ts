@@ -1,7 +1,9 @@
 import {
   type CallEnding,
   type CallKey,
+  callStarts,
   endRecipient,
+  markCalling,
   openCall,
   readCallEnding,
   recordStep,
@@ -9,6 +11,7 @@ import {
 } from '../src/campaigns/calls';
 import { offerChunk, recordChunk, takePage } from '../src/campaigns/ledger';
 import { readCounts } from '../src/campaigns/ledger-counts';
+import { pageAtPace, readPace, takePermits } from '../src/campaigns/run-pace';
 import { loadRun } from '../src/campaigns/runs';
 import {
   CALL_POLICY_DEFAULT,
@@ -25,6 +28,7 @@ import { LIMITS } from '../src/domain/limits';
 import type { AbortWatch } from './abort-watch';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
+import { awaitPermits } from './permits';
 import { accountRefused, stoppingRun } from './stop-run';
 
 export interface StartCallsInput {
@@ -48,6 +52,8 @@ export type PlaceCallOutcome =
 const LOOK_MS = 200;
 /** The server needs 5 to 10 ms to start a workflow; more at once only queue up there. */
 const STARTS_AT_ONCE = 8;
+/** A call whose turn has not come is not asked about more often: its workflow writes down each time. */
+const REDIAL_LOOK_MS = 5_000;
 /** One activity goes on for so long before its workflow writes down that it goes on. */
 const ROUND_MS = 30_000;
 
@@ -69,7 +75,8 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
           continue;
         }
         const key = { runId: input.runId, channel: 'voice' as const, shard: input.shard, lane: 0 };
-        const taking = await takePage(db, key, free);
+        const { ratePerSecond } = await readPace(db, input.runId);
+        const taking = await takePage(db, key, pageAtPace(ratePerSecond, free));
         if (taking.kind === 'stopped') return taking;
         if (taking.kind === 'idle') {
           if (calls) return { kind: 'started', calls };
@@ -77,12 +84,25 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
             ? { kind: 'idle', waitMs: Math.max(0, taking.until.getTime() - Date.now()) }
             : { kind: 'idle' };
         }
-        const recipients = await offerChunk(db, taking.page, taking.page.size);
-        await inParallel(recipients, STARTS_AT_ONCE, ({ seq }) =>
-          signals.startCall({ runId: run.runId, seq, policy }),
-        );
-        await recordChunk(db, taking.page, []);
-        calls += recipients.length;
+        const { page } = taking;
+        while (page.resolved < page.size) {
+          const demand = { least: page.offered - page.resolved, most: page.size - page.resolved };
+          const permission = await awaitPermits(db, run.runId, demand);
+          if (permission.kind === 'stopped') return permission;
+          if (permission.kind === 'backoff') return { kind: 'idle', waitMs: permission.waitMs };
+          const recipients = await offerChunk(db, page, permission.count);
+          const starts = await callStarts(
+            db,
+            run.runId,
+            recipients.map(({ seq }) => seq),
+          );
+          await inParallel(starts, STARTS_AT_ONCE, (start) =>
+            signals.startCall({ runId: run.runId, ...start, policy }),
+          );
+          await markCalling(db, run.runId, starts);
+          calls += recipients.length;
+          await recordChunk(db, page, []);
+        }
       }
       return { kind: 'started', calls };
     },
@@ -91,7 +111,7 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
      * Asks the service for one call. A uid that it knows already is not dialled twice. When our account is
      * refused the run stops, and the call waits until the run is resumed.
      */
-    async placeCall(input: CallKey): Promise<PlaceCallOutcome> {
+    async placeCall(input: CallKey & { from: number }): Promise<PlaceCallOutcome> {
       return stoppingRun(db, input.runId, () => place(input));
     },
 
@@ -111,7 +131,10 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
     },
   };
 
-  async function place(input: CallKey): Promise<PlaceCallOutcome> {
+  async function place(input: CallKey & { from: number }): Promise<PlaceCallOutcome> {
+    // A call that is dialled again keeps the pace too; a first one had its permit before its workflow.
+    const again = await mayRedial(input);
+    if (again) return again;
     const run = await loadRun(db, input.runId);
     if (run.control !== 'run') return { kind: 'stopped', control: run.control };
     const rule = deliveryRule(run.options.delivery);
@@ -166,5 +189,13 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
         await endRecipient(db, input, 'unknown', 'answer_lost');
         return { kind: 'over' };
     }
+  }
+
+  async function mayRedial(call: CallKey & { from: number }): Promise<PlaceCallOutcome | undefined> {
+    if (call.attempt === call.from) return undefined;
+    const { control } = await readPace(db, call.runId);
+    if (control !== 'run') return { kind: 'stopped', control };
+    const { granted, waitMs } = await takePermits(db, call.runId, { least: 0, most: 1 });
+    return granted ? undefined : { kind: 'later', waitMs: Math.max(waitMs, REDIAL_LOOK_MS) };
   }
 }

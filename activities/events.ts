@@ -1,4 +1,4 @@
-import { endedCalls } from '../src/campaigns/calls';
+import { callStarts, type EndedCall, endedCalls } from '../src/campaigns/calls';
 import { applyEvents, readCursor, runsOf } from '../src/campaigns/outcomes';
 import { liveRuns } from '../src/campaigns/runs';
 import { LIMITS } from '../src/domain/limits';
@@ -38,7 +38,7 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, 
             log.info({ workspaceId }, 'another reader follows this feed; this one stops');
             return 'again';
           }
-          for (const call of calls) await signals.callEnded(call);
+          for (const call of await withStarts(calls)) await signals.callEnded(call);
           for (const runId of runsOf(events)) await abort.note(runId, true);
           cursor = next;
           quietSince = Date.now();
@@ -56,4 +56,15 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, 
       await signals.followOutcomes(input.workspaceId);
     },
   };
+
+  /** A first attempt began the first workflow; only of a later one it must be looked up whose it is. */
+  async function withStarts(calls: readonly EndedCall[]): Promise<(EndedCall & { from: number })[]> {
+    const later = calls.filter((call) => call.attempt > 1);
+    const starts = new Map<string, number>();
+    for (const runId of new Set(later.map((call) => call.runId))) {
+      const seqs = later.filter((call) => call.runId === runId).map((call) => call.seq);
+      for (const { seq, from } of await callStarts(db, runId, seqs)) starts.set(`${runId}.${seq}`, from);
+    }
+    return calls.map((call) => ({ ...call, from: starts.get(`${call.runId}.${call.seq}`) ?? 1 }));
+  }
 }

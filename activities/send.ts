@@ -6,6 +6,7 @@ import {
   takePage,
   withdrawOffer,
 } from '../src/campaigns/ledger';
+import { pageAtPace } from '../src/campaigns/run-pace';
 import { loadRun, type RunPlan } from '../src/campaigns/runs';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
@@ -13,11 +14,13 @@ import { type DeliveryRule, deliveryRule, expiryOf } from '../src/domain/deliver
 import { DomainError, isDomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
 import { LIMITS } from '../src/domain/limits';
+import { nextPageSize } from '../src/domain/page-size';
 import type { OutgoingMessage } from '../src/gateway/gateway';
 import type { AbortWatch } from './abort-watch';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
 import { everybodyWaits, inDoubt, type Judgement, resultsOf, splitExpired } from './judge-answers';
+import { awaitPermits } from './permits';
 import { accountRefused, stoppingRun } from './stop-run';
 
 export interface SendPageInput {
@@ -45,11 +48,18 @@ export type SendPageOutcome =
 export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWatch) {
   return {
     async sendPage(input: SendPageInput): Promise<SendPageOutcome> {
-      const taking = await takePage(db, input, input.size);
-      if (taking.kind === 'stopped') return taking;
-      if (taking.kind === 'idle') return idle(taking.until);
-      const run = await loadRun(db, input.runId);
-      return stoppingRun(db, run.runId, () => sendOpenPage(run, taking.page));
+      const until = performance.now() + LIMITS.sendRoundMs;
+      for (let size = input.size; ; ) {
+        const run = await loadRun(db, input.runId);
+        const pace = run.options.delivery?.ratePerSecond;
+        const taking = await takePage(db, input, pageAtPace(pace, size));
+        if (taking.kind === 'stopped') return taking;
+        if (taking.kind === 'idle') return idle(taking.until);
+        const outcome = await stoppingRun(db, run.runId, () => sendOpenPage(run, taking.page));
+        // At a pace pages are small; a few of them are one event in the history.
+        if (!pace || outcome.kind !== 'sent' || performance.now() > until) return outcome;
+        size = nextPageSize({ ...outcome, size: Math.max(size, outcome.size) });
+      }
     },
   };
 
@@ -68,7 +78,10 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       stopIfCancelled();
       // What a former attempt may have sent is asked for once more, also when its time is over by now.
       const doubtful = page.offered - page.resolved;
-      const offered = await offerChunk(db, page, doubtful || chunk);
+      const most = doubtful || Math.min(chunk, page.size - page.resolved);
+      const permission = await awaitPermits(db, run.runId, { least: doubtful, most });
+      if (permission.kind !== 'granted') return permission;
+      const offered = await offerChunk(db, page, permission.count);
       const { inTime, expired } = doubtful
         ? { inTime: offered, expired: [] }
         : splitExpired(offered, judgement.rule, Date.now());

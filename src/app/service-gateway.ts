@@ -1,3 +1,4 @@
+import type { CampaignHolds } from '../campaigns/ports';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
 import { DomainError } from '../domain/errors';
@@ -30,5 +31,17 @@ export function lazyGateway(
     }
     gateway ??= openGateway(serviceAccess(config.service, own));
     return gateway;
+  };
+}
+
+/** Nothing at a service that cannot hold. */
+export function campaignHolds(gatewayFor: GatewayFor): CampaignHolds {
+  const ableTo = async (workspaceId: string) => {
+    const gateway = gatewayFor(workspaceId);
+    return (await gateway.capabilities()).has('holds') ? gateway : undefined;
+  };
+  return {
+    hold: async (workspaceId, campaignId) => (await ableTo(workspaceId))?.hold(campaignId),
+    release: async (workspaceId, campaignId) => (await ableTo(workspaceId))?.release(campaignId),
   };
 }

@@ -54,7 +54,7 @@ export async function openCall(
     if (control !== 'run') return { kind: 'stopped', control };
     const recipient = await tx
       .selectFrom('recipients')
-      .select(['address', 'params', 'state', 'due_at'])
+      .select(['address', 'params', 'state', 'due_at', 'call_from'])
       .where('run_id', '=', key.runId)
       .where('channel', '=', 'voice')
       .where('seq', '=', key.seq)
@@ -63,6 +63,8 @@ export async function openCall(
     if (!recipient)
       throw new DomainError('run_not_found', `Run ${key.runId} has no voice recipient ${key.seq}`);
     if (!['pending', 'waiting', 'sending'].includes(recipient.state)) return { kind: 'over' };
+    // Its recipient is called anew by another workflow.
+    if (key.attempt < (recipient.call_from ?? 1)) return { kind: 'over' };
     const opened = await tx
       .insertInto('calls')
       .values({ run_id: key.runId, seq: key.seq, attempt: key.attempt, data: '{}' })
@@ -131,7 +133,8 @@ export async function recordStep(
   await db.transaction().execute(async (tx) => {
     if (step.kind === 'end') {
       const code = step.state === 'expired' ? 'expired' : undefined;
-      await moveRecipient(tx, key, { state: step.state, outcome: step.outcome, code });
+      const { state, outcome } = step;
+      await moveRecipient(tx, key, { state, outcome, code, during: key.attempt });
       return;
     }
     const retryAt = new Date(Date.now() + step.afterSeconds * 1000);
@@ -147,8 +150,8 @@ export async function recordStep(
       tx,
       key,
       late
-        ? { state: 'expired', code: 'expired', outcome: latest }
-        : { state: 'waiting', outcome: latest, retryAt },
+        ? { state: 'expired', code: 'expired', outcome: latest, during: key.attempt }
+        : { state: 'waiting', outcome: latest, retryAt, during: key.attempt },
     );
   });
 }
@@ -171,13 +174,17 @@ async function moveRecipient(
     code?: string | undefined;
     attempt?: number | undefined;
     retryAt?: Date | undefined;
+    /** Only while this attempt is the latest, and no new one is asked for: the word of it may come late. */
+    during?: number | undefined;
   },
 ): Promise<void> {
   await sql`
     with old as (
       select seq, state from recipients
       where run_id = ${key.runId} and channel = 'voice' and seq = ${key.seq}
-        and state in ('pending', 'waiting', 'sending') for update
+        and state in ('pending', 'waiting', 'sending')
+        and (${to.during ?? null}::int is null or (attempt <= ${to.during ?? null}::int and coalesce(call_from, 1) <= ${to.during ?? null}::int))
+      for update
     ), written as (
       update recipients r
       set state = ${to.state}, code = ${to.code ?? null}, outcome = coalesce(${to.outcome ?? null}, r.outcome),
@@ -188,6 +195,39 @@ async function moveRecipient(
       returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
     )
     ${addToCounts}`.execute(tx);
+}
+
+/** With which attempt the workflows of these recipients begin, or began. */
+export async function callStarts(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  seqs: readonly number[],
+): Promise<{ seq: number; from: number }[]> {
+  const { rows } = await sql<{ seq: number; from: number }>`
+    select seq, coalesce(call_from, 1) as "from" from recipients
+    where run_id = ${runId} and channel = 'voice' and seq = any(${seqs}::int[]) order by seq`.execute(db);
+  return rows;
+}
+
+/** Their new workflows exist, so that no page starts them again; first calls need no row (ledger.ts). */
+export async function markCalling(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  starts: readonly { seq: number; from: number }[],
+): Promise<void> {
+  const again = starts.filter(({ from }) => from > 1).map(({ seq }) => seq);
+  if (!again.length) return;
+  await sql`
+    with old as (
+      select seq, state from recipients
+      where run_id = ${runId} and channel = 'voice' and seq = any(${again}::int[])
+        and state = 'waiting' and call_from > attempt for update
+    ), written as (
+      update recipients r set state = 'sending', retry_at = null, updated_at = now()
+      from old where r.run_id = ${runId} and r.channel = 'voice' and r.seq = old.seq
+      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
+    )
+    ${addToCounts}`.execute(db);
 }
 
 /** A call that ended, for the workflow that waits for it. */

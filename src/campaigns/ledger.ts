@@ -3,6 +3,7 @@ import type { Control } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
+import { countTaken } from './run-speed';
 import type { CampaignTables } from './tables';
 
 /**
@@ -135,11 +136,14 @@ async function dueRetries(tx: Transaction<CampaignTables>, key: ShardKey, size: 
   const { rows } = await sql<{ seq: number }>`
     select seq from recipients
     where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard}
-      and state = 'waiting' and retry_at <= now()
+      and state = 'waiting' and retry_at <= now() and ${isOurs(key)}
       and seq <> all (${claimedRetries(key)})
     order by retry_at limit ${size}`.execute(tx);
   return rows.map((row) => row.seq);
 }
+
+/** A call that waits to be dialled again is its workflow's; one that wants a new workflow is a page's. */
+const isOurs = (key: ShardKey) => (key.channel === 'voice' ? sql`call_from > attempt` : sql`true`);
 
 const claimedRetries = (key: ShardKey) => sql`coalesce((
   select array_agg(claimed) from pages, unnest(seqs) claimed
@@ -176,7 +180,7 @@ async function nextDue(
        where run_id = ${key.runId} and channel = ${key.channel} and seq = ${nextSeq} and ${nextSeq} < ${toSeq}::int),
       (select min(retry_at) from recipients
        where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard} and state = 'waiting'
-         and seq <> all (${claimedRetries(key)}))
+         and ${isOurs(key)} and seq <> all (${claimedRetries(key)}))
     ) as until`.execute(tx);
   return rows[0]?.until ?? undefined;
 }
@@ -263,6 +267,7 @@ export async function recordChunk(
     if (page.offered < page.size) await fencedUpdate(tx, page, sql`resolved = ${page.offered}`);
     else await fencedDelete(tx, page);
     if (rows.length) await writeResults(tx, page, rows);
+    await countTaken(tx, page, page.offered - page.resolved);
     return readControl(tx, page.runId);
   });
   page.resolved = page.offered;

@@ -51,6 +51,7 @@ export interface CampaignTables {
     control: Generated<Control>;
     reason: string | null;
     workflow_id: string;
+    launches: Generated<number>;
     skipped: Json<Partial<Record<Channel, Skipped>>>;
     started_at: CreatedAt;
     finished_at: Timestamp | null;
@@ -73,6 +74,7 @@ export interface CampaignTables {
     retry_at: Timestamp | null;
     doubts: number[] | null;
     updated_at: CreatedAt;
+    call_from: number | null;
   };
   shards: {
     run_id: string;
@@ -97,6 +99,15 @@ export interface CampaignTables {
     resolved: Generated<number>;
     offered: Generated<number>;
     opened_at: CreatedAt;
+  };
+  run_paces: { run_id: string; rate: number | null; next_at: CreatedAt };
+  shard_seconds: {
+    run_id: string;
+    channel: Channel;
+    shard: number;
+    slot: number;
+    second: number;
+    taken: number;
   };
   calls: {
     run_id: string;

@@ -59,9 +59,17 @@ const retry = z
     { when: ({ value }) => typeof value === 'object' && value !== null },
   );
 
+const pace = z.number().min(LIMITS.paceMin).max(LIMITS.paceMax);
+const liveCalls = integer.min(1).max(10_000);
+
+/** What of it may be changed while a campaign goes on; null takes it away. */
+export const deliveryChange = z
+  .strictObject({ ratePerSecond: pace.nullish(), maxConcurrentCalls: liveCalls.nullish() })
+  .refine((value) => Object.values(value).some((given) => given !== undefined), 'Nothing is to be changed');
+
 const delivery = z.strictObject({
-  ratePerSecond: z.number().positive().optional(),
-  maxConcurrentCalls: integer.min(1).max(10_000).optional(),
+  ratePerSecond: pace.optional(),
+  maxConcurrentCalls: liveCalls.optional(),
   quietHours: window.optional(),
   retry: retry.optional(),
   onUnknown: z.enum(['hold', 'resend']).optional(),
@@ -104,7 +112,6 @@ const NOT_YET: { path: string[]; anyway?: unknown }[] = [
   { path: ['schedule', 'cron'] },
   { path: ['schedule', 'misfire'] },
   { path: ['schedule', 'recipientLocal'], anyway: false },
-  { path: ['delivery', 'ratePerSecond'] },
   { path: ['delivery', 'quietHours'] },
   { path: ['voice', 'machine'], anyway: 'speak' },
   { path: ['voice', 'ringTimeoutSeconds'] },

@@ -52,6 +52,9 @@ export const SETTLED: readonly RecipientState[] = [
   'unknown',
 ];
 
+/** Ends after which a recipient may be sent to again because its owner asks for it. */
+export const RETRIED = ['failed', 'undelivered', 'unknown'] as const satisfies readonly RecipientState[];
+
 /**
  * Whom a campaign has reached, as another one that excludes it sees them. Doubt and what is on its way
  * count: the purpose is not to write to anybody twice.

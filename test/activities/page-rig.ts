@@ -74,7 +74,12 @@ export class PageRig {
   }
 
   placeCall(runId: string, attempt = 1): Promise<PlaceCallOutcome> {
-    return new MockActivityEnvironment().run(this.activities().voice.placeCall, { runId, seq: 0, attempt });
+    return new MockActivityEnvironment().run(this.activities().voice.placeCall, {
+      runId,
+      seq: 0,
+      attempt,
+      from: 1,
+    });
   }
 
   /** The run's recipients by state, without the states that nobody is in. */

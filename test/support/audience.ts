@@ -49,7 +49,7 @@ export async function plantRun(
       campaign_id: campaignId,
       number: 1,
       phase: 'planning',
-      workflow_id: campaignRunWorkflowId(runId),
+      workflow_id: campaignRunWorkflowId(runId, 1),
       skipped: '{}',
     })
     .execute();
