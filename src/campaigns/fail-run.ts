@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { AbortTally } from '../domain/abort-threshold';
+import type { AbortBaseline } from '../domain/abort-threshold';
 import type { CampaignTables } from './tables';
 
 /**
@@ -12,7 +12,7 @@ export async function failRun(
   db: Kysely<CampaignTables>,
   runId: string,
   reason: string,
-  abortBaseline?: AbortTally,
+  abortBaseline?: AbortBaseline,
 ): Promise<void> {
   await db
     .updateTable('runs')

@@ -1,5 +1,5 @@
 import type { ColumnType, Generated } from 'kysely';
-import type { AbortTally } from '../domain/abort-threshold';
+import type { AbortBaseline } from '../domain/abort-threshold';
 import type { Control, RunPhase, Stage } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import type { RecipientState, Skipped } from '../domain/recipient';
@@ -55,7 +55,7 @@ export interface CampaignTables {
     skipped: Json<Partial<Record<Channel, Skipped>>>;
     started_at: CreatedAt;
     finished_at: Timestamp | null;
-    abort_baseline: ColumnType<AbortTally | null, string | null | undefined, string | null>;
+    abort_baseline: ColumnType<AbortBaseline | null, string | null | undefined, string | null>;
   };
   recipients: {
     run_id: string;

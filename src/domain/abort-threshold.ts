@@ -28,6 +28,11 @@ export interface AbortTally {
   told: number;
 }
 
+/** What had ended when a run stopped itself, or was first looked at after it went on, and in which launch. */
+export interface AbortBaseline extends AbortTally {
+  launch: number;
+}
+
 export function abortTally(
   counts: Partial<Record<Channel, Record<RecipientState, number>>>,
   /** Whether the service tells more than that it took a message. */

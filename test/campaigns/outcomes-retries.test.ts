@@ -196,9 +196,13 @@ describeEachEngine('retries by the event feed', (engine) => {
     });
 
     await tell(workspaceId, outcome(4, 'failed'), outcome(5, 'failed'));
+    await db
+      .updateTable('runs')
+      .set({ control: 'run', reason: null, launches: 2 })
+      .where('id', '=', runId)
+      .execute();
     await abortIfTooManyFail(db, runId, true);
-    expect(await run()).toMatchObject({ abort_baseline: { failed: 4, settled: 6 } });
-    await db.updateTable('runs').set({ control: 'run', reason: null }).where('id', '=', runId).execute();
+    expect(await run()).toMatchObject({ control: 'run', abort_baseline: { failed: 4, settled: 6 } });
     await tell(workspaceId, outcome(6, 'failed'), outcome(7, 'failed'), outcome(8, 'delivered'));
     await abortIfTooManyFail(db, runId, true);
     expect(await run()).toMatchObject({ control: 'run' });
