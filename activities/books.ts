@@ -18,6 +18,11 @@ const WAKES_AT_ONCE = 8;
 
 export type { ShardRef };
 
+export type WatchOutcome = { kind: 'failing' } | { kind: 'again' } | { kind: 'due'; shards: ShardRef[] };
+
+/** A shard that means to wake by itself has done so by then. */
+const OVERDUE_MS = 3_000;
+
 export type SettledOutcome =
   | { kind: 'settled' | 'canceled' | 'failed' }
   /** Nothing yet. */
@@ -43,13 +48,22 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
       return run.control;
     },
 
-    /** Waits, beside shards that may sleep, for a reason to stop that only the run itself knows. */
-    async watchRun(input: { runId: string }): Promise<'failing' | 'again'> {
+    /**
+     * Waits, beside shards that may sleep, for a reason to stop that only the run itself knows, and for retries
+     * that are overdue because their shard sleeps for longer, or has ended.
+     */
+    async watchRun(input: { runId: string }): Promise<WatchOutcome> {
+      const lateMs = OVERDUE_MS + (await gatherMs(db, input.runId));
+      const gathered = Date.now() + lateMs;
       for (const until = Date.now() + ROUND_MS; Date.now() < until; await pause(LOOK_MS)) {
         stopIfCancelled();
-        if ((await readControl(db, input.runId)) === 'fail') return 'failing';
+        const control = await readControl(db, input.runId);
+        if (control === 'fail') return { kind: 'failing' };
+        if (control !== 'run' || Date.now() < gathered) continue;
+        const shards = await dueShards(db, input.runId, lateMs);
+        if (shards.length) return { kind: 'due', shards };
       }
-      return 'again';
+      return { kind: 'again' };
     },
 
     /**

@@ -28,7 +28,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
 
   setHandler(controlChangedUpdate, async () => {
     await long.applyControl({ runId });
-    await wakeShards();
+    await wakeShards(live);
   });
 
   try {
@@ -52,8 +52,8 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
   async function plan(): Promise<ShardRef[] | undefined> {
     const begun = await quick.beginRun({ runId });
     if (!begun) return undefined;
-    // What held the messages when the run ended must let them go.
-    if (launch > 1) await long.applyControl({ runId });
+    // A workflow before this one may have held the messages, and nobody else lets them go.
+    if (launch > 1 || begun.shards) await long.applyControl({ runId });
     await quick.refreshToken({ workspaceId });
     const shards = begun.shards ?? (await freeze());
     await quick.ensureOutcomeFeed({ workspaceId });
@@ -67,27 +67,33 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
 
   /** Until every shard has done its slice; one that fails stops the others, since the reason concerns all. */
   async function runShards(shards: ShardRef[]): Promise<void> {
+    const sending = new CancellationScope();
+    const running: Promise<void>[] = [];
+    let failure: unknown;
+    const start = (shard: ShardRef) => {
+      const ended = sending.run(() => runShard(shard));
+      running.push(
+        ended.catch((error: unknown) => {
+          failure ??= error;
+          sending.cancel();
+        }),
+      );
+    };
     const watching = new CancellationScope();
-    const watched = watching.run(watch);
+    const watched = watching.run(() => watch(start));
+    for (const shard of shards) start(shard);
     try {
-      await CancellationScope.cancellable(async () => {
-        const running = shards.map(runShard);
-        try {
-          await Promise.all(running);
-        } catch (error) {
-          CancellationScope.current().cancel();
-          await Promise.allSettled(running);
-          throw error;
-        }
-      });
+      await condition(() => live.size === 0);
     } finally {
       watching.cancel();
       await watched;
+      await Promise.all(running);
     }
+    if (failure !== undefined) throw failure;
   }
 
   async function runShard({ channel, shard }: ShardRef): Promise<void> {
-    const workflowId = channelShardWorkflowId(runId, launch, channel, shard);
+    const workflowId = idOf({ channel, shard });
     live.add(workflowId);
     try {
       await executeChild(channelShard, { workflowId, args: [{ runId, channel, shard, since }] });
@@ -96,23 +102,38 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     }
   }
 
-  /** The run itself may find that it must stop, by its outcomes for example, while its shards sleep. */
-  async function watch(): Promise<void> {
+  /**
+   * Beside shards that may sleep for hours: the run itself may find that it must stop, by its outcomes for
+   * example, and somebody may be sent to again sooner than a shard meant to wake, or in one that has ended.
+   */
+  async function watch(start: (shard: ShardRef) => void): Promise<void> {
     try {
-      while ((await long.watchRun({ runId })) === 'again');
-      await wakeShards();
+      for (;;) {
+        const found = await long.watchRun({ runId });
+        if (found.kind === 'failing') return await wakeShards(live);
+        if (found.kind === 'again') continue;
+        const ids = found.shards.map((shard) => idOf(shard));
+        await wakeShards(ids.filter((id) => live.has(id)));
+        // A history has an end. What is not started now is found when the others have ended.
+        if (workflowInfo().historyLength > 5 * LIMITS.historyEvents) continue;
+        for (const shard of found.shards) if (!live.has(idOf(shard))) start(shard);
+      }
     } catch (error) {
       if (!isCancellation(error)) throw error;
     }
   }
 
-  async function wakeShards(): Promise<void> {
-    for (const shard of live) {
+  async function wakeShards(shards: Iterable<string>): Promise<void> {
+    for (const shard of [...shards]) {
       // One that ends at this very moment needs no waking.
       await getExternalWorkflowHandle(shard)
         .signal(wakeSignal)
         .catch(() => undefined);
     }
+  }
+
+  function idOf({ channel, shard }: ShardRef): string {
+    return channelShardWorkflowId(runId, launch, channel, shard);
   }
 
   async function settle(): Promise<Exclude<SettledOutcome, { kind: 'again' }>> {

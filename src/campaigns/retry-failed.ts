@@ -22,7 +22,7 @@ export interface Retried {
 
 /**
  * Sends again to the current run's recipients in these states, and to nobody else. Each gets a new attempt,
- * and so a new uid; what is still told of the former ones no longer counts. Every recipient is looked at
+ * and so a new uid; what is still told of the former ones counts only when it is good. Every recipient is looked at
  * once, a window at a time: one that fails anew while this goes on is not taken a second time. Whoever was
  * put back waits in the ledger, so repeated after a crash it does the rest.
  */

@@ -32,23 +32,33 @@ export async function frozenShards(
 }
 
 /**
- * Shards that have something to send now. It agrees with what `takePage` finds (ledger.ts): a shard that is
+ * Shards that have something to send now; with `overdueMs`, those with retries that were due so long ago. It agrees with what `takePage` finds (ledger.ts): a shard that is
  * started because of this and finds nothing would be started for ever.
  */
-export async function dueShards(db: Kysely<CampaignTables>, runId: string): Promise<ShardRef[]> {
+export async function dueShards(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  overdueMs?: number,
+): Promise<ShardRef[]> {
+  const hasPage = sql`exists (
+    select from pages p where p.run_id = s.run_id and p.channel = s.channel and p.shard = s.shard)`;
+  // A shard with an open page is awake, and takes its retries next.
+  const condition =
+    overdueMs === undefined
+      ? sql`s.next_seq < s.to_seq or ${hasPage} or ${hasRetries(0)}`
+      : sql`not ${hasPage} and ${hasRetries(overdueMs)}`;
   const { rows } = await sql<ShardRef>`
     select s.channel, s.shard from shards s
     where s.run_id = ${runId} and (
-      s.next_seq < s.to_seq
-      or exists (select from pages p where p.run_id = s.run_id and p.channel = s.channel and p.shard = s.shard)
-      or exists (
-        select from recipients r
-        where r.run_id = s.run_id and r.channel = s.channel and r.shard = s.shard
-          and r.state = 'waiting' and r.retry_at <= now()
-          and (r.channel <> 'voice' or r.call_from > r.attempt))
-    ) order by s.channel, s.shard`.execute(db);
+      ${condition}) order by s.channel, s.shard`.execute(db);
   return rows;
 }
+
+const hasRetries = (overdueMs: number) => sql`exists (
+  select from recipients r
+  where r.run_id = s.run_id and r.channel = s.channel and r.shard = s.shard
+    and r.state = 'waiting' and r.retry_at <= now() - ${overdueMs} * interval '1 millisecond'
+    and (r.channel <> 'voice' or r.call_from > r.attempt))`;
 
 /** How long due retries are gathered before shards are started for them. */
 export async function gatherMs(db: Kysely<CampaignTables>, runId: string): Promise<number> {

@@ -53,7 +53,7 @@ describeEachEngine('campaigns over HTTP', (engine) => {
     });
     expect(run.id).toMatch(/^run_[0-9a-z]{26}$/);
     expect(launched).toEqual([
-      { runId: run.id, workspaceId: 'ws_a', campaignId: body.data.id, startAt: undefined },
+      { runId: run.id, launch: 1, workspaceId: 'ws_a', campaignId: body.data.id, startAt: undefined },
     ]);
   });
 
@@ -137,7 +137,6 @@ describeEachEngine('campaigns over HTTP', (engine) => {
   test.each([
     ['schedule', { endAt: '2030-01-01T00:00:00Z' }, 'schedule.endAt'],
     ['schedule', { recipientLocal: true }, 'schedule.recipientLocal'],
-    ['delivery', { ratePerSecond: 5 }, 'delivery.ratePerSecond'],
     [
       'delivery',
       { quietHours: { from: '21:00', to: '08:00', timezone: 'recipient' } },
@@ -180,6 +179,7 @@ describeEachEngine('campaigns over HTTP', (engine) => {
       voice: { maxAttempts: 3, retry: { busy: { maxAttempts: 2, delaysSeconds: [60] } } },
       delivery: {
         maxConcurrentCalls: 5,
+        ratePerSecond: 0.5,
         retry: { maxAttempts: 3, initialDelaySeconds: 1, backoff: 1.5, maxDelaySeconds: 60 },
         onUnknown: 'resend',
         expireAfterSeconds: 3600,
