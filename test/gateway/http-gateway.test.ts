@@ -203,7 +203,7 @@ describe('the gateway to the messaging service', () => {
     expect(await why(1)).toEqual(['throttled']);
     tokenAnswer = () => ({ access_token: 't', valid_till: '2099-01-01 00:00:00', capabilities: ['bulk'] });
     const bulk = openGateway(access);
-    answer = (_, response) => reply(response, 503);
+    answer = (_, response) => reply(response, 503, {});
     expect((await bulk.send(messages(2))).map((given) => given.kind === 'later' && given.because)).toEqual([
       'down',
       'down',
