@@ -1,5 +1,6 @@
 import { freezeAudience } from '../src/campaigns/audience';
 import { audienceOf } from '../src/campaigns/audience-sql';
+import { frozenShards, type ShardRef } from '../src/campaigns/run-end';
 import { beginRun, loadRun, moveRun } from '../src/campaigns/runs';
 import type { Channel } from '../src/domain/channel';
 import type { ActivityDeps } from './deps';
@@ -9,28 +10,28 @@ export interface FreezeInput {
   placeholders: Partial<Record<Channel, string[]>>;
 }
 
-/** Shards per channel. */
-export type ShardPlan = Partial<Record<Channel, number>>;
-
 export function audienceActivities({ db, suppression }: ActivityDeps) {
   return {
-    /** False for a run that was withdrawn before its hour came. */
-    async beginRun(input: { runId: string }): Promise<boolean> {
-      return beginRun(db, input.runId);
+    /**
+     * False for a run that was withdrawn before its hour came. One whose audience is frozen, and whose
+     * workflow is a new one, has its shards already.
+     */
+    async beginRun(input: { runId: string }): Promise<{ shards: ShardRef[] | null } | false> {
+      if (!(await beginRun(db, input.runId))) return false;
+      return { shards: (await frozenShards(db, input.runId)) ?? null };
     },
 
     /** Fixes who the run sends to. Repeated, it changes nothing. */
-    async freezeRunAudience(input: FreezeInput): Promise<ShardPlan> {
+    async freezeRunAudience(input: FreezeInput): Promise<ShardRef[]> {
       const run = await loadRun(db, input.runId);
-      const plan: ShardPlan = {};
       for (const channel of run.channels) {
-        plan[channel] = await freezeAudience(db, {
+        await freezeAudience(db, {
           runId: run.runId,
           ...audienceOf(run, channel, input.placeholders[channel] ?? [], suppression),
         });
       }
       await moveRun(db, run.runId, 'running');
-      return plan;
+      return (await frozenShards(db, run.runId)) ?? [];
     },
   };
 }

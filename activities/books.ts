@@ -1,5 +1,7 @@
-import { cancelAbsent, cancelableRecipients, cancelUnsent, openCallSeqs } from '../src/campaigns/cancel-run';
-import { readCounts, unsettled } from '../src/campaigns/ledger-counts';
+import { cancelAbsent, cancelableRecipients, cancelUnsent, openCalls } from '../src/campaigns/cancel-run';
+import { failRun } from '../src/campaigns/fail-run';
+import { hasUnsent, readCounts, unsettled } from '../src/campaigns/ledger-counts';
+import { closeRun, dueShards, gatherMs, type ShardRef } from '../src/campaigns/run-end';
 import { loadRun, moveRun, readControl } from '../src/campaigns/runs';
 import type { Control } from '../src/domain/campaign';
 import { parseMessageUid } from '../src/domain/ids';
@@ -13,6 +15,20 @@ const LOOK_MS = 250;
 /** After so long the workflow notes that it goes on waiting. */
 const ROUND_MS = 60 * 60_000;
 const WAKES_AT_ONCE = 8;
+
+export type { ShardRef };
+
+export type WatchOutcome = { kind: 'failing' } | { kind: 'again' } | { kind: 'due'; shards: ShardRef[] };
+
+/** A shard that means to wake by itself has done so by then. */
+const OVERDUE_MS = 3_000;
+
+export type SettledOutcome =
+  | { kind: 'settled' | 'canceled' | 'failed' }
+  /** Nothing yet. */
+  | { kind: 'again' }
+  /** Somebody is to be sent to again, in these shards. */
+  | { kind: 'due'; shards: ShardRef[] };
 
 /** What is done to a run as a whole. Every one may be repeated. */
 export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
@@ -32,17 +48,53 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
       return run.control;
     },
 
-    /** Waits until nobody is short of `sent`, and every call has ended for good. */
-    async awaitSettled(input: { runId: string }): Promise<'settled' | 'canceled' | 'again'> {
-      const run = await loadRun(db, input.runId);
-      const tellsMore = (await gatewayFor(run.workspaceId).capabilities()).has('events');
-      await moveRun(db, run.runId, 'finishing');
+    /**
+     * Waits, beside shards that may sleep, for a reason to stop that only the run itself knows, and for retries
+     * that are overdue because their shard sleeps for longer, or has ended.
+     */
+    async watchRun(input: { runId: string }): Promise<WatchOutcome> {
+      const lateMs = OVERDUE_MS + (await gatherMs(db, input.runId));
+      const gathered = Date.now() + lateMs;
       for (const until = Date.now() + ROUND_MS; Date.now() < until; await pause(LOOK_MS)) {
         stopIfCancelled();
-        if ((await readControl(db, run.runId)) === 'cancel') return 'canceled';
-        if (unsettled(await readCounts(db, run.runId), tellsMore) === 0) return 'settled';
+        const control = await readControl(db, input.runId);
+        if (control === 'fail') return { kind: 'failing' };
+        if (control !== 'run' || Date.now() < gathered) continue;
+        const shards = await dueShards(db, input.runId, lateMs);
+        if (shards.length) return { kind: 'due', shards };
       }
-      return 'again';
+      return { kind: 'again' };
+    },
+
+    /**
+     * Waits until nobody is short of `sent`, and every call has ended for good; or until retries are due, of
+     * which it lets some come together.
+     */
+    async awaitSettled(input: { runId: string }): Promise<SettledOutcome> {
+      const run = await loadRun(db, input.runId);
+      const tellsMore = (await gatewayFor(run.workspaceId).capabilities()).has('events');
+      let finishing = false;
+      const gathered = Date.now() + (await gatherMs(db, run.runId));
+      for (const until = Date.now() + ROUND_MS; Date.now() < until; await pause(LOOK_MS)) {
+        stopIfCancelled();
+        const control = await readControl(db, run.runId);
+        if (control === 'cancel') return { kind: 'canceled' };
+        if (control === 'fail') return { kind: 'failed' };
+        const counts = await readCounts(db, run.runId);
+        if (unsettled(counts, tellsMore) === 0) return { kind: 'settled' };
+        if (control === 'run' && Date.now() >= gathered) {
+          const shards = await dueShards(db, run.runId);
+          if (shards.length) {
+            await moveRun(db, run.runId, 'running');
+            return { kind: 'due', shards };
+          }
+        }
+        if (!finishing && !hasUnsent(counts)) {
+          await moveRun(db, run.runId, 'finishing');
+          finishing = true;
+        }
+      }
+      return { kind: 'again' };
     },
 
     /**
@@ -68,21 +120,27 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
       }
     },
 
+    /** What a run throws concerns everybody: nobody more is sent to. */
+    async stopRun(input: { runId: string; reason: string }): Promise<void> {
+      await failRun(db, input.runId, input.reason);
+    },
+
+    /** False when somebody was put back into a run that was to be completed. */
     async closeRun(input: {
       runId: string;
       phase: 'completed' | 'canceled' | 'failed';
       reason?: string;
-    }): Promise<void> {
-      await moveRun(db, input.runId, input.phase, input.reason);
+    }): Promise<boolean> {
+      return closeRun(db, input.runId, input.phase, input.reason);
     },
   };
 
   async function wakeCalls(runId: string, control: Control): Promise<void> {
     for (let after = -1; ; ) {
-      const seqs = await openCallSeqs(db, runId, after, LIMITS.longPageSizeMax);
-      await inParallel(seqs, WAKES_AT_ONCE, (seq) => signals.wakeCall({ runId, seq, control }));
-      if (seqs.length < LIMITS.longPageSizeMax) return;
-      after = seqs.at(-1) ?? after;
+      const calls = await openCalls(db, runId, after, LIMITS.longPageSizeMax);
+      await inParallel(calls, WAKES_AT_ONCE, (call) => signals.wakeCall({ runId, ...call, control }));
+      if (calls.length < LIMITS.longPageSizeMax) return;
+      after = calls.at(-1)?.seq ?? after;
     }
   }
 }

@@ -1,7 +1,9 @@
 import {
   type CallEnding,
   type CallKey,
+  callStarts,
   endRecipient,
+  markCalling,
   openCall,
   readCallEnding,
   recordStep,
@@ -9,6 +11,7 @@ import {
 } from '../src/campaigns/calls';
 import { offerChunk, recordChunk, takePage } from '../src/campaigns/ledger';
 import { readCounts } from '../src/campaigns/ledger-counts';
+import { pageAtPace, readPace, takePermits } from '../src/campaigns/run-pace';
 import { loadRun } from '../src/campaigns/runs';
 import {
   CALL_POLICY_DEFAULT,
@@ -17,12 +20,16 @@ import {
   type CallStep,
 } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
-import { DomainError } from '../src/domain/errors';
+import { deliveryRule } from '../src/domain/delivery-rule';
+import { DomainError, isDomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
+import type { AbortWatch } from './abort-watch';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
+import { awaitPermits } from './permits';
+import { accountRefused, stoppingRun } from './stop-run';
 
 export interface StartCallsInput {
   runId: string;
@@ -45,10 +52,12 @@ export type PlaceCallOutcome =
 const LOOK_MS = 200;
 /** The server needs 5 to 10 ms to start a workflow; more at once only queue up there. */
 const STARTS_AT_ONCE = 8;
+/** A call whose turn has not come is not asked about more often: its workflow writes down each time. */
+const REDIAL_LOOK_MS = 5_000;
 /** One activity goes on for so long before its workflow writes down that it goes on. */
 const ROUND_MS = 30_000;
 
-export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
+export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort: AbortWatch) {
   return {
     /** Starts calls just in time: as many as may be live at once, and more as they end. */
     async startCalls(input: StartCallsInput): Promise<StartCallsOutcome> {
@@ -66,7 +75,8 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
           continue;
         }
         const key = { runId: input.runId, channel: 'voice' as const, shard: input.shard, lane: 0 };
-        const taking = await takePage(db, key, free);
+        const { ratePerSecond } = await readPace(db, input.runId);
+        const taking = await takePage(db, key, pageAtPace(ratePerSecond, free));
         if (taking.kind === 'stopped') return taking;
         if (taking.kind === 'idle') {
           if (calls) return { kind: 'started', calls };
@@ -74,31 +84,74 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
             ? { kind: 'idle', waitMs: Math.max(0, taking.until.getTime() - Date.now()) }
             : { kind: 'idle' };
         }
-        const recipients = await offerChunk(db, taking.page, taking.page.size);
-        await inParallel(recipients, STARTS_AT_ONCE, ({ seq }) =>
-          signals.startCall({ runId: run.runId, seq, policy }),
-        );
-        await recordChunk(db, taking.page, []);
-        calls += recipients.length;
+        const { page } = taking;
+        while (page.resolved < page.size) {
+          const demand = { least: page.offered - page.resolved, most: page.size - page.resolved };
+          const permission = await awaitPermits(db, run.runId, demand);
+          if (permission.kind === 'stopped') return permission;
+          if (permission.kind === 'backoff') return { kind: 'idle', waitMs: permission.waitMs };
+          const recipients = await offerChunk(db, page, permission.count);
+          const starts = await callStarts(
+            db,
+            run.runId,
+            recipients.map(({ seq }) => seq),
+          );
+          await inParallel(starts, STARTS_AT_ONCE, (start) =>
+            signals.startCall({ runId: run.runId, ...start, policy }),
+          );
+          await markCalling(db, run.runId, starts);
+          calls += recipients.length;
+          await recordChunk(db, page, []);
+        }
       }
       return { kind: 'started', calls };
     },
 
-    /** Asks the service for one call. A uid that it knows already is not dialled twice. */
-    async placeCall(input: CallKey): Promise<PlaceCallOutcome> {
-      const opening = await openCall(db, input);
-      if (opening.kind !== 'open') return opening;
-      const run = await loadRun(db, input.runId);
-      const settings = run.settings.voice;
-      if (!settings)
-        throw new DomainError('invalid_request', `Campaign ${run.campaignId} has no voice settings`);
-      const gateway = gatewayFor(run.workspaceId);
-      const idempotent = (await gateway.capabilities()).has('idempotent');
-      if (opening.inDoubt && !idempotent) {
-        await endRecipient(db, input, 'unknown', 'answer_lost');
-        return { kind: 'over' };
-      }
-      const [answer] = await gateway.send([
+    /**
+     * Asks the service for one call. A uid that it knows already is not dialled twice. When our account is
+     * refused the run stops, and the call waits until the run is resumed.
+     */
+    async placeCall(input: CallKey & { from: number }): Promise<PlaceCallOutcome> {
+      return stoppingRun(db, input.runId, () => place(input));
+    },
+
+    /** How the call ended, if the event feed has told; the safety net under a lost signal. */
+    async readCall(input: CallKey): Promise<CallEnding | null> {
+      return (await readCallEnding(db, input)) ?? null;
+    },
+
+    async recordCall(input: CallKey & { step: CallStep; latest: CallOutcome }): Promise<void> {
+      const { options } = await loadRun(db, input.runId);
+      await recordStep(db, input, input.step, input.latest, deliveryRule(options.delivery));
+      if (options.abort) await abort.note(input.runId, true);
+    },
+
+    async cancelCallRecipient(input: { runId: string; seq: number }): Promise<void> {
+      await endRecipient(db, input, 'canceled', undefined);
+    },
+  };
+
+  async function place(input: CallKey & { from: number }): Promise<PlaceCallOutcome> {
+    // A call that is dialled again keeps the pace too; a first one had its permit before its workflow.
+    const again = await mayRedial(input);
+    if (again) return again;
+    const run = await loadRun(db, input.runId);
+    if (run.control !== 'run') return { kind: 'stopped', control: run.control };
+    const rule = deliveryRule(run.options.delivery);
+    // Before anything is written down: without a token nothing can have been placed.
+    const gateway = gatewayFor(run.workspaceId);
+    const idempotent = (await gateway.capabilities()).has('idempotent');
+    const opening = await openCall(db, input, rule);
+    if (opening.kind !== 'open') return opening;
+    const settings = run.settings.voice;
+    if (!settings)
+      throw new DomainError('invalid_request', `Campaign ${run.campaignId} has no voice settings`);
+    if (opening.inDoubt && !idempotent) {
+      await endRecipient(db, input, 'unknown', 'answer_lost');
+      return { kind: 'over' };
+    }
+    const [answer] = await gateway
+      .send([
         {
           uid: messageUid({ runId: input.runId, channel: 'voice', seq: input.seq }, input.attempt),
           channel: 'voice',
@@ -109,44 +162,40 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
           params: opening.params,
           campaign: run.campaignId,
           class: run.options.class,
+          expiresAt: Number.isFinite(opening.endsAt) ? new Date(opening.endsAt).toISOString() : undefined,
         },
-      ]);
-      switch (answer?.kind) {
-        case 'accepted':
-          return { kind: 'placed' };
-        case 'suppressed':
-          await endRecipient(db, input, 'suppressed', undefined);
-          return { kind: 'over' };
-        case 'rejected':
-          await endRecipient(db, input, 'rejected', answer.code);
-          return { kind: 'over' };
-        case 'later':
-          await withdrawCall(db, input);
-          return { kind: 'later', waitMs: answer.retryAfterMs };
-        case 'account':
-          await withdrawCall(db, input);
-          throw new DomainError(
-            'invalid_client',
-            `The messaging service refuses our account (${answer.code})`,
-          );
-        default:
-          if (idempotent) return { kind: 'later', waitMs: 1_000 };
-          await endRecipient(db, input, 'unknown', 'answer_lost');
-          return { kind: 'over' };
-      }
-    },
+      ])
+      .catch(async (error: unknown) => {
+        if (isDomainError(error) && !opening.inDoubt) await withdrawCall(db, input);
+        throw error;
+      });
+    switch (answer?.kind) {
+      case 'accepted':
+        return { kind: 'placed' };
+      case 'suppressed':
+        await endRecipient(db, input, 'suppressed', undefined);
+        return { kind: 'over' };
+      case 'rejected':
+        await endRecipient(db, input, 'rejected', answer.code);
+        return { kind: 'over' };
+      case 'later':
+        if (!opening.inDoubt) await withdrawCall(db, input);
+        return { kind: 'later', waitMs: answer.retryAfterMs };
+      case 'account':
+        if (!opening.inDoubt) await withdrawCall(db, input);
+        throw accountRefused(answer.code);
+      default:
+        if (idempotent) return { kind: 'later', waitMs: 1_000 };
+        await endRecipient(db, input, 'unknown', 'answer_lost');
+        return { kind: 'over' };
+    }
+  }
 
-    /** How the call ended, if the event feed has told; the safety net under a lost signal. */
-    async readCall(input: CallKey): Promise<CallEnding | null> {
-      return (await readCallEnding(db, input)) ?? null;
-    },
-
-    async recordCall(input: CallKey & { step: CallStep; latest: CallOutcome }): Promise<void> {
-      await recordStep(db, input, input.step, input.latest);
-    },
-
-    async cancelCallRecipient(input: { runId: string; seq: number }): Promise<void> {
-      await endRecipient(db, input, 'canceled', undefined);
-    },
-  };
+  async function mayRedial(call: CallKey & { from: number }): Promise<PlaceCallOutcome | undefined> {
+    if (call.attempt === call.from) return undefined;
+    const { control } = await readPace(db, call.runId);
+    if (control !== 'run') return { kind: 'stopped', control };
+    const { granted, waitMs } = await takePermits(db, call.runId, { least: 0, most: 1 });
+    return granted ? undefined : { kind: 'later', waitMs: Math.max(waitMs, REDIAL_LOOK_MS) };
+  }
 }

@@ -18,13 +18,20 @@ export interface ActivityDeps {
   log: Log;
 }
 
+/** A recipient's call workflow; `from` is the attempt with which it begins. */
+export interface CallAddress {
+  runId: string;
+  seq: number;
+  from: number;
+}
+
 /** How activities reach other workflows; implemented over the Temporal client (src/temporal). */
 export interface WorkflowSignals {
   /** Harmless when the call's workflow exists already, running or ended. */
-  startCall(call: { runId: string; seq: number; policy: CallPolicy }): Promise<void>;
-  callEnded(call: { runId: string; seq: number; attempt: number } & CallEnding): Promise<void>;
+  startCall(call: CallAddress & { policy: CallPolicy }): Promise<void>;
+  callEnded(call: CallAddress & { attempt: number } & CallEnding): Promise<void>;
   /** Tells a sleeping call what its run's owner wants. Harmless when the call's workflow has ended. */
-  wakeCall(call: { runId: string; seq: number; control: Control }): Promise<void>;
+  wakeCall(call: CallAddress & { control: Control }): Promise<void>;
   /** Starts the workspace's outcome feed, or tells the running one that there is more to follow. */
   followOutcomes(workspaceId: string): Promise<void>;
 }

@@ -1,7 +1,8 @@
-import { endedCalls } from '../src/campaigns/calls';
-import { applyEvents, readCursor } from '../src/campaigns/outcomes';
+import { callStarts, type EndedCall, endedCalls } from '../src/campaigns/calls';
+import { applyEvents, readCursor, runsOf } from '../src/campaigns/outcomes';
 import { liveRuns } from '../src/campaigns/runs';
 import { LIMITS } from '../src/domain/limits';
+import type { AbortWatch } from './abort-watch';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
 
@@ -14,7 +15,7 @@ const ROUND_MS = 60 * 60_000;
 
 export type FollowOutcome = 'again' | 'quiet';
 
-export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps) {
+export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, abort: AbortWatch) {
   return {
     /**
      * Reads the workspace's event feed into the ledger and wakes the calls that have ended. The cursor
@@ -37,7 +38,8 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps) 
             log.info({ workspaceId }, 'another reader follows this feed; this one stops');
             return 'again';
           }
-          for (const call of calls) await signals.callEnded(call);
+          for (const call of await withStarts(calls)) await signals.callEnded(call);
+          for (const runId of runsOf(events)) await abort.note(runId, true);
           cursor = next;
           quietSince = Date.now();
         } else if (Date.now() - quietSince > LINGER_MS && !(await liveRuns(db, workspaceId)).length) {
@@ -45,6 +47,7 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps) 
         } else {
           await pause(0);
         }
+        await abort.settle();
       }
       return 'again';
     },
@@ -53,4 +56,15 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps) 
       await signals.followOutcomes(input.workspaceId);
     },
   };
+
+  /** A first attempt began the first workflow; only of a later one it must be looked up whose it is. */
+  async function withStarts(calls: readonly EndedCall[]): Promise<(EndedCall & { from: number })[]> {
+    const later = calls.filter((call) => call.attempt > 1);
+    const starts = new Map<string, number>();
+    for (const runId of new Set(later.map((call) => call.runId))) {
+      const seqs = later.filter((call) => call.runId === runId).map((call) => call.seq);
+      for (const { seq, from } of await callStarts(db, runId, seqs)) starts.set(`${runId}.${seq}`, from);
+    }
+    return calls.map((call) => ({ ...call, from: starts.get(`${call.runId}.${call.seq}`) ?? 1 }));
+  }
 }

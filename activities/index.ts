@@ -1,3 +1,4 @@
+import { AbortWatch } from './abort-watch';
 import { audienceActivities } from './audience';
 import { booksActivities } from './books';
 import { callActivities } from './calls';
@@ -10,15 +11,16 @@ import { serviceActivities } from './service';
 
 /** Activities by the kind of worker that runs them (src/domain/task-queues.ts). */
 export function createActivities(deps: ActivityDeps) {
+  const abort = new AbortWatch(deps.db);
   return {
     orchestrator: asActivities({
       ...serviceActivities(deps),
       ...audienceActivities(deps),
-      ...eventActivities(deps),
+      ...eventActivities(deps, abort),
       ...booksActivities(deps),
     }),
-    sender: asActivities(sendActivities(deps)),
-    voice: asActivities(callActivities(deps)),
+    sender: asActivities(sendActivities(deps, abort)),
+    voice: asActivities(callActivities(deps, abort)),
   };
 }
 

@@ -2,20 +2,26 @@ import {
   type OpenPage,
   offerChunk,
   type PageRecipient,
-  type RecipientResult,
   recordChunk,
   takePage,
   withdrawOffer,
 } from '../src/campaigns/ledger';
+import { pageAtPace } from '../src/campaigns/run-pace';
 import { loadRun, type RunPlan } from '../src/campaigns/runs';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
-import { DomainError } from '../src/domain/errors';
+import { type DeliveryRule, deliveryRule, expiryOf } from '../src/domain/delivery-rule';
+import { DomainError, isDomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
 import { LIMITS } from '../src/domain/limits';
-import type { OutgoingMessage, SendAnswer } from '../src/gateway/gateway';
+import { nextPageSize } from '../src/domain/page-size';
+import type { OutgoingMessage } from '../src/gateway/gateway';
+import type { AbortWatch } from './abort-watch';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
+import { everybodyWaits, inDoubt, type Judgement, resultsOf, splitExpired } from './judge-answers';
+import { awaitPermits } from './permits';
+import { accountRefused, stoppingRun } from './stop-run';
 
 export interface SendPageInput {
   runId: string;
@@ -36,16 +42,24 @@ export type SendPageOutcome =
 
 /**
  * Sends one page of a shard: the ledger's protocol (src/campaigns/ledger.ts) around the service's send
- * endpoint. Each recipient settles by itself; what concerns everybody stops the page between chunks.
+ * endpoint. Each recipient settles by itself; what concerns everybody stops the page between chunks, and a
+ * refused account stops the run.
  */
-export function sendActivities({ db, gatewayFor }: ActivityDeps) {
+export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWatch) {
   return {
     async sendPage(input: SendPageInput): Promise<SendPageOutcome> {
-      const taking = await takePage(db, input, input.size);
-      if (taking.kind === 'stopped') return taking;
-      if (taking.kind === 'idle') return idle(taking.until);
-      const run = await loadRun(db, input.runId);
-      return sendOpenPage(run, taking.page);
+      const until = performance.now() + LIMITS.sendRoundMs;
+      for (let size = input.size; ; ) {
+        const run = await loadRun(db, input.runId);
+        const pace = run.options.delivery?.ratePerSecond;
+        const taking = await takePage(db, input, pageAtPace(pace, size));
+        if (taking.kind === 'stopped') return taking;
+        if (taking.kind === 'idle') return idle(taking.until);
+        const outcome = await stoppingRun(db, run.runId, () => sendOpenPage(run, taking.page));
+        // At a pace pages are small; a few of them are one event in the history.
+        if (!pace || outcome.kind !== 'sent' || performance.now() > until) return outcome;
+        size = nextPageSize({ ...outcome, size: Math.max(size, outcome.size) });
+      }
     },
   };
 
@@ -54,29 +68,42 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps) {
     const gateway = gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
     const chunk = able.has('bulk') ? LIMITS.chunkRecipients : LIMITS.singleChunkRecipients;
-    if (page.offered > page.resolved && !able.has('idempotent')) await giveUpDoubtful(page);
+    const judgement: Judgement = {
+      rule: deliveryRule(run.options.delivery),
+      idempotent: able.has('idempotent'),
+      uidOf: (recipient) => uidOf(page, recipient),
+    };
+    if (page.offered > page.resolved && !judgement.idempotent) await giveUpDoubtful(page, judgement);
     while (page.resolved < page.size) {
       stopIfCancelled();
-      const recipients = await offerChunk(db, page, chunk);
-      const answers = await gateway.send(recipients.map((recipient) => toMessage(run, page, recipient)));
-      const wait = everybodyWaits(answers, able.has('idempotent'));
+      // What a former attempt may have sent is asked for once more, also when its time is over by now.
+      const doubtful = page.offered - page.resolved;
+      const most = doubtful || Math.min(chunk, page.size - page.resolved);
+      const permission = await awaitPermits(db, run.runId, { least: doubtful, most });
+      if (permission.kind !== 'granted') return permission;
+      const offered = await offerChunk(db, page, permission.count);
+      const { inTime, expired } = doubtful
+        ? { inTime: offered, expired: [] }
+        : splitExpired(offered, judgement.rule, Date.now());
+      const messages = inTime.map((recipient) => toMessage(run, page, recipient, judgement.rule));
+      const answers = await gateway.send(messages).catch(async (error: unknown) => {
+        // Sending throws for want of a token only, before anything has left.
+        if (isDomainError(error) && !doubtful) await withdrawOffer(db, page);
+        throw error;
+      });
+      const wait = everybodyWaits(inTime, answers, judgement);
       if (wait) {
-        await withdrawOffer(db, page);
-        if (wait.kind === 'account') {
-          throw new DomainError(
-            'invalid_client',
-            `The messaging service refuses our account (${wait.code}); check the credentials`,
-          );
-        }
+        if (!doubtful && !(wait.kind === 'later' && wait.inDoubt)) await withdrawOffer(db, page);
+        if (wait.kind === 'account') throw accountRefused(wait.code);
         return { kind: 'backoff', waitMs: wait.retryAfterMs };
       }
-      const now = Date.now();
-      const results = recipients.map((recipient, i) =>
-        resultOf(recipient, answers[i] as SendAnswer, now, able.has('idempotent')),
-      );
+      const results = [...expired, ...resultsOf(inTime, answers, judgement, Date.now())];
       const control = await recordChunk(db, page, results);
+      if (run.options.abort) await abort.note(run.runId, able.has('events'));
+      for (const answer of answers) if (answer.kind === 'account') throw accountRefused(answer.code);
       if (control !== 'run' && page.resolved < page.size) return { kind: 'stopped', control };
     }
+    if (run.options.abort) await abort.last(run.runId, able.has('events'));
     return { kind: 'sent', size: page.size, durationMs: Math.round(performance.now() - startedAt) };
   }
 
@@ -84,12 +111,17 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps) {
    * The former attempt died while these were on their way, to a service that would send them twice if
    * asked twice: nobody knows, and the ledger says so.
    */
-  async function giveUpDoubtful(page: OpenPage): Promise<void> {
+  async function giveUpDoubtful(page: OpenPage, judgement: Judgement): Promise<void> {
     const recipients = await offerChunk(db, page, page.offered - page.resolved);
+    const now = Date.now();
     await recordChunk(
       db,
       page,
-      recipients.map(({ seq }) => ({ seq, state: 'unknown', code: 'answer_lost', attempted: true })),
+      recipients.map((recipient) => ({
+        seq: recipient.seq,
+        attempt: recipient.attempt,
+        ...inDoubt(recipient, judgement, now),
+      })),
     );
   }
 }
@@ -98,12 +130,22 @@ function idle(until: Date | undefined): SendPageOutcome {
   return until ? { kind: 'idle', waitMs: Math.max(0, until.getTime() - Date.now()) } : { kind: 'idle' };
 }
 
-function toMessage(run: RunPlan, page: OpenPage, recipient: PageRecipient): OutgoingMessage {
+function uidOf(page: OpenPage, { seq, attempt }: PageRecipient): string {
+  return messageUid({ runId: page.runId, channel: page.channel, seq }, attempt);
+}
+
+function toMessage(
+  run: RunPlan,
+  page: OpenPage,
+  recipient: PageRecipient,
+  rule: DeliveryRule,
+): OutgoingMessage {
+  const ends = expiryOf(rule, recipient.dueAt);
   const settings = run.settings[page.channel];
   if (!settings)
     throw new DomainError('invalid_request', `Campaign ${run.campaignId} has no ${page.channel} settings`);
   return {
-    uid: messageUid({ runId: page.runId, channel: page.channel, seq: recipient.seq }, recipient.attempt),
+    uid: uidOf(page, recipient),
     channel: page.channel,
     to: recipient.address,
     from: settings.from,
@@ -112,61 +154,6 @@ function toMessage(run: RunPlan, page: OpenPage, recipient: PageRecipient): Outg
     params: recipient.params,
     campaign: run.campaignId,
     class: run.options.class,
+    expiresAt: Number.isFinite(ends) ? new Date(ends).toISOString() : undefined,
   };
-}
-
-/** Set when not one message of the chunk was taken or judged, so that the reason is nobody's own. */
-function everybodyWaits(
-  answers: readonly SendAnswer[],
-  idempotent: boolean,
-): { kind: 'later' | 'account'; code: string; retryAfterMs: number } | undefined {
-  let found: { kind: 'later' | 'account'; code: string; retryAfterMs: number } | undefined;
-  for (const answer of answers) {
-    if (answer.kind === 'account') found = { ...answer, retryAfterMs: 0 };
-    else if (answer.kind === 'later') found ??= answer;
-    else if (answer.kind === 'unknown' && idempotent) found ??= ASK_AGAIN;
-    else return undefined;
-  }
-  return found;
-}
-
-/** An idempotent service may simply be asked again. */
-const UNKNOWN_RETRY_MS = 1_000;
-const ASK_AGAIN = { kind: 'later', code: 'answer_lost', retryAfterMs: UNKNOWN_RETRY_MS } as const;
-
-function resultOf(
-  recipient: PageRecipient,
-  answer: SendAnswer,
-  now: number,
-  idempotent: boolean,
-): RecipientResult {
-  const { seq } = recipient;
-  switch (answer.kind) {
-    case 'accepted':
-      return { seq, state: 'accepted', attempted: true };
-    case 'suppressed':
-      return { seq, state: 'suppressed', attempted: false };
-    case 'rejected':
-      return { seq, state: 'rejected', code: answer.code, attempted: true };
-    case 'later':
-      return {
-        seq,
-        state: 'waiting',
-        code: answer.code,
-        retryAt: new Date(now + answer.retryAfterMs),
-        attempted: false,
-      };
-    case 'account':
-      return { seq, state: 'waiting', code: answer.code, retryAt: new Date(now), attempted: false };
-    case 'unknown':
-      return idempotent
-        ? {
-            seq,
-            state: 'waiting',
-            code: 'answer_lost',
-            retryAt: new Date(now + UNKNOWN_RETRY_MS),
-            attempted: false,
-          }
-        : { seq, state: 'unknown', code: 'answer_lost', attempted: true };
-  }
 }

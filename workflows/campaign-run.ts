@@ -1,94 +1,169 @@
 import {
-  ActivityFailure,
-  ApplicationFailure,
   allHandlersFinished,
   CancellationScope,
-  ChildWorkflowFailure,
   condition,
+  continueAsNew,
   executeChild,
   getExternalWorkflowHandle,
+  isCancellation,
   setHandler,
+  TemporalFailure,
+  workflowInfo,
 } from '@temporalio/workflow';
-import type { ShardPlan } from '../activities/audience';
-import { CHANNELS, type Channel } from '../src/domain/channel';
+import type { SettledOutcome, ShardRef } from '../activities/books';
 import { channelShardWorkflowId } from '../src/domain/ids';
+import { LIMITS } from '../src/domain/limits';
 import { channelShard } from './channel-shard';
 import { type CampaignRunInput, controlChangedUpdate, wakeSignal } from './messages';
-import { long, quick } from './proxies';
+import { brief, long, quick } from './proxies';
 
 /**
  * One execution of a campaign: plans it, starts its shards, puts its owner's wishes into force, waits for
- * the outcomes and closes the books. The run's row in the database says what the owner wants; this
- * workflow is told when it changed.
+ * the outcomes, starts shards again for what is to be retried, and closes the books. The run's row in the
+ * database says what is wished; this workflow is told when it changed.
  */
 export async function campaignRun(input: CampaignRunInput): Promise<void> {
-  const { runId, workspaceId } = input;
+  const { runId, workspaceId, launch, since = Date.now() } = input;
   const live = new Set<string>();
 
   setHandler(controlChangedUpdate, async () => {
     await long.applyControl({ runId });
-    for (const shard of live) {
+    await wakeShards(live);
+  });
+
+  try {
+    for (let shards = input.shards ?? (await plan()); shards; ) {
+      await runShards(shards);
+      const found = await settle();
+      shards = found.kind === 'due' ? found.shards : await close(found.kind);
+      if (shards && workflowInfo().historyLength > LIMITS.historyEvents) {
+        await condition(allHandlersFinished);
+        await continueAsNew<typeof campaignRun>({ ...input, since, shards });
+      }
+    }
+  } catch (error) {
+    const reason = failureReason(error);
+    if (reason === undefined) throw error;
+    await CancellationScope.nonCancellable(() => fail(reason));
+  }
+  await condition(allHandlersFinished);
+
+  /** Who is sent to, in shards; undefined for a run that was withdrawn before its hour. */
+  async function plan(): Promise<ShardRef[] | undefined> {
+    const begun = await quick.beginRun({ runId });
+    if (!begun) return undefined;
+    // A workflow before this one may have held the messages, and nobody else lets them go.
+    if (launch > 1 || begun.shards) await long.applyControl({ runId });
+    await quick.refreshToken({ workspaceId });
+    const shards = begun.shards ?? (await freeze());
+    await quick.ensureOutcomeFeed({ workspaceId });
+    return shards;
+  }
+
+  async function freeze(): Promise<ShardRef[]> {
+    const placeholders = await quick.lookUpTemplates({ runId });
+    return long.freezeRunAudience({ runId, placeholders });
+  }
+
+  /** Until every shard has done its slice; one that fails stops the others, since the reason concerns all. */
+  async function runShards(shards: ShardRef[]): Promise<void> {
+    const sending = new CancellationScope();
+    const running: Promise<void>[] = [];
+    let failure: unknown;
+    const start = (shard: ShardRef) => {
+      const ended = sending.run(() => runShard(shard));
+      running.push(
+        ended.catch((error: unknown) => {
+          failure ??= error;
+          sending.cancel();
+        }),
+      );
+    };
+    const watching = new CancellationScope();
+    const watched = watching.run(() => watch(start));
+    for (const shard of shards) start(shard);
+    try {
+      await condition(() => live.size === 0);
+    } finally {
+      watching.cancel();
+      await watched;
+      await Promise.all(running);
+    }
+    if (failure !== undefined) throw failure;
+  }
+
+  async function runShard({ channel, shard }: ShardRef): Promise<void> {
+    const workflowId = idOf({ channel, shard });
+    live.add(workflowId);
+    try {
+      await executeChild(channelShard, { workflowId, args: [{ runId, channel, shard, since }] });
+    } finally {
+      live.delete(workflowId);
+    }
+  }
+
+  /**
+   * Beside shards that may sleep for hours: the run itself may find that it must stop, by its outcomes for
+   * example, and somebody may be sent to again sooner than a shard meant to wake, or in one that has ended.
+   */
+  async function watch(start: (shard: ShardRef) => void): Promise<void> {
+    try {
+      for (;;) {
+        const found = await long.watchRun({ runId });
+        if (found.kind === 'failing') return await wakeShards(live);
+        if (found.kind === 'again') continue;
+        const ids = found.shards.map((shard) => idOf(shard));
+        await wakeShards(ids.filter((id) => live.has(id)));
+        // A history has an end. What is not started now is found when the others have ended.
+        if (workflowInfo().historyLength > 5 * LIMITS.historyEvents) continue;
+        for (const shard of found.shards) if (!live.has(idOf(shard))) start(shard);
+      }
+    } catch (error) {
+      if (!isCancellation(error)) throw error;
+    }
+  }
+
+  async function wakeShards(shards: Iterable<string>): Promise<void> {
+    for (const shard of [...shards]) {
       // One that ends at this very moment needs no waking.
       await getExternalWorkflowHandle(shard)
         .signal(wakeSignal)
         .catch(() => undefined);
     }
-  });
-
-  try {
-    if (!(await quick.beginRun({ runId }))) return;
-    await quick.refreshToken({ workspaceId });
-    const placeholders = await quick.lookUpTemplates({ runId });
-    const plan = await long.freezeRunAudience({ runId, placeholders });
-    await quick.ensureOutcomeFeed({ workspaceId });
-    await runShards(runId, plan, live);
-    const end = await settle(runId);
-    if (end === 'canceled') await long.cancelRemaining({ runId });
-    await quick.closeRun({ runId, phase: end });
-  } catch (error) {
-    const reason = failureReason(error);
-    if (reason === undefined) throw error;
-    await quick.closeRun({ runId, phase: 'failed', reason });
   }
-  await condition(allHandlersFinished);
-}
 
-/** Until every shard has done its slice; one that fails stops the others, since the reason concerns all. */
-async function runShards(runId: string, plan: ShardPlan, live: Set<string>): Promise<void> {
-  await CancellationScope.cancellable(async () => {
-    const shards = CHANNELS.flatMap((channel) =>
-      Array.from({ length: plan[channel] ?? 0 }, (_, shard) => runShard(runId, channel, shard, live)),
-    );
-    try {
-      await Promise.all(shards);
-    } catch (error) {
-      CancellationScope.current().cancel();
-      await Promise.allSettled(shards);
-      throw error;
+  function idOf({ channel, shard }: ShardRef): string {
+    return channelShardWorkflowId(runId, launch, channel, shard);
+  }
+
+  async function settle(): Promise<Exclude<SettledOutcome, { kind: 'again' }>> {
+    for (;;) {
+      const found = await long.awaitSettled({ runId });
+      if (found.kind !== 'again') return found;
     }
-  });
-}
-
-async function runShard(runId: string, channel: Channel, shard: number, live: Set<string>): Promise<void> {
-  const workflowId = channelShardWorkflowId(runId, channel, shard);
-  live.add(workflowId);
-  try {
-    await executeChild(channelShard, { workflowId, args: [{ runId, channel, shard }] });
-  } finally {
-    live.delete(workflowId);
   }
-}
 
-async function settle(runId: string): Promise<'completed' | 'canceled'> {
-  for (;;) {
-    const found = await long.awaitSettled({ runId });
-    if (found !== 'again') return found === 'settled' ? 'completed' : 'canceled';
+  /** Answers no shards when the books are closed; at the last moment somebody may have to be sent to again. */
+  async function close(end: 'settled' | 'canceled' | 'failed'): Promise<ShardRef[] | undefined> {
+    if (end === 'failed') return fail();
+    if (end === 'canceled') await long.cancelRemaining({ runId });
+    const closed = await quick.closeRun({ runId, phase: end === 'settled' ? 'completed' : end });
+    return closed ? undefined : [];
+  }
+
+  /** Nothing more is handed over, also of what the service has; it may be the service that is gone. */
+  async function fail(reason?: string): Promise<undefined> {
+    if (reason !== undefined) await quick.stopRun({ runId, reason });
+    await brief.applyControl({ runId }).catch(() => undefined);
+    await quick.closeRun({ runId, phase: 'failed', ...(reason === undefined ? {} : { reason }) });
   }
 }
 
 /** Why the run cannot go on, for its owner; undefined when the error is not a failure of the run's work. */
 function failureReason(error: unknown): string | undefined {
-  let cause: unknown = error;
-  while (cause instanceof ActivityFailure || cause instanceof ChildWorkflowFailure) cause = cause.cause;
-  return cause instanceof ApplicationFailure ? `${cause.type}: ${cause.message}` : undefined;
+  if (!(error instanceof TemporalFailure)) return undefined;
+  let cause: TemporalFailure = error;
+  while (cause.cause instanceof TemporalFailure) cause = cause.cause;
+  if ('type' in cause && typeof cause.type === 'string') return `${cause.type}: ${cause.message}`;
+  return `internal: ${cause.message}; a workflow of the run was ended from outside`;
 }

@@ -1,4 +1,4 @@
-import { condition, continueAsNew, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
+import { condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { StartCallsOutcome } from '../activities/calls';
 import type { SendPageOutcome } from '../activities/send';
 import { LIMITS } from '../src/domain/limits';
@@ -6,8 +6,9 @@ import { nextPageSize } from '../src/domain/page-size';
 import { type ChannelShardInput, wakeSignal } from './messages';
 import { sender, voice } from './proxies';
 
-/** A resume whose signal was lost is noticed after this. */
-const PAUSED_LOOK = '1m';
+/** A signal that was lost is made good after this; each time the lane finds that nothing changed, later. */
+const LOOK_MS = 60_000;
+const LOOK_MAX_MS = 30 * 60_000;
 
 /**
  * One slice of a run's recipients on one channel: pages in, pages out, until nobody is left. Two lanes
@@ -15,6 +16,7 @@ const PAUSED_LOOK = '1m';
  * which starts them just in time.
  */
 export async function channelShard(input: ChannelShardInput): Promise<void> {
+  const since = input.since;
   let pageSize = input.pageSize ?? LIMITS.pageRecipients;
   let wakes = 0;
   let full = false;
@@ -27,9 +29,12 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
   if (full) await continueAsNew<typeof channelShard>({ ...input, pageSize });
 
   async function runLane(lane: number): Promise<void> {
+    let look = LOOK_MS;
     while (!full) {
       const seen = wakes;
+      const woken = () => wakes > seen;
       const outcome = await nextPage(lane);
+      if (outcome.kind !== 'stopped') look = LOOK_MS;
       switch (outcome.kind) {
         case 'sent':
           pageSize = nextPageSize(outcome);
@@ -38,18 +43,24 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
           break;
         case 'idle':
           if (outcome.waitMs === undefined) return;
-          await sleep(Math.max(1, outcome.waitMs));
+          await condition(woken, Math.min(LOOK_MAX_MS, Math.max(1, outcome.waitMs, gatherMs())));
           break;
         case 'backoff':
-          await sleep(outcome.waitMs);
+          await condition(woken, Math.min(LOOK_MAX_MS, Math.max(1, outcome.waitMs)));
           break;
         case 'stopped':
           if (outcome.control !== 'pause') return;
-          await condition(() => wakes > seen, PAUSED_LOOK);
+          await condition(woken, look);
+          look = Math.min(LOOK_MAX_MS, look * 2);
       }
       full =
         full || workflowInfo().continueAsNewSuggested || workflowInfo().historyLength > LIMITS.historyEvents;
     }
+  }
+
+  /** What falls due one by one is taken together: the longer the run lasts, the more of it. */
+  function gatherMs(): number {
+    return Math.min(LIMITS.gatherMaxMs, LIMITS.gatherShare * (Date.now() - since));
   }
 
   function nextPage(lane: number): Promise<SendPageOutcome | StartCallsOutcome> {

@@ -1,5 +1,6 @@
 import { defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { CallEnding } from '../src/campaigns/calls';
+import type { ShardRef } from '../src/campaigns/run-end';
 import type { CallPolicy } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
@@ -8,12 +9,20 @@ import type { Channel } from '../src/domain/channel';
 export interface CampaignRunInput {
   runId: string;
   workspaceId: string;
+  /** 1, and one more each time the run goes on after its end. */
+  launch: number;
+  /** When it began, for an execution that continues another one. */
+  since?: number;
+  /** The shards to start, for an execution that continues another one. */
+  shards?: ShardRef[];
 }
 
 export interface ChannelShardInput {
   runId: string;
   channel: Channel;
   shard: number;
+  /** When the run began, in milliseconds. */
+  since: number;
   /** Size of the next page; carried over when the workflow continues as new. */
   pageSize?: number;
 }
@@ -21,6 +30,8 @@ export interface ChannelShardInput {
 export interface VoiceCallInput {
   runId: string;
   seq: number;
+  /** The attempt to begin with: above 1 for a recipient that is called anew. */
+  from: number;
   /** What the campaign said when the call was started. */
   policy: CallPolicy;
 }

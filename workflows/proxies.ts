@@ -39,6 +39,15 @@ export const long = proxyActivities<OrchestratorActivities>({
   retry,
 });
 
+/** What must not keep a run from ending. */
+export const brief = proxyActivities<OrchestratorActivities>({
+  taskQueue: TASK_QUEUES.orchestrator,
+  startToCloseTimeout: '20s',
+  scheduleToCloseTimeout: '20s',
+  heartbeatTimeout,
+  retry,
+});
+
 export const sender = proxyActivities<SenderActivities>({
   taskQueue: TASK_QUEUES.sender,
   // A page lasts seconds; at a service so slow that it lasts hours it still is one piece of work.

@@ -6,14 +6,15 @@ import { voice, voiceLocal } from './proxies';
 
 /** How long a call's end is waited for before the ledger is asked, in case the signal was lost. */
 const POLL = '20s';
-const PAUSED_LOOK = '1m';
+const LOOK_MS = 60_000;
+const LOOK_MAX_MS = 30 * 60_000;
 
 /**
  * One person on the voice channel: call, wait for the end, decide by the policy's table, wait, call
  * again. May live for days; between two calls it is a timer.
  */
 export async function voiceCall(input: VoiceCallInput): Promise<void> {
-  const { runId, seq, policy } = input;
+  const { runId, seq, from, policy } = input;
   const endings = new Map<number, CallEnding>();
   let wakes = 0;
   let canceled = false;
@@ -29,7 +30,7 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
 
   const outcomes: CallOutcome[] = [];
   for (;;) {
-    const attempt = outcomes.length + 1;
+    const attempt = from + outcomes.length;
     const key = { runId, seq, attempt };
     if (!(await place())) return;
     const ending = await ended();
@@ -42,9 +43,9 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
 
     /** False when there is nobody to call any more. */
     async function place(): Promise<boolean> {
-      for (;;) {
+      for (let look = LOOK_MS; ; ) {
         const before = wakes;
-        const placed = await voice.placeCall(key);
+        const placed = await voice.placeCall({ ...key, from });
         if (placed.kind === 'placed') return true;
         if (placed.kind === 'over') return false;
         if (placed.kind === 'later') {
@@ -53,7 +54,8 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
           await voiceLocal.cancelCallRecipient({ runId, seq });
           return false;
         } else {
-          await condition(() => wakes > before, PAUSED_LOOK);
+          await condition(() => wakes > before, look);
+          look = Math.min(LOOK_MAX_MS, look * 2);
         }
       }
     }

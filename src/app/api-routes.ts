@@ -1,7 +1,7 @@
 import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contact-lists';
 import { createContactParams } from '../campaigns/contact-params';
-import type { RunLauncher, TemplateLookup } from '../campaigns/ports';
+import type { CampaignHolds, RunLauncher, TemplateLookup } from '../campaigns/ports';
 import { createProgressFeed } from '../campaigns/progress-feed';
 import type { CampaignTables } from '../campaigns/tables';
 import { adminClientRoutes } from '../http/routes/admin-clients';
@@ -43,6 +43,7 @@ export interface ApiParts {
   versions: TemplateVersions;
   templateLookup: TemplateLookup;
   launcher: RunLauncher;
+  holds?: CampaignHolds | undefined;
   /** Everything the process depends on, by name. */
   readiness: () => Promise<Record<string, boolean>>;
   inboundSecret: string;
@@ -64,6 +65,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     db: campaignsDb,
     templates: parts.templateLookup,
     launcher,
+    holds: parts.holds,
     suppression,
     senderRate: delivery.senderRate,
     log,

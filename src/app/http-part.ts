@@ -21,7 +21,7 @@ import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
 import { openProviders } from './providers';
-import type { GatewayFor } from './service-gateway';
+import { campaignHolds, type GatewayFor } from './service-gateway';
 
 export interface HttpPart {
   baseUrl: string;
@@ -94,6 +94,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
         find: (workspaceId, ...template) => options.gatewayFor(workspaceId).findTemplate(...template),
       },
       launcher: createLauncher(temporal.client),
+      holds: campaignHolds(options.gatewayFor),
       readiness,
       inboundSecret,
       publicUrl,

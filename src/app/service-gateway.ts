@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { CampaignHolds } from '../campaigns/ports';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
 import { DomainError } from '../domain/errors';
@@ -53,5 +54,17 @@ export function lazyGateways(
         beforeToken: () => admitCampaigns(db, workspaceId, access),
       }),
     );
+  };
+}
+
+/** Nothing at a service that cannot hold. */
+export function campaignHolds(gatewayFor: GatewayFor): CampaignHolds {
+  const ableTo = async (workspaceId: string) => {
+    const gateway = gatewayFor(workspaceId);
+    return (await gateway.capabilities()).has('holds') ? gateway : undefined;
+  };
+  return {
+    hold: async (workspaceId, campaignId) => (await ableTo(workspaceId))?.hold(campaignId),
+    release: async (workspaceId, campaignId) => (await ableTo(workspaceId))?.release(campaignId),
   };
 }

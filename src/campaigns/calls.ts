@@ -7,6 +7,7 @@ import {
   endState,
 } from '../domain/call-policy';
 import type { Control } from '../domain/campaign';
+import { type DeliveryRule, deliveryRule, expiryOf } from '../domain/delivery-rule';
 import { DomainError } from '../domain/errors';
 import { parseMessageUid } from '../domain/ids';
 import { CALL_ENDS, type CallEnd, type MessageEvent } from '../domain/message';
@@ -27,19 +28,33 @@ export interface CallKey {
 }
 
 export type CallOpening =
-  | { kind: 'open'; address: string; params: Record<string, string | number>; inDoubt: boolean }
+  | {
+      kind: 'open';
+      address: string;
+      params: Record<string, string | number>;
+      inDoubt: boolean;
+      /** Too late to dial from then on; milliseconds, infinite when there is no such time. */
+      endsAt: number;
+    }
   | { kind: 'stopped'; control: Exclude<Control, 'run'> }
   /** The recipient has ended already: its workflow was started twice, or the run was canceled. */
   | { kind: 'over' };
 
-/** Writes ahead that a call is about to be placed. `inDoubt`: a former attempt got at least as far. */
-export async function openCall(db: Kysely<CampaignTables>, key: CallKey): Promise<CallOpening> {
+/**
+ * Writes ahead that a call is about to be placed. `inDoubt`: a former attempt got at least as far. Whoever's time
+ * is over is not called any more, unless there may be a call to him already.
+ */
+export async function openCall(
+  db: Kysely<CampaignTables>,
+  key: CallKey,
+  rule: Pick<DeliveryRule, 'expireAfterMs'> = deliveryRule(),
+): Promise<CallOpening> {
   return db.transaction().execute(async (tx) => {
     const control = await readControl(tx, key.runId);
     if (control !== 'run') return { kind: 'stopped', control };
     const recipient = await tx
       .selectFrom('recipients')
-      .select(['address', 'params', 'state'])
+      .select(['address', 'params', 'state', 'due_at', 'call_from'])
       .where('run_id', '=', key.runId)
       .where('channel', '=', 'voice')
       .where('seq', '=', key.seq)
@@ -48,18 +63,26 @@ export async function openCall(db: Kysely<CampaignTables>, key: CallKey): Promis
     if (!recipient)
       throw new DomainError('run_not_found', `Run ${key.runId} has no voice recipient ${key.seq}`);
     if (!['pending', 'waiting', 'sending'].includes(recipient.state)) return { kind: 'over' };
+    // Its recipient is called anew by another workflow.
+    if (key.attempt < (recipient.call_from ?? 1)) return { kind: 'over' };
     const opened = await tx
       .insertInto('calls')
       .values({ run_id: key.runId, seq: key.seq, attempt: key.attempt, data: '{}' })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirst();
-    await moveRecipient(tx, key, { state: 'sending', attempt: key.attempt });
     const inDoubt = opened.numInsertedOrUpdatedRows !== 1n;
-    return { kind: 'open', address: recipient.address, params: recipient.params, inDoubt };
+    const endsAt = expiryOf(rule, recipient.due_at);
+    if (!inDoubt && Date.now() > endsAt) {
+      await withdrawCall(tx, key);
+      await moveRecipient(tx, key, { state: 'expired', code: 'expired' });
+      return { kind: 'over' };
+    }
+    await moveRecipient(tx, key, { state: 'sending', attempt: key.attempt });
+    return { kind: 'open', address: recipient.address, params: recipient.params, inDoubt, endsAt };
   });
 }
 
-/** The call certainly was not placed; it will be asked for anew. */
+/** The call certainly was not placed; it will be asked for anew, and does not count as one. */
 export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Promise<void> {
   await db
     .deleteFrom('calls')
@@ -68,10 +91,19 @@ export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Pr
     .where('attempt', '=', key.attempt)
     .where('ended_at', 'is', null)
     .execute();
+  await db
+    .updateTable('recipients')
+    .set({ attempts: key.attempt - 1 })
+    .where('run_id', '=', key.runId)
+    .where('channel', '=', 'voice')
+    .where('seq', '=', key.seq)
+    .where('attempts', '=', key.attempt)
+    .where('state', '=', 'sending')
+    .execute();
 }
 
 export interface CallEnding {
-  end: CallEnd | 'unknown';
+  end: CallEnd | 'expired' | 'unknown';
   answeredBy?: string | undefined;
 }
 
@@ -90,20 +122,37 @@ export async function readCallEnding(
   return { end: row.outcome as CallEnding['end'], answeredBy: row.data.answeredBy as string | undefined };
 }
 
-/** Stores what the workflow decided after a call. */
+/** Stores what the workflow decided after a call. A redial that would come too late ends the recipient. */
 export async function recordStep(
   db: Kysely<CampaignTables>,
   key: CallKey,
   step: CallStep,
   latest: CallOutcome,
+  rule: Pick<DeliveryRule, 'expireAfterMs'> = deliveryRule(),
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     if (step.kind === 'end') {
-      await moveRecipient(tx, key, { state: step.state, outcome: step.outcome });
-    } else {
-      const retryAt = new Date(Date.now() + step.afterSeconds * 1000);
-      await moveRecipient(tx, key, { state: 'waiting', outcome: latest, retryAt });
+      const code = step.state === 'expired' ? 'expired' : undefined;
+      const { state, outcome } = step;
+      await moveRecipient(tx, key, { state, outcome, code, during: key.attempt });
+      return;
     }
+    const retryAt = new Date(Date.now() + step.afterSeconds * 1000);
+    const due = await tx
+      .selectFrom('recipients')
+      .select('due_at')
+      .where('run_id', '=', key.runId)
+      .where('channel', '=', 'voice')
+      .where('seq', '=', key.seq)
+      .executeTakeFirst();
+    const late = due !== undefined && retryAt.getTime() > expiryOf(rule, due.due_at);
+    await moveRecipient(
+      tx,
+      key,
+      late
+        ? { state: 'expired', code: 'expired', outcome: latest, during: key.attempt }
+        : { state: 'waiting', outcome: latest, retryAt, during: key.attempt },
+    );
   });
 }
 
@@ -125,13 +174,17 @@ async function moveRecipient(
     code?: string | undefined;
     attempt?: number | undefined;
     retryAt?: Date | undefined;
+    /** Only while this attempt is the latest, and no new one is asked for: the word of it may come late. */
+    during?: number | undefined;
   },
 ): Promise<void> {
   await sql`
     with old as (
       select seq, state from recipients
       where run_id = ${key.runId} and channel = 'voice' and seq = ${key.seq}
-        and state in ('pending', 'waiting', 'sending') for update
+        and state in ('pending', 'waiting', 'sending')
+        and (${to.during ?? null}::int is null or (attempt <= ${to.during ?? null}::int and coalesce(call_from, 1) <= ${to.during ?? null}::int))
+      for update
     ), written as (
       update recipients r
       set state = ${to.state}, code = ${to.code ?? null}, outcome = coalesce(${to.outcome ?? null}, r.outcome),
@@ -142,6 +195,39 @@ async function moveRecipient(
       returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
     )
     ${addToCounts}`.execute(tx);
+}
+
+/** With which attempt the workflows of these recipients begin, or began. */
+export async function callStarts(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  seqs: readonly number[],
+): Promise<{ seq: number; from: number }[]> {
+  const { rows } = await sql<{ seq: number; from: number }>`
+    select seq, coalesce(call_from, 1) as "from" from recipients
+    where run_id = ${runId} and channel = 'voice' and seq = any(${seqs}::int[]) order by seq`.execute(db);
+  return rows;
+}
+
+/** Their new workflows exist, so that no page starts them again; first calls need no row (ledger.ts). */
+export async function markCalling(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  starts: readonly { seq: number; from: number }[],
+): Promise<void> {
+  const again = starts.filter(({ from }) => from > 1).map(({ seq }) => seq);
+  if (!again.length) return;
+  await sql`
+    with old as (
+      select seq, state from recipients
+      where run_id = ${runId} and channel = 'voice' and seq = any(${again}::int[])
+        and state = 'waiting' and call_from > attempt for update
+    ), written as (
+      update recipients r set state = 'sending', retry_at = null, updated_at = now()
+      from old where r.run_id = ${runId} and r.channel = 'voice' and r.seq = old.seq
+      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
+    )
+    ${addToCounts}`.execute(db);
 }
 
 /** A call that ended, for the workflow that waits for it. */
@@ -170,7 +256,8 @@ export function endedCalls(events: readonly MessageEvent[]): EndedCall[] {
 function endOf(event: MessageEvent): CallEnding['end'] | undefined {
   if ((CALL_ENDS as readonly string[]).includes(event.type)) return event.type as CallEnd;
   // Ends that the service, not the exchange, put to the message.
-  if (event.type === 'expired' || event.type === 'suppressed') return 'canceled';
+  if (event.type === 'expired') return 'expired';
+  if (event.type === 'suppressed') return 'canceled';
   return event.type === 'unknown' ? 'unknown' : undefined;
 }
 

@@ -3,13 +3,13 @@ import { ACTIONS, type Action, type Control, isLive } from '../domain/campaign';
 import { DomainError } from '../domain/errors';
 import { requireLists } from './campaign-checks';
 import { type CampaignRecord, lockCampaign } from './campaign-record';
-import { insertRun, withdrawRun } from './run-rows';
+import { insertRun, reopenRun, withdrawRun } from './run-rows';
 import type { CampaignTables } from './tables';
 
 /** What has to be told to the workflows once the change is committed. */
 export interface Consequence {
-  launch?: { runId: string; startAt: Date | undefined };
-  controlChanged?: string;
+  launch?: { runId: string; launch: number; startAt?: Date | undefined };
+  controlChanged?: { runId: string; launch: number };
 }
 
 type Tx = Transaction<CampaignTables>;
@@ -34,11 +34,24 @@ export async function changeCampaign(
   });
 }
 
-function refuseIllegal({ id, phase, run }: CampaignRecord, action: Action): void {
-  const ending = run?.control === 'cancel' && isLive(run.phase);
-  if (ACTIONS[action][phase] && !(ending && action !== 'cancel')) return;
-  const now = ending ? 'being canceled' : phase;
-  throw new DomainError('illegal_transition', `Campaign ${id} is ${now}: ${action} is not possible now`);
+function refuseIllegal(campaign: CampaignRecord, action: Action): void {
+  if (ACTIONS[action][campaign.phase] && !(endingOf(campaign) && action !== 'cancel')) return;
+  throw illegal(campaign, action);
+}
+
+/** How a run ends that has not closed yet. */
+export function endingOf({ run }: CampaignRecord): string | undefined {
+  if (!run || !isLive(run.phase)) return undefined;
+  if (run.control === 'cancel') return 'being canceled';
+  return run.control === 'fail' ? 'about to fail' : undefined;
+}
+
+export function illegal(campaign: CampaignRecord, action: string): DomainError {
+  const now = endingOf(campaign) ?? campaign.phase;
+  return new DomainError(
+    'illegal_transition',
+    `Campaign ${campaign.id} is ${now}: ${action} is not possible now`,
+  );
 }
 
 /** A draft starts when its schedule says; started once more, or if it has none, it starts now. */
@@ -54,7 +67,7 @@ async function start(tx: Tx, workspaceId: string, campaign: CampaignRecord): Pro
     );
   }
   const runId = await insertRun(tx, { id: campaign.id, workspaceId }, startAt ? 'scheduled' : 'started');
-  return { launch: { runId, startAt } };
+  return { launch: { runId, launch: 1, startAt } };
 }
 
 /** Canceled before it began: the run that says so never had anything to do. */
@@ -68,7 +81,7 @@ async function withdraw(tx: Tx, workspaceId: string, campaign: CampaignRecord): 
 const CONTROL: Record<Exclude<Action, 'start'>, { to: Control; from: Control[] }> = {
   pause: { to: 'pause', from: ['run'] },
   resume: { to: 'run', from: ['pause'] },
-  cancel: { to: 'cancel', from: ['run', 'pause'] },
+  cancel: { to: 'cancel', from: ['run', 'pause', 'fail'] },
 };
 
 async function control(
@@ -76,6 +89,7 @@ async function control(
   { run, stage }: CampaignRecord,
   action: Exclude<Action, 'start'>,
 ): Promise<Consequence> {
+  if (action === 'resume' && run?.phase === 'failed') return { launch: await reopenRun(tx, run) };
   if (!run || !isLive(run.phase)) return {};
   const { to, from } = CONTROL[action];
   await tx
@@ -86,7 +100,7 @@ async function control(
     .where('phase', 'in', ['planning', 'running', 'finishing'])
     .execute();
   // A run that waits for its hour reads its control when it begins, and cannot be told before.
-  return stage === 'started' ? { controlChanged: run.id } : {};
+  return stage === 'started' ? { controlChanged: { runId: run.id, launch: run.launches } } : {};
 }
 
 /** When a campaign is to start, if that is not now. */

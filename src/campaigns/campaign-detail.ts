@@ -4,6 +4,7 @@ import { CHANNELS, type Channel } from '../domain/channel';
 import { RECIPIENT_STATES } from '../domain/recipient';
 import { readCampaign } from './campaign-record';
 import { type ChannelCounts, readCounts } from './ledger-counts';
+import { readSpeed, STANDING } from './run-speed';
 import type { CampaignTables } from './tables';
 
 /** Everything about a campaign (api.md 7). Costs the same for a million recipients as for one. */
@@ -32,6 +33,7 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
     startedAt: run && campaign.stage === 'started' ? run.started_at : null,
     finishedAt: run?.finished_at ?? null,
     reason: run?.reason ?? null,
+    ...(run ? await readSpeed(db, run, phase, counts) : STANDING),
   };
 }
 

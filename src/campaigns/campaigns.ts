@@ -20,8 +20,9 @@ import {
   summaryOf,
 } from './campaign-record';
 import { creationWarnings } from './campaign-warnings';
+import { changeDelivery, type DeliveryChange } from './delivery-change';
 import { createDryRuns } from './dry-run';
-import type { RunLauncher, SenderRate, SuppressionRule, TemplateLookup } from './ports';
+import type { CampaignHolds, RunLauncher, SenderRate, SuppressionRule, TemplateLookup } from './ports';
 import {
   listRecipients,
   type RecipientFilter,
@@ -29,6 +30,7 @@ import {
   type RecipientView,
   recipientPages,
 } from './recipients';
+import { type RetriedState, retryFailed } from './retry-failed';
 import { insertRun, withdrawRun } from './run-rows';
 import type { CampaignTables } from './tables';
 
@@ -36,6 +38,8 @@ export interface CampaignsDeps {
   db: Kysely<CampaignTables>;
   templates: TemplateLookup;
   launcher: RunLauncher;
+  /** Without it, a pause holds at the service when the run has been told. */
+  holds?: CampaignHolds | undefined;
   /** Without it, nobody is suppressed. */
   suppression?: SuppressionRule | undefined;
   /** Without it, senders are not limited. */
@@ -47,7 +51,7 @@ export type Campaigns = ReturnType<typeof createCampaigns>;
 
 /** Campaigns as the API offers them (api.md 7). */
 export function createCampaigns(deps: CampaignsDeps) {
-  const { db, templates, launcher, suppression, senderRate, log } = deps;
+  const { db, templates, launcher, holds, suppression, senderRate, log } = deps;
   const dryRun = createDryRuns({ db, suppression, senderRate });
 
   /**
@@ -56,11 +60,22 @@ export function createCampaigns(deps: CampaignsDeps) {
    */
   async function launch(workspaceId: string, campaignId: string, consequence: Consequence): Promise<void> {
     if (!consequence.launch) return;
-    const { runId, startAt } = consequence.launch;
+    const { runId } = consequence.launch;
     try {
-      await launcher.launch({ runId, workspaceId, campaignId, startAt });
+      await launcher.launch({ workspaceId, campaignId, startAt: undefined, ...consequence.launch });
     } catch (error) {
       log.warn({ err: error, runId }, 'a run could not be launched; it will be tried again');
+    }
+  }
+
+  /** A resume that came meanwhile has let go what is held here, or will, and must find it so. */
+  async function holdNow(workspaceId: string, campaignId: string): Promise<void> {
+    try {
+      await holds?.hold(workspaceId, campaignId);
+      const { run } = await readCampaign(db, workspaceId, campaignId);
+      if (run?.control === 'run') await holds?.release(workspaceId, campaignId);
+    } catch (error) {
+      log.warn({ err: error, campaignId }, 'messages could not be held at once; the run will try');
     }
   }
 
@@ -122,8 +137,28 @@ export function createCampaigns(deps: CampaignsDeps) {
       }
       const consequence = await changeCampaign(db, workspaceId, campaignId, action);
       await launch(workspaceId, campaignId, consequence);
-      if (consequence.controlChanged) await launcher.controlChanged(consequence.controlChanged);
+      if (consequence.controlChanged) {
+        if (action !== 'resume') await holdNow(workspaceId, campaignId);
+        await launcher.controlChanged(consequence.controlChanged);
+      }
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
+    },
+
+    async retryFailed(workspaceId: string, campaignId: string, states: readonly RetriedState[]) {
+      const { retried, tell, launch: launched } = await retryFailed(db, workspaceId, campaignId, states);
+      await launch(workspaceId, campaignId, launched ? { launch: launched } : {});
+      if (tell && !launched) await launcher.controlChanged(tell);
+      return { ...summaryOf(await readCampaign(db, workspaceId, campaignId)), retried };
+    },
+
+    async changeDelivery(workspaceId: string, campaignId: string, change: DeliveryChange) {
+      const { tell } = await changeDelivery(db, workspaceId, campaignId, change);
+      // What is slow at the old pace may sleep for a minute; told or not, it holds by then.
+      await (tell && launcher.controlChanged(tell))?.catch((error: unknown) =>
+        log.warn({ err: error, campaignId }, 'a run could not be told of its new pace'),
+      );
+      const campaign = await readCampaign(db, workspaceId, campaignId);
+      return { ...summaryOf(campaign), delivery: campaign.options.delivery ?? {} };
     },
 
     /** A new draft with the same settings, by the id given for it. */
@@ -186,7 +221,7 @@ async function insertCampaign(
     if (!inserted || !start) return { id };
     const startAt = futureStart(content.options);
     const runId = await insertRun(tx, { id, workspaceId }, stageFor(startAt));
-    return { id, launch: { runId, startAt } };
+    return { id, launch: { runId, launch: 1, startAt } };
   });
 }
 
@@ -210,14 +245,14 @@ async function replaceCampaign(
     if (!(start ?? stage === 'scheduled')) return { id };
     const startAt = futureStart(content.options);
     const runId = await insertRun(tx, { id, workspaceId }, stageFor(startAt));
-    return { id, launch: { runId, startAt } };
+    return { id, launch: { runId, launch: 1, startAt } };
   });
 }
 
 /** The attempt that created it may have died before it launched the run; a launch repeated is harmless. */
 function launchAgain({ run, options }: CampaignRecord): Consequence {
   if (!run || !isLive(run.phase)) return {};
-  return { launch: { runId: run.id, startAt: futureStart(options) } };
+  return { launch: { runId: run.id, launch: run.launches, startAt: futureStart(options) } };
 }
 
 const alreadyStarted = (id: string) =>

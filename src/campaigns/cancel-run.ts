@@ -81,16 +81,16 @@ export async function* cancelableRecipients(
 }
 
 /** Voice recipients whose workflow may sleep. */
-export async function openCallSeqs(
+export async function openCalls(
   db: Kysely<CampaignTables>,
   runId: string,
   afterSeq: number,
   limit: number,
-): Promise<number[]> {
-  const { rows } = await sql<{ seq: number }>`
-    select r.seq from recipients r join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
+): Promise<{ seq: number; from: number }[]> {
+  const { rows } = await sql<{ seq: number; from: number }>`
+    select r.seq, coalesce(r.call_from, 1) as "from" from recipients r join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
     where r.run_id = ${runId} and r.channel = 'voice' and r.seq > ${afterSeq} and r.seq < s.next_seq
       and r.state in ('pending', 'waiting', 'sending')
     order by r.seq limit ${limit}`.execute(db);
-  return rows.map((row) => row.seq);
+  return rows;
 }

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { AbortBaseline } from '../domain/abort-threshold';
 import type { CampaignTables } from './tables';
 
 /**
@@ -7,10 +8,19 @@ import type { CampaignTables } from './tables';
  * catalogue, a colon, and what to do. The first reason stands; a run that its owner paused or canceled
  * meanwhile is left as he wants it.
  */
-export async function failRun(db: Kysely<CampaignTables>, runId: string, reason: string): Promise<void> {
+export async function failRun(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  reason: string,
+  abortBaseline?: AbortBaseline,
+): Promise<void> {
   await db
     .updateTable('runs')
-    .set({ control: 'fail', reason })
+    .set({
+      control: 'fail',
+      reason,
+      ...(abortBaseline ? { abort_baseline: JSON.stringify(abortBaseline) } : {}),
+    })
     .where('id', '=', runId)
     .where('control', '=', 'run')
     .where('phase', 'in', ['planning', 'running', 'finishing'])

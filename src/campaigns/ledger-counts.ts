@@ -80,3 +80,11 @@ export function unsettled(counts: Counts, tellsMore: boolean): number {
   for (const channel of CHANNELS) for (const state of open) sum += counts[channel]?.[state] ?? 0;
   return sum;
 }
+
+/** Whether a page is to be sent yet, now or later. Calls between two tries wait too, but for no page. */
+export function hasUnsent(counts: Counts): boolean {
+  return CHANNELS.some((channel) => {
+    const { pending = 0, waiting = 0 } = counts[channel] ?? {};
+    return pending > 0 || (waiting > 0 && channel !== 'voice');
+  });
+}

@@ -3,6 +3,7 @@ import type { Control } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
+import { countTaken } from './run-speed';
 import type { CampaignTables } from './tables';
 
 /**
@@ -29,6 +30,10 @@ import type { CampaignTables } from './tables';
  * `offered` moves up before a chunk is sent, `resolved` with its results, in the transaction that writes
  * them. Whoever takes a page over raises its `fence`; every write names the fence it was given, so an
  * attempt that was given up but still runs can record nothing. A closed page is deleted.
+ *
+ * The event feed may know what became of a message before its page is recorded, and may give the recipient
+ * another attempt at once (recipient-news.ts). So a page sends only to those who are as it took them on, and a
+ * result names the attempt that it is the result of.
  */
 export interface ShardKey {
   runId: string;
@@ -131,11 +136,14 @@ async function dueRetries(tx: Transaction<CampaignTables>, key: ShardKey, size: 
   const { rows } = await sql<{ seq: number }>`
     select seq from recipients
     where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard}
-      and state = 'waiting' and retry_at <= now()
+      and state = 'waiting' and retry_at <= now() and ${isOurs(key)}
       and seq <> all (${claimedRetries(key)})
     order by retry_at limit ${size}`.execute(tx);
   return rows.map((row) => row.seq);
 }
+
+/** A call that waits to be dialled again is its workflow's; one that wants a new workflow is a page's. */
+const isOurs = (key: ShardKey) => (key.channel === 'voice' ? sql`call_from > attempt` : sql`true`);
 
 const claimedRetries = (key: ShardKey) => sql`coalesce((
   select array_agg(claimed) from pages, unnest(seqs) claimed
@@ -172,7 +180,7 @@ async function nextDue(
        where run_id = ${key.runId} and channel = ${key.channel} and seq = ${nextSeq} and ${nextSeq} < ${toSeq}::int),
       (select min(retry_at) from recipients
        where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard} and state = 'waiting'
-         and seq <> all (${claimedRetries(key)}))
+         and ${isOurs(key)} and seq <> all (${claimedRetries(key)}))
     ) as until`.execute(tx);
   return rows[0]?.until ?? undefined;
 }
@@ -184,11 +192,15 @@ export interface PageRecipient {
   params: Record<string, string | number>;
   attempt: number;
   attempts: number;
+  dueAt: Date;
+  /** Of what came before, for a retry. */
+  code: string | undefined;
 }
 
 /**
  * Writes ahead that the next `count` recipients are about to be sent, and reads them. Fails with
- * `page_fenced` when another attempt owns the page by now.
+ * `page_fenced` when another attempt owns the page by now. Whoever needs nothing of this page any more, by
+ * what the event feed told since, is left out.
  */
 export async function offerChunk(
   db: Kysely<CampaignTables>,
@@ -201,8 +213,8 @@ export async function offerChunk(
     page.offered = end;
   }
   const wanted = page.seqs
-    ? sql`seq = any(${page.seqs.slice(page.resolved, end)}::int[])`
-    : sql`seq >= ${page.fromSeq + page.resolved} and seq < ${page.fromSeq + end}`;
+    ? sql`seq = any(${page.seqs.slice(page.resolved, end)}::int[]) and state = 'waiting' and retry_at <= now()`
+    : sql`seq >= ${page.fromSeq + page.resolved} and seq < ${page.fromSeq + end} and state = 'pending'`;
   const { rows } = await sql<{
     seq: number;
     contact_id: string;
@@ -210,7 +222,9 @@ export async function offerChunk(
     params: Record<string, string | number>;
     attempt: number;
     attempts: number;
-  }>`select seq, contact_id, address, params, attempt, attempts from recipients
+    due_at: Date;
+    code: string | null;
+  }>`select seq, contact_id, address, params, attempt, attempts, due_at, code from recipients
      where run_id = ${page.runId} and channel = ${page.channel} and ${wanted} order by seq`.execute(db);
   return rows.map((row) => ({
     seq: row.seq,
@@ -219,6 +233,8 @@ export async function offerChunk(
     params: row.params,
     attempt: row.attempt,
     attempts: row.attempts,
+    dueAt: row.due_at,
+    code: row.code ?? undefined,
   }));
 }
 
@@ -231,6 +247,10 @@ export interface RecipientResult {
   retryAt?: Date | undefined;
   /** Whether this counted as an attempt. */
   attempted: boolean;
+  /** The attempt this is the result of: it is void when the feed has given the recipient another since. */
+  attempt?: number | undefined;
+  /** For `waiting`: the service may have the message, so that the next one needs a uid of its own. */
+  anew?: boolean | undefined;
 }
 
 /**
@@ -247,6 +267,7 @@ export async function recordChunk(
     if (page.offered < page.size) await fencedUpdate(tx, page, sql`resolved = ${page.offered}`);
     else await fencedDelete(tx, page);
     if (rows.length) await writeResults(tx, page, rows);
+    await countTaken(tx, page, page.offered - page.resolved);
     return readControl(tx, page.runId);
   });
   page.resolved = page.offered;
@@ -270,15 +291,19 @@ async function writeResults(
         ${results.map((r) => r.seq)}::int[], ${results.map((r) => r.state)}::text[],
         ${results.map((r) => r.code ?? null)}::text[],
         ${results.map((r) => r.retryAt?.toISOString() ?? null)}::timestamptz[],
-        ${results.map((r) => (r.attempted ? 1 : 0))}::int[]) as t(seq, state, code, retry_at, attempted)
+        ${results.map((r) => (r.attempted ? 1 : 0))}::int[], ${results.map((r) => r.attempt ?? null)}::int[],
+        ${results.map((r) => r.anew ?? false)}::bool[]) as t(seq, state, code, retry_at, attempted, attempt, anew)
     ), old as (
       select r.seq, r.state from recipients r join result using (seq)
       where r.run_id = ${page.runId} and r.channel = ${page.channel} and ${rank('result.state')} >= ${rank('r.state')}
+        and r.attempt = coalesce(result.attempt, r.attempt)
       for update of r
     ), written as (
       update recipients r
       set state = result.state, code = result.code, retry_at = result.retry_at,
-          attempts = r.attempts + result.attempted, updated_at = now()
+          attempts = r.attempts + result.attempted, updated_at = now(),
+          attempt = r.attempt + case when result.anew then 1 else 0 end,
+          doubts = case when result.anew then array_append(r.doubts, r.attempt) else r.doubts end
       from result, old
       where r.run_id = ${page.runId} and r.channel = ${page.channel} and r.seq = result.seq and r.seq = old.seq
       returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state

@@ -1,10 +1,10 @@
-import { type Kysely, sql } from 'kysely';
-import type { Channel } from '../domain/channel';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import { parseMessageUid } from '../domain/ids';
 import type { MessageEvent } from '../domain/message';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
 import { type EndedCall, storeEndings } from './calls';
 import { addToCounts, rank } from './ledger';
+import { followOutcomes, isFollowed, type Outcome, runRules } from './outcomes-followed';
 import type { CampaignTables } from './tables';
 
 /** Before the first event of a workspace's feed. */
@@ -22,15 +22,6 @@ export async function readCursor(db: Kysely<CampaignTables>, workspaceId: string
     .where('workspace_id', '=', workspaceId)
     .executeTakeFirstOrThrow();
   return row.cursor;
-}
-
-interface Outcome {
-  runId: string;
-  channel: Channel;
-  seq: number;
-  attempt: number;
-  state: RecipientState;
-  code: string | undefined;
 }
 
 /**
@@ -56,13 +47,18 @@ export async function applyEvents(
       .where('cursor', '=', from)
       .executeTakeFirst();
     if (moved.numUpdatedRows !== 1n) return false;
-    if (outcomes.length) await writeOutcomes(tx, outcomes);
+    await takeIn(tx, outcomes);
     await storeEndings(tx, calls);
     return true;
   });
 }
 
-/** The highest-ranking news of each recipient of ours; everything else in the feed is somebody else's. */
+/** Runs that a page of the feed tells of. */
+export function runsOf(events: readonly MessageEvent[]): Set<string> {
+  return new Set(events.flatMap((event) => parseMessageUid(event.uid)?.runId ?? []));
+}
+
+/** The highest-ranking news of each message of ours; everything else in the feed is somebody else's. */
 function collapse(events: readonly MessageEvent[]): Outcome[] {
   const highest = new Map<string, Outcome>();
   for (const event of events) {
@@ -72,9 +68,20 @@ function collapse(events: readonly MessageEvent[]): Outcome[] {
     if (RECIPIENT_RANK[state] <= RECIPIENT_RANK.accepted) continue;
     const known = highest.get(event.uid);
     if (known && RECIPIENT_RANK[known.state] >= RECIPIENT_RANK[state]) continue;
-    highest.set(event.uid, { ...key, state, code: event.code });
+    highest.set(event.uid, { ...key, uid: event.uid, state, code: event.code });
   }
   return [...highest.values()];
+}
+
+/** In one statement, except for those of whom more than one message is told, or who may be sent to anew. */
+async function takeIn(tx: Transaction<CampaignTables>, outcomes: readonly Outcome[]): Promise<void> {
+  if (!outcomes.length) return;
+  const rules = await runRules(tx, [...new Set(outcomes.map(({ runId }) => runId))]);
+  const simple: Outcome[] = [];
+  const followed: Outcome[] = [];
+  for (const outcome of outcomes) (isFollowed(outcome, rules) ? followed : simple).push(outcome);
+  if (simple.length) await writeOutcomes(tx, simple);
+  if (followed.length) await followOutcomes(tx, followed, rules);
 }
 
 async function writeOutcomes(tx: Kysely<CampaignTables>, outcomes: readonly Outcome[]): Promise<void> {
@@ -87,11 +94,14 @@ async function writeOutcomes(tx: Kysely<CampaignTables>, outcomes: readonly Outc
       ) as t(run_id, channel, seq, attempt, state, code)
     ), old as (
       select r.run_id, r.channel, r.seq, r.state from recipients r join result using (run_id, channel, seq)
-      where r.attempt = result.attempt and ${rank('result.state')} > ${rank('r.state')}
+      where ${rank('result.state')} > ${rank('r.state')} and (r.attempt = result.attempt
+        or (result.attempt < r.attempt and (result.state = 'delivered'
+          or (result.state = 'sent' and result.attempt = any(r.doubts)))))
       for update of r
     ), written as (
       update recipients r
-      set state = result.state, code = result.code, attempts = greatest(r.attempts, 1), retry_at = null, updated_at = now()
+      set state = result.state, code = result.code,
+        attempts = greatest(r.attempts + case when r.state in ('pending', 'waiting') then 1 else 0 end, 1), retry_at = null, updated_at = now()
       from result join old using (run_id, channel, seq)
       where r.run_id = result.run_id and r.channel = result.channel and r.seq = result.seq
       returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state

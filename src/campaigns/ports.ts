@@ -43,16 +43,30 @@ export type SuppressionRule = (
   message: { channel: Channel; from: string; address: RawBuilder<unknown> },
 ) => RawBuilder<boolean>;
 
+/**
+ * Keeps a campaign's messages back at the service, as far as it can, or lets them go. Its run does the same;
+ * whoever asks for a pause should not wait for that.
+ */
+export interface CampaignHolds {
+  hold(workspaceId: string, campaignId: string): Promise<void>;
+  release(workspaceId: string, campaignId: string): Promise<void>;
+}
+
 /** Starts a run's workflow and tells it of changes. The database is the truth in both cases. */
 export interface RunLauncher {
-  /** Idempotent by `runId`. A run that was never launched, because of a crash, is launched by the next process. */
+  /**
+   * Idempotent by `runId` and `launch`. A run that was never launched, because of a crash, is launched by the
+   * next process, and one whose workflow was ended from outside is launched anew.
+   */
   launch(run: {
     runId: string;
+    /** 1, and one more each time the run goes on after its end. */
+    launch: number;
     workspaceId: string;
     campaignId: string;
     /** Not before; without it, now. */
     startAt?: Date | undefined;
   }): Promise<void>;
   /** The run's `control` has changed; it is read from the database. Repeating it is harmless. */
-  controlChanged(runId: string): Promise<void>;
+  controlChanged(run: { runId: string; launch: number }): Promise<void>;
 }

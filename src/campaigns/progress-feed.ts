@@ -10,7 +10,16 @@ type Detail = Awaited<ReturnType<Campaigns['read']>>;
 /** How far a campaign is, as its stream of events tells it. */
 export type Progress = Pick<
   Detail,
-  'id' | 'status' | 'phase' | 'counts' | 'skipped' | 'startedAt' | 'finishedAt' | 'reason'
+  | 'id'
+  | 'status'
+  | 'phase'
+  | 'counts'
+  | 'skipped'
+  | 'ratePerSecond'
+  | 'eta'
+  | 'startedAt'
+  | 'finishedAt'
+  | 'reason'
 >;
 
 export interface Snapshot {
@@ -183,14 +192,13 @@ async function readSnapshot(
   workspaceId: string,
   campaignId: string,
 ): Promise<Snapshot> {
-  const { id, status, phase, counts, skipped, startedAt, finishedAt, reason } = await campaigns.read(
-    workspaceId,
-    campaignId,
-  );
+  const { id, status, phase, counts, skipped, ratePerSecond, eta, startedAt, finishedAt, reason } =
+    await campaigns.read(workspaceId, campaignId);
   const progress = { id, status, phase, counts, skipped, startedAt, finishedAt, reason };
   return {
+    // Without the speed, which is another one every time it is measured.
     id: createHash('sha256').update(JSON.stringify(progress)).digest('base64url').slice(0, 22),
-    progress,
+    progress: { ...progress, ratePerSecond, eta },
     isRunning: isLive(phase as RunPhase),
     isFinal: FINAL.has(phase),
   };

@@ -16,8 +16,12 @@ export async function insertRun(
   await sql`
     insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id)
     select ${id}, ${campaign.workspaceId}, ${campaign.id}, coalesce(max(number), 0) + 1, 'planning',
-      ${campaignRunWorkflowId(id)}
+      ${campaignRunWorkflowId(id, 1)}
     from runs where campaign_id = ${campaign.id}`.execute(tx);
+  await sql`
+    insert into run_paces (run_id, rate)
+    select ${id}, (options #>> '{delivery,ratePerSecond}')::float8 from campaigns
+    where id = ${campaign.id} and options #>> '{delivery,ratePerSecond}' is not null`.execute(tx);
   await tx
     .updateTable('campaigns')
     .set({ stage, current_run: id, updated_at: sql<Date>`now()` })
@@ -36,3 +40,25 @@ export async function withdrawRun(tx: Transaction<CampaignTables>, runId: string
       finished_at = now()
     where id = ${runId}`.execute(tx);
 }
+
+/**
+ * A run that has ended goes on: where it stopped if its audience is frozen, else with planning. What it said
+ * of its end no longer holds. Its workflow is launched after the commit, and is a new one: the former may
+ * still be about to close.
+ */
+export async function reopenRun(
+  tx: Transaction<CampaignTables>,
+  run: { id: string; launches: number },
+): Promise<{ runId: string; launch: number }> {
+  const launch = run.launches + 1;
+  await sql`
+    update runs r set phase = case when ${isFrozen} then 'running' else 'planning' end, control = 'run',
+      reason = null, finished_at = null, launches = ${launch}, workflow_id = ${campaignRunWorkflowId(run.id, launch)}
+    where id = ${run.id}`.execute(tx);
+  return { runId: run.id, launch };
+}
+
+/** Every channel of the campaign of `runs r` has its shards. */
+const isFrozen = sql`(
+  select count(distinct s.channel) from shards s where s.run_id = r.id
+) = (select cardinality(channels) from campaigns where id = r.campaign_id)`;

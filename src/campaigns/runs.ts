@@ -1,7 +1,9 @@
 import { type Kysely, sql } from 'kysely';
+import type { AbortRule } from '../domain/abort-threshold';
 import { type Control, isLive, type RunPhase } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
+import type { RetryPolicy } from '../domain/retry-policy';
 import type { CampaignTables } from './tables';
 
 /** A run with what its campaign says about sending; everything but `control` and `phase` is fixed. */
@@ -32,7 +34,14 @@ export interface RunOptions {
     maxAttempts?: number;
     machine?: 'speak' | 'hangup' | 'leave_message';
   };
-  delivery?: { maxConcurrentCalls?: number; ratePerSecond?: number };
+  delivery?: {
+    maxConcurrentCalls?: number;
+    ratePerSecond?: number;
+    retry?: Partial<RetryPolicy>;
+    onUnknown?: 'hold' | 'resend';
+    expireAfterSeconds?: number;
+  };
+  abort?: AbortRule;
   exclude?: { campaignIds?: string[] };
   schedule?: { startAt?: string };
 }
@@ -84,7 +93,8 @@ export async function moveRun(
     .updateTable('runs')
     .set({
       phase: to,
-      ...(reason === undefined ? {} : { reason }),
+      // The first reason stands: what came after it may follow from it.
+      ...(reason === undefined ? {} : { reason: sql<string>`coalesce(reason, ${reason}::text)` }),
       ...(ENDED.includes(to) ? { finished_at: sql<Date>`now()` } : {}),
     })
     .where('id', '=', runId)
@@ -97,7 +107,7 @@ const ENDED: readonly RunPhase[] = ['completed', 'canceled', 'failed'];
 
 const COMES_FROM: Record<RunPhase, RunPhase[]> = {
   planning: [],
-  running: ['planning'],
+  running: ['planning', 'finishing'],
   finishing: ['planning', 'running'],
   completed: ['planning', 'running', 'finishing'],
   canceled: ['planning', 'running', 'finishing'],
@@ -110,15 +120,20 @@ export async function readControl(db: Kysely<CampaignTables>, runId: string): Pr
   return row.control;
 }
 
+export interface LiveRun {
+  runId: string;
+  launch: number;
+  workspaceId: string;
+  campaignId: string;
+  startAt: Date | undefined;
+}
+
 /** Runs whose workflow must exist. One killed between its row and its workflow is found here. */
-export async function liveRuns(
-  db: Kysely<CampaignTables>,
-  workspaceId?: string,
-): Promise<{ runId: string; workspaceId: string; campaignId: string; startAt: Date | undefined }[]> {
+export async function liveRuns(db: Kysely<CampaignTables>, workspaceId?: string): Promise<LiveRun[]> {
   let query = db
     .selectFrom('runs')
     .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
-    .select(['runs.id', 'runs.workspace_id', 'runs.campaign_id', 'campaigns.options'])
+    .select(['runs.id', 'runs.launches', 'runs.workspace_id', 'runs.campaign_id', 'campaigns.options'])
     .where('runs.phase', 'in', ['planning', 'running', 'finishing']);
   if (workspaceId) query = query.where('runs.workspace_id', '=', workspaceId);
   const rows = await query.execute();
@@ -126,6 +141,7 @@ export async function liveRuns(
     const startAt = (row.options as RunOptions).schedule?.startAt;
     return {
       runId: row.id,
+      launch: row.launches,
       workspaceId: row.workspace_id,
       campaignId: row.campaign_id,
       startAt: startAt ? new Date(startAt) : undefined,

@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely';
+import type { AbortBaseline } from '../domain/abort-threshold';
 import type { Control, RunPhase, Stage } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import type { RecipientState, Skipped } from '../domain/recipient';
@@ -50,9 +51,11 @@ export interface CampaignTables {
     control: Generated<Control>;
     reason: string | null;
     workflow_id: string;
+    launches: Generated<number>;
     skipped: Json<Partial<Record<Channel, Skipped>>>;
     started_at: CreatedAt;
     finished_at: Timestamp | null;
+    abort_baseline: ColumnType<AbortBaseline | null, string | null | undefined, string | null>;
   };
   recipients: {
     run_id: string;
@@ -69,7 +72,9 @@ export interface CampaignTables {
     attempt: Generated<number>;
     attempts: Generated<number>;
     retry_at: Timestamp | null;
+    doubts: number[] | null;
     updated_at: CreatedAt;
+    call_from: number | null;
   };
   shards: {
     run_id: string;
@@ -94,6 +99,15 @@ export interface CampaignTables {
     resolved: Generated<number>;
     offered: Generated<number>;
     opened_at: CreatedAt;
+  };
+  run_paces: { run_id: string; rate: number | null; next_at: CreatedAt };
+  shard_seconds: {
+    run_id: string;
+    channel: Channel;
+    shard: number;
+    slot: number;
+    second: number;
+    taken: number;
   };
   calls: {
     run_id: string;

@@ -45,6 +45,7 @@ export class ApiRefusal extends Error {
 export interface ApiClient {
   get<T>(path: string, schema: z.ZodType<T>): Promise<T>;
   post<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
+  patch<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
   /** Sends a file as it is, however long; `onProgress` hears how many bytes have been read. */
   postFile<T>(
     path: string,
@@ -59,7 +60,7 @@ export interface ApiClient {
 }
 
 interface Call {
-  method: 'GET' | 'POST' | 'DELETE';
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
   /** A stream is opened for every try anew. */
   body?: string | (() => Readable);
@@ -177,6 +178,8 @@ export function createApiClient({ baseUrl, authUrl, signal, ...access }: ApiClie
         { method: 'POST', path, body: JSON.stringify(body), idempotencyKey: randomUUID() },
         parsedBy(schema),
       ),
+    patch: (path, body, schema) =>
+      request({ method: 'PATCH', path, body: JSON.stringify(body) }, parsedBy(schema)),
     postFile: (path, file, contentType, schema, onProgress) => {
       const body = () => openFile(file, onProgress);
       return request({ method: 'POST', path, body, contentType }, parsedBy(schema));

@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
-import { RECIPIENT_STATES } from '../domain/recipient';
+import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
 import { listCampaigns } from './campaign-list';
 import { actOnCampaign, reportCampaign, showCampaign } from './campaign-reading';
+import { changePace, retryFailed } from './campaign-steering';
 import { watchCampaign } from './campaign-watch';
 import { withApi } from './command';
 import { openBackend } from './instance';
@@ -56,6 +57,21 @@ export function addCampaignCommands(program: Command, end: (code: number) => voi
   }
 
   campaign
+    .command('retry-failed <id>')
+    .description('send again to recipients that were not reached')
+    .addOption(new Option('--state <state...>', 'only to those in this state').choices(RETRIED))
+    .option('--json', 'print the answer as JSON')
+    .action((id, options) => withApi(openBackend(), (api) => retryFailed(api, id, options)));
+
+  campaign
+    .command('pace <id> <per-second>')
+    .description('change how many recipients are taken on a second; "off" lifts the limit')
+    .option('--json', 'print the answer as JSON')
+    .action((id, pace, options) =>
+      withApi(openBackend(), (api) => changePace(api, id, paceOf(pace), options)),
+    );
+
+  campaign
     .command('report <id>')
     .description('print counts, and write the recipients to a file')
     .option('--csv <file>', 'where to write the recipients')
@@ -68,9 +84,16 @@ export function addCampaignCommands(program: Command, end: (code: number) => voi
 const ACTIONS = {
   start: 'start a draft, or one that waits for its hour',
   pause: 'hand nothing more to a provider',
-  resume: 'go on where it stopped',
+  resume: 'go on where it stopped, paused or failed',
   cancel: 'stop for good',
 };
+
+function paceOf(value: string): number | null {
+  if (value === 'off') return null;
+  const pace = Number(value);
+  if (pace >= LIMITS.paceMin && pace <= LIMITS.paceMax) return pace;
+  throw new InvalidArgumentError(`It must be a number up to ${LIMITS.paceMax}, or "off".`);
+}
 
 function wholeLimit(value: string): number {
   const number = Number(value);

@@ -38,18 +38,40 @@ const schedule = z.strictObject({
   recipientLocal: z.boolean().optional(),
 });
 
+const retry = z
+  .strictObject({
+    maxAttempts: attempts.optional(),
+    initialDelaySeconds: seconds.optional(),
+    backoff: z.number().min(1).max(100).optional(),
+    maxDelaySeconds: seconds.optional(),
+  })
+  .superRefine(
+    (value, context) => {
+      const { initialDelaySeconds: initial, maxDelaySeconds: max } = value;
+      if (!(Number.isInteger(initial) && Number.isInteger(max) && Number(max) < Number(initial))) return;
+      context.addIssue({
+        code: 'custom',
+        path: ['maxDelaySeconds'],
+        message: 'The longest delay cannot be shorter than the first',
+      });
+    },
+    // Beside the other findings, not after them.
+    { when: ({ value }) => typeof value === 'object' && value !== null },
+  );
+
+const pace = z.number().min(LIMITS.paceMin).max(LIMITS.paceMax);
+const liveCalls = integer.min(1).max(10_000);
+
+/** What of it may be changed while a campaign goes on; null takes it away. */
+export const deliveryChange = z
+  .strictObject({ ratePerSecond: pace.nullish(), maxConcurrentCalls: liveCalls.nullish() })
+  .refine((value) => Object.values(value).some((given) => given !== undefined), 'Nothing is to be changed');
+
 const delivery = z.strictObject({
-  ratePerSecond: z.number().positive().optional(),
-  maxConcurrentCalls: integer.min(1).max(10_000).optional(),
+  ratePerSecond: pace.optional(),
+  maxConcurrentCalls: liveCalls.optional(),
   quietHours: window.optional(),
-  retry: z
-    .strictObject({
-      maxAttempts: attempts.optional(),
-      initialDelaySeconds: seconds.optional(),
-      backoff: z.number().min(1).max(100).optional(),
-      maxDelaySeconds: seconds.optional(),
-    })
-    .optional(),
+  retry: retry.optional(),
   onUnknown: z.enum(['hold', 'resend']).optional(),
   expireAfterSeconds: integer.min(1).max(DELAY_SECONDS_MAX).optional(),
 });
@@ -90,18 +112,13 @@ const NOT_YET: { path: string[]; anyway?: unknown }[] = [
   { path: ['schedule', 'cron'] },
   { path: ['schedule', 'misfire'] },
   { path: ['schedule', 'recipientLocal'], anyway: false },
-  { path: ['delivery', 'ratePerSecond'] },
   { path: ['delivery', 'quietHours'] },
-  { path: ['delivery', 'retry'] },
-  { path: ['delivery', 'onUnknown'], anyway: 'hold' },
-  { path: ['delivery', 'expireAfterSeconds'] },
   { path: ['voice', 'machine'], anyway: 'speak' },
   { path: ['voice', 'ringTimeoutSeconds'] },
   { path: ['voice', 'callWindow'] },
   { path: ['strategy'], anyway: 'broadcast' },
   { path: ['fallbackAfterSeconds'] },
   { path: ['exclude', 'suppressionOnly'], anyway: false },
-  { path: ['abort'] },
 ];
 
 export function refuseUnsupported(value: unknown, context: z.RefinementCtx): void {

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { Status } from '../domain/campaign';
 import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
-import { RECIPIENT_STATES } from '../domain/recipient';
+import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
 import { senderOf } from './addresses';
-import { additions, refuseUnsupported } from './campaign-additions';
+import { additions, deliveryChange, refuseUnsupported } from './campaign-additions';
 import { cursorQuery, emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
 
 /**
@@ -125,3 +125,16 @@ export const recipientPosition = z.object({ channel: z.enum(CHANNELS), seq: z.in
 
 /** Pause, resume, cancel and start say everything in their path. */
 export const emptyBody = z.strictObject({}).optional();
+
+export const retryFailedBody = z
+  .strictObject({
+    states: z
+      .array(z.enum(RETRIED))
+      .min(1)
+      .transform((states) => [...new Set(states)])
+      .optional(),
+  })
+  .optional();
+
+/** `PATCH` of a campaign: what may change while it goes on. */
+export const campaignChange = z.strictObject({ delivery: deliveryChange });

@@ -23,13 +23,14 @@ export type CallOutcome =
   | 'rejected'
   | 'failed'
   | 'canceled'
+  | 'expired'
   | 'unknown';
 
 export const CALL_POLICY_DEFAULT: CallPolicy = { retry: {}, maxAttempts: 3, machine: 'speak' };
 
 /** What an ended call came to, from its last event and who was heard to answer. */
 export function callOutcome(
-  end: CallEnd | 'unknown',
+  end: CallEnd | 'expired' | 'unknown',
   answeredBy: string | undefined,
   machine: CallPolicy['machine'],
 ): CallOutcome {
@@ -70,7 +71,8 @@ export function endState(outcome: CallOutcome, machine: CallPolicy['machine']): 
     case 'failed':
       return 'failed';
     case 'canceled':
-      return 'canceled';
+    case 'expired':
+      return outcome;
     case 'unknown':
       return 'unknown';
   }

@@ -4,6 +4,9 @@
  *   draft → scheduled → planning → running ⇄ paused → finishing → completed
  *                                    └────────────→ canceled | failed
  *
+ * What has `failed` goes on where it stopped when it is resumed, and what has failed or is `completed` when
+ * recipients are to be retried: as the same run, in a new workflow.
+ *
  * `draft` and `scheduled` belong to the campaign (its stage). The rest belong to its current run: the
  * run's own phase, overlaid by what its owner asked of it (`control`). `paused` is never stored: it is
  * a live run, or one that waits for its hour, whose control says `pause`.
@@ -61,7 +64,14 @@ export type Action = 'start' | 'pause' | 'resume' | 'cancel';
 export const ACTIONS: Record<Action, Partial<Record<Phase, 'do' | 'noop'>>> = {
   start: { draft: 'do', scheduled: 'do', planning: 'noop', running: 'noop', finishing: 'noop' },
   pause: { scheduled: 'do', planning: 'do', running: 'do', finishing: 'do', paused: 'noop' },
-  resume: { paused: 'do', planning: 'noop', running: 'noop', finishing: 'noop', scheduled: 'noop' },
+  resume: {
+    paused: 'do',
+    failed: 'do',
+    planning: 'noop',
+    running: 'noop',
+    finishing: 'noop',
+    scheduled: 'noop',
+  },
   cancel: {
     draft: 'do',
     scheduled: 'do',
@@ -72,3 +82,16 @@ export const ACTIONS: Record<Action, Partial<Record<Phase, 'do' | 'noop'>>> = {
     canceled: 'noop',
   },
 };
+
+/** When recipients may be sent to again. */
+export const RETRYING: readonly Phase[] = ['running', 'paused', 'finishing', 'completed', 'failed'];
+
+/** When how a campaign is delivered may be changed. */
+export const DELIVERY_CHANGING: readonly Phase[] = [
+  'draft',
+  'scheduled',
+  'planning',
+  'running',
+  'paused',
+  'finishing',
+];

@@ -75,9 +75,15 @@ export const ERRORS = {
   // The durable run
   page_fenced: { title: 'Another attempt took this page over', status: 409, retry: 'permanent' },
   run_not_found: { title: 'Run not found', status: 404, retry: 'permanent' },
+  abort_threshold: { title: 'Too many recipients failed', status: 409, retry: 'permanent' },
 } as const satisfies Record<string, CatalogueEntry>;
 
 export type ErrorCode = keyof typeof ERRORS;
+
+/** The class of a code that came from outside; undefined for one that is not in the catalogue. */
+export function retryClassOf(code: string | undefined): RetryClass | undefined {
+  return code !== undefined && Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode].retry : undefined;
+}
 
 /** One finding about one field of an input; `path` is dotted, as in `settings.sms.templateId`. */
 export interface FieldError {

@@ -32,8 +32,19 @@ export function recipientId(key: RecipientKey): string {
   return `${key.runId}.${key.channel}.${key.seq}`;
 }
 
-export const campaignRunWorkflowId = (runId: string): string => `campaign:${runId}`;
-export const channelShardWorkflowId = (runId: string, channel: Channel, shard: number): string =>
-  `shard:${runId}:${channel}:${shard}`;
-export const voiceCallWorkflowId = (runId: string, seq: number): string => `call:${runId}:${seq}`;
+/** A run that goes on after its end does so in a new workflow, its second `launch`, and so on. */
+export const campaignRunWorkflowId = (runId: string, launch: number): string =>
+  `campaign:${runId}${again(launch)}`;
+/** Not shared by two launches: a workflow that was terminated leaves its children a moment longer. */
+export const channelShardWorkflowId = (
+  runId: string,
+  launch: number,
+  channel: Channel,
+  shard: number,
+): string => `shard:${runId}:${channel}:${shard}${again(launch)}`;
+/** `from` is the attempt with which the workflow begins: a recipient that is called anew gets a new one. */
+export const voiceCallWorkflowId = (runId: string, seq: number, from: number): string =>
+  `call:${runId}:${seq}${again(from)}`;
 export const outcomeFeedWorkflowId = (workspaceId: string): string => `outcomes:${workspaceId}`;
+
+const again = (number: number): string => (number > 1 ? `:${number}` : '');

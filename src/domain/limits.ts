@@ -232,6 +232,32 @@ export const LIMITS = {
   /** Of one process: each holds a connection for seconds when the audience is large. */
   dryRunsAtOnce: 2,
   liveCallsDefault: 50,
+  /** Of a campaign's pace, messages a second; below one a day it is a pause, above this no limit at all. */
+  paceMin: 1 / 86_400,
+  paceMax: 100_000,
+  /** Permits are taken for so long at once: what a crash or a pause can waste, and how even the pace is. */
+  paceLotMs: 500,
+  /** How far ahead permits are given: so that the next lot is on its way before it is due, and no further. */
+  paceAheadMs: 1_000,
+  /** Permits that nobody took in time are kept for so long, to make up for a late timer; no burst. */
+  paceKeepMs: 250,
+  /** An open page holds so much work at the run's pace; what it holds is reported as being sent. */
+  pacePageMs: 3_000,
+  /** A longer wait for a permit is the workflow's timer, and leaves the worker's place to others. */
+  paceWaitMs: 30_000,
+  /** How often control is read while permits are waited for. */
+  paceLookMs: 200,
+  /** How long a send activity goes from page to page before its workflow writes down that it goes on. */
+  sendRoundMs: 60_000,
+  /** Due retries are waited for together, this part of the time since sending began: a few seconds after
+   * minutes, and never longer than the second number, so that scattered retries cost few wake-ups. */
+  gatherShare: 0.05,
+  gatherMaxMs: 60_000,
+  /** Recipients that one statement looks through for those to be retried. */
+  retryFailedWindow: 20_000,
+  /** Seconds over which a run's speed is measured, and how many are kept. */
+  speedSeconds: 10,
+  speedSlots: 16,
   gatewayTimeoutMs: 30_000,
   pageHeartbeatSeconds: 10,
 } as const;

@@ -20,7 +20,7 @@ export const RECIPIENT_STATES = [
 export type RecipientState = (typeof RECIPIENT_STATES)[number];
 
 /**
- * States move up only. `unknown` is a doubt about what the service or a provider did, so it ranks below
+ * States move up only, until a recipient is given another attempt. `unknown` is a doubt about what the service or a provider did, so it ranks below
  * everything that is certain: news that the message was sent, or of any end, replaces it.
  */
 export const RECIPIENT_RANK: Record<RecipientState, number> = {
@@ -51,6 +51,9 @@ export const SETTLED: readonly RecipientState[] = [
   'canceled',
   'unknown',
 ];
+
+/** Ends after which a recipient may be sent to again because its owner asks for it. */
+export const RETRIED = ['failed', 'undelivered', 'unknown'] as const satisfies readonly RecipientState[];
 
 /**
  * Whom a campaign has reached, as another one that excludes it sees them. Doubt and what is on its way

@@ -46,6 +46,8 @@ export interface OutgoingMessage {
   params: Record<string, string | number>;
   campaign: string;
   class?: string | undefined;
+  /** After it the service no longer hands the message to a provider; told to services of our kind only. */
+  expiresAt?: string | undefined;
 }
 
 export type SendAnswer =
@@ -53,9 +55,15 @@ export type SendAnswer =
   | { kind: 'accepted' }
   | { kind: 'suppressed' }
   | { kind: 'rejected'; code: string }
-  /** Not taken; the same may be sent again after the delay. Not an attempt. */
-  | { kind: 'later'; code: string; retryAfterMs: number }
+  /** Not taken; the same may be sent again after the delay. */
+  | { kind: 'later'; code: string; retryAfterMs: number; because: WhyLater }
   /** Credentials or quota: nobody's message is taken until a person acts. */
   | { kind: 'account'; code: string }
   /** Sent, answer lost. */
   | { kind: 'unknown' };
+
+/**
+ * `refused`: this message was looked at, and failed for the moment. `throttled`: less speed is asked for.
+ * `down`: nobody looked at it, since the service was not reached or refused the whole request.
+ */
+export type WhyLater = 'refused' | 'throttled' | 'down';

@@ -217,6 +217,7 @@ function toBody(message: OutgoingMessage, extended: boolean): Record<string, unk
     body.version = message.version;
     body.campaign = message.campaign;
     if (message.class) body.class = message.class;
+    if (message.expiresAt) body.expiresAt = message.expiresAt;
   }
   return body;
 }
@@ -246,7 +247,7 @@ function lostAnswer(error: unknown): SendAnswer {
   if (error instanceof NoAnswer && error.offered) return { kind: 'unknown' };
   if (error instanceof DomainError && error.code === 'invalid_client')
     return { kind: 'account', code: error.code };
-  return { kind: 'later', code: 'dependency_down', retryAfterMs: 1_000 };
+  return { kind: 'later', code: 'dependency_down', retryAfterMs: 1_000, because: 'down' };
 }
 
 function templateInfo(template: Record<string, unknown>, version: number): TemplateInfo {

@@ -1,3 +1,4 @@
+import { retryClassOf } from '../domain/errors';
 import type { SendAnswer } from './gateway';
 import { type HttpAnswer, retryAfterMs } from './transport';
 
@@ -15,11 +16,16 @@ export function bulkAnswers(answer: HttpAnswer, count: number): SendAnswer[] {
   if (answer.status === 207 && results?.length === count) {
     return results.map((result) => judge(result.status, result.code, result.state, RETRY_DEFAULT_MS));
   }
-  const whole = messageAnswer(answer);
-  // An envelope refused as a whole is our mistake, not the recipients': try again rather than reject them.
-  const each: SendAnswer =
-    whole.kind === 'rejected' ? { kind: 'later', code: whole.code, retryAfterMs: 10_000 } : whole;
+  const each = ofWhole(messageAnswer(answer));
   return Array.from({ length: count }, () => each);
+}
+
+/** A request refused as a whole says nothing about anybody in it; one that is not valid is our own mistake. */
+function ofWhole(whole: SendAnswer): SendAnswer {
+  if (whole.kind === 'rejected') {
+    return { kind: 'later', code: whole.code, retryAfterMs: 10_000, because: 'down' };
+  }
+  return whole.kind === 'later' && whole.because === 'refused' ? { ...whole, because: 'down' } : whole;
 }
 
 interface BulkResult {
@@ -46,6 +52,7 @@ function judge(
       kind: 'later',
       code: code ?? (status === 429 ? 'provider_throttled' : 'dependency_down'),
       retryAfterMs: delayMs,
+      because: status === 429 || retryClassOf(code) === 'throttled' ? 'throttled' : 'refused',
     };
   }
   return { kind: 'rejected', code: code ?? `http_${status}` };

@@ -16,25 +16,26 @@ const CONTROL_DEADLINE_MS = 10_000;
  */
 export function createLauncher(client: Client): RunLauncher {
   return {
-    async launch({ runId, workspaceId, startAt }) {
+    async launch({ runId, launch, workspaceId, startAt }) {
       const startDelay = startAt ? startAt.getTime() - Date.now() : 0;
       await ignoring(
         WorkflowExecutionAlreadyStartedError,
         client.workflow.start<typeof campaignRun>(NAMES.campaignRun, {
           taskQueue: TASK_QUEUES.orchestrator,
-          workflowId: campaignRunWorkflowId(runId),
-          workflowIdReusePolicy: 'REJECT_DUPLICATE',
-          args: [{ runId, workspaceId } satisfies CampaignRunInput],
+          workflowId: campaignRunWorkflowId(runId, launch),
+          // One that was terminated by hand is started anew: the run's row says that it is to go on.
+          workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+          args: [{ runId, workspaceId, launch } satisfies CampaignRunInput],
           ...(startDelay > 0 ? { startDelay } : {}),
         }),
       );
     },
 
-    async controlChanged(runId) {
+    async controlChanged({ runId, launch }) {
       try {
         await client.withDeadline(Date.now() + CONTROL_DEADLINE_MS, () =>
           client.workflow
-            .getHandle(campaignRunWorkflowId(runId))
+            .getHandle(campaignRunWorkflowId(runId, launch))
             .executeUpdate<void, []>(NAMES.controlChanged),
         );
       } catch (error) {
@@ -51,26 +52,27 @@ export function createLauncher(client: Client): RunLauncher {
 }
 
 export function createSignals(client: Client): WorkflowSignals {
-  const call = (runId: string, seq: number) => client.workflow.getHandle(voiceCallWorkflowId(runId, seq));
+  const call = (runId: string, seq: number, from: number) =>
+    client.workflow.getHandle(voiceCallWorkflowId(runId, seq, from));
   return {
-    async startCall({ runId, seq, policy }) {
+    async startCall({ runId, seq, from, policy }) {
       await ignoring(
         WorkflowExecutionAlreadyStartedError,
         client.workflow.start<typeof voiceCall>(NAMES.voiceCall, {
           taskQueue: TASK_QUEUES.voice,
-          workflowId: voiceCallWorkflowId(runId, seq),
+          workflowId: voiceCallWorkflowId(runId, seq, from),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
-          args: [{ runId, seq, policy } satisfies VoiceCallInput],
+          args: [{ runId, seq, from, policy } satisfies VoiceCallInput],
         }),
       );
     },
 
-    async callEnded({ runId, seq, ...ending }) {
-      await ignoring(WorkflowNotFoundError, call(runId, seq).signal(NAMES.callEnded, ending));
+    async callEnded({ runId, seq, from, ...ending }) {
+      await ignoring(WorkflowNotFoundError, call(runId, seq, from).signal(NAMES.callEnded, ending));
     },
 
-    async wakeCall({ runId, seq, control }) {
-      await ignoring(WorkflowNotFoundError, call(runId, seq).signal(NAMES.wakeCall, control));
+    async wakeCall({ runId, seq, from, control }) {
+      await ignoring(WorkflowNotFoundError, call(runId, seq, from).signal(NAMES.wakeCall, control));
     },
 
     async followOutcomes(workspaceId) {

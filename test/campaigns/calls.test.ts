@@ -11,6 +11,7 @@ import { offerChunk, recordChunk, takePage } from '../../src/campaigns/ledger';
 import { readCounts } from '../../src/campaigns/ledger-counts';
 import { applyEvents, FEED_START, readCursor } from '../../src/campaigns/outcomes';
 import type { CampaignTables } from '../../src/campaigns/tables';
+import { deliveryRule } from '../../src/domain/delivery-rule';
 import { messageUid } from '../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../src/domain/message';
 import { newId } from '../../src/storage/new-id';
@@ -111,5 +112,38 @@ describeEachEngine('calls of a run', (engine) => {
 
   it('leave the feed where it begins for a workspace that was never read', async () => {
     expect(await readCursor(db, newId('wsp'))).toBe(FEED_START);
+  });
+
+  it('end as expired when the next one would come too late, or the service says that this one did', async () => {
+    const { runId, workspaceId } = await takenRun(2);
+    const rule = deliveryRule({ expireAfterSeconds: 60 });
+    const first = { runId, seq: 0, attempt: 1 };
+    expect(await openCall(db, first, rule)).toMatchObject({ kind: 'open', inDoubt: false });
+    await recordStep(db, first, { kind: 'redial', afterSeconds: 120 }, 'busy', rule);
+    expect(await states(runId)).toEqual({ sending: 1, expired: 1 });
+    expect(await openCall(db, { ...first, attempt: 2 }, rule)).toEqual({ kind: 'over' });
+
+    const late = await takenRun(1);
+    await openCall(db, { ...first, runId: late.runId }, rule);
+    await tell(late.workspaceId, event(late.runId, 1, 'expired'));
+    expect(await readCallEnding(db, { ...first, runId: late.runId })).toMatchObject({ end: 'expired' });
+    await tell(workspaceId, event(runId, 1, 'completed'));
+    expect(await states(runId)).toEqual({ sending: 1, expired: 1 });
+  });
+
+  it('are asked for again after their time only where one may be in the air', async () => {
+    const { runId } = await takenRun(1);
+    const first = { runId, seq: 0, attempt: 1 };
+    await openCall(db, first);
+    await db
+      .updateTable('recipients')
+      .set({ due_at: new Date(Date.now() - 61_000) })
+      .where('run_id', '=', runId)
+      .execute();
+    const rule = deliveryRule({ expireAfterSeconds: 60 });
+    expect(await openCall(db, first, rule)).toMatchObject({ kind: 'open', inDoubt: true });
+    await withdrawCall(db, first);
+    expect(await openCall(db, first, rule)).toEqual({ kind: 'over' });
+    expect(await states(runId)).toEqual({ expired: 1 });
   });
 });

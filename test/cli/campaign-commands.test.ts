@@ -131,6 +131,14 @@ describe('fanfare campaign and fanfare contacts', () => {
       );
       const resumed = await fanfare(['campaign', 'resume', campaignId, '--json']);
       expect(JSON.parse(resumed.out)).toMatchObject({ id: campaignId, phase: 'running' });
+      expect((await fanfare(['campaign', 'pace', campaignId, '2.5'])).out).toBe(
+        `Campaign ${campaignId} is running, at 2.5 a second.\n`,
+      );
+      expect((await fanfare(['campaign', 'pace', campaignId, 'off'])).out).toContain('at no limit');
+      expect((await fanfare(['campaign', 'pace', campaignId, 'fast'])).code).toBe(2);
+      const again = await fanfare(['campaign', 'retry-failed', campaignId, '--state', 'failed', 'unknown']);
+      expect(again.out).toBe(`Campaign ${campaignId} is running. Sent to again: sms 0.\n`);
+      expect((await fanfare(['campaign', 'retry-failed', campaignId, '--state', 'sent'])).code).toBe(2);
       expect((await fanfare(['campaign', 'cancel', campaignId])).code).toBe(0);
       const refused = await fanfare(['campaign', 'start', campaignId]);
       expect(refused).toEqual({

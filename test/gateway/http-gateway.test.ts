@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Gateway, OutgoingMessage } from '../../src/gateway/gateway';
-import { openGateway } from '../../src/gateway/http-gateway';
+import { type GatewayOptions, openGateway } from '../../src/gateway/http-gateway';
 
 /** A service scripted per test; it notes every request it sees. */
 interface Seen {
@@ -12,6 +12,7 @@ interface Seen {
 }
 
 describe('the gateway to the messaging service', () => {
+  let access: GatewayOptions;
   let server: Server;
   let gateway: Gateway;
   let seen: Seen[];
@@ -43,14 +44,15 @@ describe('the gateway to the messaging service', () => {
     });
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    gateway = openGateway({
+    access = {
       authUrl: url,
       sendUrl: url,
       appUrl: url,
       clientId: 'cli',
       clientSecret: 's:cret',
       apiKey: 'key',
-    });
+    };
+    gateway = openGateway(access);
   });
 
   afterEach(async () => {
@@ -188,8 +190,25 @@ describe('the gateway to the messaging service', () => {
   it('honours Retry-After', async () => {
     answer = (_, response) => reply(response, 429, { code: 'outbox_full' }, { 'retry-after': '7' });
     expect(await gateway.send(messages(1))).toEqual([
-      { kind: 'later', code: 'outbox_full', retryAfterMs: 7000 },
+      { kind: 'later', code: 'outbox_full', retryAfterMs: 7000, because: 'throttled' },
     ]);
+  });
+
+  it('says why a message was not taken: itself, the speed, or nothing of its own', async () => {
+    const why = async (count: number) =>
+      (await gateway.send(messages(count))).map((given) => (given.kind === 'later' ? given.because : given));
+    answer = (_, response) => reply(response, 503, { code: 'provider_transient' });
+    expect(await why(1)).toEqual(['refused']);
+    answer = (_, response) => reply(response, 503, { code: 'overloaded' });
+    expect(await why(1)).toEqual(['throttled']);
+    tokenAnswer = () => ({ access_token: 't', valid_till: '2099-01-01 00:00:00', capabilities: ['bulk'] });
+    const bulk = openGateway(access);
+    answer = (_, response) => reply(response, 503, {});
+    expect((await bulk.send(messages(2))).map((given) => given.kind === 'later' && given.because)).toEqual([
+      'down',
+      'down',
+    ]);
+    await bulk.close();
   });
 
   it('calls an answer that was lost unknown, and a service that was never reached not', async () => {

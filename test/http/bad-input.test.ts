@@ -75,6 +75,8 @@ const BODIES: Record<string, unknown> = {
     exclude: { campaignIds: ['cmp_none'], suppressionOnly: false },
     params: { NAME: 'Ada' },
   },
+  'PATCH /api/campaign/cmp_none': { delivery: { ratePerSecond: 5, maxConcurrentCalls: 2 } },
+  'POST /api/campaign/cmp_none/retry-failed': { states: ['failed'] },
   'POST /api/admin/users': { email: 'new@example.com', role: 'member', password: 'a long password' },
   'PATCH /api/admin/users/usr_none': { role: 'admin' },
   'POST /api/admin/users/usr_none/password': { password: 'a long password' },
@@ -215,7 +217,7 @@ describeEachEngine('bad input', (engine) => {
       .filter(({ schema, method }) => schema?.body !== undefined && method !== 'HEAD')
       .map(({ method, url }) => `${method} ${url.replace(/(?<=.)\/$/, '')}`);
     const tried = Object.keys(BODIES).map((key) =>
-      key.replace(INBOUND_SECRET, ':secret').replace(/:template|:list|(usr|cli)_none/, ':id'),
+      key.replace(INBOUND_SECRET, ':secret').replace(/:template|:list|(usr|cli|cmp)_none/, ':id'),
     );
     expect(open.filter((route) => !tried.includes(route))).toEqual([]);
   });

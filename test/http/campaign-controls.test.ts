@@ -2,7 +2,8 @@ import { describeEachEngine } from '../support/storage';
 import { campaignsRig, IN_AN_HOUR } from './campaigns-rig';
 
 describeEachEngine('controls of a campaign over HTTP', (engine) => {
-  const { launched, told, create, db, newCampaign, detail, act, setRun, findings } = campaignsRig(engine);
+  const { launched, told, create, db, newCampaign, detail, act, call, setRun, findings } =
+    campaignsRig(engine);
 
   test('a draft waits, can be edited and is started once', async () => {
     const id = await newCampaign({ start: false });
@@ -108,5 +109,94 @@ describeEachEngine('controls of a campaign over HTTP', (engine) => {
     expect((await act(id, 'cancel')).status).toBe(200);
     expect((await act(id, 'start')).status).toBe(409);
     expect((await detail(id)).finishedAt).not.toBeNull();
+  });
+
+  const runOf = (id: string) =>
+    db().selectFrom('runs').selectAll().where('campaign_id', '=', id).executeTakeFirstOrThrow();
+
+  test('a failed campaign is resumed as the same run in a new workflow, once', async () => {
+    const id = await newCampaign();
+    const { id: runId } = await runOf(id);
+    await db()
+      .updateTable('runs')
+      .set({ phase: 'failed', control: 'fail', reason: 'invalid_client: x', finished_at: new Date() })
+      .where('id', '=', runId)
+      .execute();
+    expect((await act(id, 'pause')).status).toBe(409);
+    expect((await act(id, 'resume')).body.data).toMatchObject({ phase: 'planning', status: 'active' });
+    expect((await act(id, 'resume')).status).toBe(200);
+    expect(launched.slice(1)).toMatchObject([{ runId, launch: 2 }]);
+    expect(await detail(id)).toMatchObject({
+      phase: 'planning',
+      reason: null,
+      finishedAt: null,
+      workflowId: `campaign:${runId}:2`,
+    });
+  });
+
+  test('recipients are sent to again in the phases that allow it, and in states that have failed', async () => {
+    const id = await newCampaign();
+    const again = (states?: string[]) => act(id, 'retry-failed', states && { states });
+    expect((await again()).body).toMatchObject({ code: 'illegal_transition' });
+    expect((await again()).body.message).toContain('planning');
+    for (const phase of ['running', 'finishing', 'completed', 'failed']) {
+      await setRun(id, phase);
+      const found = await again(['failed', 'unknown', 'failed']);
+      expect([found.status, found.body.data]).toMatchObject([200, { phase, retried: { email: 0 } }]);
+    }
+    expect(launched).toHaveLength(1);
+    for (const states of [['rejected'], ['delivered'], ['pending'], []]) {
+      expect((await again(states)).status).toBe(422);
+    }
+    await setRun(id, 'canceled');
+    expect((await again()).status).toBe(409);
+    expect((await act('cmp_none', 'retry-failed')).status).toBe(404);
+  });
+
+  test('the pace is changed while a campaign goes on, and removed with null', async () => {
+    const id = await newCampaign({ delivery: { ratePerSecond: 10, maxConcurrentCalls: 3 } });
+    const { id: runId } = await runOf(id);
+    const pace = async () =>
+      (await db().selectFrom('run_paces').select('rate').where('run_id', '=', runId).executeTakeFirst())
+        ?.rate;
+    const change = (delivery: object) => call('PATCH', `/api/campaign/${id}`, { delivery });
+    expect(await pace()).toBe(10);
+    await setRun(id, 'running');
+    expect((await change({ ratePerSecond: 50 })).body.data).toMatchObject({
+      id,
+      phase: 'running',
+      delivery: { ratePerSecond: 50, maxConcurrentCalls: 3 },
+    });
+    expect(await pace()).toBe(50);
+    await act(id, 'pause');
+    expect((await change({ ratePerSecond: null, maxConcurrentCalls: 7 })).body.data.delivery).toEqual({
+      maxConcurrentCalls: 7,
+    });
+    expect(await pace()).toBeNull();
+    expect((await detail(id)).delivery).toEqual({ maxConcurrentCalls: 7 });
+    expect(told).toEqual([runId, runId, runId]);
+    for (const wrong of [
+      {},
+      { ratePerSecond: 0 },
+      { ratePerSecond: 1e9 },
+      { quietHours: { from: '21:00', to: '08:00' } },
+    ]) {
+      expect((await change(wrong)).status).toBe(422);
+    }
+    for (const phase of ['completed', 'canceled', 'failed']) {
+      await db().updateTable('runs').set({ control: 'run' }).where('id', '=', runId).execute();
+      await setRun(id, phase);
+      const late = await change({ ratePerSecond: 5 });
+      expect([late.status, late.body.message]).toEqual([409, expect.stringContaining(phase)]);
+    }
+  });
+
+  test('a draft takes a pace along when it starts', async () => {
+    const id = await newCampaign({ start: false });
+    await call('PATCH', `/api/campaign/${id}`, { delivery: { ratePerSecond: 2 } });
+    await act(id, 'start');
+    const { id: runId } = await runOf(id);
+    const row = await db().selectFrom('run_paces').select('rate').where('run_id', '=', runId).execute();
+    expect(row).toEqual([{ rate: 2 }]);
   });
 });

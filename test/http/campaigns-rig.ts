@@ -45,7 +45,7 @@ export function campaignsRig(engine: Engine) {
         if (launchFails) throw new Error('no server');
         launched.push(run);
       },
-      async controlChanged(runId) {
+      async controlChanged({ runId }) {
         told.push(runId);
       },
     };

@@ -53,7 +53,7 @@ describeEachEngine('campaigns over HTTP', (engine) => {
     });
     expect(run.id).toMatch(/^run_[0-9a-z]{26}$/);
     expect(launched).toEqual([
-      { runId: run.id, workspaceId: 'ws_a', campaignId: body.data.id, startAt: undefined },
+      { runId: run.id, launch: 1, workspaceId: 'ws_a', campaignId: body.data.id, startAt: undefined },
     ]);
   });
 
@@ -137,8 +137,6 @@ describeEachEngine('campaigns over HTTP', (engine) => {
   test.each([
     ['schedule', { endAt: '2030-01-01T00:00:00Z' }, 'schedule.endAt'],
     ['schedule', { recipientLocal: true }, 'schedule.recipientLocal'],
-    ['delivery', { ratePerSecond: 5 }, 'delivery.ratePerSecond'],
-    ['delivery', { retry: { maxAttempts: 2 } }, 'delivery.retry'],
     [
       'delivery',
       { quietHours: { from: '21:00', to: '08:00', timezone: 'recipient' } },
@@ -146,9 +144,31 @@ describeEachEngine('campaigns over HTTP', (engine) => {
     ],
     ['voice', { callWindow: { from: '09:00', to: '18:00' } }, 'voice.callWindow'],
     ['exclude', { suppressionOnly: true }, 'exclude.suppressionOnly'],
-    ['abort', { failureRate: 0.5 }, 'abort'],
   ])('%s %p is refused as not supported yet', async (member, value, path) => {
     expect(findings(await create({ [member]: value }))).toEqual([`${path} not_supported`]);
+  });
+
+  test('a retry policy and a threshold that make no sense are refused, each finding named', async () => {
+    const answer = await create({
+      delivery: {
+        retry: { maxAttempts: 0, initialDelaySeconds: 60, maxDelaySeconds: 30, backoff: 0.5 },
+        onUnknown: 'guess',
+        expireAfterSeconds: 0,
+      },
+      abort: { failureRate: 0 },
+    });
+    expect(
+      findings(answer)
+        .map((finding) => finding.split(' ')[0])
+        .sort(),
+    ).toEqual([
+      'abort.failureRate',
+      'delivery.expireAfterSeconds',
+      'delivery.onUnknown',
+      'delivery.retry.backoff',
+      'delivery.retry.maxAttempts',
+      'delivery.retry.maxDelaySeconds',
+    ]);
   });
 
   test('what the specification leaves out and we carry out is kept with the campaign', async () => {
@@ -157,7 +177,14 @@ describeEachEngine('campaigns over HTTP', (engine) => {
       class: 'transactional',
       strategy: 'broadcast',
       voice: { maxAttempts: 3, retry: { busy: { maxAttempts: 2, delaysSeconds: [60] } } },
-      delivery: { maxConcurrentCalls: 5 },
+      delivery: {
+        maxConcurrentCalls: 5,
+        ratePerSecond: 0.5,
+        retry: { maxAttempts: 3, initialDelaySeconds: 1, backoff: 1.5, maxDelaySeconds: 60 },
+        onUnknown: 'resend',
+        expireAfterSeconds: 3600,
+      },
+      abort: { failureRate: 0.5, minSample: 20 },
       exclude: { campaignIds: [await newCampaign()] },
     };
     const id = await newCampaign(additions);

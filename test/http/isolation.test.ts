@@ -115,6 +115,11 @@ const PROBES: Record<string, Probe> = {
   'GET /api/campaign/:id/recipients': at((of) => `/api/campaign/${of.campaign}/recipients`),
   'GET /api/campaign/:id/recipients.csv': at((of) => `/api/campaign/${of.campaign}/recipients.csv`),
   'POST /api/campaign/:id/duplicate': at((of) => `/api/campaign/${of.campaign}/duplicate`),
+  'PATCH /api/campaign/:id': at(
+    (of) => `/api/campaign/${of.campaign}`,
+    () => ({ delivery: { ratePerSecond: 5 } }),
+  ),
+  'POST /api/campaign/:id/retry-failed': at((of) => `/api/campaign/${of.campaign}/retry-failed`),
   'POST /api/campaign/:id/start': at((of) => `/api/campaign/${of.campaign}/start`),
   'POST /api/campaign/:id/pause': at((of) => `/api/campaign/${of.campaign}/pause`),
   'POST /api/campaign/:id/resume': at((of) => `/api/campaign/${of.campaign}/resume`),

@@ -8,7 +8,7 @@ import { newId } from '../../src/storage/new-id';
 /** A campaign with a live run and a list of contacts, put straight into the tables. */
 export async function plantRun(
   db: Kysely<CampaignTables>,
-  options: { contacts: number; channel?: Channel; workspaceId?: string },
+  options: { contacts: number; channel?: Channel; workspaceId?: string; options?: Record<string, unknown> },
 ): Promise<{ runId: string; campaignId: string; listId: string; workspaceId: string; channel: Channel }> {
   const channel = options.channel ?? 'sms';
   const workspaceId = options.workspaceId ?? newId('wsp');
@@ -36,7 +36,7 @@ export async function plantRun(
         voice: { callerId: '+12025550100', templateId: 'tpl_1', version: 1 },
       }),
       contact_list_ids: [listId],
-      options: '{}',
+      options: JSON.stringify(options.options ?? {}),
       stage: 'started',
       current_run: runId,
     })
@@ -49,7 +49,7 @@ export async function plantRun(
       campaign_id: campaignId,
       number: 1,
       phase: 'planning',
-      workflow_id: campaignRunWorkflowId(runId),
+      workflow_id: campaignRunWorkflowId(runId, 1),
       skipped: '{}',
     })
     .execute();
@@ -59,7 +59,7 @@ export async function plantRun(
 /** The same, with its audience frozen. */
 export async function plantAudience(
   db: Kysely<CampaignTables>,
-  options: { contacts: number; channel?: Channel },
+  options: { contacts: number; channel?: Channel; options?: Record<string, unknown> },
 ): Promise<{ runId: string; channel: Channel; workspaceId: string }> {
   const planted = await plantRun(db, options);
   await freezeAudience(db, {

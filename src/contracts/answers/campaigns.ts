@@ -29,6 +29,19 @@ export const savedCampaign = success(
     })
     .meta({ id: 'SavedCampaign' }),
 );
+export const retriedCampaign = success(
+  z
+    .strictObject({
+      ...summaryMembers,
+      retried: z.partialRecord(channel, count).meta({ description: 'Recipients that are sent to again.' }),
+    })
+    .meta({ id: 'RetriedCampaign' }),
+);
+export const changedDelivery = success(
+  z
+    .strictObject({ ...summaryMembers, delivery: additions.delivery.unwrap() })
+    .meta({ id: 'ChangedDelivery' }),
+);
 export const campaignList = pageOf(summary);
 
 const perChannel = <Value extends z.ZodType>(value: Value) => z.partialRecord(channel, value);
@@ -61,6 +74,10 @@ export const campaignDetail = success(
       skipped: perChannel(tally(SKIP_REASONS)).meta({
         description: 'Contacts that did not become recipients, and why.',
       }),
+      ratePerSecond: z.number().min(0).meta({
+        description: 'Recipients taken on a second, of late; 0 while it stands still.',
+      }),
+      eta: time.nullable().meta({ description: 'When all have been taken on, if it goes on so.' }),
       runId: id.nullable(),
       workflowId: z.string().nullable().meta({ description: 'Of Temporal.' }),
       startedAt: time.nullable(),

@@ -2,11 +2,13 @@ import {
   campaignDetail,
   campaignList,
   changedCampaign,
+  changedDelivery,
   dryRun,
   recipients,
+  retriedCampaign,
   savedCampaign,
 } from '../../contracts/answers/campaigns';
-import { campaignBody, emptyBody } from '../../contracts/campaigns';
+import { campaignBody, campaignChange, emptyBody, retryFailedBody } from '../../contracts/campaigns';
 import type { Action } from '../../domain/campaign';
 import { RECIPIENT_STATES, type RecipientState, SKIP_REASONS, type Skipped } from '../../domain/recipient';
 import { json, jsonBody, type Operation } from '../operation';
@@ -151,6 +153,8 @@ export const readCampaign: Operation = {
         voice: THREE.voice,
         counts: { email: CAMPAIGN_COUNTS, sms: CAMPAIGN_COUNTS, voice: CAMPAIGN_COUNTS },
         skipped: {},
+        ratePerSecond: 0,
+        eta: null,
         runId: null,
         workflowId: null,
         startedAt: null,
@@ -200,16 +204,67 @@ export const campaignActions: Record<Action, Operation> = {
     status: 'paused',
     phase: 'paused',
   }),
-  resume: acting('resume', 'Resume a paused campaign', 'It goes on where it stopped.', {
-    message: 'Campaign resumed',
-    status: 'active',
-    phase: 'planning',
-  }),
+  resume: acting(
+    'resume',
+    'Resume a campaign',
+    'One that is paused, or has failed, goes on where it stopped.',
+    {
+      message: 'Campaign resumed',
+      status: 'active',
+      phase: 'planning',
+    },
+  ),
   cancel: acting('cancel', 'Cancel a campaign', 'For good: whoever was not written to will not be.', {
     message: 'Campaign canceled',
     status: 'active',
     phase: 'planning',
   }),
+};
+
+export const retryFailed: Operation = {
+  ...ONE,
+  id: 'retryFailed',
+  tag: 'Campaigns',
+  summary: 'Send again to recipients that were not reached',
+  description:
+    'To those of the current run whose state is one of `states`, and to nobody else; each gets a new attempt under a new uid. Possible while the campaign is `running`, `paused` or `finishing`, and when it is `completed` or `failed`: then it goes on. Whoever is sent to again waits, so repeating it right away finds nobody.',
+  body: { ...jsonBody(retryFailedBody, { failed: { states: ['failed', 'undelivered'] } }), optional: true },
+  answers: {
+    200: json(
+      'They are sent to again.',
+      retriedCampaign,
+      answered(200, 'Recipients are sent to again', {
+        ...EDITED,
+        status: 'active',
+        phase: 'running',
+        retried: { email: 0, sms: 0, voice: 0 },
+      }),
+    ),
+  },
+  errors: ['illegal_transition', 'dependency_down'],
+};
+
+export const changeCampaign: Operation = {
+  ...ONE,
+  id: 'changeCampaign',
+  tag: 'Campaigns',
+  summary: 'Change the pace of a campaign',
+  description:
+    'While it goes on, or before. `ratePerSecond` is what all its channels together take on in a second; null removes a bound. It holds within a second or two.',
+  body: jsonBody(campaignChange, { pace: { delivery: { ratePerSecond: 50 } } }),
+  answers: {
+    200: json(
+      'Changed.',
+      changedDelivery,
+      answered(200, 'Campaign updated', {
+        ...EDITED,
+        status: 'active',
+        phase: 'planning',
+        delivery: { ...THREE.delivery, ratePerSecond: 50 },
+      }),
+    ),
+  },
+  errors: ['illegal_transition'],
 };
 
 export const duplicateCampaign: Operation = {

@@ -1,23 +1,28 @@
 import type { Campaigns } from '../../campaigns/campaigns';
 import {
   campaignBody,
+  campaignChange,
   campaignListQuery,
   emptyBody,
   recipientPosition,
   recipientQuery,
+  retryFailedBody,
 } from '../../contracts/campaigns';
 import { answer, decodeCursor, encodeCursor, idParams } from '../../contracts/common';
 import type { Action } from '../../domain/campaign';
+import { RETRIED } from '../../domain/recipient';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
 import {
   campaignActions,
+  changeCampaign,
   createCampaign,
   dryRunCampaign,
   duplicateCampaign,
   listCampaigns,
   listRecipients,
   readCampaign,
+  retryFailed,
 } from '../operations/campaigns';
 import type { App } from '../routing';
 import { invalidRequest, parseBody } from '../validation';
@@ -72,6 +77,21 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
       return answer(200, done, await campaigns.act(callerOf(request).workspaceId, request.params.id, action));
     });
   }
+
+  const again = { operation: retryFailed, params: idParams };
+  app.post('/api/campaign/:id/retry-failed', { config, schema: again }, async (request) => {
+    const { states } = parseBody(retryFailedBody, request.body) ?? {};
+    const { workspaceId } = callerOf(request);
+    const found = await campaigns.retryFailed(workspaceId, request.params.id, states ?? RETRIED);
+    return answer(200, 'Recipients are sent to again', found);
+  });
+
+  const changing = { operation: changeCampaign, params: idParams, body: campaignChange };
+  app.patch('/api/campaign/:id', { config, schema: changing }, async (request) => {
+    const { workspaceId } = callerOf(request);
+    const found = await campaigns.changeDelivery(workspaceId, request.params.id, request.body.delivery);
+    return answer(200, 'Campaign updated', found);
+  });
 
   const copying = {
     config: { ...config, idempotent: true },

@@ -1,0 +1,37 @@
+import type { Kysely } from 'kysely';
+import { failRun } from '../src/campaigns/fail-run';
+import { readControl } from '../src/campaigns/runs';
+import type { CampaignTables } from '../src/campaigns/tables';
+import type { Control } from '../src/domain/campaign';
+import { DomainError, ERRORS, isDomainError } from '../src/domain/errors';
+
+export interface Stopped {
+  kind: 'stopped';
+  control: Exclude<Control, 'run'>;
+}
+
+/**
+ * Runs `work`, and stops its run when the service refuses our account: a person must act, and until then nobody
+ * is sent to or spent an attempt on. A run that its owner paused or canceled meanwhile stays as he wants it.
+ */
+export async function stoppingRun<T>(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  work: () => Promise<T>,
+): Promise<T | Stopped> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isDomainError(error) || ERRORS[error.code].retry !== 'account') throw error;
+    await failRun(db, runId, `${error.code}: ${error.message}`);
+    const control = await readControl(db, runId);
+    return { kind: 'stopped', control: control === 'run' ? 'fail' : control };
+  }
+}
+
+export function accountRefused(code: string): DomainError {
+  return new DomainError(
+    'invalid_client',
+    `The messaging service refuses our account (${code}); check the credentials, then resume the campaign`,
+  );
+}

@@ -1,0 +1,52 @@
+import type { Kysely } from 'kysely';
+import { DELIVERY_CHANGING, isLive } from '../domain/campaign';
+import { endingOf, illegal } from './campaign-actions';
+import { type CampaignOptions, lockCampaign } from './campaign-record';
+import { setPace } from './run-pace';
+import type { CampaignTables } from './tables';
+
+/** What of `delivery` may be changed while a campaign goes on; null removes a bound. */
+export interface DeliveryChange {
+  ratePerSecond?: number | null | undefined;
+  maxConcurrentCalls?: number | null | undefined;
+}
+
+/**
+ * Changes how a campaign is delivered. What sends for it reads the pace with every lot of permits, and how
+ * many calls may be live with every look, so both hold within a second or two.
+ */
+export async function changeDelivery(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  campaignId: string,
+  change: DeliveryChange,
+): Promise<{ tell?: { runId: string; launch: number } | undefined }> {
+  return db.transaction().execute(async (tx) => {
+    const campaign = await lockCampaign(tx, workspaceId, campaignId);
+    if (!DELIVERY_CHANGING.includes(campaign.phase) || endingOf(campaign)) {
+      throw illegal(campaign, 'changing its delivery');
+    }
+    const options = { ...campaign.options, delivery: changed(campaign.options.delivery, change) };
+    await tx
+      .updateTable('campaigns')
+      .set({ options: JSON.stringify(options), updated_at: new Date() })
+      .where('id', '=', campaignId)
+      .execute();
+    const { run } = campaign;
+    if (!run || !isLive(run.phase) || change.ratePerSecond === undefined) return {};
+    await setPace(tx, run.id, change.ratePerSecond);
+    return campaign.stage === 'started' ? { tell: { runId: run.id, launch: run.launches } } : {};
+  });
+}
+
+function changed(
+  before: CampaignOptions['delivery'],
+  { ratePerSecond, maxConcurrentCalls }: DeliveryChange,
+): NonNullable<CampaignOptions['delivery']> {
+  const after = { ...before };
+  if (ratePerSecond === null) delete after.ratePerSecond;
+  else if (ratePerSecond !== undefined) after.ratePerSecond = ratePerSecond;
+  if (maxConcurrentCalls === null) delete after.maxConcurrentCalls;
+  else if (maxConcurrentCalls !== undefined) after.maxConcurrentCalls = maxConcurrentCalls;
+  return after;
+}

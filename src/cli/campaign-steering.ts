@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import type { ApiClient } from './api-client';
+import { print } from './command';
+
+/** Commands that change what a campaign does while it goes on. */
+
+const pathOf = (id: string) => `/api/campaign/${encodeURIComponent(id)}`;
+
+const retried = z.object({
+  data: z.looseObject({ id: z.string(), phase: z.string(), retried: z.record(z.string(), z.number()) }),
+});
+
+export async function retryFailed(
+  api: ApiClient,
+  id: string,
+  { state, json }: { state?: string[]; json?: boolean },
+): Promise<void> {
+  const { data } = await api.post(`${pathOf(id)}/retry-failed`, state ? { states: state } : {}, retried);
+  const each = Object.entries(data.retried).map(([channel, count]) => `${channel} ${count}`);
+  print(json, data, [`Campaign ${data.id} is ${data.phase}. Sent to again: ${each.join(', ') || 'nobody'}.`]);
+}
+
+const changed = z.object({ data: z.looseObject({ id: z.string(), phase: z.string() }) });
+
+/** `null` lifts the limit. */
+export async function changePace(
+  api: ApiClient,
+  id: string,
+  ratePerSecond: number | null,
+  { json }: { json?: boolean },
+): Promise<void> {
+  const { data } = await api.patch(pathOf(id), { delivery: { ratePerSecond } }, changed);
+  const pace = ratePerSecond === null ? 'no limit' : `${ratePerSecond} a second`;
+  print(json, data, [`Campaign ${data.id} is ${data.phase}, at ${pace}.`]);
+}

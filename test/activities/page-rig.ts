@@ -1,0 +1,139 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import type { Kysely } from 'kysely';
+import { createActivities } from '../../activities';
+import type { PlaceCallOutcome } from '../../activities/calls';
+import type { SendPageInput, SendPageOutcome } from '../../activities/send';
+import { offerChunk, takePage } from '../../src/campaigns/ledger';
+import { readCounts } from '../../src/campaigns/ledger-counts';
+import type { CampaignTables } from '../../src/campaigns/tables';
+import { openGateway } from '../../src/gateway/http-gateway';
+import { createLog } from '../../src/log';
+
+/** What a message was sent as. */
+export type Sent = { uid: string } & Record<string, unknown>;
+
+/** The messaging service as the specification alone describes it, or with capabilities of ours. */
+export class StubService {
+  capabilities: string[] = [];
+  readonly sent: Sent[] = [];
+  answer: (uid: string, response: ServerResponse) => void = (_, response) => reply(response, 202);
+  token: (response: ServerResponse) => void = (response) =>
+    reply(response, 200, {
+      access_token: 't',
+      valid_till: '2099-01-01 00:00:00',
+      capabilities: this.capabilities,
+    });
+  private readonly server = createServer((request, response) => {
+    let text = '';
+    request.on('data', (chunk) => (text += chunk));
+    request.on('end', () => {
+      if (request.url !== '/send-msg') return this.token(response);
+      const message = JSON.parse(text) as Sent;
+      this.sent.push(message);
+      this.answer(message.uid, response);
+    });
+  });
+
+  get uids(): string[] {
+    return this.sent.map(({ uid }) => uid);
+  }
+
+  async start() {
+    await new Promise<void>((done) => this.server.listen(0, '127.0.0.1', done));
+    const url = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return openGateway({
+      authUrl: url,
+      sendUrl: url,
+      appUrl: url,
+      clientId: 'c',
+      clientSecret: 's',
+      apiKey: 'k',
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((done) => this.server.close(done));
+  }
+}
+
+type Gateway = Awaited<ReturnType<StubService['start']>>;
+
+/** Runs activities on a run's first shard, as its workflows would. */
+export class PageRig {
+  constructor(
+    private readonly db: Kysely<CampaignTables>,
+    private readonly gateway: Gateway,
+  ) {}
+
+  sendPage(runId: string, size = 100): Promise<SendPageOutcome> {
+    const input: SendPageInput = { runId, channel: 'sms', shard: 0, lane: 0, size };
+    return new MockActivityEnvironment().run(this.activities().sender.sendPage, input);
+  }
+
+  placeCall(runId: string, attempt = 1): Promise<PlaceCallOutcome> {
+    return new MockActivityEnvironment().run(this.activities().voice.placeCall, {
+      runId,
+      seq: 0,
+      attempt,
+      from: 1,
+    });
+  }
+
+  /** The run's recipients by state, without the states that nobody is in. */
+  async states(runId: string, channel: 'sms' | 'voice' = 'sms'): Promise<Record<string, number>> {
+    const { total: _total, ...counts } = (await readCounts(this.db, runId))[channel] ?? { total: 0 };
+    return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
+  }
+
+  /** Everybody's next retry falls due. */
+  async passTime(runId: string): Promise<void> {
+    await this.db
+      .updateTable('recipients')
+      .set({ retry_at: new Date(0) })
+      .where('run_id', '=', runId)
+      .where('state', '=', 'waiting')
+      .execute();
+  }
+
+  recipient(runId: string, seq: number) {
+    return this.db
+      .selectFrom('recipients')
+      .select(['state', 'code', 'attempt', 'attempts', 'retry_at', 'doubts', 'due_at'])
+      .where('run_id', '=', runId)
+      .where('seq', '=', seq)
+      .executeTakeFirstOrThrow();
+  }
+
+  /** Leaves a page as an activity would that died when its first chunk was on its way. */
+  async dieWhileSending(runId: string, chunk: number): Promise<void> {
+    const taking = await takePage(this.db, { runId, channel: 'sms', shard: 0, lane: 0 }, 10);
+    if (taking.kind !== 'page') throw new Error('no page');
+    await offerChunk(this.db, taking.page, chunk);
+  }
+
+  private activities() {
+    const signals = { startCall: unused, callEnded: unused, wakeCall: unused, followOutcomes: unused };
+    return createActivities({
+      db: this.db,
+      gatewayFor: () => this.gateway,
+      signals,
+      log: createLog('silent'),
+    });
+  }
+}
+
+async function unused(): Promise<void> {
+  throw new Error('sending a page signals nobody');
+}
+
+export function reply(
+  response: ServerResponse,
+  status: number,
+  body: unknown = {},
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+}

@@ -1,0 +1,209 @@
+import type { Kysely } from 'kysely';
+import type { CampaignTables } from '../../src/campaigns/tables';
+import type { Gateway } from '../../src/gateway/gateway';
+import { plantAudience } from '../support/audience';
+import { describeEachEngine } from '../support/storage';
+import { PageRig, reply, StubService } from './page-rig';
+
+describeEachEngine('retries of a page', (engine) => {
+  let db: Kysely<CampaignTables>;
+  let service: StubService;
+  let gateway: Gateway;
+  let rig: PageRig;
+
+  beforeAll(async () => {
+    db = (await engine.open()).tables<CampaignTables>();
+  });
+
+  beforeEach(async () => {
+    service = new StubService();
+    gateway = await service.start();
+    rig = new PageRig(db, gateway);
+  });
+
+  afterEach(async () => {
+    await gateway.close();
+    await service.stop();
+  });
+
+  const plant = (contacts: number, delivery: Record<string, unknown>) =>
+    plantAudience(db, { contacts, options: { delivery } });
+
+  /** Everybody was due so long ago. */
+  async function age(runId: string, secondsAgo: number): Promise<void> {
+    await db
+      .updateTable('recipients')
+      .set({ due_at: new Date(Date.now() - secondsAgo * 1000) })
+      .where('run_id', '=', runId)
+      .execute();
+  }
+
+  const refuse = (seq: number) => {
+    service.answer = (uid, response) => reply(response, uid.includes(`.sms.${seq}.`) ? 503 : 202);
+  };
+
+  it('tries one who is refused again under the same uid, and gives up after the last attempt', async () => {
+    const { runId } = await plant(5, { retry: { maxAttempts: 3, initialDelaySeconds: 60, backoff: 2 } });
+    refuse(2);
+    await rig.sendPage(runId);
+    const first = await rig.recipient(runId, 2);
+    expect(first).toMatchObject({ state: 'waiting', code: 'dependency_down', attempt: 0, attempts: 1 });
+    const delay = (Number(first.retry_at) - Date.now()) / 1000;
+    expect(delay).toBeGreaterThan(50);
+    expect(delay).toBeLessThan(73);
+    for (const attempts of [2, 3]) {
+      await rig.passTime(runId);
+      expect(await rig.sendPage(runId)).toMatchObject({ kind: 'sent', size: 1 });
+      expect(await rig.recipient(runId, 2)).toMatchObject({ attempt: 0, attempts });
+    }
+    expect(await rig.recipient(runId, 2)).toMatchObject({ state: 'failed', code: 'attempts_exhausted' });
+    expect(await rig.states(runId)).toEqual({ accepted: 4, failed: 1 });
+    expect(new Set(service.uids).size).toBe(5);
+  });
+
+  it('counts no attempt when less speed is asked for, and waits as long as told', async () => {
+    const { runId } = await plant(3, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
+    service.answer = (uid, response) =>
+      uid.includes('.sms.1.')
+        ? reply(response, 429, { code: 'outbox_full' }, { 'retry-after': '300' })
+        : reply(response, 202);
+    await rig.sendPage(runId);
+    const waiting = await rig.recipient(runId, 1);
+    expect(waiting).toMatchObject({ state: 'waiting', code: 'outbox_full', attempts: 0 });
+    expect(Number(waiting.retry_at) - Date.now()).toBeGreaterThan(290_000);
+  });
+
+  it('counts no attempt of those who wait for a service that takes nothing', async () => {
+    const { runId } = await plant(3, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
+    service.answer = (_, response) => reply(response, 503);
+    for (let i = 0; i < 4; i++) expect(await rig.sendPage(runId)).toMatchObject({ kind: 'backoff' });
+    service.answer = (_, response) => reply(response, 202);
+    await rig.sendPage(runId);
+    expect(await rig.states(runId)).toEqual({ accepted: 3 });
+  });
+
+  it('sends anew, as another message, what is in doubt when asked to, as often as the policy says', async () => {
+    const { runId } = await plant(3, { onUnknown: 'resend', retry: { maxAttempts: 2 } });
+    service.answer = (uid, response) => (uid.includes('.sms.1.') ? response.destroy() : reply(response, 202));
+    await rig.sendPage(runId);
+    expect(await rig.recipient(runId, 1)).toMatchObject({
+      state: 'waiting',
+      code: 'answer_lost',
+      attempt: 1,
+      attempts: 1,
+      doubts: [0],
+    });
+    await rig.passTime(runId);
+    await rig.sendPage(runId);
+    expect(await rig.states(runId)).toEqual({ accepted: 2, unknown: 1 });
+    expect(service.uids.filter((uid) => uid.includes('.sms.1.'))).toEqual([
+      `${runId}.sms.1.0`,
+      `${runId}.sms.1.1`,
+    ]);
+  });
+
+  it('sends anew what a dead attempt left in doubt when asked to', async () => {
+    const { runId } = await plant(10, { onUnknown: 'resend' });
+    await rig.dieWhileSending(runId, 4);
+    await rig.sendPage(runId);
+    expect(await rig.states(runId)).toEqual({ accepted: 6, waiting: 4 });
+    await rig.passTime(runId);
+    await rig.sendPage(runId);
+    expect(await rig.states(runId)).toEqual({ accepted: 10 });
+    expect(service.uids.slice(6).sort()).toEqual([0, 1, 2, 3].map((seq) => `${runId}.sms.${seq}.1`));
+  });
+
+  it('does not send to those whose time is over', async () => {
+    const { runId } = await plant(3, { expireAfterSeconds: 60 });
+    await age(runId, 61);
+    await rig.sendPage(runId);
+    expect(await rig.states(runId)).toEqual({ expired: 3 });
+    expect(await rig.recipient(runId, 0)).toMatchObject({ code: 'expired', attempts: 0 });
+    expect(service.sent).toEqual([]);
+  });
+
+  it('lets nobody wait for a retry beyond his time', async () => {
+    const { runId } = await plant(3, { expireAfterSeconds: 60, retry: { initialDelaySeconds: 120 } });
+    refuse(0);
+    await rig.sendPage(runId);
+    expect(await rig.states(runId)).toEqual({ accepted: 2, expired: 1 });
+  });
+
+  it('asks for what may have been sent once more, also when its time is over', async () => {
+    service.capabilities = ['idempotent'];
+    const { runId } = await plant(10, { expireAfterSeconds: 60 });
+    await rig.dieWhileSending(runId, 4);
+    await age(runId, 61);
+    await rig.sendPage(runId);
+    expect(await rig.states(runId)).toEqual({ accepted: 4, expired: 6 });
+  });
+
+  it('tells a service of our kind when a message expires, and no other', async () => {
+    const plain = await plant(1, { expireAfterSeconds: 60 });
+    await rig.sendPage(plain.runId);
+    expect(service.sent[0]).not.toHaveProperty('expiresAt');
+    await gateway.close();
+    await service.stop();
+    service = new StubService();
+    service.capabilities = ['idempotent'];
+    gateway = await service.start();
+    rig = new PageRig(db, gateway);
+    const { runId } = await plant(1, { expireAfterSeconds: 60 });
+    await rig.sendPage(runId);
+    const { due_at } = await rig.recipient(runId, 0);
+    expect(service.sent[0]).toMatchObject({ expiresAt: new Date(due_at.getTime() + 60_000).toISOString() });
+  });
+
+  it('stops the run when credentials are refused in the middle, and keeps what was taken', async () => {
+    const { runId } = await plant(5, {});
+    service.answer = (uid, response) =>
+      uid.includes('.sms.4.') ? reply(response, 401) : reply(response, 202);
+    expect(await rig.sendPage(runId)).toEqual({ kind: 'stopped', control: 'fail' });
+    expect(await rig.states(runId)).toEqual({ accepted: 4, waiting: 1 });
+    expect(await rig.recipient(runId, 4)).toMatchObject({ attempts: 0 });
+  });
+
+  it('stops the run when no token is given, with nobody touched', async () => {
+    const { runId } = await plant(5, {});
+    service.token = (response) => reply(response, 401);
+    expect(await rig.sendPage(runId)).toEqual({ kind: 'stopped', control: 'fail' });
+    expect(await rig.states(runId)).toEqual({ sending: 5 });
+    expect(service.sent).toEqual([]);
+  });
+
+  it('leaves a run alone whose owner has paused it when the account is refused', async () => {
+    const { runId } = await plant(2, {});
+    service.answer = (_, response) => {
+      db.updateTable('runs')
+        .set({ control: 'pause' })
+        .where('id', '=', runId)
+        .execute()
+        .then(() => reply(response, 401));
+    };
+    expect(await rig.sendPage(runId)).toEqual({ kind: 'stopped', control: 'pause' });
+  });
+
+  it('stops the run when a call is refused with the account, and the call waits', async () => {
+    const { runId } = await plantAudience(db, { contacts: 1, channel: 'voice' });
+    service.answer = (_, response) => reply(response, 401);
+    expect(await rig.placeCall(runId)).toEqual({ kind: 'stopped', control: 'fail' });
+    expect(await rig.placeCall(runId)).toEqual({ kind: 'stopped', control: 'fail' });
+    expect(await rig.recipient(runId, 0)).toMatchObject({ attempts: 0 });
+    await db.updateTable('runs').set({ control: 'run' }).where('id', '=', runId).execute();
+    service.answer = (_, response) => reply(response, 202);
+    expect(await rig.placeCall(runId)).toEqual({ kind: 'placed' });
+    expect(await rig.recipient(runId, 0)).toMatchObject({ attempts: 1 });
+  });
+
+  it('places no call after its time', async () => {
+    const { runId } = await plantAudience(db, {
+      contacts: 1,
+      channel: 'voice',
+      options: { delivery: { expireAfterSeconds: 60 } },
+    });
+    await age(runId, 61);
+    expect(await rig.placeCall(runId)).toEqual({ kind: 'over' });
+    expect(await rig.recipient(runId, 0)).toMatchObject({ state: 'expired', code: 'expired' });
+    expect(service.sent).toEqual([]);
+  });
+});
