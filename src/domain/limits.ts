@@ -229,6 +229,8 @@ export const LIMITS = {
   /** Contacts without a value that a dry run names, and recipients whose values it holds at once. */
   dryRunOffenders: 100,
   dryRunPage: 500,
+  /** Contacts that creating a campaign looks at to warn of the hour: some milliseconds' worth. */
+  warningSample: 1_000,
   /** Of one process: each holds a connection for seconds when the audience is large. */
   dryRunsAtOnce: 2,
   liveCallsDefault: 50,

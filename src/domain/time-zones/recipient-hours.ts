@@ -58,8 +58,12 @@ const MINUTE_MS = 60_000;
 const NEVER_MS = 14 * 86_400_000;
 
 export interface OpenHours {
+  /** Without any, every hour is open. */
+  hasRules: boolean;
   /** The earliest instant from `at` on at which somebody at the place may be reached: `at` itself, if now. */
   nextFor(place: string | null, at: number): number;
+  /** The earliest instant from `at` on at which anybody at all may be reached, as far as it is one for all. */
+  nextForAll(at: number): number;
 }
 
 /** The hours of one channel. Answers are kept for the minute they are for, since hours change on the minute. */
@@ -69,23 +73,27 @@ export function openHours(options: HourOptions, channel: Channel): OpenHours {
   const known = new Map<readonly string[] | string, number>();
   let minute = 0;
   return {
-    nextFor(place, at) {
-      if (rules.length === 0) return at;
-      if (Math.floor(at / MINUTE_MS) !== minute) {
-        minute = Math.floor(at / MINUTE_MS);
-        known.clear();
-      }
-      const zones = zonesOf(place, options);
-      // Sets of zones are the same objects each time, a zone is not.
-      const key = zones.length > 1 ? zones : (zones[0] ?? '');
-      let next = known.get(key);
-      if (next === undefined) {
-        next = nextAllowed(rules, zones, at) ?? nextAllowed(rules, campaignZones, at) ?? at + NEVER_MS;
-        known.set(key, next);
-      }
-      return Math.max(next, at);
-    },
+    hasRules: rules.length > 0,
+    nextFor,
+    nextForAll: (at) => (asksForPlaces(options, channel) ? at : nextFor(null, at)),
   };
+
+  function nextFor(place: string | null, at: number): number {
+    if (rules.length === 0) return at;
+    if (Math.floor(at / MINUTE_MS) !== minute) {
+      minute = Math.floor(at / MINUTE_MS);
+      known.clear();
+    }
+    const zones = zonesOf(place, options);
+    // Sets of zones are the same objects each time, a zone is not.
+    const key = zones.length > 1 ? zones : (zones[0] ?? '');
+    let next = known.get(key);
+    if (next === undefined) {
+      next = nextAllowed(rules, zones, at) ?? nextAllowed(rules, campaignZones, at) ?? at + NEVER_MS;
+      known.set(key, next);
+    }
+    return Math.max(next, at);
+  }
 }
 
 /** The zone whose clocks are ahead of all others. */
@@ -101,10 +109,10 @@ export function runStart({ schedule }: HourOptions): number | undefined {
   return wallStart(schedule.startAt, schedule.timezone) - EARLIEST_ZONE_MS;
 }
 
-/** When somebody at the place is due, hours aside: when the clocks of all zones of the place have shown the hour. */
+/** With `recipientLocal`, when the clocks in all zones of the place have shown the hour; else undefined. */
 export function startFor(place: string | null, options: HourOptions): number | undefined {
   const { schedule } = options;
-  if (!schedule?.recipientLocal || schedule.startAt === undefined) return runStart(options);
+  if (!schedule?.recipientLocal || schedule.startAt === undefined) return undefined;
   const wall = wallStart(schedule.startAt, schedule.timezone);
   return Math.max(...zonesOf(place, options).map((zone) => instantOf(zone, wall)));
 }
