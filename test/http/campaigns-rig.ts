@@ -40,6 +40,7 @@ export function campaignsRig(engine: Engine) {
   const launched: Parameters<RunLauncher['launch']>[0][] = [];
   const told: string[] = [];
   let launchFails = false;
+  let now = DAYTIME;
 
   beforeAll(async () => {
     db = (await engine.open()).tables<CampaignTables>();
@@ -56,7 +57,7 @@ export function campaignsRig(engine: Engine) {
       db,
       templates,
       launcher,
-      now: () => DAYTIME,
+      now: () => now,
       log: createLog('silent'),
     });
     server = await startServer(db, [(scope) => campaignRoutes(scope, { campaigns })]);
@@ -70,6 +71,7 @@ export function campaignsRig(engine: Engine) {
     launched.length = 0;
     told.length = 0;
     launchFails = false;
+    now = DAYTIME;
   });
 
   async function newList(contacts: object[], as = 'ws_a'): Promise<string> {
@@ -95,6 +97,10 @@ export function campaignsRig(engine: Engine) {
     newList,
     body,
     create,
+    /** What hour it is where warnings and forecasts are made. */
+    setClock: (at: string) => {
+      now = Date.parse(at);
+    },
     db: () => db,
     list: () => list,
     failLaunches() {
