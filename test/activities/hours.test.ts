@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { type Kysely, sql } from 'kysely';
 import { createActivities } from '../../activities';
+import type { PlaceCallOutcome, StartCallsOutcome } from '../../activities/calls';
+import type { SendPageOutcome } from '../../activities/send';
 import { readCounts } from '../../src/campaigns/ledger-counts';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import type { Channel } from '../../src/domain/channel';
@@ -90,7 +92,7 @@ describeEachEngine('hours at which nobody is to be reached', (engine) => {
     };
     return createActivities({ db, gatewayFor: () => gateway, signals, log: createLog('silent') });
   }
-  const sendPage = (runId: string) =>
+  const sendPage = (runId: string): Promise<SendPageOutcome> =>
     new MockActivityEnvironment().run(activities().sender.sendPage, {
       runId,
       channel: 'sms' as const,
@@ -98,9 +100,9 @@ describeEachEngine('hours at which nobody is to be reached', (engine) => {
       lane: 0,
       size: 100,
     });
-  const startCalls = (runId: string) =>
+  const startCalls = (runId: string): Promise<StartCallsOutcome> =>
     new MockActivityEnvironment().run(activities().voice.startCalls, { runId, shard: 0 });
-  const placeCall = (runId: string, seq: number) =>
+  const placeCall = (runId: string, seq: number): Promise<PlaceCallOutcome> =>
     new MockActivityEnvironment().run(activities().voice.placeCall, { runId, seq, attempt: 1 });
 
   it('leave those waiting whose zones do not allow it, which is no attempt, and send to the others', async () => {
