@@ -31,7 +31,9 @@ const window = z
   .strictObject({
     from: timeOfDay,
     to: timeOfDay,
-    timezone: zoneOr(RECIPIENT_ZONE).optional(),
+    timezone: zoneOr(RECIPIENT_ZONE)
+      .optional()
+      .meta({ description: 'Whose clocks: a zone, or `recipient`, which is the default.' }),
     days: days.optional(),
   })
   .refine(({ from, to }) => from !== to, {
@@ -53,7 +55,10 @@ const schedule = z.strictObject({
   timezone: zoneOr().optional(),
   cron: z.string().min(1).max(200).optional(),
   misfire: z.enum(['send', 'skip']).optional(),
-  recipientLocal: z.boolean().optional(),
+  recipientLocal: z.boolean().optional().meta({
+    description:
+      'Each recipient is due when their own clocks show what those of `timezone` show at `startAt`.',
+  }),
 });
 
 const delivery = z.strictObject({

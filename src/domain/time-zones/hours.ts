@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits';
 import { nextChange, offsetAt, wallTimeAt } from './wall-time';
 
 export const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
@@ -26,8 +27,6 @@ export const RECIPIENT_ZONE = 'recipient';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** Every week has the same hours, so that what is not allowed in two weeks never is. */
-const SEARCH_MS = 14 * DAY_MS;
 
 /** Whether every rule allows the instant, in each of the zones where the recipient may be. */
 export function isAllowed(rules: readonly HourRule[], zones: readonly string[], at: number): boolean {
@@ -45,7 +44,7 @@ export function nextAllowed(
   at: number,
 ): number | undefined {
   const clocks = clocksOf(rules, zones);
-  const end = at + SEARCH_MS;
+  const end = at + LIMITS.hoursSearchDays * DAY_MS;
   let found = at;
   let agreed = 0;
   for (let i = 0; agreed < clocks.length; i = (i + 1) % clocks.length) {

@@ -1,4 +1,5 @@
 import type { Channel } from '../channel';
+import { LIMITS } from '../limits';
 import { type HourRule, nextAllowed, RECIPIENT_ZONE, type WeeklyWindow } from './hours';
 import { phoneZones } from './phone-zones';
 import { instantOf, isIanaZone, wallTimeAt } from './wall-time';
@@ -54,8 +55,7 @@ export function zonesOf(place: string | null, options: HourOptions): readonly st
 }
 
 const MINUTE_MS = 60_000;
-/** Hours that never come are looked for again after this. */
-const NEVER_MS = 14 * 86_400_000;
+const DAY_MS = 86_400_000;
 
 export interface OpenHours {
   /** Without any, every hour is open. */
@@ -89,12 +89,15 @@ export function openHours(options: HourOptions, channel: Channel): OpenHours {
     const key = zones.length > 1 ? zones : (zones[0] ?? '');
     let next = known.get(key);
     if (next === undefined) {
-      next = nextAllowed(rules, zones, at) ?? nextAllowed(rules, campaignZones, at) ?? at + NEVER_MS;
+      next = nextAllowed(rules, zones, at) ?? nextAllowed(rules, campaignZones, at) ?? never(at);
       known.set(key, next);
     }
     return Math.max(next, at);
   }
 }
+
+/** Hours that never come are looked for again later. */
+const never = (at: number) => at + LIMITS.hoursSearchDays * DAY_MS;
 
 /** The zone whose clocks are ahead of all others. */
 const EARLIEST_ZONE_MS = 14 * 3_600_000;

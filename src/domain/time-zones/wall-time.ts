@@ -1,3 +1,5 @@
+import { LIMITS } from '../limits';
+
 /**
  * What clocks on the wall show in a place, and back. Built on Intl alone, which knows every zone and all
  * its summer times and is there in the workflow sandbox too.
@@ -11,8 +13,6 @@ export type WallMs = number;
 
 const DAY_MS = 86_400_000;
 
-/** There are some 600 names; the bound keeps a file full of nonsense from filling memory. */
-const NAMES_MAX = 2_000;
 const formats = new Map<string, Intl.DateTimeFormat | undefined>();
 
 /** IANA names and their aliases: an offset such as +05:00, which newer engines take, has no rules for summer time. */
@@ -55,7 +55,7 @@ export function nextChange(zone: string, from: number, until: number): number {
 
 function formatOf(name: string): Intl.DateTimeFormat | undefined {
   if (formats.has(name)) return formats.get(name);
-  if (formats.size >= NAMES_MAX) formats.clear();
+  if (formats.size >= LIMITS.timeZoneNames) formats.clear();
   const format = /^[A-Za-z]/.test(name) ? makeFormat(name) : undefined;
   formats.set(name, format);
   return format;
