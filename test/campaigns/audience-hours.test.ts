@@ -2,7 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import type { Channel } from '../../src/domain/channel';
-import type { HourOptions } from '../../src/domain/time-zones/recipient-hours';
+import { phonePrefix, phoneZones } from '../../src/domain/time-zones/phone-zones';
+import { type HourOptions, startFor } from '../../src/domain/time-zones/recipient-hours';
 import { plantRun } from '../support/audience';
 import { describeEachEngine } from '../support/storage';
 
@@ -95,6 +96,20 @@ describeEachEngine('an audience at hours of its own', (engine) => {
       [2, '+1202'],
       [5, '+1202'],
     ]);
+  });
+
+  it('knows in SQL the same beginning of every number as outside of it', async () => {
+    const prefixes = [...phoneZones().keys()].filter((_, i) => i % 7 === 0);
+    const contacts = prefixes.map((prefix) => ({ phone: `+${prefix}55501009`.slice(0, 15) }));
+    const { freeze } = await plant(contacts);
+    const rows = await freeze({ schedule: NINE_IN_BERLIN });
+    const places = new Map(rows.map(({ contact, place }) => [contact, place]));
+    for (const [i, { phone }] of contacts.entries()) {
+      expect([phone, places.get(i + 1)]).toEqual([phone, phonePrefix(phone)]);
+    }
+    expect(rows.map(({ due_at }) => due_at.getTime())).toEqual(
+      rows.map(({ place }) => startFor(place, { schedule: NINE_IN_BERLIN })),
+    );
   });
 
   it('waits for the last of the zones in which a number may be', async () => {
