@@ -14,6 +14,8 @@ export type WallMs = number;
 const DAY_MS = 86_400_000;
 
 const formats = new Map<string, Intl.DateTimeFormat | undefined>();
+/** One takes 60 kB, and a zone has many spellings: those of some 400 zones are shared by all their names. */
+const formatsByZone = new Map<string, Intl.DateTimeFormat>();
 
 /** IANA names and their aliases: an offset such as +05:00, which newer engines take, has no rules for summer time. */
 export function isIanaZone(name: string): boolean {
@@ -56,7 +58,10 @@ export function nextChange(zone: string, from: number, until: number): number {
 function formatOf(name: string): Intl.DateTimeFormat | undefined {
   if (formats.has(name)) return formats.get(name);
   if (formats.size >= LIMITS.timeZoneNames) formats.clear();
-  const format = /^[A-Za-z]/.test(name) ? makeFormat(name) : undefined;
+  const made = /^[A-Za-z]/.test(name) ? makeFormat(name) : undefined;
+  const zone = made?.resolvedOptions().timeZone ?? name;
+  const format = formatsByZone.get(zone) ?? made;
+  if (format) formatsByZone.set(zone, format);
   formats.set(name, format);
   return format;
 }
