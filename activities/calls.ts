@@ -3,6 +3,7 @@ import {
   type CallKey,
   callStarts,
   endRecipient,
+  holdCall,
   markCalling,
   openCall,
   readCallEnding,
@@ -25,9 +26,11 @@ import { DomainError, isDomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
+import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { AbortWatch } from './abort-watch';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
+import { OUT_OF_HOURS, partByHours } from './hours';
 import { awaitPermits } from './permits';
 import { accountRefused, stoppingRun } from './stop-run';
 
@@ -75,8 +78,10 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
           continue;
         }
         const key = { runId: input.runId, channel: 'voice' as const, shard: input.shard, lane: 0 };
+        const hours = openHours(run.options, 'voice');
         const { ratePerSecond } = await readPace(db, input.runId);
-        const taking = await takePage(db, key, pageAtPace(ratePerSecond, free));
+        const open = new Date(hours.nextForAll(Date.now()));
+        const taking = await takePage(db, key, pageAtPace(ratePerSecond, free), open);
         if (taking.kind === 'stopped') return taking;
         if (taking.kind === 'idle') {
           if (calls) return { kind: 'started', calls };
@@ -90,18 +95,18 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
           const permission = await awaitPermits(db, run.runId, demand);
           if (permission.kind === 'stopped') return permission;
           if (permission.kind === 'backoff') return { kind: 'idle', waitMs: permission.waitMs };
-          const recipients = await offerChunk(db, page, permission.count);
+          const { ready, held } = partByHours(await offerChunk(db, page, permission.count), hours);
           const starts = await callStarts(
             db,
             run.runId,
-            recipients.map(({ seq }) => seq),
+            ready.map(({ seq }) => seq),
           );
           await inParallel(starts, STARTS_AT_ONCE, (start) =>
             signals.startCall({ runId: run.runId, ...start, policy }),
           );
           await markCalling(db, run.runId, starts);
-          calls += recipients.length;
-          await recordChunk(db, page, []);
+          calls += ready.length;
+          await recordChunk(db, page, held);
         }
       }
       return { kind: 'started', calls };
@@ -138,6 +143,14 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
     const run = await loadRun(db, input.runId);
     if (run.control !== 'run') return { kind: 'stopped', control: run.control };
     const rule = deliveryRule(run.options.delivery);
+    const now = Date.now();
+    const hours = openHours(run.options, 'voice');
+    if (hours.hasRules) {
+      const until = await holdCall(db, input, OUT_OF_HOURS, (where) =>
+        laterThan(now, hours.nextFor(where, now)),
+      );
+      if (until) return { kind: 'later', waitMs: until.getTime() - now };
+    }
     // Before anything is written down: without a token nothing can have been placed.
     const gateway = gatewayFor(run.workspaceId);
     const idempotent = (await gateway.capabilities()).has('idempotent');
@@ -199,3 +212,5 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
     return granted ? undefined : { kind: 'later', waitMs: Math.max(waitMs, REDIAL_LOOK_MS) };
   }
 }
+
+const laterThan = (now: number, next: number) => (next > now ? new Date(next) : undefined);

@@ -15,10 +15,12 @@ import { DomainError, isDomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
 import { LIMITS } from '../src/domain/limits';
 import { nextPageSize } from '../src/domain/page-size';
+import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { OutgoingMessage } from '../src/gateway/gateway';
 import type { AbortWatch } from './abort-watch';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
+import { partByHours } from './hours';
 import { everybodyWaits, inDoubt, type Judgement, resultsOf, splitExpired } from './judge-answers';
 import { awaitPermits } from './permits';
 import { accountRefused, stoppingRun } from './stop-run';
@@ -52,7 +54,8 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       for (let size = input.size; ; ) {
         const run = await loadRun(db, input.runId);
         const pace = run.options.delivery?.ratePerSecond;
-        const taking = await takePage(db, input, pageAtPace(pace, size));
+        const open = openHours(run.options, input.channel).nextForAll(Date.now());
+        const taking = await takePage(db, input, pageAtPace(pace, size), new Date(open));
         if (taking.kind === 'stopped') return taking;
         if (taking.kind === 'idle') return idle(taking.until);
         const outcome = await stoppingRun(db, run.runId, () => sendOpenPage(run, taking.page));
@@ -67,6 +70,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
     const startedAt = performance.now();
     const gateway = gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
+    const hours = openHours(run.options, page.channel);
     const chunk = able.has('bulk') ? LIMITS.chunkRecipients : LIMITS.singleChunkRecipients;
     const judgement: Judgement = {
       rule: deliveryRule(run.options.delivery),
@@ -85,19 +89,20 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       const { inTime, expired } = doubtful
         ? { inTime: offered, expired: [] }
         : splitExpired(offered, judgement.rule, Date.now());
-      const messages = inTime.map((recipient) => toMessage(run, page, recipient, judgement.rule));
+      const { ready, held } = doubtful ? { ready: inTime, held: [] } : partByHours(inTime, hours);
+      const messages = ready.map((recipient) => toMessage(run, page, recipient, judgement.rule));
       const answers = await gateway.send(messages).catch(async (error: unknown) => {
         // Sending throws for want of a token only, before anything has left.
         if (isDomainError(error) && !doubtful) await withdrawOffer(db, page);
         throw error;
       });
-      const wait = everybodyWaits(inTime, answers, judgement);
+      const wait = everybodyWaits(ready, answers, judgement);
       if (wait) {
         if (!doubtful && !(wait.kind === 'later' && wait.inDoubt)) await withdrawOffer(db, page);
         if (wait.kind === 'account') throw accountRefused(wait.code);
         return { kind: 'backoff', waitMs: wait.retryAfterMs };
       }
-      const results = [...expired, ...resultsOf(inTime, answers, judgement, Date.now())];
+      const results = [...expired, ...held, ...resultsOf(ready, answers, judgement, Date.now())];
       const control = await recordChunk(db, page, results);
       if (run.options.abort) await abort.note(run.runId, able.has('events'));
       for (const answer of answers) if (answer.kind === 'account') throw accountRefused(answer.code);

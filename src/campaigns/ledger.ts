@@ -61,12 +61,14 @@ export type Taking =
 
 /**
  * Opens the lane's next page, or takes over the one its predecessor left open (`offered > resolved`
- * then tells what is in doubt). At most one live activity may own a lane.
+ * then tells what is in doubt). At most one live activity may own a lane. No page is opened before
+ * `notBefore`; one that is open goes on.
  */
 export async function takePage(
   db: Kysely<CampaignTables>,
   key: ShardKey & { lane: number },
   size: number,
+  notBefore?: Date,
 ): Promise<Taking> {
   return db.transaction().execute(async (tx) => {
     const control = await readControl(tx, key.runId);
@@ -81,7 +83,7 @@ export async function takePage(
       .returningAll()
       .executeTakeFirst();
     if (left) return { kind: 'page', page: openPage(left) };
-    return openNextPage(tx, key, size);
+    return openNextPage(tx, key, size, notBefore);
   });
 }
 
@@ -89,6 +91,7 @@ async function openNextPage(
   tx: Transaction<CampaignTables>,
   key: ShardKey & { lane: number },
   size: number,
+  notBefore: Date | undefined,
 ): Promise<Taking> {
   // The shard's row lock makes lanes open pages one after the other.
   const shard = await tx
@@ -107,6 +110,7 @@ async function openNextPage(
     ? shard.next_seq
     : await dueEnd(tx, key, shard.next_seq, Math.min(shard.next_seq + size, shard.to_seq));
   if (!retries.length && end === shard.next_seq) return { kind: 'idle', until };
+  if (notBefore && notBefore.getTime() > Date.now()) return { kind: 'idle', until: notBefore };
   const page = await tx
     .insertInto('pages')
     .values({
@@ -195,6 +199,8 @@ export interface PageRecipient {
   dueAt: Date;
   /** Of what came before, for a retry. */
   code: string | undefined;
+  /** Where the recipient may be, if the campaign asked. */
+  place: string | null;
 }
 
 /**
@@ -224,7 +230,8 @@ export async function offerChunk(
     attempts: number;
     due_at: Date;
     code: string | null;
-  }>`select seq, contact_id, address, params, attempt, attempts, due_at, code from recipients
+    place: string | null;
+  }>`select seq, contact_id, address, params, attempt, attempts, due_at, code, place from recipients
      where run_id = ${page.runId} and channel = ${page.channel} and ${wanted} order by seq`.execute(db);
   return rows.map((row) => ({
     seq: row.seq,
@@ -235,6 +242,7 @@ export async function offerChunk(
     attempts: row.attempts,
     dueAt: row.due_at,
     code: row.code ?? undefined,
+    place: row.place,
   }));
 }
 

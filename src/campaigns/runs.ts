@@ -4,6 +4,8 @@ import { type Control, isLive, type RunPhase } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
 import type { RetryPolicy } from '../domain/retry-policy';
+import type { WeeklyWindow } from '../domain/time-zones/hours';
+import { runStart } from '../domain/time-zones/recipient-hours';
 import type { CampaignTables } from './tables';
 
 /** A run with what its campaign says about sending; everything but `control` and `phase` is fixed. */
@@ -33,17 +35,19 @@ export interface RunOptions {
     retry?: Record<string, { maxAttempts: number; delaysSeconds: number[] }>;
     maxAttempts?: number;
     machine?: 'speak' | 'hangup' | 'leave_message';
+    callWindow?: WeeklyWindow;
   };
   delivery?: {
     maxConcurrentCalls?: number;
     ratePerSecond?: number;
+    quietHours?: WeeklyWindow;
     retry?: Partial<RetryPolicy>;
     onUnknown?: 'hold' | 'resend';
     expireAfterSeconds?: number;
   };
   abort?: AbortRule;
   exclude?: { campaignIds?: string[] };
-  schedule?: { startAt?: string };
+  schedule?: { startAt?: string; timezone?: string; recipientLocal?: boolean };
 }
 
 export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promise<RunPlan> {
@@ -138,13 +142,13 @@ export async function liveRuns(db: Kysely<CampaignTables>, workspaceId?: string)
   if (workspaceId) query = query.where('runs.workspace_id', '=', workspaceId);
   const rows = await query.execute();
   return rows.map((row) => {
-    const startAt = (row.options as RunOptions).schedule?.startAt;
+    const startAt = runStart(row.options as RunOptions);
     return {
       runId: row.id,
       launch: row.launches,
       workspaceId: row.workspace_id,
       campaignId: row.campaign_id,
-      startAt: startAt ? new Date(startAt) : undefined,
+      startAt: startAt === undefined ? undefined : new Date(startAt),
     };
   });
 }

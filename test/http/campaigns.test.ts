@@ -136,13 +136,6 @@ describeEachEngine('campaigns over HTTP', (engine) => {
 
   test.each([
     ['schedule', { endAt: '2030-01-01T00:00:00Z' }, 'schedule.endAt'],
-    ['schedule', { recipientLocal: true }, 'schedule.recipientLocal'],
-    [
-      'delivery',
-      { quietHours: { from: '21:00', to: '08:00', timezone: 'recipient' } },
-      'delivery.quietHours',
-    ],
-    ['voice', { callWindow: { from: '09:00', to: '18:00' } }, 'voice.callWindow'],
     ['exclude', { suppressionOnly: true }, 'exclude.suppressionOnly'],
   ])('%s %p is refused as not supported yet', async (member, value, path) => {
     expect(findings(await create({ [member]: value }))).toEqual([`${path} not_supported`]);

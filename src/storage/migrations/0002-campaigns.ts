@@ -34,4 +34,8 @@ create table shard_seconds (
   taken int not null,
   primary key (run_id, channel, shard, slot)
 ) with (fillfactor = 50);
+
+-- Where a recipient may be, for hours by the recipient's clocks: a time zone, or the beginning of a phone
+-- number that stands for its zones. Null when the campaign did not ask.
+alter table recipients add column place text;
 `;
