@@ -6,7 +6,7 @@ import { describeEachEngine } from '../support/storage';
 
 const STAGES: Stage[] = ['draft', 'scheduled', 'started'];
 const RUN_PHASES: RunPhase[] = ['planning', 'running', 'finishing', 'completed', 'canceled', 'failed'];
-const CONTROLS: Control[] = ['run', 'pause', 'cancel'];
+const CONTROLS: Control[] = ['run', 'pause', 'cancel', 'fail'];
 
 describeEachEngine("a campaign's phase", (engine) => {
   let db: Kysely<CampaignTables>;
