@@ -25,6 +25,8 @@ export interface WorkflowSignals {
   callEnded(call: { runId: string; seq: number; attempt: number } & CallEnding): Promise<void>;
   /** Tells a sleeping call what its run's owner wants. Harmless when the call's workflow has ended. */
   wakeCall(call: { runId: string; seq: number; control: Control }): Promise<void>;
+  /** Something has happened to a durable send. Harmless when its workflow has ended. */
+  wakeSend(sendId: string): Promise<void>;
   /** Starts the workspace's outcome feed, or tells the running one that there is more to follow. */
   followOutcomes(workspaceId: string): Promise<void>;
 }

@@ -2,6 +2,7 @@ import { audienceActivities } from './audience';
 import { booksActivities } from './books';
 import { callActivities } from './calls';
 import type { ActivityDeps } from './deps';
+import { durableSendActivities } from './durable-sends';
 import { eventActivities } from './events';
 import { asFailure } from './failure';
 import { withHeartbeat } from './heartbeat';
@@ -16,6 +17,7 @@ export function createActivities(deps: ActivityDeps) {
       ...audienceActivities(deps),
       ...eventActivities(deps),
       ...booksActivities(deps),
+      ...durableSendActivities(deps),
     }),
     sender: asActivities(sendActivities(deps)),
     voice: asActivities(callActivities(deps)),

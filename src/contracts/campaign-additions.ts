@@ -17,7 +17,7 @@ const attempts = integer.min(1).max(CALLS_MAX);
 const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'This must be a time as HH:MM');
 const zone = z.string().min(1).max(64);
 const days = z.array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])).min(1);
-const window = z.strictObject({
+export const window = z.strictObject({
   from: timeOfDay,
   to: timeOfDay,
   timezone: zone.optional(),

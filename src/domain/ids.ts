@@ -32,8 +32,22 @@ export function recipientId(key: RecipientKey): string {
   return `${key.runId}.${key.channel}.${key.seq}`;
 }
 
+/** The uid of a durable send's message: `<send>.<attempt>`, for the same reason. */
+export function sendMessageUid(sendId: string, attempt: number): string {
+  return `${sendId}.${attempt}`;
+}
+
+const SEND_UID = /^(snd_[0-9a-z]{26})\.(\d{1,4})$/;
+
+/** `undefined` for a uid that is no durable send's. */
+export function parseSendMessageUid(uid: string): { sendId: string; attempt: number } | undefined {
+  const match = SEND_UID.exec(uid);
+  return match ? { sendId: match[1] as string, attempt: Number(match[2]) } : undefined;
+}
+
 export const campaignRunWorkflowId = (runId: string): string => `campaign:${runId}`;
 export const channelShardWorkflowId = (runId: string, channel: Channel, shard: number): string =>
   `shard:${runId}:${channel}:${shard}`;
 export const voiceCallWorkflowId = (runId: string, seq: number): string => `call:${runId}:${seq}`;
 export const outcomeFeedWorkflowId = (workspaceId: string): string => `outcomes:${workspaceId}`;
+export const durableSendWorkflowId = (sendId: string): string => `send:${sendId}`;

@@ -71,6 +71,7 @@ describeEachEngine('sending a page', (engine) => {
       startCall: unused,
       callEnded: unused,
       wakeCall: unused,
+      wakeSend: unused,
       followOutcomes: unused,
     };
     const { sender } = createActivities({ db, gatewayFor: () => gateway, signals, log: createLog('silent') });

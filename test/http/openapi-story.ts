@@ -118,6 +118,11 @@ export const STORY: Step[] = [
   { operation: 'cancelCampaign', status: 200 },
   { operation: 'watchCampaign', status: 200, first: 'end the run' },
 
+  { operation: 'createDurableSend', example: 'sms', status: 202 },
+  { operation: 'createDurableSend', example: 'voice', status: 202 },
+  { operation: 'readDurableSend', status: 200 },
+  { operation: 'cancelDurableSend', status: 200 },
+
   { operation: 'replaceTemplate', status: 200 },
   { operation: 'archiveTemplate', status: 200 },
   { operation: 'removeContact', status: 200 },
