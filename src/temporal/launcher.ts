@@ -78,8 +78,8 @@ export function createLauncher(client: Client): RunLauncher & SendLauncher {
 }
 
 const wakeSendBy = (client: Client) => async (sendId: string) => {
-  const { signal } = client.workflow.getHandle(durableSendWorkflowId(sendId));
-  await ignoring(WorkflowNotFoundError, signal(NAMES.wakeSend));
+  const handle = client.workflow.getHandle(durableSendWorkflowId(sendId));
+  await ignoring(WorkflowNotFoundError, handle.signal(NAMES.wakeSend));
 };
 
 export function createSignals(client: Client): WorkflowSignals {
