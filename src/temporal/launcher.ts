@@ -73,14 +73,21 @@ export function createLauncher(client: Client): RunLauncher & SendLauncher {
       );
     },
 
-    wakeSend: wakeSendBy(client),
+    async wakeSend(sendId) {
+      // A plain signal would not reach one whose start is delayed before its hour; this ends the delay.
+      await ignoring(
+        WorkflowExecutionAlreadyStartedError,
+        client.workflow.signalWithStart<typeof durableSend, []>(NAMES.durableSend, {
+          taskQueue: TASK_QUEUES.orchestrator,
+          workflowId: durableSendWorkflowId(sendId),
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          args: [{ sendId } satisfies DurableSendInput],
+          signal: NAMES.wakeSend,
+        }),
+      );
+    },
   };
 }
-
-const wakeSendBy = (client: Client) => async (sendId: string) => {
-  const handle = client.workflow.getHandle(durableSendWorkflowId(sendId));
-  await ignoring(WorkflowNotFoundError, handle.signal(NAMES.wakeSend));
-};
 
 export function createSignals(client: Client): WorkflowSignals {
   const call = (runId: string, seq: number) => client.workflow.getHandle(voiceCallWorkflowId(runId, seq));
@@ -105,7 +112,10 @@ export function createSignals(client: Client): WorkflowSignals {
       await ignoring(WorkflowNotFoundError, call(runId, seq).signal(NAMES.wakeCall, control));
     },
 
-    wakeSend: wakeSendBy(client),
+    async wakeSend(sendId) {
+      const handle = client.workflow.getHandle(durableSendWorkflowId(sendId));
+      await ignoring(WorkflowNotFoundError, handle.signal(NAMES.wakeSend));
+    },
 
     async followOutcomes(workspaceId) {
       await client.workflow.signalWithStart<typeof outcomeFeed, []>(NAMES.outcomeFeed, {
