@@ -14,7 +14,7 @@ export interface SendContent {
   class?: string | undefined;
   sendAt?: string | undefined;
   expiresAt?: string | undefined;
-  retry?: { [Key in keyof RetryPolicy]?: RetryPolicy[Key] | undefined } | undefined;
+  retry?: Partial<RetryPolicy> | undefined;
   voice?:
     | { retry?: Record<string, Redial | undefined> | undefined; maxAttempts?: number | undefined }
     | undefined;

@@ -9,7 +9,7 @@ import {
 import { LIMITS } from '../domain/limits';
 import type { CallEnd } from '../domain/message';
 import type { RecipientState } from '../domain/recipient';
-import { nextAttempt, RETRY_DEFAULT, type RetryPolicy } from '../domain/retry-policy';
+import { nextAttempt, retryPolicy } from '../domain/retry-policy';
 import type { CampaignTables } from './tables';
 
 export type SendRow = Selectable<CampaignTables['durable_sends']>;
@@ -72,15 +72,10 @@ function afterMessage(row: SendRow, ended: string): SendStep {
   const end: SendStep = { kind: 'end', state: ended as RecipientState, code: row.ended_code };
   if (ended !== 'failed' || row.ended_code !== 'attempts_exhausted') return end;
   if (row.control === 'cancel' || row.content.retry === undefined) return end;
-  const afterSeconds = nextAttempt(retryPolicy(row), row.failures + 1, row.id);
+  const afterSeconds = nextAttempt(retryPolicy(row.content.retry), row.failures + 1, row.id);
   return afterSeconds === undefined
     ? end
     : { kind: 'again', afterMs: afterSeconds * 1000, code: row.ended_code };
-}
-
-export function retryPolicy({ content }: SendRow): RetryPolicy {
-  const given = Object.entries(content.retry ?? {}).filter(([, value]) => value !== undefined);
-  return { ...RETRY_DEFAULT, ...Object.fromEntries(given) };
 }
 
 /** Grows from `min` to `max` seconds, doubling with every pause in a row. */

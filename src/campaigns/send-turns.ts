@@ -2,8 +2,8 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { RecipientState } from '../domain/recipient';
-import { nextAttempt } from '../domain/retry-policy';
-import { nextSendStep, pauseMs, retryPolicy, type SendRow, type SendStep } from './send-step';
+import { nextAttempt, retryPolicy } from '../domain/retry-policy';
+import { nextSendStep, pauseMs, type SendRow, type SendStep } from './send-step';
 import type { CampaignTables } from './tables';
 
 /** What a durable send's workflow does next: nothing any more, wait, or something at the service. */
@@ -153,7 +153,7 @@ function changesOf({ row, inDoubt }: SendClaim, result: SendResult) {
         attempts = attempts + ${result.attempted ? 1 : 0}::int`;
     case 'failed': {
       const failures = row.failures + 1;
-      const delay = nextAttempt(retryPolicy(row), failures, row.id);
+      const delay = nextAttempt(retryPolicy(row.content.retry), failures, row.id);
       if (delay === undefined) {
         return sql`state = ${inDoubt ? 'unknown' : 'failed'}, code = ${result.code},
           failures = ${failures}::int, attempts = attempts + 1, finished_at = now()`;

@@ -137,7 +137,7 @@ export class Transport {
 }
 
 /** With full jitter, so that what failed together does not come back together; `undefined`: not again. */
-export function retryDelay(error: unknown, failed: number): number | undefined {
+function retryDelay(error: unknown, failed: number): number | undefined {
   // An answer that broke off while it was read is no error of ours.
   const isOurs = error instanceof FanfareError;
   if (isOurs && !error.isForTheMoment) return undefined;

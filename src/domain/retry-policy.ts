@@ -1,38 +1,57 @@
-/** How often, and after how long, what failed for the moment is tried again (api.md 7, `retry`). */
+/**
+ * When a recipient is tried again (api.md 7, `delivery.retry`). `maxAttempts` counts every try, the first
+ * included; between two of them the delay grows by `backoff` up to `maxDelaySeconds`.
+ */
 export interface RetryPolicy {
-  /** Tries in all, the first included. */
   maxAttempts: number;
   initialDelaySeconds: number;
-  /** Each delay is so many times the one before. */
   backoff: number;
   maxDelaySeconds: number;
 }
 
-/** Half an hour of outage, which is longer than a restart and shorter than a message's interest. */
+/**
+ * 10 s, 30 s, 90 s, 4 and 13 minutes: twenty in all, which outlives the restart or failover of whatever refused
+ * one message while it took others, and leaves nobody open for hours.
+ */
 export const RETRY_DEFAULT: RetryPolicy = {
-  maxAttempts: 10,
-  initialDelaySeconds: 5,
-  backoff: 2,
-  maxDelaySeconds: 600,
+  maxAttempts: 6,
+  initialDelaySeconds: 10,
+  backoff: 3,
+  maxDelaySeconds: 900,
 };
 
-/** Of a delay, so that what failed together does not come back together. */
-const JITTER = 0.2;
+/** What a campaign says, completed. A first delay beyond the usual longest one is the longest, too. */
+export function retryPolicy(given: Partial<RetryPolicy> = {}): RetryPolicy {
+  const initialDelaySeconds = given.initialDelaySeconds ?? RETRY_DEFAULT.initialDelaySeconds;
+  return {
+    maxAttempts: given.maxAttempts ?? RETRY_DEFAULT.maxAttempts,
+    initialDelaySeconds,
+    backoff: given.backoff ?? RETRY_DEFAULT.backoff,
+    maxDelaySeconds: given.maxDelaySeconds ?? Math.max(RETRY_DEFAULT.maxDelaySeconds, initialDelaySeconds),
+  };
+}
 
 /**
- * Seconds until the next try after `attempts` have failed; `undefined` when there is none left. The same
- * seed gives the same answer, so that whoever takes over after a crash waits for the same moment.
+ * Seconds until the next attempt after `attempts` of them, or undefined when there is none left. Whoever failed
+ * together does not come back together: the delay is spread over a fifth, the same for the same `seed` so
+ * that a repeated decision is the same decision, and stays within the policy's first and longest delay.
  */
 export function nextAttempt(policy: RetryPolicy, attempts: number, seed: string): number | undefined {
   if (attempts >= policy.maxAttempts) return undefined;
-  const grown = policy.initialDelaySeconds * policy.backoff ** Math.max(0, attempts - 1);
-  const delay = Math.min(grown, policy.maxDelaySeconds);
-  return delay * (1 - JITTER * fraction(`${seed}.${attempts}`));
+  const { initialDelaySeconds: initial, maxDelaySeconds: max } = policy;
+  const grown = Math.min(initial * policy.backoff ** Math.max(0, attempts - 1), max);
+  const latest = Math.min(grown * SPREAD, max);
+  const earliest = Math.max(Math.min(initial, max), latest / SPREAD);
+  return Math.min(max, earliest + (latest - earliest) * fraction(`${seed}#${attempts}`));
 }
 
-/** From 0 to 1, the same for the same text (FNV-1a). */
+const SPREAD = 1.2;
+
+/** FNV-1a with a final mix, as a number in [0, 1): uids differ in few characters. */
 function fraction(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return (hash >>> 0) / 0x1_0000_0000;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
 }

@@ -65,7 +65,7 @@ export const createDurableSend: Operation = {
 
 **Idempotent on \`uid\`**, apart from the \`uid\`s of \`send-msg\`: the same \`uid\` with the same content gives the send that is there with its present state; with other content it is 409 \`uid_conflict\`.
 
-\`retry\` is for what failed for the moment; its members default to 10, 5, 2 and 600. What concerns the account, such as credentials that are refused, burns no attempt: the send waits, and \`code\` says for what. After \`expiresAt\` it is not sent any more. For a few; many at once are a campaign's work, which costs a hundredth.`,
+\`retry\` is for what failed for the moment; its members default to 6, 10, 3 and 900. What concerns the account, such as credentials that are refused, burns no attempt: the send waits, and \`code\` says for what. After \`expiresAt\` it is not sent any more. For a few; many at once are a campaign's work, which costs a hundredth.`,
   body: jsonBody(durableSendBody, { sms: SMS, voice: VOICE }),
   answers: {
     202: json('Stored; it will be sent.', durableSend, answered(202, 'Durable send accepted', PENDING)),
