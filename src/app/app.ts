@@ -3,11 +3,12 @@ import type { Role } from '../../workers/run';
 import type { Config } from '../config';
 import { type Credentials, readCredentials, writeCredentials } from '../credentials/credentials';
 import type { Log } from '../log';
+import type { MessagingTables } from '../messaging/tables';
 import { StartupError } from '../startup-error';
 import { openStorage } from '../storage/storage';
 import { Closers } from './closers';
 import { type HttpPart, openHttpPart } from './http-part';
-import { lazyGateway } from './service-gateway';
+import { lazyGateways } from './service-gateway';
 import { findExecutable, openTemporalPart } from './temporal-part';
 import { openWorkerPart } from './worker-part';
 
@@ -63,7 +64,7 @@ async function openParts(options: AppOptions, closers: Closers): Promise<App> {
   closers.add('storage', () => storage.close());
   const temporal = await openTemporalPart(options, executable, closers, fail);
   let credentials = await readCredentials(config.dataDir);
-  const gatewayFor = lazyGateway(config, () => credentials, closers);
+  const gatewayFor = lazyGateways(config, () => credentials, storage.tables<MessagingTables>(), closers);
   const shared = { ...options, storage, temporal: temporal.handle, gatewayFor };
   const http = options.http ? await openHttpPart({ ...shared, credentials }, closers) : undefined;
   if (http) credentials = await settleCredentials(config, http, credentials, temporal.address);

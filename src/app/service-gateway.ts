@@ -1,34 +1,57 @@
+import type { Kysely } from 'kysely';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
 import { DomainError } from '../domain/errors';
 import type { Gateway } from '../gateway/gateway';
 import { openGateway } from '../gateway/http-gateway';
 import { serviceAccess } from '../gateway/service-access';
+import { admitCampaigns, campaignAccess } from '../messaging/campaign-access';
+import type { MessagingTables } from '../messaging/tables';
 import type { Closers } from './closers';
 
 export type GatewayFor = (workspaceId: string) => Gateway;
 
 /**
- * The gateway to the messaging service, opened at its first use: the credentials of our own are known
- * only once it listens. They are those of one workspace, and a campaign of another is refused rather
- * than sent in the wrong name.
+ * The gateways to the messaging service, each opened at its first use: the credentials of our own are known
+ * only once it listens. At our own service every workspace's campaigns have access of their own. An account
+ * that the variables name is that of the first workspace, and a campaign of another is refused rather than
+ * sent in the wrong name.
  */
-export function lazyGateway(
+export function lazyGateways(
   config: Config,
   credentials: () => Credentials | undefined,
+  db: Kysely<MessagingTables>,
   closers: Closers,
 ): GatewayFor {
-  let gateway: Gateway | undefined;
-  closers.add('gateway', () => gateway?.close());
+  const opened = new Map<string, Gateway>();
+  closers.add('gateways', async () => {
+    await Promise.all([...opened.values()].map((gateway) => gateway.close()));
+  });
+
+  const keep = (key: string, open: () => Gateway): Gateway => {
+    const gateway = opened.get(key) ?? open();
+    opened.set(key, gateway);
+    return gateway;
+  };
+
   return (workspaceId) => {
     const own = credentials();
-    if (own && own.workspace.id !== workspaceId) {
+    if (!own || own.workspace.id === workspaceId) {
+      return keep('', () => openGateway(serviceAccess(config.service, own)));
+    }
+    if (config.service.clientId) {
       throw new DomainError(
         'forbidden',
-        `Campaigns of workspace ${workspaceId} cannot be sent: this installation holds the credentials of another`,
+        `Campaigns of workspace ${workspaceId} cannot be sent: FANFARE_CLIENT_ID is the account of another`,
       );
     }
-    gateway ??= openGateway(serviceAccess(config.service, own));
-    return gateway;
+    const access = campaignAccess(own.client.secret, workspaceId);
+    return keep(workspaceId, () =>
+      openGateway({
+        ...serviceAccess(config.service, own),
+        ...access,
+        beforeToken: () => admitCampaigns(db, workspaceId, access),
+      }),
+    );
   };
 }

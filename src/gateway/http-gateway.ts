@@ -18,6 +18,8 @@ export interface GatewayOptions {
   apiKey: string;
   /** A hosted service may take only a cookie at its template endpoints. */
   sessionCookie?: string | undefined;
+  /** Done before a token is asked for; its failure is that of asking. */
+  beforeToken?: (() => Promise<void>) | undefined;
 }
 
 export function openGateway(options: GatewayOptions): Gateway {
@@ -172,6 +174,7 @@ class HttpGateway implements Gateway {
 
   private async fetchToken(): Promise<Token> {
     const basic = Buffer.from(`${this.options.clientId}:${this.options.clientSecret}`).toString('base64');
+    await this.options.beforeToken?.();
     const now = Date.now();
     let answer: HttpAnswer;
     try {

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError, ERRORS, type ErrorCode, isDomainError } from '../domain/errors';
 import type { Log } from '../log';
+import { isUnavailable } from '../messaging/database-error';
 import type { App } from './routing';
 
 /**
@@ -13,8 +14,10 @@ export function answerErrors(app: App, log: Log): void {
 
 /** Also for errors that arise before a route is chosen, where no error handler applies. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
-  const known = isDomainError(error) ? error : fromFramework(error as FastifyError);
-  if (!known) log.error({ err: error, requestId: request.id }, 'a request failed unexpectedly');
+  const known = isDomainError(error) ? error : (fromFramework(error as FastifyError) ?? fromDatabase(error));
+  if (known?.code === 'dependency_down') {
+    log.warn({ err: error, requestId: request.id }, 'a request met a dependency that is down');
+  } else if (!known) log.error({ err: error, requestId: request.id }, 'a request failed unexpectedly');
   const told = known ?? UNEXPECTED;
   const { retryAfterSeconds } = told;
   const { status } = ERRORS[told.code];
@@ -69,6 +72,14 @@ const FRAMEWORK_ERRORS: Record<string, { code: ErrorCode; message: string }> = {
 function fromFramework(error: FastifyError): DomainError | undefined {
   const match = FRAMEWORK_ERRORS[error?.code];
   return match && new DomainError(match.code, match.message, { cause: error });
+}
+
+function fromDatabase(error: unknown): DomainError | undefined {
+  if (!isUnavailable(error)) return undefined;
+  return new DomainError('dependency_down', 'The database does not answer; repeat the call in a moment', {
+    cause: error,
+    retryAfterSeconds: 1,
+  });
 }
 
 /** The `error` member that OAuth 2 clients of the token endpoint read (RFC 6749, 5.2). */

@@ -6,3 +6,35 @@ export function isDataError(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' && /^(22|23|54)/.test(code);
 }
+
+/**
+ * Whether an error says that the database cannot be reached or is going down, as opposed to refusing what it
+ * was asked: the same call may succeed in a moment. A commit whose answer was lost is among them, so whoever
+ * repeats must know what was done before.
+ */
+export function isUnavailable(error: unknown): boolean {
+  const { code = '', message = '' } = (error ?? {}) as { code?: unknown; message?: unknown };
+  if (typeof code !== 'string' || typeof message !== 'string') return false;
+  return CODES.has(code) || SQL_STATES.test(code) || WORDS.some((words) => message.startsWith(words));
+}
+
+const CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
+/** PostgreSQL: connection exceptions, no connection left, shut down or starting up. */
+const SQL_STATES = /^(08...|53300|57P0[1-3])$/;
+
+/** What the driver says without a code. */
+const WORDS = [
+  'Connection terminated',
+  'timeout exceeded when trying to connect',
+  'Client has encountered a connection error',
+];

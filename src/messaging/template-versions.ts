@@ -5,6 +5,7 @@ import { type CompiledText, compileText } from '../domain/template';
 import { type CompiledFlowTexts, compileFlowTexts } from '../domain/voice/flow-texts';
 import { BoundedCache } from './bounded-cache';
 import type { MessagingTables } from './tables';
+import { selectTemplateVersion } from './template-query';
 
 /** One immutable version of a template, ready to be filled many times. */
 export interface CompiledTemplate {
@@ -106,20 +107,13 @@ async function readVersion(
   templateId: string,
   version: number | undefined,
 ): Promise<VersionRow | undefined> {
-  const query = db
-    .selectFrom('templates as t')
-    .innerJoin('template_versions as v', 'v.template_id', 't.id')
-    .select(['t.id', 't.channel', 'v.version', 'v.subject', 'v.body', 'v.text_body as text'])
-    // An email's layout can be megabytes, and is not sent.
-    .select(sql<VersionRow['design']>`case when t.channel = 'voice' then v.design end`.as('design'))
-    .where('t.workspace_id', '=', workspaceId)
-    .where('t.id', '=', templateId);
-  return version === undefined
-    ? query
-        .whereRef('v.version', '=', 't.current_version')
-        .where('t.archived_at', 'is', null)
-        .executeTakeFirst()
-    : query.where('v.version', '=', version).executeTakeFirst();
+  return (
+    selectTemplateVersion(db, workspaceId, templateId, version)
+      .select(['t.id', 't.channel', 'v.version', 'v.subject', 'v.body', 'v.text_body as text'])
+      // An email's layout can be megabytes, and is not sent.
+      .select(sql<VersionRow['design']>`case when t.channel = 'voice' then v.design end`.as('design'))
+      .executeTakeFirst()
+  );
 }
 
 export function compileTemplate(row: VersionRow): CompiledTemplate {

@@ -5,6 +5,7 @@ import { type Mint, RANDOM } from './mint';
 import type { MessagingTables } from './tables';
 import { listTemplates, type TemplateList, type TemplateListInput } from './template-list';
 import { versionOf } from './template-parts';
+import { selectTemplateVersion } from './template-query';
 import type { Template, TemplateContent, VersionContent } from './template-record';
 import type { TemplateVersions } from './template-versions';
 
@@ -183,9 +184,7 @@ async function readTemplate(
   id: string,
   version: number | undefined,
 ): Promise<Template | undefined> {
-  const query = db
-    .selectFrom('templates as t')
-    .innerJoin('template_versions as v', 'v.template_id', 't.id')
+  return selectTemplateVersion(db, workspaceId, id, version)
     .select([
       't.id',
       't.channel',
@@ -201,14 +200,7 @@ async function readTemplate(
       'v.email_provider_id as emailProviderId',
       'v.design',
     ])
-    .where('t.workspace_id', '=', workspaceId)
-    .where('t.id', '=', id);
-  return version === undefined
-    ? query
-        .whereRef('v.version', '=', 't.current_version')
-        .where('t.archived_at', 'is', null)
-        .executeTakeFirst()
-    : query.where('v.version', '=', version).executeTakeFirst();
+    .executeTakeFirst();
 }
 
 /** U+001F between the parts, which no search term holds: a term never matches across two of them. */

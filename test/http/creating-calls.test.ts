@@ -29,6 +29,11 @@ const CREATING: Record<string, { body: (of: Own) => unknown; tables: string[]; p
       tables: ['messages'],
     },
     '/api/contact-list': { body: () => ({ name: 'The same name again' }), tables: ['contact_lists'] },
+    '/api/contact-list/:id/contacts': {
+      path: (of) => `/api/contact-list/${of.list}/contacts`,
+      body: () => ({ contacts: [{ externalId: randomUUID(), email: 'somebody@example.com' }] }),
+      tables: ['contacts', 'contact_list_members'],
+    },
     '/api/campaign': {
       body: (of) => ({
         name: 'The same name again',

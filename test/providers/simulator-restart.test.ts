@@ -1,33 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HandOver, Provider, Receipt } from '../../src/providers/provider';
-import { openSimulator, type SimulatorOptions } from '../../src/providers/simulator';
+import type { HandOver, Receipt } from '../../src/providers/provider';
 import { readHandOvers, readRecord, recordFile } from '../../src/providers/simulator-record';
 import { until } from '../support/until';
 import { batchOf } from './hand-over-child';
+import { simulators } from './simulators';
 
 /** From source: the build holds the product, not the tests. */
 const CHILD = ['--require', require.resolve('tsx/cjs'), join(__dirname, 'hand-over-child.ts')];
 
-let directory: string;
-let opened: Provider[];
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'fanfare-test-'));
-  opened = [];
-});
-afterEach(async () => {
-  await Promise.all(opened.map((simulator) => simulator.close()));
-  rmSync(directory, { recursive: true, force: true });
-});
-
-async function open(options: Partial<SimulatorOptions> = {}): Promise<Provider> {
-  const simulator = await openSimulator({ channel: 'sms', directory, seed: 1, latencyMs: 0, ...options });
-  opened.push(simulator);
-  return simulator;
-}
+const { directory, opened, open } = simulators();
 
 function message(id: string): HandOver {
   return { id, uid: id, channel: 'sms', to: '+12125550190', from: '12345', text: 'Hello', attempt: 1 };
@@ -38,22 +22,22 @@ describe('a line that a kill cut short', () => {
 
   test('is removed when the record is opened again', async () => {
     await (await open()).handOver([message('msg_a')]);
-    await opened[0]?.close();
-    appendFileSync(recordFile(directory, 'sms'), torn);
+    await opened()[0]?.close();
+    appendFileSync(recordFile(directory(), 'sms'), torn);
     const simulator = await open();
     await simulator.handOver([message('msg_torn'), message('msg_b')]);
-    expect(readFileSync(recordFile(directory, 'sms'), 'utf8').trimEnd().split('\n')).toHaveLength(3);
-    expect(readRecord(directory, 'sms')).toMatchObject({ handOvers: 3, duplicates: [], damaged: 0 });
+    expect(readFileSync(recordFile(directory(), 'sms'), 'utf8').trimEnd().split('\n')).toHaveLength(3);
+    expect(readRecord(directory(), 'sms')).toMatchObject({ handOvers: 3, duplicates: [], damaged: 0 });
   });
 
   test('does not spoil the next line when its writer died beside a living process', async () => {
     const simulator = await open();
     await simulator.handOver([message('msg_a')]);
-    appendFileSync(recordFile(directory, 'sms'), torn);
+    appendFileSync(recordFile(directory(), 'sms'), torn);
     await simulator.handOver([message('msg_b')]);
     await simulator.handOver([message('msg_c')]);
-    expect([...readHandOvers(directory, 'sms')].map(({ id }) => id)).toEqual(['msg_a', 'msg_b', 'msg_c']);
-    expect(readRecord(directory, 'sms').damaged).toBe(1);
+    expect([...readHandOvers(directory(), 'sms')].map(({ id }) => id)).toEqual(['msg_a', 'msg_b', 'msg_c']);
+    expect(readRecord(directory(), 'sms').damaged).toBe(1);
   });
 });
 
@@ -62,7 +46,7 @@ test('two processes on one record know what the other has taken', async () => {
   await one.handOver([message('msg_a')]);
   await two.handOver([message('msg_a'), message('msg_b')]);
   await one.handOver([message('msg_b'), message('msg_c')]);
-  expect(readRecord(directory, 'sms')).toMatchObject({ handOvers: 3, duplicates: [] });
+  expect(readRecord(directory(), 'sms')).toMatchObject({ handOvers: 3, duplicates: [] });
 });
 
 test('only receipts not yet taken are told after a restart, with the same content', async () => {
@@ -91,7 +75,7 @@ test('only receipts not yet taken are told after a restart, with the same conten
 describe('kill -9 in the middle of hand-overs', () => {
   /** Answers the last batch that was answered before the kill. */
   async function runUntilKilled(firstBatch: number, batches: number): Promise<number> {
-    const child: ChildProcess = spawn(process.execPath, [...CHILD, directory, String(firstBatch)], {
+    const child: ChildProcess = spawn(process.execPath, [...CHILD, directory(), String(firstBatch)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let output = '';
@@ -115,26 +99,26 @@ describe('kill -9 in the middle of hand-overs', () => {
     const inDoubt = batchOf(answered + 1);
     expect((await simulator.handOver(inDoubt)).every(({ kind }) => kind === 'accepted')).toBe(true);
     const expected = (answered + 2) * inDoubt.length;
-    expect(readRecord(directory, 'sms')).toMatchObject({
+    expect(readRecord(directory(), 'sms')).toMatchObject({
       handOvers: expected,
       distinct: expected,
       duplicates: [],
       damaged: 0,
     });
-    const owed = expected - readRecord(directory, 'sms').receiptsTaken;
+    const owed = expected - readRecord(directory(), 'sms').receiptsTaken;
     let received = 0;
     await simulator.start(async (receipts) => {
       received += receipts.length;
     });
     await until('every receipt', () => received >= owed);
     await simulator.close();
-    expect(readRecord(directory, 'sms').receiptsTaken).toBe(expected);
+    expect(readRecord(directory(), 'sms').receiptsTaken).toBe(expected);
   });
 
   test('would be seen in the record if a carrier without idempotency were asked again', async () => {
     const answered = await runUntilKilled(0, 3);
     const simulator = await open({ idempotent: false });
     await simulator.handOver(batchOf(answered));
-    expect(readRecord(directory, 'sms').duplicates).toHaveLength(batchOf(0).length);
+    expect(readRecord(directory(), 'sms').duplicates).toHaveLength(batchOf(0).length);
   });
 });

@@ -8,23 +8,9 @@ import { openSimulator, type SimulatorOptions } from '../../src/providers/simula
 import { readHandOvers, readRecord, recordFile } from '../../src/providers/simulator-record';
 import { until } from '../support/until';
 import { providerConformance, type Rig } from './conformance';
+import { simulators } from './simulators';
 
-let directory: string;
-let opened: Provider[];
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'fanfare-test-'));
-  opened = [];
-});
-afterEach(async () => {
-  await Promise.all(opened.map((simulator) => simulator.close()));
-  rmSync(directory, { recursive: true, force: true });
-});
-
-async function open(options: Partial<SimulatorOptions> = {}): Promise<Provider> {
-  const simulator = await openSimulator({ channel: 'sms', directory, seed: 1, latencyMs: 0, ...options });
-  opened.push(simulator);
-  return simulator;
-}
+const { directory, opened, open } = simulators();
 
 function message(to: string, n: number | string = 1, rest: Partial<HandOver> = {}): HandOver {
   const channel = to.includes('@') ? 'email' : 'sms';
@@ -179,7 +165,11 @@ describe('any other address', () => {
     Array.from({ length: 5_000 }, (_, n) => message(`+1212${1_000_000 + 7 * n}`, n, { channel }));
 
   async function outcomes(channel: Channel, seed: number): Promise<string[]> {
-    const simulator = await open({ channel, seed, directory: join(directory, `${seed}-${opened.length}`) });
+    const simulator = await open({
+      channel,
+      seed,
+      directory: join(directory(), `${seed}-${opened().length}`),
+    });
     const results: HandOverResult[] = [];
     const messages = crowd(channel);
     for (let i = 0; i < messages.length; i += LIMITS.handoverBatch) {
@@ -199,7 +189,7 @@ describe('any other address', () => {
     for (const kind of ['rejected', 'transient', 'throttled']) {
       expect(kinds.filter((found) => found === kind).length).toBeGreaterThan(20);
     }
-    const place = join(directory, '1-0');
+    const place = join(directory(), '1-0');
     const { byOutcome, handOvers } = readRecord(place, 'sms');
     expect((byOutcome.delivered ?? 0) / handOvers).toBeGreaterThan(0.9);
     expect(byOutcome.undelivered).toBeGreaterThan(50);
@@ -208,7 +198,7 @@ describe('any other address', () => {
 
   test('finds on the telephone people, machines, busy lines and nobody', async () => {
     await outcomes('voice', 1);
-    const { byOutcome } = readRecord(join(directory, '1-0'), 'voice');
+    const { byOutcome } = readRecord(join(directory(), '1-0'), 'voice');
     const found = Object.entries(byOutcome).filter(([, count]) => count > 30);
     expect(found.map(([outcome]) => outcome).sort()).toEqual([
       'busy',
@@ -227,7 +217,7 @@ describe('the record', () => {
   test('holds no address in clear', async () => {
     const simulator = await open();
     await simulator.handOver([message('+12125550190')]);
-    const text = readFileSync(recordFile(directory, 'sms'), 'utf8');
+    const text = readFileSync(recordFile(directory(), 'sms'), 'utf8');
     expect(text).toContain('"to":"');
     expect(text).not.toContain('2125550190');
   });
@@ -235,7 +225,7 @@ describe('the record', () => {
   test('counts what reached a person, and not what was refused', async () => {
     const simulator = await open();
     await simulator.handOver([message('+12125550190', 'a'), message('+12125550191', 'b')]);
-    expect(readRecord(directory, 'sms')).toMatchObject({ handOvers: 1, distinct: 1, duplicates: [] });
+    expect(readRecord(directory(), 'sms')).toMatchObject({ handOvers: 1, distinct: 1, duplicates: [] });
   });
 
   test('shows a uid that was sent under two ids', async () => {
@@ -244,18 +234,18 @@ describe('the record', () => {
       message('+12125550190', 'a'),
       message('+12125550190', 'b', { uid: 'run.a.1' }),
     ]);
-    expect(readRecord(directory, 'sms')).toMatchObject({ duplicates: [], duplicateUids: ['run.a.1'] });
+    expect(readRecord(directory(), 'sms')).toMatchObject({ duplicates: [], duplicateUids: ['run.a.1'] });
   });
 
   test('of a channel that sent nothing is empty', () => {
-    expect(readRecord(directory, 'email')).toMatchObject({ handOvers: 0, firstAt: undefined });
+    expect(readRecord(directory(), 'email')).toMatchObject({ handOvers: 0, firstAt: undefined });
   });
 });
 
 test('the answer to a batch takes the latency, and closing does not wait for it', async () => {
   const simulator = await open({ latencyMs: 60_000 });
   const answer = simulator.handOver([message('+12125550190')]);
-  expect(readRecord(directory, 'sms').handOvers).toBe(1);
+  expect(readRecord(directory(), 'sms').handOvers).toBe(1);
   await simulator.close();
   expect((await answer)[0]?.kind).toBe('accepted');
 });
@@ -272,5 +262,5 @@ test('messages beyond what memory may hold get their receipts from the record', 
   await simulator.close();
   expect(received.length).toBe(total);
   expect(new Set(received.map(({ id }) => id)).size).toBe(total);
-  expect(readRecord(directory, 'sms').receiptsTaken).toBe(total);
+  expect(readRecord(directory(), 'sms').receiptsTaken).toBe(total);
 });

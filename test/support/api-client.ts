@@ -53,7 +53,8 @@ export class ApiClient {
     return this.pool.close();
   }
 
-  private async bearer(): Promise<string> {
+  /** The token, fetched at its first use. */
+  async bearer(): Promise<string> {
     if (this.token) return this.token;
     const { id, secret } = this.credentials.client;
     const answer = await this.pool.request({

@@ -36,10 +36,20 @@ export async function startPostgres(
   return startCluster(source.directory);
 }
 
-/** A throw-away cluster: its data may be lost at any time, so nothing waits for the disk. */
-async function startCluster(
-  binaries: string,
-): Promise<{ value: string; stop(options: { keepData: boolean }): Promise<void> }> {
+/** A cluster that was made and not started: how to start it, as often as wanted. */
+export interface Cluster {
+  directory: string;
+  data: string;
+  url: string;
+  port: number;
+  command: string;
+  args: string[];
+  /** Where and as whom to run it. */
+  options: { cwd: string; uid?: number; gid?: number };
+}
+
+/** A throw-away cluster: its data may be lost with the machine at any time, so nothing waits for the disk. */
+export async function makeCluster(binaries: string): Promise<Cluster> {
   const user = unprivilegedUser();
   const directory = mkdtempSync(join(tmpdir(), 'fanfare-test-postgres-'));
   if (user) chownSync(directory, user.uid, user.gid);
@@ -61,13 +71,23 @@ async function startCluster(
     max_connections: '300',
     log_min_messages: 'fatal',
   };
-  const server = runTied(
-    join(binaries, 'postgres'),
-    ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-    // SIGINT is PostgreSQL's "fast shutdown": it does not wait for clients to leave.
-    { ...options, stopSignal: 'SIGINT' },
-  );
-  const url = `postgres://fanfare@127.0.0.1:${port}/postgres`;
+  return {
+    directory,
+    data,
+    url: `postgres://fanfare@127.0.0.1:${port}/postgres`,
+    port,
+    command: join(binaries, 'postgres'),
+    args: ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    options,
+  };
+}
+
+async function startCluster(
+  binaries: string,
+): Promise<{ value: string; stop(options: { keepData: boolean }): Promise<void> }> {
+  const { directory, data, url, command, args, options } = await makeCluster(binaries);
+  // SIGINT is PostgreSQL's "fast shutdown": it does not wait for clients to leave.
+  const server = runTied(command, args, { ...options, stopSignal: 'SIGINT' });
   await server.untilReady(() => answers(url));
   return {
     value: url,
@@ -82,7 +102,7 @@ async function startCluster(
   };
 }
 
-async function answers(url: string): Promise<boolean> {
+export async function answers(url: string): Promise<boolean> {
   const client = new Client({ connectionString: url });
   client.on('error', () => undefined);
   try {

@@ -26,9 +26,14 @@ export interface Engine {
 /** Describes the same behaviour once per engine; PostgreSQL's half is skipped where there is none. */
 export function describeEachEngine(title: string, body: (engine: Engine) => void): void {
   describe(`${title} (embedded)`, () => describeOn('embedded', body));
+  describeOnPostgres(`${title} (PostgreSQL)`, body);
+}
+
+/** What only a database of its own process can be part of. */
+export function describeOnPostgres(title: string, body: (engine: Engine) => void): void {
   // Without a server there is nothing to run on; global-setup.ts has printed so.
   const onPostgres = postgresAvailable ? describe : describe.skip;
-  onPostgres(`${title} (PostgreSQL)`, () => describeOn('postgres', body));
+  onPostgres(title, () => describeOn('postgres', body));
 }
 
 interface Opened {

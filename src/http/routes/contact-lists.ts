@@ -83,7 +83,8 @@ function contactRoutes(app: App, contactLists: ContactLists): void {
   app.addContentTypeParser('text/csv', (_request, stream, done) => done(null, stream));
 
   const importing = { operation: importContacts, params: idParams, querystring: contactImportQuery };
-  const large = { config, bodyLimit: LIMITS.bulkBodyBytes };
+  // Contacts are told apart by what they are, so that an import that is taken up again creates none twice.
+  const large = { config: { ...config, idempotent: true }, bodyLimit: LIMITS.bulkBodyBytes } as const;
   app.post('/api/contact-list/:id/contacts', { ...large, schema: importing }, async (request) => {
     const { body } = request;
     const { country } = request.query;

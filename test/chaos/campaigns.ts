@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiClient, createList, createSmsTemplate } from '../support/api-client';
+import { readCredentials } from '../support/fanfare-process';
+import type { Installation } from './installation';
+
+/** The backend team: it starts campaigns while everything falls over, and asks again until it is answered. */
+export interface Backend {
+  /** Starts the next campaign; answers its id. */
+  start(): Promise<string>;
+  act(id: string, action: 'pause' | 'resume'): Promise<void>;
+  /** A reading of a campaign, or `undefined` when nobody answers now. */
+  look(id: string): Promise<Reading | undefined>;
+  /** Every recipient: message uid and state. */
+  recipients(id: string): Promise<{ channel: string; uid: string; state: string }[]>;
+  /** The types of what happened to a message, in order. */
+  events(uid: string): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export interface Reading {
+  phase: string;
+  reason: string | null;
+  counts: Record<string, Record<string, number>>;
+}
+
+const PATIENCE_MS = 180_000;
+
+export async function openBackend(installation: Installation, contacts: number): Promise<Backend> {
+  const credentials = readCredentials({ dataDir: installation.dataDir, env: {}, remove: () => undefined });
+  const api = new ApiClient(installation.baseUrl, credentials);
+  const list = await createList(api, contacts);
+  const sms = await createSmsTemplate(api);
+  const { template } = await api.expect<{ template: { id: string } }>('POST', '/api/template/', {
+    templateName: 'chaos email',
+    channel: 'email',
+    subject: 'Hello {{NAME}}',
+    body: '<p>Hello {{NAME}}</p>',
+    emailProviderId: '',
+  });
+  const authorization = `Bearer ${await api.bearer()}`;
+  const headers = { authorization, 'x-api-key': credentials.apiKey };
+
+  async function ask(method: string, path: string, body?: unknown, key?: string): Promise<Response> {
+    return fetch(installation.baseUrl + path, {
+      method,
+      headers: {
+        ...headers,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(key === undefined ? {} : { 'idempotency-key': key }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(20_000),
+    });
+  }
+
+  /** Until it is answered; what is refused for good is an error. */
+  async function insist(method: string, path: string, body?: unknown, key?: string): Promise<string> {
+    for (const deadline = Date.now() + PATIENCE_MS; ; await delay(200)) {
+      const answer = await ask(method, path, body, key).catch(() => undefined);
+      const text = await answer?.text().catch(() => undefined);
+      if (answer && text !== undefined && answer.status < 300) return text;
+      const isFinal = answer && answer.status < 500 && ![409, 429].includes(answer.status);
+      if (isFinal || Date.now() > deadline) {
+        throw new Error(`${method} ${path}: ${answer?.status ?? 'no answer'} ${text ?? ''}`);
+      }
+    }
+  }
+
+  let started = 0;
+  return {
+    async start() {
+      const name = `chaos ${++started}`;
+      const body = {
+        campaignId: null,
+        name,
+        channel: ['email', 'sms'],
+        contactListId: [list],
+        settings: {
+          email: { fromEmail: 'news@example.com', templateId: template.id, version: 1 },
+          sms: { shortCode: '12345', templateId: sms, version: 1 },
+        },
+      };
+      const text = await insist('POST', '/api/campaign', body, name);
+      return (JSON.parse(text) as { data: { id: string } }).data.id;
+    },
+    async act(id, action) {
+      await ask('POST', `/api/campaign/${id}/${action}`).then(
+        (answer) => answer.arrayBuffer(),
+        () => undefined,
+      );
+    },
+    async look(id) {
+      const answer = await ask('GET', `/api/campaign/${id}`).catch(() => undefined);
+      if (answer?.status !== 200) return undefined;
+      const body = (await answer.json().catch(() => undefined)) as { data: Reading } | undefined;
+      return body?.data;
+    },
+    async recipients(id) {
+      const [, ...lines] = (await insist('GET', `/api/campaign/${id}/recipients.csv`)).trim().split(/\r?\n/);
+      return lines.map((line) => {
+        const [, channel = '', , state = '', , , , uid = ''] = line.split(',');
+        return { channel, state, uid };
+      });
+    },
+    async events(uid) {
+      const { data } = JSON.parse(await insist('GET', `/messages/${uid}`)) as {
+        data: { events: { type: string }[] };
+      };
+      return data.events.map(({ type }) => type);
+    },
+    close: () => api.close(),
+  };
+}

@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { findPostgres } from '../support/postgres-server';
+import { ROOT } from '../support/root';
+import { planFaults } from './schedule';
+
+/** From source: the build holds the product, not the tests. */
+const CHAOS = ['--require', require.resolve('tsx/cjs'), join(ROOT, 'test/chaos/main.ts')];
+
+interface Result {
+  code: number | null;
+  told: string;
+  result: { faults: number; campaigns: number; recipients: number; taken: number; broken: number };
+}
+
+async function runChaos(...args: string[]): Promise<Result> {
+  const child = spawn(process.execPath, [...CHAOS, ...args]);
+  let out = '';
+  let told = '';
+  child.stdout.on('data', (chunk) => {
+    out += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    told += chunk;
+  });
+  const code = await new Promise<number | null>((done) => child.once('close', done));
+  if (!out) throw new Error(`chaos ended with ${code}:\n${told}`);
+  return { code, told, result: JSON.parse(out) as Result['result'] };
+}
+
+test('the same seed gives the same schedule, another seed another', () => {
+  expect(planFaults(7, 600_000)).toEqual(planFaults(7, 600_000));
+  expect(planFaults(7, 600_000)).not.toEqual(planFaults(8, 600_000));
+  const kinds = new Set(planFaults(7, 600_000).map(({ kind, target }) => `${kind} ${target}`));
+  expect([...kinds].sort()).toEqual([
+    'cut carrier',
+    'cut database',
+    'cut service',
+    'cut temporal',
+    'kill orchestrator',
+    'kill postgres',
+    'kill sender-1',
+    'kill sender-2',
+    'kill serve',
+    'kill temporal',
+    'pause campaigns',
+    'stall orchestrator',
+    'stall sender-1',
+    'stall sender-2',
+    'stall serve',
+  ]);
+});
+
+// PostgreSQL itself is killed, so one that somebody else runs will not do.
+const describeHere = findPostgres().kind === 'binaries' ? describe : describe.skip;
+
+describeHere('an installation whose parts are killed, stalled and cut off from each other', () => {
+  it('accounts for everybody, and nobody is handed over twice', async () => {
+    const { code, told, result } = await runChaos('--seed', '1', '--minutes', '0.6');
+    expect([told.match(/BROKEN.*/g), code]).toEqual([null, 0]);
+    expect(result.faults).toBeGreaterThanOrEqual(8);
+    expect(result.campaigns).toBeGreaterThanOrEqual(2);
+    expect(result.recipients).toBe(result.campaigns * 3_000);
+    expect(result.taken).toBeGreaterThan(result.recipients * 0.9);
+  }, 400_000);
+
+  it('would be caught if it forgot what it had claimed', async () => {
+    const args = ['--seed', '2', '--minutes', '0.35', '--only', 'kill serve', '--break', 'claim'];
+    const { code, told } = await runChaos(...args);
+    expect(code).toBe(1);
+    expect(told).toContain('BROKEN: nothing is handed over twice');
+  }, 400_000);
+});

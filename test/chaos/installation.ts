@@ -1,0 +1,155 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { extname, join } from 'node:path';
+import { createLog } from '../../src/log';
+import { startDevServer } from '../../src/temporal/dev-server';
+import { cacheDirectory, findTemporalExecutable } from '../../src/temporal/executable';
+import { freePort } from '../support/free-port';
+import { type Line, openLine } from '../support/line';
+import { answers, findPostgres, makeCluster } from '../support/postgres-server';
+import { MAIN, ROOT } from '../support/root';
+import { until } from '../support/until';
+import type { Fault, LineName, ProcessName } from './schedule';
+import { Supervised } from './supervised';
+
+const START_MS = 120_000;
+
+export interface Installation {
+  baseUrl: string;
+  dataDir: string;
+  /** What the carrier took, in its own words. */
+  carrierRecord: string;
+  begin(fault: Fault, lastsMs: number): void;
+  end(fault: Fault): void;
+  /** Processes that ended by themselves, and what they said last. */
+  ownExits(): { name: string; exits: number; words: string }[];
+  stop(): Promise<void>;
+}
+
+/**
+ * Fanfare as a company runs it: PostgreSQL, a Temporal server, the service, an orchestrator and two senders,
+ * each a process of its own, and a carrier outside; every connection that matters goes through a line that
+ * can be cut.
+ */
+export async function startInstallation({ breakClaim }: { breakClaim: boolean }): Promise<Installation> {
+  const postgresBinaries = findPostgres();
+  if (postgresBinaries.kind !== 'binaries') {
+    throw new Error('PostgreSQL is killed here, so its server must be installed on this machine');
+  }
+  const directory = mkdtempSync(join(tmpdir(), 'fanfare-chaos-'));
+  const dataDir = join(directory, 'data');
+  const cluster = await makeCluster(postgresBinaries.directory);
+  const postgres = new Supervised('postgres', cluster.command, cluster.args, cluster.options);
+  postgres.start();
+  await until('PostgreSQL', () => answers(cluster.url), START_MS, 100);
+  const { path: executable } = await findTemporalExecutable({
+    cliPath: process.env.TEMPORAL_CLI_PATH,
+    cacheDir: cacheDirectory(process.env),
+    env: process.env,
+    onProgress: (text) => process.stderr.write(`${text}\n`),
+  });
+  const temporal = await startDevServer({
+    executable,
+    dataDir: join(directory, 'temporal'),
+    namespace: 'default',
+    log: createLog('silent'),
+    preferredPorts: { grpc: 0, ui: 0 },
+  });
+  const ports = { service: await freePort(), carrier: await freePort() };
+  const lines: Record<LineName, Line> = {
+    database: await openLine(() => cluster.port),
+    temporal: await openLine(() => Number(temporal.address.split(':')[1])),
+    service: await openLine(() => ports.service),
+    carrier: await openLine(() => ports.carrier),
+  };
+
+  const inboundSecret = 'of-the-chaos-test-0123456789';
+  const through = (name: LineName): string => `http://127.0.0.1:${lines[name].port}`;
+  const env: Record<string, string> = {
+    ...(process.env as Record<string, string>),
+    DATABASE_URL: cluster.url.replace(`:${cluster.port}/`, `:${lines.database.port}/`),
+    TEMPORAL_ADDRESS: `127.0.0.1:${lines.temporal.port}`,
+    FANFARE_DATA_DIR: dataDir,
+    FANFARE_HTTP_PORT: String(ports.service),
+    FANFARE_INBOUND_SECRET: inboundSecret,
+    FANFARE_EMAIL_PROVIDER: 'http',
+    FANFARE_EMAIL_HTTP_URL: `${through('carrier')}/once`,
+    FANFARE_EMAIL_HTTP_IDEMPOTENT: 'true',
+    FANFARE_SMS_PROVIDER: 'http',
+    FANFARE_SMS_HTTP_URL: `${through('carrier')}/each`,
+    LOG_LEVEL: 'error',
+  };
+  const worker = { ...env };
+  for (const name of ['AUTH', 'SEND', 'APP']) worker[`FANFARE_${name}_URL`] = through('service');
+  const broken = breakClaim ? ['--require', join(ROOT, 'test/chaos/broken-claim.cjs')] : [];
+  const node = (name: string, args: string[], of = worker) =>
+    new Supervised(name, process.execPath, args, { env: of });
+  const processes: Record<ProcessName, Supervised> = {
+    serve: node('serve', [...broken, MAIN, 'serve'], env),
+    orchestrator: node('orchestrator', [MAIN, 'worker', '--role', 'orchestrator']),
+    'sender-1': node('sender-1', [MAIN, 'worker', '--role', 'sender']),
+    'sender-2': node('sender-2', [MAIN, 'worker', '--role', 'sender']),
+  };
+  const carrierRecord = join(directory, 'carrier.ndjson');
+  const carrier = node('carrier', [
+    ...process.execArgv,
+    join(__dirname, `carrier${extname(__filename)}`),
+    String(ports.carrier),
+    carrierRecord,
+    `http://127.0.0.1:${ports.service}/inbound/http/${inboundSecret}`,
+  ]);
+  const baseUrl = `http://127.0.0.1:${ports.service}`;
+
+  async function stop(): Promise<void> {
+    await Promise.all([...Object.values(processes), carrier].map((one) => one.stop()));
+    for (const line of Object.values(lines)) line.close();
+    await temporal.stop();
+    await postgres.stop();
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(cluster.directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  try {
+    carrier.start();
+    processes.serve.start();
+    await until('the service', () => isReady(baseUrl), START_MS, 100);
+    const workers = [processes.orchestrator, processes['sender-1'], processes['sender-2']];
+    for (const one of workers) one.start();
+    await until('the workers', () => workers.every(({ words }) => words.includes('ready')), START_MS, 100);
+  } catch (error) {
+    process.stderr.write(processes.serve.words);
+    await stop();
+    throw error;
+  }
+  return {
+    baseUrl,
+    dataDir,
+    carrierRecord,
+    begin(fault, lastsMs) {
+      if (fault.kind === 'cut') lines[fault.target].cut();
+      else if (fault.kind === 'stall') processes[fault.target].stall();
+      else if (fault.kind === 'kill' && fault.target === 'temporal') process.kill(temporal.pid, 'SIGKILL');
+      else if (fault.kind === 'kill' && fault.target === 'postgres') postgres.kill(lastsMs);
+      else if (fault.kind === 'kill') processes[fault.target as ProcessName].kill(lastsMs);
+    },
+    end(fault) {
+      if (fault.kind === 'cut') lines[fault.target].mend();
+      else if (fault.kind === 'stall') processes[fault.target].goOn();
+    },
+    ownExits: () =>
+      Object.values(processes)
+        .filter(({ exits }) => exits > 0)
+        .map(({ name, exits, words }) => ({ name, exits, words })),
+    stop,
+  };
+}
+
+async function isReady(baseUrl: string): Promise<boolean> {
+  return fetch(`${baseUrl}/readyz`).then(
+    async (answer) => {
+      await answer.arrayBuffer();
+      return answer.status === 200;
+    },
+    () => false,
+  );
+}

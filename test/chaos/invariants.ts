@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs';
+import type { Backend, Reading } from './campaigns';
+import type { CarrierLine } from './carrier';
+
+/** What must be true at the end whatever was done to the installation. Each names what it found. */
+export interface Finding {
+  invariant: string;
+  found: string;
+}
+
+/** A takeover that takes longer than this after everything is whole again is a campaign that hangs. */
+export const RESUME_LIMIT_MS = 60_000;
+
+interface Evidence {
+  campaigns: { id: string; reading: Reading | undefined }[];
+  backend: Backend;
+  carrierRecord: string;
+  /** For every fault, how long after its end it took until somebody more was sent to. */
+  resumedMs: number[];
+}
+
+export async function checkInvariants({
+  campaigns,
+  backend,
+  carrierRecord,
+  resumedMs,
+}: Evidence): Promise<{ findings: Finding[]; recipients: number; taken: number; unknown: number }> {
+  const findings: Finding[] = [];
+  const report = (invariant: string, found: string): void => void findings.push({ invariant, found });
+  const takenTimes = readTaken(carrierRecord);
+  const known = new Set<string>();
+  let recipients = 0;
+  let unknown = 0;
+
+  for (const { id, reading } of campaigns) {
+    if (reading?.phase !== 'completed') {
+      report(
+        'every campaign ends',
+        `${id} is ${reading?.phase ?? 'not answered for'}: ${reading?.reason ?? ''}`,
+      );
+      continue;
+    }
+    const rows = await backend.recipients(id);
+    recipients += rows.length;
+    for (const [channel, { total = 0, ...states }] of Object.entries(reading.counts)) {
+      const ofChannel = rows.filter((row) => row.channel === channel);
+      const counted = tally(ofChannel.map(({ state }) => state));
+      const told = Object.fromEntries(Object.entries(states).filter(([, count]) => count > 0));
+      if (total !== ofChannel.length || !sameCounts(counted, told)) {
+        report('counters equal the ledger', `${id} ${channel}: ${JSON.stringify({ total, told, counted })}`);
+      }
+    }
+    for (const { uid, state, channel } of rows) {
+      known.add(uid);
+      const times = takenTimes.get(uid) ?? 0;
+      if (state === 'unknown') unknown += 1;
+      if (!ENDS.has(state)) report('nobody is lost', `${uid} is ${state} in a campaign that has ended`);
+      if (REACHED.has(state) && times === 0) {
+        report('the ledger equals the carrier', `${uid} is ${state}, and the carrier never took it`);
+      }
+      if (REFUSED.has(state) && times > 0) {
+        report('the ledger equals the carrier', `${uid} is ${state}, and the carrier took it`);
+      }
+      if (times > 1 && !(await backend.events(uid)).includes('unknown')) {
+        report('nothing is handed over twice', `${uid} (${channel}, ${state}): ${times} times`);
+      }
+    }
+  }
+  for (const uid of takenTimes.keys()) {
+    if (!known.has(uid)) report('the ledger equals the carrier', `${uid} was taken and is nobody's`);
+  }
+  for (const ms of resumedMs) {
+    if (ms > RESUME_LIMIT_MS) report('progress resumes within 60 s of healing', `after ${ms} ms`);
+  }
+  return { findings, recipients, taken: takenTimes.size, unknown };
+}
+
+const REACHED = new Set(['sent', 'delivered', 'undelivered']);
+const REFUSED = new Set(['rejected', 'canceled', 'suppressed', 'expired']);
+const ENDS = new Set([...REACHED, ...REFUSED, 'failed', 'unknown']);
+
+/** How often the carrier took each uid. */
+function readTaken(record: string): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const line of readFileSync(record, 'utf8').split('\n').filter(Boolean)) {
+    const { uid } = JSON.parse(line) as CarrierLine;
+    times.set(uid, (times.get(uid) ?? 0) + 1);
+  }
+  return times;
+}
+
+function tally(values: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const value of values) counts[value] = (counts[value] ?? 0) + 1;
+  return counts;
+}
+
+function sameCounts(a: Record<string, number>, b: Record<string, number>): boolean {
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].every((key) => a[key] === b[key]);
+}

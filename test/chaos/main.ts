@@ -1,0 +1,171 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Backend, openBackend, type Reading } from './campaigns';
+import { type Installation, startInstallation } from './installation';
+import { checkInvariants } from './invariants';
+import { type PlannedFault, planFaults } from './schedule';
+
+/**
+ * `npm run chaos -- --seed N [--minutes M]`: campaigns on a real installation whose parts are killed, stalled
+ * and cut off from each other by a schedule that the seed gives, and then whether everybody is accounted for.
+ * Prints the schedule, one line a fault, and a line of JSON; ends with 1 when an invariant does not hold.
+ * `--only 'kill serve'` keeps to one kind of fault. `--break claim` breaks the product on purpose, to see that
+ * the checks have teeth.
+ */
+const CONTACTS = 1_500;
+/** Campaigns under way at the same time. */
+const AT_ONCE = 2;
+/** For what is under way when the faults end. */
+const FINISH_MS = 180_000;
+const LOOK_MS = 250;
+
+async function main(): Promise<void> {
+  const seed = Number(option('--seed') ?? Date.now() % 1_000_000);
+  const durationMs = Number(option('--minutes') ?? 2) * 60_000;
+  const contacts = Number(option('--contacts') ?? CONTACTS);
+  const faults = planFaults(seed, durationMs, option('--only'));
+  note(`seed ${seed}, ${faults.length} faults in ${durationMs / 1_000} s`);
+  const installation = await startInstallation({ breakClaim: option('--break') === 'claim' });
+  try {
+    const backend = await openBackend(installation, contacts);
+    const startedAt = Date.now();
+    const watch = watchCampaigns(backend, startedAt + durationMs);
+    const resumedMs = await runFaults(installation, faults, watch, startedAt);
+    const campaigns = await watch.finished();
+    const { findings, ...seen } = await checkInvariants({
+      campaigns,
+      backend,
+      carrierRecord: installation.carrierRecord,
+      resumedMs,
+    });
+    const shown = findings.slice(0, 20);
+    for (const { invariant, found } of shown) note(`BROKEN: ${invariant}: ${found}`);
+    const ownExits = installation.ownExits();
+    for (const { name, words } of ownExits) note(`${name} ended by itself. Its last words:\n${words}`);
+    const longestResumeMs = Math.max(0, ...resumedMs);
+    const exits = Object.fromEntries(ownExits.map(({ name, exits }) => [name, exits]));
+    const result = {
+      seed,
+      seconds: Math.round((Date.now() - startedAt) / 1_000),
+      faults: faults.length,
+      campaigns: campaigns.length,
+      ...seen,
+      longestResumeMs,
+      exits,
+      broken: findings.length,
+    };
+    process.stdout.write(`${JSON.stringify(result)}\n`);
+    process.exitCode = findings.length ? 1 : 0;
+    await backend.close();
+  } finally {
+    await installation.stop();
+  }
+}
+
+/** Does what is planned. Answers how long after each fault somebody more was sent to. */
+async function runFaults(
+  installation: Installation,
+  faults: readonly PlannedFault[],
+  watch: Watch,
+  startedAt: number,
+): Promise<number[]> {
+  const resumed = faults.map(async (fault): Promise<number[]> => {
+    const { atMs, lastsMs } = fault;
+    await delay(Math.max(0, startedAt + atMs - Date.now()));
+    note(`${(atMs / 1_000).toFixed(1).padStart(6)} s  ${fault.kind} ${fault.target} for ${lastsMs} ms`);
+    if (fault.kind === 'pause') await watch.act('pause');
+    else installation.begin(fault, lastsMs);
+    await delay(lastsMs);
+    if (fault.kind === 'pause') await watch.act('resume');
+    else installation.end(fault);
+    return watch.nextProgress();
+  });
+  return (await Promise.all(resumed)).flat();
+}
+
+interface Watch {
+  act(action: 'pause' | 'resume'): Promise<void>;
+  /** How long it takes until the next recipient is settled; nothing when there is none left to settle. */
+  nextProgress(): Promise<number[]>;
+  /** When all have ended, or will not. */
+  finished(): Promise<{ id: string; reading: Reading | undefined }[]>;
+}
+
+/** Keeps some campaigns under way until `endsAt`, and looks how far they are. */
+function watchCampaigns(backend: Backend, endsAt: number): Watch {
+  const readings = new Map<string, Reading | undefined>();
+  const live = new Set<string>();
+  let progressAt = Date.now();
+  let done = false;
+
+  const work = (async () => {
+    while (Date.now() < endsAt || (live.size && Date.now() < endsAt + FINISH_MS)) {
+      if (Date.now() < endsAt && live.size < AT_ONCE) live.add(await backend.start());
+      for (const id of live) {
+        const reading = await backend.look(id);
+        if (!reading) continue;
+        if (settled(reading) !== settled(readings.get(id))) progressAt = Date.now();
+        readings.set(id, reading);
+        // One that was paused when nobody could be told to resume it.
+        if (Date.now() > endsAt && reading.phase === 'paused') await backend.act(id, 'resume');
+        if (['completed', 'failed', 'canceled'].includes(reading.phase)) live.delete(id);
+      }
+      await delay(LOOK_MS);
+    }
+    done = true;
+  })();
+
+  return {
+    async act(action) {
+      for (const id of [...live]) await backend.act(id, action);
+    },
+    async nextProgress() {
+      const since = Date.now();
+      while (progressAt < since) {
+        if (done || (!live.size && Date.now() > endsAt)) return [];
+        await delay(50);
+      }
+      return [progressAt - since];
+    },
+    async finished() {
+      await work;
+      return untilQuiet(backend, [...readings.keys()]);
+    },
+  };
+}
+
+/** Receipts move counts after the end: the figures are compared once they stand still. */
+async function untilQuiet(
+  backend: Backend,
+  ids: string[],
+): Promise<{ id: string; reading: Reading | undefined }[]> {
+  const look = () => Promise.all(ids.map(async (id) => ({ id, reading: await backend.look(id) })));
+  for (let [before, tries] = [await look(), 0]; ; tries++) {
+    await delay(2_000);
+    const now = await look();
+    const isQuiet = now.every(({ reading }) => reading) && JSON.stringify(now) === JSON.stringify(before);
+    if (isQuiet || tries > 60) return now;
+    before = now;
+  }
+}
+
+function settled(reading: Reading | undefined): number {
+  let sum = 0;
+  for (const { total = 0, pending = 0, waiting = 0, sending = 0 } of Object.values(reading?.counts ?? {})) {
+    sum += total - pending - waiting - sending;
+  }
+  return sum;
+}
+
+function option(name: string): string | undefined {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? undefined : process.argv[at + 1];
+}
+
+function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  process.exitCode = 1;
+});
