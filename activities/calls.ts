@@ -2,6 +2,7 @@ import {
   type CallEnding,
   type CallKey,
   endRecipient,
+  holdCall,
   openCall,
   readCallEnding,
   recordStep,
@@ -21,8 +22,10 @@ import { DomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
+import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
+import { OUT_OF_HOURS, partByHours } from './hours';
 
 export interface StartCallsInput {
   runId: string;
@@ -66,7 +69,8 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
           continue;
         }
         const key = { runId: input.runId, channel: 'voice' as const, shard: input.shard, lane: 0 };
-        const taking = await takePage(db, key, free);
+        const hours = openHours(run.options, 'voice');
+        const taking = await takePage(db, key, free, new Date(hours.nextForAll(Date.now())));
         if (taking.kind === 'stopped') return taking;
         if (taking.kind === 'idle') {
           if (calls) return { kind: 'started', calls };
@@ -74,21 +78,29 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
             ? { kind: 'idle', waitMs: Math.max(0, taking.until.getTime() - Date.now()) }
             : { kind: 'idle' };
         }
-        const recipients = await offerChunk(db, taking.page, taking.page.size);
-        await inParallel(recipients, STARTS_AT_ONCE, ({ seq }) =>
+        const { ready, held } = partByHours(await offerChunk(db, taking.page, taking.page.size), hours);
+        await inParallel(ready, STARTS_AT_ONCE, ({ seq }) =>
           signals.startCall({ runId: run.runId, seq, policy }),
         );
-        await recordChunk(db, taking.page, []);
-        calls += recipients.length;
+        await recordChunk(db, taking.page, held);
+        calls += ready.length;
       }
       return { kind: 'started', calls };
     },
 
     /** Asks the service for one call. A uid that it knows already is not dialled twice. */
     async placeCall(input: CallKey): Promise<PlaceCallOutcome> {
+      const run = await loadRun(db, input.runId);
+      const now = Date.now();
+      const hours = openHours(run.options, 'voice');
+      if (hours.hasRules) {
+        const until = await holdCall(db, input, OUT_OF_HOURS, (place) =>
+          laterThan(now, hours.nextFor(place, now)),
+        );
+        if (until) return { kind: 'later', waitMs: until.getTime() - now };
+      }
       const opening = await openCall(db, input);
       if (opening.kind !== 'open') return opening;
-      const run = await loadRun(db, input.runId);
       const settings = run.settings.voice;
       if (!settings)
         throw new DomainError('invalid_request', `Campaign ${run.campaignId} has no voice settings`);
@@ -150,3 +162,5 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps) {
     },
   };
 }
+
+const laterThan = (now: number, next: number) => (next > now ? new Date(next) : undefined);

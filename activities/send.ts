@@ -13,9 +13,11 @@ import type { Channel } from '../src/domain/channel';
 import { DomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
 import { LIMITS } from '../src/domain/limits';
+import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { OutgoingMessage, SendAnswer } from '../src/gateway/gateway';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
+import { partByHours } from './hours';
 
 export interface SendPageInput {
   runId: string;
@@ -41,10 +43,11 @@ export type SendPageOutcome =
 export function sendActivities({ db, gatewayFor }: ActivityDeps) {
   return {
     async sendPage(input: SendPageInput): Promise<SendPageOutcome> {
-      const taking = await takePage(db, input, input.size);
+      const run = await loadRun(db, input.runId);
+      const open = openHours(run.options, input.channel).nextForAll(Date.now());
+      const taking = await takePage(db, input, input.size, new Date(open));
       if (taking.kind === 'stopped') return taking;
       if (taking.kind === 'idle') return idle(taking.until);
-      const run = await loadRun(db, input.runId);
       return sendOpenPage(run, taking.page);
     },
   };
@@ -53,12 +56,14 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps) {
     const startedAt = performance.now();
     const gateway = gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
+    const hours = openHours(run.options, page.channel);
     const chunk = able.has('bulk') ? LIMITS.chunkRecipients : LIMITS.singleChunkRecipients;
     if (page.offered > page.resolved && !able.has('idempotent')) await giveUpDoubtful(page);
     while (page.resolved < page.size) {
       stopIfCancelled();
-      const recipients = await offerChunk(db, page, chunk);
-      const answers = await gateway.send(recipients.map((recipient) => toMessage(run, page, recipient)));
+      const { ready, held } = partByHours(await offerChunk(db, page, chunk), hours);
+      const messages = ready.map((recipient) => toMessage(run, page, recipient));
+      const answers = messages.length > 0 ? await gateway.send(messages) : [];
       const wait = everybodyWaits(answers, able.has('idempotent'));
       if (wait) {
         await withdrawOffer(db, page);
@@ -71,10 +76,10 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps) {
         return { kind: 'backoff', waitMs: wait.retryAfterMs };
       }
       const now = Date.now();
-      const results = recipients.map((recipient, i) =>
+      const results = ready.map((recipient, i) =>
         resultOf(recipient, answers[i] as SendAnswer, now, able.has('idempotent')),
       );
-      const control = await recordChunk(db, page, results);
+      const control = await recordChunk(db, page, [...held, ...results]);
       if (control !== 'run' && page.resolved < page.size) return { kind: 'stopped', control };
     }
     return { kind: 'sent', size: page.size, durationMs: Math.round(performance.now() - startedAt) };

@@ -38,7 +38,8 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
           break;
         case 'idle':
           if (outcome.waitMs === undefined) return;
-          await sleep(Math.max(1, outcome.waitMs));
+          // May be a night: whoever cancels the run meanwhile does not wait for the morning.
+          await condition(() => wakes > seen, Math.max(1, outcome.waitMs));
           break;
         case 'backoff':
           await sleep(outcome.waitMs);

@@ -1,4 +1,4 @@
-import { condition, setHandler, sleep } from '@temporalio/workflow';
+import { condition, setHandler } from '@temporalio/workflow';
 import type { CallEnding } from '../src/campaigns/calls';
 import { type CallOutcome, callOutcome, nextCallStep } from '../src/domain/call-policy';
 import { callEndedSignal, type VoiceCallInput, wakeCallSignal } from './messages';
@@ -48,7 +48,8 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
         if (placed.kind === 'placed') return true;
         if (placed.kind === 'over') return false;
         if (placed.kind === 'later') {
-          await sleep(placed.waitMs);
+          // May be a night.
+          await condition(() => wakes > before, placed.waitMs);
         } else if (placed.control === 'cancel') {
           await voiceLocal.cancelCallRecipient({ runId, seq });
           return false;

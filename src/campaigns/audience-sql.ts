@@ -1,6 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Channel } from '../domain/channel';
 import { REACHED } from '../domain/recipient';
+import type { HourOptions } from '../domain/time-zones/recipient-hours';
+import type { PlacePlan } from './audience-places';
 import { filledParams } from './fill-params';
 import type { SuppressionRule } from './ports';
 import type { ChannelSettings, RunOptions } from './runs';
@@ -18,6 +20,8 @@ export interface Audience {
   excludedCampaigns?: string[] | undefined;
   /** SQL: whether an address may not be sent to. Without it, all may. */
   isSuppressed?: ((address: RawBuilder<unknown>) => RawBuilder<boolean>) | undefined;
+  /** At which hours they may be reached. */
+  hours?: HourOptions | undefined;
 }
 
 /** What a campaign says of its audience, whether it is a run's or one that was never created. */
@@ -25,7 +29,7 @@ export interface AudienceSource {
   workspaceId: string;
   settings: Partial<Record<Channel, ChannelSettings>>;
   contactListIds: string[];
-  options: Pick<RunOptions, 'params' | 'exclude'>;
+  options: Pick<RunOptions, 'params' | 'exclude'> & HourOptions;
 }
 
 export function audienceOf(
@@ -42,29 +46,32 @@ export function audienceOf(
     placeholders,
     campaignParams: options.params ?? {},
     excludedCampaigns: options.exclude?.campaignIds,
+    hours: options,
     isSuppressed: suppression && ((address) => suppression(workspaceId, { channel, from, address })),
   };
 }
 
 /**
- * Common table expressions that end in `ranked (id, address, params, reason)`: every contact of the lists
- * once, with the first reason why it cannot be a recipient, or null for those that are. Of the contacts
- * that share an address the oldest that could be reached keeps it.
+ * Common table expressions that end in `ranked (id, address, params, place, reason)`: every contact of the
+ * lists once, with the first reason why it cannot be a recipient, or null for those that are. Of the contacts
+ * that share an address the oldest that could be reached keeps it. The place is null when nobody asks for it.
  */
-export function rankedContacts(audience: Audience): RawBuilder<unknown> {
+export function rankedContacts(audience: Audience, places: PlacePlan | undefined): RawBuilder<unknown> {
   const { workspaceId, channel, contactListIds, placeholders, campaignParams, isSuppressed } = audience;
   const address = channel === 'email' ? sql.ref('c.email') : sql.ref('c.phone');
   const valid = channel === 'email' ? sql`address like '%_@_%'` : sql`address ~ '^\\+[1-9][0-9]{6,14}$'`;
   const suppressed = isSuppressed ? isSuppressed(sql`candidate.address`) : sql`false`;
   const excluded = exclusion(audience);
+  const place = places?.placeOf ?? sql`null::text`;
   return sql`
-    member as materialized (
+    ${places ? sql`${places.expression},` : sql``} member as materialized (
       select distinct contact_id from contact_list_members where list_id = any(${contactListIds}::text[])
     ), candidate as (
-      select c.id, ${address} as address, ${filledParams(placeholders, campaignParams)} as params
+      select c.id, ${address} as address, ${filledParams(placeholders, campaignParams)} as params,
+        ${place} as place
       from member m join contacts c on c.id = m.contact_id where c.workspace_id = ${workspaceId}
     ), ${excluded.expressions} judged as (
-      select id, address, params, case
+      select id, address, params, place, case
         when address is null then 'no_address'
         when not ${valid} then 'invalid_address'
         when ${suppressed} then 'suppressed'
@@ -73,7 +80,7 @@ export function rankedContacts(audience: Audience): RawBuilder<unknown> {
       end as reason
       from ${excluded.from}
     ), ranked as materialized (
-      select id, address, params,
+      select id, address, params, place,
         coalesce(reason, case when row_number() over (partition by address, reason order by id) > 1 then 'duplicate_address' end) as reason
       from judged
     )`;
@@ -89,7 +96,7 @@ function exclusion({ workspaceId, channel, excludedCampaigns }: Audience) {
   if (!excludedCampaigns?.length) return { expressions: sql``, from: sql`candidate`, applies: sql`false` };
   return {
     expressions: sql`reached as (
-      select r.contact_id as id, r.address, null::jsonb as params, true as is_reached
+      select r.contact_id as id, r.address, null::jsonb as params, null::text as place, true as is_reached
       from runs
       join shards s on s.run_id = runs.id and s.channel = ${channel}
       join recipients r on r.run_id = s.run_id and r.channel = s.channel and r.seq >= s.from_seq and r.seq < s.to_seq
@@ -100,7 +107,7 @@ function exclusion({ workspaceId, channel, excludedCampaigns }: Audience) {
         bool_or(is_reached) over (partition by address) as used
       from (select *, false as is_reached from candidate union all select * from reached) everybody
     ),`,
-    from: sql`(select id, address, params, met, used from marked where not is_reached) candidate`,
+    from: sql`(select id, address, params, place, met, used from marked where not is_reached) candidate`,
     applies: sql`(met or used)`,
   };
 }

@@ -3,6 +3,7 @@ import { LIMITS } from '../domain/limits';
 import { type Skipped, type SkipReason, skippedOf } from '../domain/recipient';
 import { measureSms } from '../domain/sms-encoding';
 import { compileText } from '../domain/template';
+import { planPlaces, UNKNOWN_PLACE } from './audience-places';
 import { type Audience, rankedContacts } from './audience-sql';
 import type { ParamValue } from './fill-params';
 import type { CampaignTables } from './tables';
@@ -17,6 +18,13 @@ export interface AudienceSurvey {
   offenders: { contactId: string; missing: string[] }[];
   /** SMS whose text is known. */
   segments?: SegmentCount | undefined;
+  /** Recipients by where they are; UNKNOWN_PLACE for those of whom nobody knows. */
+  places: PlaceCount[];
+}
+
+export interface PlaceCount {
+  place: string;
+  recipients: number;
 }
 
 export interface SegmentCount {
@@ -40,10 +48,11 @@ export async function surveyAudience(
 ): Promise<AudienceSurvey> {
   return db.transaction().execute(async (tx) => {
     const keeps = smsText === undefined ? sql`reason = 'missing_params'` : sql`true`;
+    const places = await planPlaces(tx, audience, { otherwise: UNKNOWN_PLACE, due: () => null });
     await sql`
       create temporary table surveyed on commit drop as
-      with ${rankedContacts(audience)}
-      select id, reason, case when ${keeps} then params end as params from ranked`.execute(tx);
+      with ${rankedContacts(audience, places)}
+      select id, reason, place, case when ${keeps} then params end as params from ranked`.execute(tx);
     const { rows } = await sql<{ reason: SkipReason | null; contacts: number }>`
       select reason, count(*)::int as contacts from surveyed group by reason`.execute(tx);
     const left = rows.filter((row): row is { reason: SkipReason; contacts: number } => row.reason !== null);
@@ -53,6 +62,7 @@ export async function surveyAudience(
       skipped: skippedOf(left),
       offenders: await findOffenders(tx, audience.placeholders),
       segments: smsText === undefined ? undefined : await countSegments(tx, smsText),
+      places: await countPlaces(tx),
     };
   });
 }
@@ -68,6 +78,12 @@ async function findOffenders(
     contactId: id,
     missing: placeholders.filter((name) => !names.includes(name)),
   }));
+}
+
+async function countPlaces(tx: Transaction<CampaignTables>): Promise<PlaceCount[]> {
+  const { rows } = await sql<PlaceCount>`
+    select place, count(*)::int as recipients from surveyed where reason is null group by place`.execute(tx);
+  return rows;
 }
 
 /** Every message is rendered as it would be sent: how long one is depends on the values. */

@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import { type Skipped, type SkipReason, skippedOf } from '../domain/recipient';
+import { dueSeconds, type PlacePlan, placesOfRun, UNKNOWN_PLACE } from './audience-places';
 import { type Audience, rankedContacts } from './audience-sql';
 import type { CampaignTables } from './tables';
 
@@ -20,7 +21,7 @@ export async function freezeAudience(db: Kysely<CampaignTables>, input: Audience
     await sql`select id from runs where id = ${input.runId} for update`.execute(tx);
     const frozen = await countShards(tx, input);
     if (frozen > 0) return frozen;
-    const skipped = await insertRecipients(tx, input);
+    const skipped = await insertRecipients(tx, input, await placesOfRun(tx, input));
     await recordSkipped(tx, input, skipped);
     return cutIntoShards(tx, input);
   });
@@ -37,13 +38,22 @@ async function countShards(tx: Transaction<CampaignTables>, input: AudienceInput
 }
 
 /** One statement. A contact that is left out is counted under the first reason that applies. */
-async function insertRecipients(tx: Transaction<CampaignTables>, input: AudienceInput): Promise<Skipped> {
+async function insertRecipients(
+  tx: Transaction<CampaignTables>,
+  input: AudienceInput,
+  places: PlacePlan | undefined,
+): Promise<Skipped> {
+  const dueOfAll = dueSeconds(input.hours ?? {}, input.channel, Date.now());
+  const due = places?.dueAt ?? sql`coalesce(to_timestamp(${dueOfAll(UNKNOWN_PLACE)}::float8), now())`;
+  const order = places ? sql`due_at, id` : sql`id`;
   const { rows } = await sql<{ reason: SkipReason; contacts: number }>`
-    with ${rankedContacts(input)}, numbered as (
-      select *, row_number() over (order by id) - 1 as seq, count(*) over () as total from ranked where reason is null
+    with ${rankedContacts(input, places)}, due as (
+      select *, ${due} as due_at from ranked where reason is null
+    ), numbered as (
+      select *, row_number() over (order by ${order}) - 1 as seq, count(*) over () as total from due
     ), inserted as (
-      insert into recipients (run_id, channel, seq, shard, contact_id, address, params, due_at)
-      select ${input.runId}, ${input.channel}, seq, seq / ${sliceSql}, id, address, params, now() from numbered
+      insert into recipients (run_id, channel, seq, shard, contact_id, address, params, place, due_at)
+      select ${input.runId}, ${input.channel}, seq, seq / ${sliceSql}, id, address, params, place, due_at from numbered
     )
     select reason, count(*)::int as contacts from ranked where reason is not null group by reason`.execute(
     tx,

@@ -59,6 +59,33 @@ export async function openCall(db: Kysely<CampaignTables>, key: CallKey): Promis
   });
 }
 
+/**
+ * Puts a recipient off who may not be called at this hour, and says until when; undefined for one who may, or
+ * whose run is not to go on.
+ */
+export async function holdCall(
+  db: Kysely<CampaignTables>,
+  key: CallKey,
+  code: string,
+  nextFor: (place: string | null) => Date | undefined,
+): Promise<Date | undefined> {
+  return db.transaction().execute(async (tx) => {
+    if ((await readControl(tx, key.runId)) !== 'run') return undefined;
+    const recipient = await tx
+      .selectFrom('recipients')
+      .select(['place', 'state'])
+      .where('run_id', '=', key.runId)
+      .where('channel', '=', 'voice')
+      .where('seq', '=', key.seq)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!recipient || !['pending', 'waiting', 'sending'].includes(recipient.state)) return undefined;
+    const retryAt = nextFor(recipient.place);
+    if (retryAt) await moveRecipient(tx, key, { state: 'waiting', code, retryAt });
+    return retryAt;
+  });
+}
+
 /** The call certainly was not placed; it will be asked for anew. */
 export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Promise<void> {
   await db

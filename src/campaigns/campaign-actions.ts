@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { ACTIONS, type Action, type Control, isLive } from '../domain/campaign';
 import { DomainError } from '../domain/errors';
+import { type HourOptions, runStart } from '../domain/time-zones/recipient-hours';
 import { requireLists } from './campaign-checks';
 import { type CampaignRecord, lockCampaign } from './campaign-record';
 import { insertRun, withdrawRun } from './run-rows';
@@ -47,8 +48,10 @@ async function start(tx: Tx, workspaceId: string, campaign: CampaignRecord): Pro
   await requireLists(tx, workspaceId, campaign.contactListIds);
   const startAt = campaign.stage === 'draft' ? futureStart(campaign.options) : undefined;
   if (campaign.run) await withdrawRun(tx, campaign.run.id);
-  // Whoever launches the run after a crash reads the hour from here.
-  if (!startAt) {
+  // Whoever launches the run after a crash reads the hour from here. A draft's, if each recipient has an hour
+  // of their own, may be over for the first of them only.
+  const keepsHours = campaign.stage === 'draft' && campaign.options.schedule?.recipientLocal;
+  if (!startAt && !keepsHours) {
     await sql`update campaigns set options = options #- '{schedule,startAt}' where id = ${campaign.id}`.execute(
       tx,
     );
@@ -90,9 +93,7 @@ async function control(
 }
 
 /** When a campaign is to start, if that is not now. */
-export function futureStart(options: {
-  schedule?: { startAt?: string | undefined } | undefined;
-}): Date | undefined {
-  const startAt = options.schedule?.startAt;
-  return startAt !== undefined && Date.parse(startAt) > Date.now() ? new Date(startAt) : undefined;
+export function futureStart(options: HourOptions): Date | undefined {
+  const startAt = runStart(options);
+  return startAt !== undefined && startAt > Date.now() ? new Date(startAt) : undefined;
 }

@@ -45,11 +45,11 @@ export function copyName(name: string): string {
 /** Hours of the original's that have passed say nothing about its copy. */
 function withoutPastTimes(options: CampaignOptions): CampaignOptions {
   if (!options.schedule) return options;
-  const { startAt, endAt, ...schedule } = options.schedule;
+  const { startAt, endAt, recipientLocal, ...schedule } = options.schedule;
   const isAhead = (at: string | undefined) => at !== undefined && Date.parse(at) > Date.now();
   const left = {
     ...schedule,
-    ...(isAhead(startAt) ? { startAt } : {}),
+    ...(isAhead(startAt) ? { startAt, recipientLocal } : {}),
     ...(isAhead(endAt) ? { endAt } : {}),
   };
   const { schedule: _, ...others } = options;

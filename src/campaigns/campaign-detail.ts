@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import { statusOf } from '../domain/campaign';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { RECIPIENT_STATES } from '../domain/recipient';
-import { readCampaign } from './campaign-record';
+import { type CampaignOptions, readCampaign } from './campaign-record';
 import { type ChannelCounts, readCounts } from './ledger-counts';
 import type { CampaignTables } from './tables';
 
@@ -23,6 +23,7 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
     settings: campaign.settings,
     contactListId: campaign.contactListIds,
     ...options,
+    ...(options.schedule && { schedule: inUtc(options.schedule) }),
     counts: Object.fromEntries(
       shown(campaign.channels).map((channel) => [channel, counts[channel] ?? NOBODY]),
     ),
@@ -33,6 +34,11 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
     finishedAt: run?.finished_at ?? null,
     reason: run?.reason ?? null,
   };
+}
+
+/** An hour is kept as it was written, since its offset may mean something, and told as all times are. */
+function inUtc({ startAt, ...schedule }: NonNullable<CampaignOptions['schedule']>) {
+  return { ...schedule, ...(startAt !== undefined && { startAt: new Date(startAt).toISOString() }) };
 }
 
 const shown = (channels: Channel[]) => CHANNELS.filter((channel) => channels.includes(channel));

@@ -1,10 +1,16 @@
 import { type Kysely, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../domain/channel';
 import type { Finding } from '../domain/finding';
+import { LIMITS } from '../domain/limits';
 import { measureSms } from '../domain/sms-encoding';
 import { compileText } from '../domain/template';
-import type { AudienceSurvey } from './audience-survey';
+import { phonePrefix } from '../domain/time-zones/phone-zones';
+import { runStart } from '../domain/time-zones/recipient-hours';
+import { isIanaZone } from '../domain/time-zones/wall-time';
+import { UNKNOWN_PLACE } from './audience-places';
+import type { AudienceSurvey, PlaceCount } from './audience-survey';
 import type { CampaignContent } from './campaign-record';
+import { type ForecastHours, forecastHours, NIGHT_TEXT } from './forecast-hours';
 import type { CampaignTables } from './tables';
 
 /** What is told of a campaign that is possible and perhaps not meant (api.md 7). It changes nothing. */
@@ -17,13 +23,19 @@ export async function creationWarnings(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   content: CampaignContent,
-  smsText: string | undefined,
+  { smsText, now }: { smsText: string | undefined; now: number },
 ): Promise<Finding[]> {
   const warnings = startWarnings(content);
   for (const channel of inOrder(content.channels)) {
-    if (await hasAddress(db, workspaceId, content.contactListIds, channel)) continue;
-    const what = channel === 'email' ? 'an email address' : 'a phone number';
-    warnings.push(warning(channel, 'no_recipients', `No contact of the lists has ${what}`));
+    const sample = await samplePlaces(db, workspaceId, content.contactListIds, channel);
+    const people = sample.reduce((sum, { recipients }) => sum + recipients, 0);
+    if (people === 0) {
+      const what = channel === 'email' ? 'an email address' : 'a phone number';
+      warnings.push(warning(channel, 'no_recipients', `No contact of the lists has ${what}`));
+    }
+    const whole = people < LIMITS.warningSample ? '' : 'the first ';
+    const hours = forecastHours(content.options, channel, sample, now);
+    warnings.push(...hourWarnings(channel, hours, `${whole}${people} contacts`));
   }
   const { segments } = measureSms(compileText(smsText ?? '', 'none').render({}));
   if (content.channels.includes('sms') && segments > 1) {
@@ -38,6 +50,7 @@ export async function creationWarnings(
 export function surveyWarnings(
   content: CampaignContent,
   surveys: Partial<Record<Channel, AudienceSurvey>>,
+  hours: Partial<Record<Channel, ForecastHours>>,
 ): Finding[] {
   const warnings = startWarnings(content);
   for (const channel of inOrder(content.channels)) {
@@ -56,13 +69,29 @@ export function surveyWarnings(
       const text = `${segments.several} of ${recipients} messages take more than one segment, the longest ${segments.longest}`;
       warnings.push(warning(channel, 'several_segments', text));
     }
+    const forecast = hours[channel];
+    if (forecast) warnings.push(...hourWarnings(channel, forecast, `${recipients} recipients`));
+  }
+  return warnings;
+}
+
+function hourWarnings(channel: Channel, { late, atNight }: ForecastHours, all: string): Finding[] {
+  const warnings: Finding[] = [];
+  if (late > 0) {
+    const text = `The hour has passed already for ${late} of ${all}: they are sent to at once`;
+    warnings.push(warning(channel, 'local_start_in_past', text));
+  }
+  if (atNight > 0) {
+    const text = `It is night (${NIGHT_TEXT}) for ${atNight} of ${all} when they are due; delivery.quietHours would wait for the morning`;
+    warnings.push(warning(channel, 'night', text));
   }
   return warnings;
 }
 
 function startWarnings({ options }: CampaignContent): Finding[] {
-  const startAt = options.schedule?.startAt;
-  if (startAt === undefined || Date.parse(startAt) > Date.now()) return [];
+  const startAt = runStart(options);
+  // In recipients' own time, those for whom it is over are counted.
+  if (startAt === undefined || startAt > Date.now() || options.schedule?.recipientLocal) return [];
   const message = 'This is in the past: started, the campaign sends at once';
   return [{ path: 'schedule.startAt', code: 'start_in_past', message, severity: 'warning' }];
 }
@@ -76,17 +105,23 @@ const warning = (channel: Channel, code: string, message: string): Finding => ({
 
 const inOrder = (channels: readonly Channel[]) => CHANNELS.filter((channel) => channels.includes(channel));
 
-/** Ends at the first contact that has one, so that it is quick where it matters. */
-async function hasAddress(
+/** Where contacts with an address are. Ends at a number of them that tells enough, so that large lists cost no more. */
+async function samplePlaces(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   listIds: string[],
   channel: Channel,
-): Promise<boolean> {
+): Promise<PlaceCount[]> {
   const address = channel === 'email' ? sql.ref('c.email') : sql.ref('c.phone');
-  const { rows } = await sql`
-    select 1 from contact_list_members m join contacts c on c.id = m.contact_id
+  const { rows } = await sql<{ timezone: string | null; phone: string | null }>`
+    select c.timezone, c.phone from contact_list_members m join contacts c on c.id = m.contact_id
     where m.list_id = any(${listIds}::text[]) and c.workspace_id = ${workspaceId} and ${address} is not null
-    limit 1`.execute(db);
-  return rows.length > 0;
+    limit ${sql.lit(LIMITS.warningSample)}`.execute(db);
+  const places = new Map<string, number>();
+  for (const { timezone, phone } of rows) {
+    const stated = timezone !== null && isIanaZone(timezone) ? timezone : undefined;
+    const place = stated ?? phonePrefix(phone ?? '') ?? UNKNOWN_PLACE;
+    places.set(place, (places.get(place) ?? 0) + 1);
+  }
+  return [...places].map(([place, recipients]) => ({ place, recipients }));
 }

@@ -40,6 +40,8 @@ export interface CampaignsDeps {
   suppression?: SuppressionRule | undefined;
   /** Without it, senders are not limited. */
   senderRate?: SenderRate | undefined;
+  /** What hour it is, for warnings and forecasts. */
+  now?: (() => number) | undefined;
   log: Log;
 }
 
@@ -47,8 +49,8 @@ export type Campaigns = ReturnType<typeof createCampaigns>;
 
 /** Campaigns as the API offers them (api.md 7). */
 export function createCampaigns(deps: CampaignsDeps) {
-  const { db, templates, launcher, suppression, senderRate, log } = deps;
-  const dryRun = createDryRuns({ db, suppression, senderRate });
+  const { db, templates, launcher, suppression, senderRate, log, now = Date.now } = deps;
+  const dryRun = createDryRuns({ db, suppression, senderRate, now });
 
   /**
    * The run is in the database, and a run without a workflow is launched within a minute (relaunch.ts).
@@ -67,7 +69,7 @@ export function createCampaigns(deps: CampaignsDeps) {
   async function warningsAgain(workspaceId: string, campaign: CampaignRecord): Promise<Finding[]> {
     const { sms } = campaign.settings;
     const text = sms && (await templates.find(workspaceId, 'sms', sms.templateId, sms.version))?.text;
-    return creationWarnings(db, workspaceId, campaign, text);
+    return creationWarnings(db, workspaceId, campaign, { smsText: text, now: now() });
   }
 
   return {
@@ -88,7 +90,10 @@ export function createCampaigns(deps: CampaignsDeps) {
       const content = contentOf(body);
       // Templates are looked up over HTTP, and so before the transaction.
       const found = await checkReferences(db, templates, workspaceId, content);
-      const warnings = await creationWarnings(db, workspaceId, content, found.sms?.text);
+      const warnings = await creationWarnings(db, workspaceId, content, {
+        smsText: found.sms?.text,
+        now: now(),
+      });
       const saved = body.campaignId
         ? await replaceCampaign(db, workspaceId, { id: body.campaignId, start: body.start }, content)
         : await insertCampaign(

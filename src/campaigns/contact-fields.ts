@@ -34,20 +34,6 @@ export function phoneRegion(code: string): CountryCode | undefined {
   return isSupportedCountry(code) ? code : undefined;
 }
 
-const known = new Map<string, boolean>();
-/** There are some 600 names; the bound keeps a file full of nonsense from filling memory. */
-const KNOWN_MAX = 2_000;
-
-/** IANA names only: an offset such as +05:00, which newer engines take, has no rules for summer time. */
-export function isTimeZone(name: string): boolean {
-  const before = known.get(name);
-  if (before !== undefined) return before;
-  if (known.size >= KNOWN_MAX) known.clear();
-  const valid = /^[A-Za-z]/.test(name) && accepts(() => new Intl.DateTimeFormat('en', { timeZone: name }));
-  known.set(name, valid);
-  return valid;
-}
-
 /** The canonical BCP 47 tag; `it_IT`, as POSIX writes it, is understood. */
 export function localeTag(text: string): string | undefined {
   try {
@@ -68,12 +54,3 @@ const LONE_SURROGATE = /\p{Cs}/u;
 const CONTROL = /[\u0000-\u001f\u007f]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
 const CONTROL_BUT_LINES = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/;
-
-function accepts(attempt: () => unknown): boolean {
-  try {
-    attempt();
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,7 +1,8 @@
 import type { CountryCode } from 'libphonenumber-js/max';
 import type { RowFinding } from '../csv/csv-problems';
 import { LIMITS } from '../domain/limits';
-import { emailAddress, isPlainText, isTimeZone, localeTag, phoneNumber } from './contact-fields';
+import { isIanaZone } from '../domain/time-zones/wall-time';
+import { emailAddress, isPlainText, localeTag, phoneNumber } from './contact-fields';
 
 /** A contact as an import brings it, before anybody has judged it: any key may be there, with any value. */
 export type RawContact = Record<string, unknown>;
@@ -56,7 +57,7 @@ export function judgeContact(
   if (emailText !== null && email === null) find('email', 'invalid_email', 'is not an email address');
   const phone = phoneText === null ? null : (phoneNumber(phoneText, country) ?? null);
   if (phoneText !== null && phone === null) find('phone', 'invalid_phone', phoneProblem(phoneText, country));
-  if (timezone !== null && !isTimeZone(timezone)) {
+  if (timezone !== null && !isIanaZone(timezone)) {
     find('timezone', 'invalid_timezone', 'is not an IANA time zone such as Europe/Rome');
   }
   const locale = localeText === null ? null : (localeTag(localeText) ?? null);

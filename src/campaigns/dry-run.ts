@@ -8,6 +8,7 @@ import { audienceOf } from './audience-sql';
 import { type AudienceSurvey, surveyAudience } from './audience-survey';
 import type { CampaignContent } from './campaign-record';
 import { surveyWarnings } from './campaign-warnings';
+import { type ForecastHours, forecastHours } from './forecast-hours';
 import type { SenderRate, SuppressionRule, TemplateFound } from './ports';
 import { type ChannelSettings, readSettings } from './runs';
 import type { CampaignTables } from './tables';
@@ -27,6 +28,9 @@ export interface ChannelForecast {
   segments?: number;
   longest?: number;
   offenders: AudienceSurvey['offenders'];
+  /** When the first and the last recipient fall due; null without recipients. */
+  earliest: Date | null;
+  latest: Date | null;
 }
 
 /**
@@ -37,8 +41,9 @@ export function createDryRuns(deps: {
   db: Kysely<CampaignTables>;
   suppression: SuppressionRule | undefined;
   senderRate: SenderRate | undefined;
+  now: () => number;
 }) {
-  const { db, suppression, senderRate } = deps;
+  const { db, suppression, senderRate, now } = deps;
   let running = 0;
 
   return async function dryRun(
@@ -61,17 +66,24 @@ export function createDryRuns(deps: {
         options: content.options,
       };
       const surveys: Partial<Record<Channel, AudienceSurvey>> = {};
+      const hours: Partial<Record<Channel, ForecastHours>> = {};
+      const startedAt = now();
       for (const channel of CHANNELS.filter((one) => content.channels.includes(one))) {
         const audience = audienceOf(source, channel, templates[channel]?.placeholders ?? [], suppression);
         const text = channel === 'sms' ? templates.sms?.text : undefined;
-        surveys[channel] = await surveyAudience(db, audience, text);
+        const survey = await surveyAudience(db, audience, text);
+        surveys[channel] = survey;
+        hours[channel] = forecastHours(content.options, channel, survey.places, startedAt);
       }
       return {
         channels: Object.fromEntries(
-          Object.entries(surveys).map(([channel, survey]) => [channel, forecastOf(survey)]),
+          Object.entries(surveys).map(([channel, survey]) => [
+            channel,
+            forecastOf(survey, hours[channel as Channel]),
+          ]),
         ),
         durationSeconds: durationOf(workspaceId, content, settings, surveys, senderRate),
-        warnings: surveyWarnings(content, surveys),
+        warnings: surveyWarnings(content, surveys, hours),
       };
     } finally {
       running -= 1;
@@ -79,8 +91,16 @@ export function createDryRuns(deps: {
   };
 }
 
-function forecastOf({ segments, ...survey }: AudienceSurvey): ChannelForecast {
-  return { ...survey, ...(segments ? { segments: segments.total, longest: segments.longest } : {}) };
+function forecastOf(
+  { segments, places: _, ...survey }: AudienceSurvey,
+  hours: ForecastHours | undefined,
+): ChannelForecast {
+  return {
+    ...survey,
+    ...(segments ? { segments: segments.total, longest: segments.longest } : {}),
+    earliest: hours?.earliest ?? null,
+    latest: hours?.latest ?? null,
+  };
 }
 
 /**

@@ -56,12 +56,14 @@ export type Taking =
 
 /**
  * Opens the lane's next page, or takes over the one its predecessor left open (`offered > resolved`
- * then tells what is in doubt). At most one live activity may own a lane.
+ * then tells what is in doubt). At most one live activity may own a lane. No page is opened before
+ * `notBefore`; one that is open goes on.
  */
 export async function takePage(
   db: Kysely<CampaignTables>,
   key: ShardKey & { lane: number },
   size: number,
+  notBefore?: Date,
 ): Promise<Taking> {
   return db.transaction().execute(async (tx) => {
     const control = await readControl(tx, key.runId);
@@ -76,7 +78,7 @@ export async function takePage(
       .returningAll()
       .executeTakeFirst();
     if (left) return { kind: 'page', page: openPage(left) };
-    return openNextPage(tx, key, size);
+    return openNextPage(tx, key, size, notBefore);
   });
 }
 
@@ -84,6 +86,7 @@ async function openNextPage(
   tx: Transaction<CampaignTables>,
   key: ShardKey & { lane: number },
   size: number,
+  notBefore: Date | undefined,
 ): Promise<Taking> {
   // The shard's row lock makes lanes open pages one after the other.
   const shard = await tx
@@ -102,6 +105,7 @@ async function openNextPage(
     ? shard.next_seq
     : await dueEnd(tx, key, shard.next_seq, Math.min(shard.next_seq + size, shard.to_seq));
   if (!retries.length && end === shard.next_seq) return { kind: 'idle', until };
+  if (notBefore && notBefore.getTime() > Date.now()) return { kind: 'idle', until: notBefore };
   const page = await tx
     .insertInto('pages')
     .values({
@@ -184,6 +188,8 @@ export interface PageRecipient {
   params: Record<string, string | number>;
   attempt: number;
   attempts: number;
+  /** Where the recipient may be, if the campaign asked. */
+  place: string | null;
 }
 
 /**
@@ -210,7 +216,8 @@ export async function offerChunk(
     params: Record<string, string | number>;
     attempt: number;
     attempts: number;
-  }>`select seq, contact_id, address, params, attempt, attempts from recipients
+    place: string | null;
+  }>`select seq, contact_id, address, params, attempt, attempts, place from recipients
      where run_id = ${page.runId} and channel = ${page.channel} and ${wanted} order by seq`.execute(db);
   return rows.map((row) => ({
     seq: row.seq,
@@ -219,6 +226,7 @@ export async function offerChunk(
     params: row.params,
     attempt: row.attempt,
     attempts: row.attempts,
+    place: row.place,
   }));
 }
 

@@ -2,6 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import { type Control, isLive, type RunPhase } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
+import type { WeeklyWindow } from '../domain/time-zones/hours';
+import { runStart } from '../domain/time-zones/recipient-hours';
 import type { CampaignTables } from './tables';
 
 /** A run with what its campaign says about sending; everything but `control` and `phase` is fixed. */
@@ -31,10 +33,11 @@ export interface RunOptions {
     retry?: Record<string, { maxAttempts: number; delaysSeconds: number[] }>;
     maxAttempts?: number;
     machine?: 'speak' | 'hangup' | 'leave_message';
+    callWindow?: WeeklyWindow;
   };
-  delivery?: { maxConcurrentCalls?: number; ratePerSecond?: number };
+  delivery?: { maxConcurrentCalls?: number; ratePerSecond?: number; quietHours?: WeeklyWindow };
   exclude?: { campaignIds?: string[] };
-  schedule?: { startAt?: string };
+  schedule?: { startAt?: string; timezone?: string; recipientLocal?: boolean };
 }
 
 export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promise<RunPlan> {
@@ -123,12 +126,12 @@ export async function liveRuns(
   if (workspaceId) query = query.where('runs.workspace_id', '=', workspaceId);
   const rows = await query.execute();
   return rows.map((row) => {
-    const startAt = (row.options as RunOptions).schedule?.startAt;
+    const startAt = runStart(row.options as RunOptions);
     return {
       runId: row.id,
       workspaceId: row.workspace_id,
       campaignId: row.campaign_id,
-      startAt: startAt ? new Date(startAt) : undefined,
+      startAt: startAt === undefined ? undefined : new Date(startAt),
     };
   });
 }

@@ -1,4 +1,5 @@
 import type { RetryPolicy } from '../domain/retry-policy';
+import type { WeeklyWindow } from '../domain/time-zones/hours';
 
 /** What a caller asks of a durable send, as it is stored (contracts/durable-sends.ts). */
 export interface SendContent {
@@ -15,6 +16,7 @@ export interface SendContent {
   sendAt?: string | undefined;
   expiresAt?: string | undefined;
   retry?: Partial<RetryPolicy> | undefined;
+  window?: WeeklyWindow | undefined;
   voice?:
     | { retry?: Record<string, Redial | undefined> | undefined; maxAttempts?: number | undefined }
     | undefined;

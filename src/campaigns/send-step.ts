@@ -10,6 +10,8 @@ import { LIMITS } from '../domain/limits';
 import type { CallEnd } from '../domain/message';
 import type { RecipientState } from '../domain/recipient';
 import { nextAttempt, retryPolicy } from '../domain/retry-policy';
+import { nextAllowed } from '../domain/time-zones/hours';
+import { phonePrefix, phoneZones } from '../domain/time-zones/phone-zones';
 import type { CampaignTables } from './tables';
 
 export type SendRow = Selectable<CampaignTables['durable_sends']>;
@@ -21,6 +23,8 @@ export type SendStep =
   /** This attempt is over; another one follows after a while. */
   | { kind: 'again'; afterMs: number; outcome?: CallOutcome; code: string | null }
   | { kind: 'wait'; waitMs: number }
+  /** Its hours begin then. */
+  | { kind: 'closed'; waitMs: number }
   | { kind: 'send' }
   /** It is at the service, and is to be called back there. */
   | { kind: 'cancel' };
@@ -36,8 +40,24 @@ export function nextSendStep(row: SendRow, now: Date): SendStep {
   const dueInMs = row.due_at.getTime() - now.getTime();
   // One that expires while it waits is told so then.
   if (dueInMs > 0) return { kind: 'wait', waitMs: row.offered ? dueInMs : Math.min(dueInMs, expiresInMs) };
-  return { kind: 'send' };
+  // What is in doubt is asked for again at any hour: it may have been sent long ago.
+  const opensInMs = row.offered ? 0 : opensAt(row, now.getTime()) - now.getTime();
+  return opensInMs > 0 ? { kind: 'closed', waitMs: opensInMs } : { kind: 'send' };
 }
+
+/** When its window allows it, where its recipient may be: the zones of a phone number. */
+function opensAt({ content }: SendRow, at: number): number {
+  if (!content.window) return at;
+  const rules = [{ kind: 'open' as const, window: content.window }];
+  const prefix = content.to.startsWith('+') ? phonePrefix(content.to) : undefined;
+  const zones = (prefix && phoneZones().get(prefix.slice(1))) || NOWHERE;
+  // In a country so wide that its zones never agree, nobody's clock decides.
+  return nextAllowed(rules, zones, at) ?? nextAllowed(rules, NOWHERE, at) ?? at + NEVER_MS;
+}
+
+const NOWHERE = ['UTC'];
+/** Hours that never come are looked for again later. */
+const NEVER_MS = LIMITS.hoursSearchDays * 86_400_000;
 
 /** A word that was lost is looked for more and more seldom; a receipt that never comes ends the wait. */
 function awaitOutcome(row: SendRow, since: Date, now: Date): SendStep {

@@ -61,10 +61,26 @@ async function takeIn(tx: Transaction<CampaignTables>, sendId: string) {
   for (;;) {
     const step = nextSendStep(row, now);
     if (step.kind === 'wait') await waitUntil(tx, sendId, step.waitMs);
-    if (step.kind !== 'end' && step.kind !== 'again') return { row, step };
-    const changed: SendRow = step.kind === 'end' ? await end(tx, sendId, step) : await again(tx, row, step);
-    row = { ...changed, now };
+    if (step.kind !== 'end' && step.kind !== 'again' && step.kind !== 'closed') return { row, step };
+    row = { ...(await change(tx, row, step)), now };
   }
+}
+
+function change(
+  tx: Transaction<CampaignTables>,
+  row: SendRow,
+  step: Extract<SendStep, { kind: 'end' | 'again' | 'closed' }>,
+): Promise<SendRow> {
+  if (step.kind === 'end') return end(tx, row.id, step);
+  return step.kind === 'again' ? again(tx, row, step) : putOff(tx, row.id, step.waitMs);
+}
+
+async function putOff(tx: Transaction<CampaignTables>, sendId: string, waitMs: number): Promise<SendRow> {
+  const { rows } = await sql<SendRow>`
+    update durable_sends set state = 'waiting', due_at = now() + make_interval(secs => ${waitMs / 1000}),
+      started_at = coalesce(started_at, now()), updated_at = now()
+    where id = ${sendId} returning *`.execute(tx);
+  return rows[0] as SendRow;
 }
 
 function turnOf(row: SendRow, step: SendStep): Exclude<SendTurn, { kind: 'act' }> {

@@ -64,6 +64,7 @@ export interface CampaignTables {
     address: string;
     params: Json<Record<string, string | number>>;
     due_at: Timestamp;
+    place: string | null;
     state: Generated<RecipientState>;
     outcome: string | null;
     code: string | null;

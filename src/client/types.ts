@@ -161,7 +161,7 @@ export interface Message {
   class?: 'marketing' | 'transactional';
 }
 
-export type DurableMessage = Message & { retry?: Retry; voice?: Redials };
+export type DurableMessage = Message & { retry?: Retry; window?: Window; voice?: Redials };
 
 export interface AcceptedMessage {
   id: string;

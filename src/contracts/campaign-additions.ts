@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
+import { RECIPIENT_ZONE } from '../domain/time-zones/hours';
+import { isIanaZone } from '../domain/time-zones/wall-time';
 import { id, integer } from './common';
 import { params } from './params';
 
@@ -15,27 +17,48 @@ const instant = z.iso.datetime({ offset: true }).transform((value) => new Date(v
 const seconds = integer.min(0).max(DELAY_SECONDS_MAX);
 const attempts = integer.min(1).max(CALLS_MAX);
 const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'This must be a time as HH:MM');
-const zone = z.string().min(1).max(64);
+const zoneOr = (...words: string[]) =>
+  z
+    .string()
+    .min(1)
+    .max(64)
+    .refine((name) => words.includes(name) || isIanaZone(name), {
+      message: ['This must be an IANA time zone such as Europe/Rome', ...words].join(', or '),
+      params: { code: 'invalid_timezone' },
+    });
 const days = z.array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])).min(1);
-export const window = z.strictObject({
-  from: timeOfDay,
-  to: timeOfDay,
-  timezone: zone.optional(),
-  days: days.optional(),
-});
+export const window = z
+  .strictObject({
+    from: timeOfDay,
+    to: timeOfDay,
+    timezone: zoneOr(RECIPIENT_ZONE)
+      .optional()
+      .meta({ description: 'Whose clocks: a zone, or `recipient`, which is the default.' }),
+    days: days.optional(),
+  })
+  .refine(({ from, to }) => from !== to, {
+    path: ['to'],
+    message: 'This is the same as from: hours begin and end',
+    params: { code: 'empty_window' },
+  });
 
 const schedule = z.strictObject({
-  startAt: instant
+  /** With its offset as given, which tells the hour that is meant when there is no timezone. */
+  startAt: z.iso
+    .datetime({ offset: true })
     .refine(
       (value) => Date.parse(value) - Date.now() <= LIMITS.sendAtDaysMax * DAY_MS,
       'At most one year ahead',
     )
     .optional(),
   endAt: instant.optional(),
-  timezone: zone.optional(),
+  timezone: zoneOr().optional(),
   cron: z.string().min(1).max(200).optional(),
   misfire: z.enum(['send', 'skip']).optional(),
-  recipientLocal: z.boolean().optional(),
+  recipientLocal: z.boolean().optional().meta({
+    description:
+      'Each recipient is due when their own clocks show what those of `timezone` show at `startAt`.',
+  }),
 });
 
 const delivery = z.strictObject({
@@ -86,18 +109,14 @@ export const additions = {
 /** Paths that are refused, except with the value that says what happens anyway. */
 const NOT_YET: { path: string[]; anyway?: unknown }[] = [
   { path: ['schedule', 'endAt'] },
-  { path: ['schedule', 'timezone'] },
   { path: ['schedule', 'cron'] },
   { path: ['schedule', 'misfire'] },
-  { path: ['schedule', 'recipientLocal'], anyway: false },
   { path: ['delivery', 'ratePerSecond'] },
-  { path: ['delivery', 'quietHours'] },
   { path: ['delivery', 'retry'] },
   { path: ['delivery', 'onUnknown'], anyway: 'hold' },
   { path: ['delivery', 'expireAfterSeconds'] },
   { path: ['voice', 'machine'], anyway: 'speak' },
   { path: ['voice', 'ringTimeoutSeconds'] },
-  { path: ['voice', 'callWindow'] },
   { path: ['strategy'], anyway: 'broadcast' },
   { path: ['fallbackAfterSeconds'] },
   { path: ['exclude', 'suppressionOnly'], anyway: false },

@@ -5,6 +5,7 @@ import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES } from '../domain/recipient';
 import { senderOf } from './addresses';
 import { additions, refuseUnsupported } from './campaign-additions';
+import { checkHours } from './campaign-hours';
 import { cursorQuery, emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
 
 /**
@@ -42,6 +43,7 @@ export const campaignBody = z
     (value, context) => {
       checkChannels(value, context);
       refuseUnsupported(value, context);
+      checkHours(value, context);
     },
     { when: ({ value }) => typeof value === 'object' && value !== null },
   );

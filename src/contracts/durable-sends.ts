@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { RECIPIENT_ZONE } from '../domain/time-zones/hours';
 import { additions, window } from './campaign-additions';
 import { message } from './send';
 
@@ -10,15 +11,20 @@ export const durableSendBody = message
     retry: additions.delivery.unwrap().shape.retry.meta({
       description: 'Of what failed for the moment: how often in all, and how long to wait.',
     }),
-    window: window.optional().meta({ description: 'Hours in which it may be sent. Not supported yet.' }),
+    window: window
+      .optional()
+      .meta({ description: 'Hours in which it may be sent, also when it is tried again.' }),
     voice: redials.optional().meta({ description: 'Calls only: redialling by how a call ended.' }),
   })
   .superRefine(
     (value, context) => {
-      if (value.window !== undefined) {
-        // Refused until windows are reckoned with: a wish that is silently ignored would be worse.
-        const params = { code: 'not_supported' };
-        context.addIssue({ code: 'custom', path: ['window'], message: 'This is not supported yet', params });
+      if (
+        value.channel === 'email' &&
+        value.window &&
+        (value.window.timezone ?? RECIPIENT_ZONE) === RECIPIENT_ZONE
+      ) {
+        const message = 'An email address does not tell where its owner is: name a time zone';
+        context.addIssue({ code: 'custom', path: ['window', 'timezone'], message });
       }
       if (value.voice !== undefined && value.channel !== 'voice') {
         context.addIssue({ code: 'custom', path: ['voice'], message: 'This is for calls only' });

@@ -229,6 +229,12 @@ export const LIMITS = {
   /** Contacts without a value that a dry run names, and recipients whose values it holds at once. */
   dryRunOffenders: 100,
   dryRunPage: 500,
+  /** Names of zones whose rules are kept: there are some 600, and a file full of nonsense has any number. */
+  timeZoneNames: 2_000,
+  /** Every week has the same hours, so that what is not allowed in two never is. */
+  hoursSearchDays: 14,
+  /** Contacts that creating a campaign looks at to warn of the hour: some milliseconds' worth. */
+  warningSample: 1_000,
   /** Of one process: each holds a connection for seconds when the audience is large. */
   dryRunsAtOnce: 2,
   liveCallsDefault: 50,

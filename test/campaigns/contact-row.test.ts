@@ -51,6 +51,7 @@ describe('a contact row', () => {
   test.each([
     ['Europe/Rome', true],
     ['america/new_york', true],
+    ['Asia/Calcutta', true],
     ['UTC', true],
     ['+02:00', false],
     ['CET+1', false],

@@ -134,6 +134,26 @@ describeEachEngine('durable sends', (engine) => {
     expect(await lookAtSend(db, late.id)).toEqual({ kind: 'ended', state: 'expired', outcome: null });
   });
 
+  it('wait for their window, where the phone number is', async () => {
+    const clock = (zone: string, aheadHours: number) =>
+      new Date(Date.now() + aheadHours * 3_600_000).toLocaleTimeString('en-GB', {
+        timeZone: zone,
+        hour: '2-digit',
+        minute: '2-digit',
+      });
+    // Of Norway, which is one zone.
+    const to = '+4790123456';
+    const shut = await made({ to, window: { from: clock('Europe/Oslo', 2), to: clock('Europe/Oslo', 3) } });
+    const turn = await lookAtSend(db, shut.id);
+    expect(turn).toMatchObject({ kind: 'wait' });
+    expect(turn.kind === 'wait' && Math.abs(turn.waitMs - 2 * 3_600_000)).toBeLessThan(61_000);
+    expect(await shut.now()).toMatchObject({ state: 'waiting', attempts: 0 });
+    const open = await made({ to, window: { from: clock('Europe/Oslo', -1), to: clock('Europe/Oslo', 1) } });
+    expect(await lookAtSend(db, open.id)).toMatchObject({ kind: 'act' });
+    const nowhere = { channel: 'email', to: 'a@example.com', from: 'b@example.com' };
+    expect(() => body({ ...nowhere, window: { from: '09:00', to: '17:00' } })).toThrow(/time zone/);
+  });
+
   it('go from accepted over sent to delivered as the feed tells, and wake their workflow at the end', async () => {
     const send = await accepted();
     expect(await send.now()).toMatchObject({ state: 'accepted', attempts: 1 });

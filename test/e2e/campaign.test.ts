@@ -21,6 +21,7 @@ import {
 import { until } from '../support/until';
 
 const SETTLED_MS = 120_000;
+const HOUR_MS = 3_600_000;
 
 describe('campaigns through the whole program', () => {
   let place: Place;
@@ -54,6 +55,16 @@ describe('campaigns through the whole program', () => {
     return template.id;
   }
 
+  const createVoiceTemplate = () =>
+    createTemplate('voice', {
+      body: '<Response><Answer/><Say>Hello {{NAME}}</Say></Response>',
+      voiceJson: {
+        nodes: [{ id: '1', type: 'text', data: { isStart: true, isEndNode: true, text: 'Hello {{NAME}}' } }],
+        edges: [],
+        viewport: { x: 0, y: 0, zoom: 1 },
+      },
+    });
+
   it(
     'reaches everybody on three channels, and accounts for each',
     async () => {
@@ -64,16 +75,7 @@ describe('campaigns through the whole program', () => {
         emailProviderId: '',
       });
       const sms = await createSmsTemplate(api);
-      const voice = await createTemplate('voice', {
-        body: '<Response><Answer/><Say>Hello {{NAME}}</Say></Response>',
-        voiceJson: {
-          nodes: [
-            { id: '1', type: 'text', data: { isStart: true, isEndNode: true, text: 'Hello {{NAME}}' } },
-          ],
-          edges: [],
-          viewport: { x: 0, y: 0, zoom: 1 },
-        },
-      });
+      const voice = await createVoiceTemplate();
       const { data } = await api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
         campaignId: null,
         name: 'three channels',
@@ -158,6 +160,43 @@ describe('campaigns through the whole program', () => {
   async function sendSlowly(): Promise<void> {
     await api.expect('PUT', '/api/sender-limit', { channel: 'sms', sender: '12345', rate: 1_500 });
   }
+
+  it('reaches nobody in quiet hours of their own, and does not wait for the morning to be canceled', async () => {
+    const hour = (ms: number) => new Date(Date.now() + ms).toISOString().slice(11, 16);
+    const quietHours = { from: hour(-2 * HOUR_MS), to: hour(2 * HOUR_MS), timezone: 'recipient' };
+    const { data: list } = await api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
+      name: 'h',
+    });
+    // Abidjan has the hour of UTC, Fiji the opposite one.
+    const contacts = Array.from({ length: 40 }, (_, i) => ({
+      name: `Person ${i}`,
+      phone: `+1202290${1000 + i}`,
+      timezone: i % 2 ? 'Africa/Abidjan' : 'Pacific/Fiji',
+    }));
+    await api.expect('POST', `/api/contact-list/${list.id}/contacts`, { contacts });
+    const voice = await createVoiceTemplate();
+    const before = [record('sms').handOvers, record('voice').handOvers];
+    const id = await createSmsCampaign(api, list.id, await createSmsTemplate(api), {
+      channel: ['sms', 'voice'],
+      settings: {
+        sms: { shortCode: '12345', templateId: await createSmsTemplate(api), version: 1 },
+        voice: { callerId: '+12025550100', templateId: voice, version: 1 },
+      },
+      delivery: { quietHours },
+    });
+    const open = async () => {
+      const { sms = {}, voice: calls = {} } = (await campaignDetail(api, id)).counts;
+      return [sms.pending, sms.sending, sms.accepted, calls.sending];
+    };
+    await until('all who may be reached', async () => (await open()).join() === '20,0,0,0', SETTLED_MS, 100);
+    const { counts, phase } = await campaignDetail(api, id);
+    expect([phase, counts.sms?.pending, counts.voice?.pending]).toEqual(['running', 20, 20]);
+    expect(record('sms').handOvers - (before[0] ?? 0)).toBeLessThanOrEqual(20);
+    expect(record('voice').handOvers - (before[1] ?? 0)).toBeLessThanOrEqual(20);
+    await api.expect('POST', `/api/campaign/${id}/cancel`);
+    const canceled = await untilPhase(api, id, ['canceled'], 30_000);
+    expect([canceled.counts.sms?.canceled, canceled.counts.voice?.canceled]).toEqual([20, 20]);
+  }, 150_000);
 
   it('hands nothing over from a second after a pause, and goes on where it was after a resume', async () => {
     const contacts = 6_000;

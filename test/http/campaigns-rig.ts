@@ -27,6 +27,9 @@ export const SMS = { shortCode: '12345', templateId: 't_text', version: 1 };
 export const VOICE = { callerId: '+1 202 555 0100', templateId: 't_call', version: 1 };
 export const IN_AN_HOUR = () => new Date(Date.now() + 3_600_000).toISOString();
 
+/** In America and in Europe, whatever the hour at which the tests run. */
+const DAYTIME = Date.parse('2026-06-01T15:00:00Z');
+
 type Engine = Parameters<Parameters<typeof describeEachEngine>[1]>[0];
 
 /** The campaigns' API over a real database; what it asks of Temporal is written down instead. */
@@ -37,6 +40,7 @@ export function campaignsRig(engine: Engine) {
   const launched: Parameters<RunLauncher['launch']>[0][] = [];
   const told: string[] = [];
   let launchFails = false;
+  let now = DAYTIME;
 
   beforeAll(async () => {
     db = (await engine.open()).tables<CampaignTables>();
@@ -49,7 +53,13 @@ export function campaignsRig(engine: Engine) {
         told.push(runId);
       },
     };
-    const campaigns = createCampaigns({ db, templates, launcher, log: createLog('silent') });
+    const campaigns = createCampaigns({
+      db,
+      templates,
+      launcher,
+      now: () => now,
+      log: createLog('silent'),
+    });
     server = await startServer(db, [(scope) => campaignRoutes(scope, { campaigns })]);
     list = await newList([
       { email: 'ann@example.com', name: 'Ann', phone: '+12025550101', params: { CITY: 'Rome' } },
@@ -61,6 +71,7 @@ export function campaignsRig(engine: Engine) {
     launched.length = 0;
     told.length = 0;
     launchFails = false;
+    now = DAYTIME;
   });
 
   async function newList(contacts: object[], as = 'ws_a'): Promise<string> {
@@ -86,6 +97,10 @@ export function campaignsRig(engine: Engine) {
     newList,
     body,
     create,
+    /** What hour it is where warnings and forecasts are made. */
+    setClock: (at: string) => {
+      now = Date.parse(at);
+    },
     db: () => db,
     list: () => list,
     failLaunches() {

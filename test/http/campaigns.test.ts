@@ -136,15 +136,8 @@ describeEachEngine('campaigns over HTTP', (engine) => {
 
   test.each([
     ['schedule', { endAt: '2030-01-01T00:00:00Z' }, 'schedule.endAt'],
-    ['schedule', { recipientLocal: true }, 'schedule.recipientLocal'],
     ['delivery', { ratePerSecond: 5 }, 'delivery.ratePerSecond'],
     ['delivery', { retry: { maxAttempts: 2 } }, 'delivery.retry'],
-    [
-      'delivery',
-      { quietHours: { from: '21:00', to: '08:00', timezone: 'recipient' } },
-      'delivery.quietHours',
-    ],
-    ['voice', { callWindow: { from: '09:00', to: '18:00' } }, 'voice.callWindow'],
     ['exclude', { suppressionOnly: true }, 'exclude.suppressionOnly'],
     ['abort', { failureRate: 0.5 }, 'abort'],
   ])('%s %p is refused as not supported yet', async (member, value, path) => {

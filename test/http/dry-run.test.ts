@@ -33,6 +33,9 @@ const SETTINGS = {
 };
 const SENDERS: Record<Channel, string> = { email: 'fan@example.com', sms: '12345', voice: '+12025550100' };
 
+/** In America and in Europe. */
+const DAYTIME = Date.parse('2026-06-01T15:00:00Z');
+
 /** A few addresses and values, so that generated contacts meet in them. */
 const contacts = fc.array(
   fc.record({
@@ -66,6 +69,7 @@ describeEachEngine('POST /api/campaign/dry-run', (engine) => {
   let server: TestServer;
   const rates: Partial<Record<Channel, number>> = {};
   let tellsTexts = true;
+  let now = DAYTIME;
   let beforeLookUp: () => Promise<void> = async () => undefined;
 
   beforeAll(async () => {
@@ -89,6 +93,7 @@ describeEachEngine('POST /api/campaign/dry-run', (engine) => {
       launcher,
       suppression,
       senderRate,
+      now: () => now,
       log: createLog('silent'),
     });
     server = await startServer(db, [(scope) => campaignRoutes(scope, { campaigns })]);
@@ -97,6 +102,7 @@ describeEachEngine('POST /api/campaign/dry-run', (engine) => {
   afterEach(() => {
     for (const channel of Object.keys(rates)) delete rates[channel as Channel];
     tellsTexts = true;
+    now = DAYTIME;
     beforeLookUp = async () => undefined;
   });
 

@@ -83,6 +83,13 @@ const forecast = z
       .array(z.strictObject({ contactId: id, missing: z.array(z.string()) }))
       .max(LIMITS.dryRunOffenders)
       .meta({ description: 'The first contacts of those that miss values, with the names.' }),
+    earliest: time.nullable().meta({
+      description:
+        'When the first recipients are due, by the schedule and all hours; null without recipients.',
+    }),
+    latest: time
+      .nullable()
+      .meta({ description: 'The same of the last ones. How long sending takes is not in it.' }),
   })
   .meta({ id: 'Forecast' });
 

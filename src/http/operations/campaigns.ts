@@ -93,6 +93,8 @@ export const dryRunCampaign: Operation = {
             segments: 1,
             longest: 1,
             offenders: [{ contactId: EXAMPLE.contact, missing: ['NAME'] }],
+            earliest: '2026-12-01T08:00:00.000Z',
+            latest: '2026-12-01T08:00:00.000Z',
           },
         },
         durationSeconds: null,

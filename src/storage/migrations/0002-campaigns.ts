@@ -48,4 +48,8 @@ create table durable_sends (
 create unique index durable_sends_by_uid on durable_sends (workspace_id, uid);
 create index durable_sends_live on durable_sends (due_at) where finished_at is null;
 create index durable_sends_followed on durable_sends (workspace_id) where finished_at is null and offered;
+
+-- Where a recipient may be, for hours by the recipient's clocks: a time zone, or the beginning of a phone
+-- number that stands for its zones. Null when the campaign did not ask.
+alter table recipients add column place text;
 `;

@@ -1,0 +1,28 @@
+import type { PageRecipient, RecipientResult } from '../src/campaigns/ledger';
+import type { OpenHours } from '../src/domain/time-zones/recipient-hours';
+
+/** Why a recipient waits, for its owner; a wait is no attempt. */
+export const OUT_OF_HOURS = 'quiet_hours';
+
+/** Those who may be reached now, and what is recorded of the others, who wait for an hour at which they may. */
+export function partByHours(
+  recipients: readonly PageRecipient[],
+  hours: OpenHours,
+): { ready: PageRecipient[]; held: RecipientResult[] } {
+  const now = Date.now();
+  const ready: PageRecipient[] = [];
+  const held: RecipientResult[] = [];
+  for (const recipient of recipients) {
+    const next = hours.nextFor(recipient.place, now);
+    if (next <= now) ready.push(recipient);
+    else
+      held.push({
+        seq: recipient.seq,
+        state: 'waiting',
+        code: OUT_OF_HOURS,
+        retryAt: new Date(next),
+        attempted: false,
+      });
+  }
+  return { ready, held };
+}

@@ -1,0 +1,191 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { type Kysely, sql } from 'kysely';
+import { createActivities } from '../../activities';
+import type { PlaceCallOutcome, StartCallsOutcome } from '../../activities/calls';
+import type { SendPageOutcome } from '../../activities/send';
+import { readCounts } from '../../src/campaigns/ledger-counts';
+import type { CampaignTables } from '../../src/campaigns/tables';
+import type { Channel } from '../../src/domain/channel';
+import type { Gateway } from '../../src/gateway/gateway';
+import { openGateway } from '../../src/gateway/http-gateway';
+import { createLog } from '../../src/log';
+import { plantAudience } from '../support/audience';
+import { describeEachEngine } from '../support/storage';
+
+const HOUR_MS = 3_600_000;
+const clock = (ms: number) => new Date(Date.now() + ms).toISOString().slice(11, 16);
+/** Two hours of UTC on either side of now. */
+const aroundNow = (more: object = {}) => ({ from: clock(-2 * HOUR_MS), to: clock(2 * HOUR_MS), ...more });
+/** Where it is the same hour as in UTC, and where it is another half of the day. */
+const HERE = 'Africa/Abidjan';
+const AWAY = 'Pacific/Fiji';
+
+/** A service that takes everything. */
+describeEachEngine('hours at which nobody is to be reached', (engine) => {
+  let db: Kysely<CampaignTables>;
+  let server: Server;
+  let gateway: Gateway;
+  const sent: string[] = [];
+  const started: number[] = [];
+
+  beforeAll(async () => {
+    db = (await engine.open()).tables<CampaignTables>();
+    server = createServer((request, response) => {
+      let text = '';
+      request.on('data', (chunk) => (text += chunk));
+      request.on('end', () => {
+        const isSend = request.url === '/send-msg';
+        if (isSend) sent.push((JSON.parse(text) as { to: string }).to);
+        const token = { access_token: 't', valid_till: '2099-01-01 00:00:00' };
+        response.writeHead(isSend ? 202 : 200, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(isSend ? {} : token));
+      });
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const client = { clientId: 'c', clientSecret: 's', apiKey: 'k' };
+    gateway = openGateway({ authUrl: url, sendUrl: url, appUrl: url, ...client });
+  });
+  afterAll(async () => {
+    await gateway.close();
+    server.closeAllConnections();
+    await new Promise((done) => server.close(done));
+  });
+  beforeEach(() => {
+    sent.length = 0;
+    started.length = 0;
+  });
+
+  async function plant(channel: Channel, options: object, places: (string | null)[]): Promise<string> {
+    const { runId } = await plantAudience(db, { contacts: places.length, channel });
+    for (const [seq, place] of places.entries()) {
+      await sql`update recipients set place = ${place} where run_id = ${runId} and seq = ${seq}`.execute(db);
+    }
+    await setOptions(runId, options);
+    return runId;
+  }
+
+  const setOptions = (runId: string, options: object) =>
+    sql`update campaigns set options = ${JSON.stringify(options)}::jsonb where current_run = ${runId}`.execute(
+      db,
+    );
+  const recipients = (runId: string) =>
+    db
+      .selectFrom('recipients')
+      .select(['state', 'code', 'attempts', 'retry_at'])
+      .where('run_id', '=', runId)
+      .orderBy('seq')
+      .execute();
+  const inHours = (at: Date | null | undefined) => Math.round(((at?.getTime() ?? 0) - Date.now()) / HOUR_MS);
+
+  function activities() {
+    const unused = async () => undefined;
+    const signals = {
+      startCall: async ({ seq }: { seq: number }) => {
+        started.push(seq);
+      },
+      callEnded: unused,
+      wakeCall: unused,
+      followOutcomes: unused,
+    };
+    return createActivities({ db, gatewayFor: () => gateway, signals, log: createLog('silent') });
+  }
+  const sendPage = (runId: string): Promise<SendPageOutcome> =>
+    new MockActivityEnvironment().run(activities().sender.sendPage, {
+      runId,
+      channel: 'sms' as const,
+      shard: 0,
+      lane: 0,
+      size: 100,
+    });
+  const startCalls = (runId: string): Promise<StartCallsOutcome> =>
+    new MockActivityEnvironment().run(activities().voice.startCalls, { runId, shard: 0 });
+  const placeCall = (runId: string, seq: number): Promise<PlaceCallOutcome> =>
+    new MockActivityEnvironment().run(activities().voice.placeCall, { runId, seq, attempt: 1 });
+
+  it('leave those waiting whose zones do not allow it, which is no attempt, and send to the others', async () => {
+    const options = { delivery: { quietHours: aroundNow({ timezone: 'recipient' }) } };
+    const runId = await plant('sms', options, [HERE, AWAY, HERE]);
+    expect(await sendPage(runId)).toMatchObject({ kind: 'sent', size: 3 });
+    expect(sent).toHaveLength(1);
+    const rows = await recipients(runId);
+    expect(rows.map(({ state, code, attempts }) => [state, code, attempts])).toEqual([
+      ['waiting', 'quiet_hours', 0],
+      ['pending', null, 0],
+      ['waiting', 'quiet_hours', 0],
+    ]);
+    expect(inHours(rows[0]?.retry_at)).toBe(2);
+    expect((await readCounts(db, runId)).sms).toMatchObject({ waiting: 2, accepted: 1 });
+  });
+
+  it('hold at retries, however often the hour comes, until it is over', async () => {
+    const runId = await plant('sms', { delivery: { quietHours: aroundNow() } }, [HERE]);
+    const retryNow = () =>
+      sql`update recipients set retry_at = now() where run_id = ${runId} and retry_at is not null`.execute(
+        db,
+      );
+    await sendPage(runId);
+    await retryNow();
+    await sendPage(runId);
+    expect(sent).toHaveLength(0);
+    await setOptions(runId, {});
+    await retryNow();
+    await sendPage(runId);
+    expect(sent).toHaveLength(1);
+    expect(await recipients(runId)).toMatchObject([{ state: 'accepted', code: null }]);
+  });
+
+  it('are waited for without touching anybody, if they are the same for all', async () => {
+    const options = { delivery: { quietHours: aroundNow({ timezone: 'UTC' }) } };
+    const runId = await plant('sms', options, [null, null]);
+    const idle = await sendPage(runId);
+    expect(idle.kind).toBe('idle');
+    expect(Math.round((idle.kind === 'idle' ? (idle.waitMs ?? 0) : 0) / HOUR_MS)).toBe(2);
+    expect((await readCounts(db, runId)).sms).toMatchObject({ pending: 2 });
+  });
+
+  it('do not keep a shard waiting that has nobody left', async () => {
+    const runId = await plant('sms', {}, [null]);
+    await sendPage(runId);
+    await setOptions(runId, { delivery: { quietHours: aroundNow({ timezone: 'UTC' }) } });
+    expect(await sendPage(runId)).toEqual({ kind: 'idle' });
+  });
+
+  it('do not keep a run from being stopped', async () => {
+    const options = { delivery: { quietHours: aroundNow({ timezone: 'UTC' }) } };
+    const runId = await plant('sms', options, [null]);
+    await sql`update runs set control = 'cancel' where id = ${runId}`.execute(db);
+    expect(await sendPage(runId)).toEqual({ kind: 'stopped', control: 'cancel' });
+  });
+
+  it('start no call outside of the call window', async () => {
+    const options = { voice: { callWindow: aroundNow() } };
+    const runId = await plant('voice', options, [HERE, AWAY]);
+    expect(await startCalls(runId)).toMatchObject({ kind: 'started', calls: 1 });
+    expect(started).toEqual([0]);
+    expect(await recipients(runId)).toMatchObject([
+      { state: 'pending' },
+      { state: 'waiting', code: 'quiet_hours', attempts: 0 },
+    ]);
+  });
+
+  it('put a call off at the moment of dialling, without an attempt', async () => {
+    const options = { voice: { callWindow: aroundNow() }, delivery: { quietHours: aroundNow() } };
+    const runId = await plant('voice', options, [HERE]);
+    const later = await placeCall(runId, 0);
+    expect(later.kind).toBe('later');
+    expect(await recipients(runId)).toMatchObject([{ state: 'waiting', code: 'quiet_hours', attempts: 0 }]);
+    expect(await db.selectFrom('calls').select('seq').where('run_id', '=', runId).execute()).toEqual([]);
+    await setOptions(runId, { voice: { callWindow: aroundNow() } });
+    expect(await placeCall(runId, 0)).toEqual({ kind: 'placed' });
+    expect(sent).toHaveLength(1);
+  });
+
+  it('do not keep a call of a canceled run waiting', async () => {
+    const runId = await plant('voice', { delivery: { quietHours: aroundNow() } }, [HERE]);
+    await sql`update runs set control = 'cancel' where id = ${runId}`.execute(db);
+    expect(await placeCall(runId, 0)).toEqual({ kind: 'stopped', control: 'cancel' });
+  });
+});
