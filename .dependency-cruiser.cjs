@@ -108,6 +108,12 @@ const FOLDERS = [
     values: ['^src/(?!cli/|main)', '^workers/', '^activities/'],
     why: 'the parts are put together here; commands come on top',
   },
+  {
+    name: 'client',
+    at: '^src/client/',
+    types: ['^src/domain/'],
+    why: 'loaded by other programs, with nothing installed but itself',
+  },
   { name: 'cli', at: '^src/cli/', values: ['^src/(?!main)', '^workers/'] },
   {
     name: 'main',
@@ -200,6 +206,13 @@ module.exports = {
       // Voice documents are read where templates are, never in the sandbox; `npm run check` looks at its bundle.
       from: { path: '^src/domain/', pathNot: '^src/domain/voice/xml-tree\\.ts$' },
       to: { pathNot: '^src/domain/' },
+    },
+    {
+      name: 'client-has-no-dependencies',
+      severity: 'error',
+      comment: 'no library: what a backend loads is this and what Node has',
+      from: { path: '^src/client/' },
+      to: { path: 'node_modules/(?!@types/)', ...notTypes },
     },
     {
       name: 'workflows-import-the-sandbox-only',

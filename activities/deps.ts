@@ -32,6 +32,8 @@ export interface WorkflowSignals {
   callEnded(call: CallAddress & { attempt: number } & CallEnding): Promise<void>;
   /** Tells a sleeping call what its run's owner wants. Harmless when the call's workflow has ended. */
   wakeCall(call: CallAddress & { control: Control }): Promise<void>;
+  /** Something has happened to a durable send. Harmless when its workflow has ended. */
+  wakeSend(sendId: string): Promise<void>;
   /** Starts the workspace's outcome feed, or tells the running one that there is more to follow. */
   followOutcomes(workspaceId: string): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import { callStarts, type EndedCall, endedCalls } from '../src/campaigns/calls';
+import { awaitsOutcome } from '../src/campaigns/durable-sends';
 import { applyEvents, readCursor, runsOf } from '../src/campaigns/outcomes';
 import { liveRuns } from '../src/campaigns/runs';
 import { LIMITS } from '../src/domain/limits';
@@ -16,11 +17,14 @@ const ROUND_MS = 60 * 60_000;
 export type FollowOutcome = 'again' | 'quiet';
 
 export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, abort: AbortWatch) {
+  const isNeeded = async (workspaceId: string): Promise<boolean> =>
+    (await liveRuns(db, workspaceId)).length > 0 || awaitsOutcome(db, workspaceId);
+
   return {
     /**
      * Reads the workspace's event feed into the ledger and wakes the calls that have ended. The cursor
      * moves in the transaction that takes the events in; the signals follow it, and one lost between the
-     * two is made good by the call's own poll.
+     * two is made good by the call's own poll, or the durable send's.
      */
     async followEvents(input: { workspaceId: string }): Promise<FollowOutcome> {
       const { workspaceId } = input;
@@ -34,15 +38,17 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, 
         const { events, next } = await gateway.readEvents(cursor, LIMITS.longPageSizeMax, WAIT_SECONDS);
         if (events.length) {
           const calls = endedCalls(events);
-          if (!(await applyEvents(db, workspaceId, cursor, next, events, calls))) {
+          const taken = await applyEvents(db, workspaceId, cursor, next, events, calls);
+          if (!taken) {
             log.info({ workspaceId }, 'another reader follows this feed; this one stops');
             return 'again';
           }
           for (const call of await withStarts(calls)) await signals.callEnded(call);
           for (const runId of runsOf(events)) await abort.note(runId, true);
+          for (const sendId of taken.sends) await signals.wakeSend(sendId);
           cursor = next;
           quietSince = Date.now();
-        } else if (Date.now() - quietSince > LINGER_MS && !(await liveRuns(db, workspaceId)).length) {
+        } else if (Date.now() - quietSince > LINGER_MS && !(await isNeeded(workspaceId))) {
           return 'quiet';
         } else {
           await pause(0);

@@ -3,6 +3,7 @@ import { audienceActivities } from './audience';
 import { booksActivities } from './books';
 import { callActivities } from './calls';
 import type { ActivityDeps } from './deps';
+import { durableSendActivities } from './durable-sends';
 import { eventActivities } from './events';
 import { asFailure } from './failure';
 import { withHeartbeat } from './heartbeat';
@@ -18,6 +19,7 @@ export function createActivities(deps: ActivityDeps) {
       ...audienceActivities(deps),
       ...eventActivities(deps, abort),
       ...booksActivities(deps),
+      ...durableSendActivities(deps),
     }),
     sender: asActivities(sendActivities(deps, abort)),
     voice: asActivities(callActivities(deps, abort)),

@@ -60,6 +60,29 @@ describe('README.md', () => {
     }
     place.remove();
   }, 120_000);
+
+  test('its program for a backend, typed in as it stands, sends its message', async () => {
+    const [, script = ''] =
+      /^## From your own backend\n[\s\S]*?^```js\n([\s\S]*?)^```/m.exec(read('README.md')) ?? [];
+    expect(script).toContain('fanfare/client');
+
+    const { address, namespace } = await freshNamespace();
+    const place = await makePlace({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace });
+    const fanfare = startFanfare(place);
+    try {
+      await untilReady(fanfare);
+      // A package may call itself by its name.
+      const { stdout } = await run(process.execPath, ['-e', script], {
+        cwd: ROOT,
+        env: place.env,
+        timeout: 60_000,
+      });
+      expect(stdout).toMatch(/^the message is (delivered|undelivered|rejected|expired)$/m);
+    } finally {
+      await fanfare.stop();
+    }
+    place.remove();
+  }, 120_000);
 });
 
 function section(page: string, title: string): string {

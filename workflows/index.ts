@@ -5,5 +5,6 @@
  */
 export { campaignRun } from './campaign-run';
 export { channelShard } from './channel-shard';
+export { durableSend } from './durable-send';
 export { outcomeFeed } from './outcome-feed';
 export { voiceCall } from './voice-call';

@@ -40,6 +40,11 @@ export interface OutcomeFeedInput {
   workspaceId: string;
 }
 
+/** The row says the rest; an address or a text would stay in the history. */
+export interface DurableSendInput {
+  sendId: string;
+}
+
 /** The owner paused, resumed or canceled: the run's row says what, this says when to look. */
 export const controlChangedUpdate = defineUpdate<void>('controlChanged');
 /** From the run to its shards: look at the run's control again. */
@@ -49,3 +54,5 @@ export const wakeCallSignal = defineSignal<[Control]>('wakeCall');
 export const callEndedSignal = defineSignal<[{ attempt: number } & CallEnding]>('callEnded');
 /** There is something to follow again. */
 export const runStartedSignal = defineSignal('runStarted');
+/** To a durable send: its row has changed. */
+export const wakeSendSignal = defineSignal('wakeSend');

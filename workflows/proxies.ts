@@ -64,8 +64,20 @@ export const voice = proxyActivities<VoiceActivities>({
   retry,
 });
 
+/** One message given to the service: a token and the message, each a minute at its worst. */
+export const direct = proxyActivities<OrchestratorActivities>({
+  taskQueue: TASK_QUEUES.orchestrator,
+  startToCloseTimeout: '2m',
+  heartbeatTimeout,
+  retry,
+});
+
 /**
  * A statement each, run in the worker that has the workflow: the server is not asked to hand it out,
  * which is half of what a call costs it.
  */
 export const voiceLocal = proxyLocalActivities<VoiceActivities>({ startToCloseTimeout: '10s', retry });
+export const directLocal = proxyLocalActivities<OrchestratorActivities>({
+  startToCloseTimeout: '10s',
+  retry,
+});

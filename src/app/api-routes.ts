@@ -1,7 +1,8 @@
 import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contact-lists';
 import { createContactParams } from '../campaigns/contact-params';
-import type { CampaignHolds, RunLauncher, TemplateLookup } from '../campaigns/ports';
+import { createDurableSends } from '../campaigns/durable-sends';
+import type { CampaignHolds, RunLauncher, SendLauncher, TemplateLookup } from '../campaigns/ports';
 import { createProgressFeed } from '../campaigns/progress-feed';
 import type { CampaignTables } from '../campaigns/tables';
 import { adminClientRoutes } from '../http/routes/admin-clients';
@@ -12,6 +13,7 @@ import { campaignProgressRoutes } from '../http/routes/campaign-progress';
 import { campaignReportRoutes } from '../http/routes/campaign-reports';
 import { campaignRoutes } from '../http/routes/campaigns';
 import { contactListRoutes } from '../http/routes/contact-lists';
+import { durableSendRoutes } from '../http/routes/durable-sends';
 import { eventRoutes } from '../http/routes/events';
 import { healthRoutes } from '../http/routes/health';
 import { holdRoutes } from '../http/routes/holds';
@@ -42,7 +44,7 @@ export interface ApiParts {
   delivery: Delivery;
   versions: TemplateVersions;
   templateLookup: TemplateLookup;
-  launcher: RunLauncher;
+  launcher: RunLauncher & SendLauncher;
   holds?: CampaignHolds | undefined;
   /** Everything the process depends on, by name. */
   readiness: () => Promise<Record<string, boolean>>;
@@ -94,6 +96,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
     (scope) => campaignReportRoutes(scope, { campaigns }),
+    (scope) => durableSendRoutes(scope, { sends: createDurableSends({ db: campaignsDb, launcher, log }) }),
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),
   ];
 }

@@ -280,7 +280,8 @@ export function endedCalls(events: readonly MessageEvent[]): EndedCall[] {
   return ended;
 }
 
-function endOf(event: MessageEvent): CallEnding['end'] | undefined {
+/** How a call ended, if that is what the event tells. */
+export function endOf(event: MessageEvent): CallEnding['end'] | undefined {
   if ((CALL_ENDS as readonly string[]).includes(event.type)) return event.type as CallEnd;
   // Ends that the service, not the exchange, put to the message.
   if (event.type === 'expired') return 'expired';

@@ -5,6 +5,7 @@ import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain
 import { type EndedCall, storeEndings } from './calls';
 import { addToCounts, rank } from './ledger';
 import { followOutcomes, isFollowed, type Outcome, runRules } from './outcomes-followed';
+import { sendNews, storeSendNews } from './send-outcomes';
 import type { CampaignTables } from './tables';
 
 /** Before the first event of a workspace's feed. */
@@ -25,8 +26,9 @@ export async function readCursor(db: Kysely<CampaignTables>, workspaceId: string
 }
 
 /**
- * Takes one page of the event feed into the ledger and moves the cursor, in one transaction. Answers
- * false, having changed nothing, when somebody else moved the cursor: then this reader is a leftover.
+ * Takes one page of the event feed into the ledger and moves the cursor, in one transaction. Answers which
+ * durable sends are to be woken now; `undefined`, having changed nothing, when somebody else moved the
+ * cursor: then this reader is a leftover.
  * For a call only its end is stored, and what follows is left to its workflow: a busy line is not the end
  * of a recipient that is redialled.
  */
@@ -37,8 +39,9 @@ export async function applyEvents(
   to: string,
   events: readonly MessageEvent[],
   calls: readonly EndedCall[],
-): Promise<boolean> {
+): Promise<{ sends: string[] } | undefined> {
   const outcomes = collapse(events);
+  const sends = sendNews(events);
   return db.transaction().execute(async (tx) => {
     const moved = await tx
       .updateTable('event_cursors')
@@ -46,10 +49,10 @@ export async function applyEvents(
       .where('workspace_id', '=', workspaceId)
       .where('cursor', '=', from)
       .executeTakeFirst();
-    if (moved.numUpdatedRows !== 1n) return false;
+    if (moved.numUpdatedRows !== 1n) return undefined;
     await takeIn(tx, outcomes);
     await storeEndings(tx, calls);
-    return true;
+    return { sends: await storeSendNews(tx, workspaceId, sends) };
   });
 }
 

@@ -70,3 +70,11 @@ export interface RunLauncher {
   /** The run's `control` has changed; it is read from the database. Repeating it is harmless. */
   controlChanged(run: { runId: string; launch: number }): Promise<void>;
 }
+
+/** The same for a durable send. */
+export interface SendLauncher {
+  /** Harmless while the send's workflow is running; one that has ended is started anew. */
+  launchSend(send: { sendId: string; startAt: Date }): Promise<void>;
+  /** Something has happened to the send: its row says what. Harmless when its workflow has ended. */
+  wakeSend(sendId: string): Promise<void>;
+}

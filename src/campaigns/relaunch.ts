@@ -1,29 +1,50 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
-import type { RunLauncher } from './ports';
+import type { RunLauncher, SendLauncher } from './ports';
 import { liveRuns } from './runs';
 import type { CampaignTables } from './tables';
 
 /** A lost launch is rare, and a launch that was not lost is refused by its id: once a minute is plenty. */
 const INTERVAL_MS = 60_000;
 
+/** A send's workflow is expected to be late by no more than this. */
+const LATE_SECONDS = 30;
+
 /**
- * Sees that every live run has its workflow: a process killed between a run's row and its workflow, or a
- * Temporal server that came back empty, would leave a run that nobody executes. What the run has done is
- * in the ledger, so a workflow that starts anew goes on from there.
+ * Sees that every live run and durable send has its workflow: a process killed between a run's row and its workflow, or a
+ * Temporal server that came back empty, would leave one that nobody executes. What it has done is in
+ * the database, so a workflow that starts anew goes on from there.
  */
 export async function keepRunsLaunched(
   db: Kysely<CampaignTables>,
-  launcher: RunLauncher,
+  launcher: RunLauncher & SendLauncher,
   log: Log,
 ): Promise<{ stop(): void }> {
   const relaunch = async (): Promise<void> => {
     for (const run of await liveRuns(db)) await launcher.launch(run);
+    for (const send of await overdueSends(db)) await launcher.launchSend(send);
   };
   await relaunch();
   const timer = setInterval(() => {
-    relaunch().catch((error: unknown) => log.warn({ err: error }, 'live runs could not be looked through'));
+    relaunch().catch((error: unknown) =>
+      log.warn({ err: error }, 'what is live could not be looked through'),
+    );
   }, INTERVAL_MS);
   timer.unref();
   return { stop: () => clearInterval(timer) };
+}
+
+/**
+ * Sends that nobody has looked at when they were due, and planned ones whose hour comes before the next
+ * sweep. The rest are left alone: there may be a hundred thousand that wait for next week.
+ */
+export async function overdueSends(db: Kysely<CampaignTables>): Promise<{ sendId: string; startAt: Date }[]> {
+  const soonSeconds = (2 * INTERVAL_MS) / 1000;
+  const { rows } = await sql<{ id: string; due_at: Date }>`
+    select id, due_at from durable_sends
+    where finished_at is null and (due_at < now() - make_interval(secs => ${LATE_SECONDS})
+      or (due_at between now() and now() + make_interval(secs => ${soonSeconds}) and started_at is null))
+    order by due_at limit ${LIMITS.sendsRelaunched}`.execute(db);
+  return rows.map((row) => ({ sendId: row.id, startAt: row.due_at }));
 }

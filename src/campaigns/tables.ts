@@ -3,6 +3,7 @@ import type { AbortBaseline } from '../domain/abort-threshold';
 import type { Control, RunPhase, Stage } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import type { RecipientState, Skipped } from '../domain/recipient';
+import type { SendContent } from './send-content';
 
 /** The campaigns' tables, as Kysely sees them (schema: storage/migrations). */
 export interface CampaignTables {
@@ -118,6 +119,35 @@ export interface CampaignTables {
     ended_at: Timestamp | null;
     outcome: string | null;
     data: Json<Record<string, unknown>>;
+  };
+  durable_sends: {
+    id: string;
+    workspace_id: string;
+    uid: string;
+    channel: Channel;
+    content: Json<SendContent>;
+    state: Generated<RecipientState>;
+    outcome: string | null;
+    code: string | null;
+    control: Generated<'run' | 'cancel'>;
+    cancel_late: Generated<boolean>;
+    attempt: Generated<number>;
+    offered: Generated<boolean>;
+    fence: Generated<number>;
+    accepted_at: Timestamp | null;
+    ended: string | null;
+    ended_code: string | null;
+    answered_by: string | null;
+    attempts: Generated<number>;
+    failures: Generated<number>;
+    pauses: Generated<number>;
+    outcomes: Generated<string[]>;
+    due_at: Timestamp;
+    created_at: CreatedAt;
+    started_at: Timestamp | null;
+    sent_at: Timestamp | null;
+    finished_at: Timestamp | null;
+    updated_at: CreatedAt;
   };
   event_cursors: { workspace_id: string; cursor: string; updated_at: CreatedAt };
 }

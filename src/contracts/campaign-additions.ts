@@ -27,7 +27,7 @@ const zoneOr = (...words: string[]) =>
       params: { code: 'invalid_timezone' },
     });
 const days = z.array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])).min(1);
-const window = z
+export const window = z
   .strictObject({
     from: timeOfDay,
     to: timeOfDay,

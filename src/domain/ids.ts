@@ -32,6 +32,19 @@ export function recipientId(key: RecipientKey): string {
   return `${key.runId}.${key.channel}.${key.seq}`;
 }
 
+/** The uid of a durable send's message: `<send>.<attempt>`, for the same reason. */
+export function sendMessageUid(sendId: string, attempt: number): string {
+  return `${sendId}.${attempt}`;
+}
+
+const SEND_UID = /^(snd_[0-9a-z]{26})\.(\d{1,4})$/;
+
+/** `undefined` for a uid that is no durable send's. */
+export function parseSendMessageUid(uid: string): { sendId: string; attempt: number } | undefined {
+  const match = SEND_UID.exec(uid);
+  return match ? { sendId: match[1] as string, attempt: Number(match[2]) } : undefined;
+}
+
 /** A run that goes on after its end does so in a new workflow, its second `launch`, and so on. */
 export const campaignRunWorkflowId = (runId: string, launch: number): string =>
   `campaign:${runId}${again(launch)}`;
@@ -46,5 +59,6 @@ export const channelShardWorkflowId = (
 export const voiceCallWorkflowId = (runId: string, seq: number, from: number): string =>
   `call:${runId}:${seq}${again(from)}`;
 export const outcomeFeedWorkflowId = (workspaceId: string): string => `outcomes:${workspaceId}`;
+export const durableSendWorkflowId = (sendId: string): string => `send:${sendId}`;
 
 const again = (number: number): string => (number > 1 ? `:${number}` : '');

@@ -264,6 +264,18 @@ export const LIMITS = {
   /** Seconds over which a run's speed is measured, and how many are kept. */
   speedSeconds: 10,
   speedSlots: 16,
+  /** A durable send whose receipt has not come so long after the service took it ends with what is known. */
+  sendOutcomeHours: 24,
+  /** How often a durable send looks for a word that was lost: at first, and at last. */
+  sendLookSecondsMin: 20,
+  sendLookSecondsMax: 3_600,
+  /** Pauses of a durable send while nothing is taken from our account: the first, and the longest. */
+  sendAccountSecondsMin: 30,
+  sendAccountSecondsMax: 900,
+  /** And while the service asks to slow down, beyond what it says itself. */
+  sendThrottledSecondsMax: 60,
+  /** Durable sends that one look for lost ones starts again. */
+  sendsRelaunched: 1_000,
   gatewayTimeoutMs: 30_000,
   pageHeartbeatSeconds: 10,
 } as const;

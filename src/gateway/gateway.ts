@@ -41,11 +41,15 @@ export interface OutgoingMessage {
   channel: Channel;
   to: string;
   from: string;
-  templateId: string;
-  version: number;
+  /** Without one, an email brings its own subject and body. */
+  templateId?: string | undefined;
+  version?: number | undefined;
   params: Record<string, string | number>;
-  campaign: string;
+  campaign?: string | undefined;
   class?: string | undefined;
+  subject?: string | undefined;
+  body?: string | undefined;
+  replyTo?: string | undefined;
   /** After it the service no longer hands the message to a provider; told to services of our kind only. */
   expiresAt?: string | undefined;
 }

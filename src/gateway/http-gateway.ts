@@ -213,11 +213,11 @@ function toBody(message: OutgoingMessage, extended: boolean): Record<string, unk
     'template-id': message.templateId,
     params: message.params,
   };
+  if (message.body !== undefined) body.body = message.body;
+  // What is undefined is not written.
   if (extended) {
-    body.version = message.version;
-    body.campaign = message.campaign;
-    if (message.class) body.class = message.class;
-    if (message.expiresAt) body.expiresAt = message.expiresAt;
+    const { version, campaign, class: kind, subject, replyTo, expiresAt } = message;
+    Object.assign(body, { version, campaign, class: kind || undefined, subject, replyTo, expiresAt });
   }
   return body;
 }

@@ -1,10 +1,20 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { WorkflowSignals } from '../../activities/deps';
-import type { campaignRun, outcomeFeed, voiceCall } from '../../workflows';
-import type { CampaignRunInput, OutcomeFeedInput, VoiceCallInput } from '../../workflows/messages';
-import type { RunLauncher } from '../campaigns/ports';
+import type { campaignRun, durableSend, outcomeFeed, voiceCall } from '../../workflows';
+import type {
+  CampaignRunInput,
+  DurableSendInput,
+  OutcomeFeedInput,
+  VoiceCallInput,
+} from '../../workflows/messages';
+import type { RunLauncher, SendLauncher } from '../campaigns/ports';
 import { DomainError } from '../domain/errors';
-import { campaignRunWorkflowId, outcomeFeedWorkflowId, voiceCallWorkflowId } from '../domain/ids';
+import {
+  campaignRunWorkflowId,
+  durableSendWorkflowId,
+  outcomeFeedWorkflowId,
+  voiceCallWorkflowId,
+} from '../domain/ids';
 import { TASK_QUEUES } from '../domain/task-queues';
 
 /** An update waits for a worker; a caller should not, beyond this. */
@@ -14,7 +24,7 @@ const CONTROL_DEADLINE_MS = 10_000;
  * Starts and signals workflows by typed name; workflow code itself is never loaded here. Everything is
  * harmless when repeated: a workflow's id says what it is for, and an id is used once.
  */
-export function createLauncher(client: Client): RunLauncher {
+export function createLauncher(client: Client): RunLauncher & SendLauncher {
   return {
     async launch({ runId, launch, workspaceId, startAt }) {
       const startDelay = startAt ? startAt.getTime() - Date.now() : 0;
@@ -48,6 +58,35 @@ export function createLauncher(client: Client): RunLauncher {
         );
       }
     },
+
+    async launchSend({ sendId, startAt }) {
+      const startDelay = startAt.getTime() - Date.now();
+      await ignoring(
+        WorkflowExecutionAlreadyStartedError,
+        client.workflow.start<typeof durableSend>(NAMES.durableSend, {
+          taskQueue: TASK_QUEUES.orchestrator,
+          workflowId: durableSendWorkflowId(sendId),
+          // The row says whether there is anything left to do; a workflow that was ended from outside left some.
+          workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+          args: [{ sendId } satisfies DurableSendInput],
+          ...(startDelay > 0 ? { startDelay } : {}),
+        }),
+      );
+    },
+
+    async wakeSend(sendId) {
+      // A plain signal would not reach one whose start is delayed before its hour; this ends the delay.
+      await ignoring(
+        WorkflowExecutionAlreadyStartedError,
+        client.workflow.signalWithStart<typeof durableSend, []>(NAMES.durableSend, {
+          taskQueue: TASK_QUEUES.orchestrator,
+          workflowId: durableSendWorkflowId(sendId),
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          args: [{ sendId } satisfies DurableSendInput],
+          signal: NAMES.wakeSend,
+        }),
+      );
+    },
   };
 }
 
@@ -75,6 +114,11 @@ export function createSignals(client: Client): WorkflowSignals {
       await ignoring(WorkflowNotFoundError, call(runId, seq, from).signal(NAMES.wakeCall, control));
     },
 
+    async wakeSend(sendId) {
+      const handle = client.workflow.getHandle(durableSendWorkflowId(sendId));
+      await ignoring(WorkflowNotFoundError, handle.signal(NAMES.wakeSend));
+    },
+
     async followOutcomes(workspaceId) {
       await client.workflow.signalWithStart<typeof outcomeFeed, []>(NAMES.outcomeFeed, {
         taskQueue: TASK_QUEUES.orchestrator,
@@ -91,10 +135,12 @@ export const NAMES = {
   campaignRun: 'campaignRun',
   voiceCall: 'voiceCall',
   outcomeFeed: 'outcomeFeed',
+  durableSend: 'durableSend',
   controlChanged: 'controlChanged',
   callEnded: 'callEnded',
   wakeCall: 'wakeCall',
   runStarted: 'runStarted',
+  wakeSend: 'wakeSend',
 } as const;
 
 async function ignoring(harmless: new (...args: never[]) => Error, work: Promise<unknown>): Promise<void> {

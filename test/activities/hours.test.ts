@@ -88,6 +88,7 @@ describeEachEngine('hours at which nobody is to be reached', (engine) => {
       },
       callEnded: unused,
       wakeCall: unused,
+      wakeSend: unused,
       followOutcomes: unused,
     };
     return createActivities({ db, gatewayFor: () => gateway, signals, log: createLog('silent') });

@@ -115,7 +115,13 @@ export class PageRig {
   }
 
   private activities() {
-    const signals = { startCall: unused, callEnded: unused, wakeCall: unused, followOutcomes: unused };
+    const signals = {
+      startCall: unused,
+      callEnded: unused,
+      wakeCall: unused,
+      wakeSend: unused,
+      followOutcomes: unused,
+    };
     return createActivities({
       db: this.db,
       gatewayFor: () => this.gateway,

@@ -50,6 +50,7 @@ const CREATING: Record<string, { body: (of: Own) => unknown; tables: string[]; p
     },
     '/send-msg': { body: (of) => sms(of.template), tables: ['messages'] },
     '/send-msg/bulk': { body: (of) => ({ messages: [sms(of.template)] }), tables: ['messages'] },
+    '/api/send': { body: (of) => sms(of.template), tables: ['durable_sends'] },
     '/api/suppression': {
       body: () => ({ channel: 'email', address: `${randomUUID()}@example.com`, reason: 'asked' }),
       tables: ['suppressions'],

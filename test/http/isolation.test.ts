@@ -12,6 +12,7 @@ interface Things {
   contact: string;
   campaign: string;
   endedCampaign: string;
+  send: string;
   user: string;
   client: string;
   key: string;
@@ -127,6 +128,10 @@ const PROBES: Record<string, Probe> = {
   // Of one that is over the stream ends.
   'GET /api/campaign/:id/events': at((of) => `/api/campaign/${of.endedCampaign}/events`),
 
+  'POST /api/send': { kind: 'own', why: 'the service judges the template when it is sent' },
+  'GET /api/send/:id': at((of) => `/api/send/${of.send}`),
+  'DELETE /api/send/:id': at((of) => `/api/send/${of.send}`),
+
   'GET /api/contact-list': { kind: 'list', path: '/api/contact-list' },
   'POST /api/contact-list': { kind: 'own', why: 'a list refers to nothing' },
   'GET /api/contact-list/:id': at((of) => `/api/contact-list/${of.list}`),
@@ -172,6 +177,7 @@ const NOWHERE: Things = {
   contact: newId('con'),
   campaign: newId('cmp'),
   endedCampaign: newId('cmp'),
+  send: newId('snd'),
   user: newId('usr'),
   client: newId('cli'),
   key: newId('key'),
@@ -251,6 +257,7 @@ describeEachEngine('isolation between workspaces', (engine) => {
     return {
       ...of,
       endedCampaign,
+      send: (await make('/api/send', sms(template.id))).data.id,
       contact: members.body.data[0].id,
       campaign: (await make('/api/campaign', campaign(of, { start: false }))).data.id,
       user,

@@ -18,7 +18,12 @@ export interface Step {
   /** Where the answer holds what an example names, if the documented answer does not show it. */
   learn?: Partial<Record<keyof typeof EXAMPLE, string>>;
   /** Something the API cannot do by itself, done before the step. */
-  first?: 'wait until all is sent' | 'freeze the audience' | 'end the run';
+  first?:
+    | 'wait until all is sent'
+    | 'freeze the audience'
+    | 'end the run'
+    | 'offer the send'
+    | 'call the send back';
 }
 
 export const STORY: Step[] = [
@@ -119,6 +124,12 @@ export const STORY: Step[] = [
   { operation: 'exportRecipients', status: 200 },
   { operation: 'cancelCampaign', status: 200 },
   { operation: 'watchCampaign', status: 200, first: 'end the run' },
+
+  { operation: 'createDurableSend', example: 'sms', status: 202 },
+  { operation: 'createDurableSend', example: 'voice', status: 202 },
+  { operation: 'readDurableSend', status: 200 },
+  { operation: 'cancelDurableSend', status: 202, first: 'offer the send' },
+  { operation: 'cancelDurableSend', status: 200, first: 'call the send back' },
 
   { operation: 'replaceTemplate', status: 200 },
   { operation: 'archiveTemplate', status: 200 },

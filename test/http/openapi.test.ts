@@ -148,6 +148,9 @@ describeEachEngine('the OpenAPI document', (engine) => {
         campaignParams: { TOTAL: 10 },
       });
     },
+    'offer the send': () => sql`update durable_sends set offered = true, state = 'sending'`.execute(db),
+    'call the send back': () =>
+      sql`update durable_sends set finished_at = now(), state = 'canceled'`.execute(db),
     'end the run': () => sql`update runs set phase = 'canceled'`.execute(db),
   };
 

@@ -56,7 +56,12 @@ export async function startWholeApi(
         delivery,
         versions,
         templateLookup,
-        launcher: { launch: async () => undefined, controlChanged: async () => undefined },
+        launcher: {
+          launch: async () => undefined,
+          controlChanged: async () => undefined,
+          launchSend: async () => undefined,
+          wakeSend: async () => undefined,
+        },
         readiness: async () => ({ database: true }),
         inboundSecret: INBOUND_SECRET,
         publicUrl: undefined,

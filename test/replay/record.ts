@@ -5,13 +5,14 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { ApiClient, campaignDetail, createList, untilPhase } from '../support/api-client';
 import { makePlace, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
 import { ROOT } from '../support/root';
+import { until } from '../support/until';
 
 /**
  * Records one history per workflow for replay.test.ts, from a small campaign on the built program:
- * `node dist/test/replay/record.js <release>`. Run it for a release, and before a change to a workflow
+ * `node dist/test/replay/record.js <release> [beginning of names]`. Run it for a release, and before a change to a workflow
  * that is meant to stay compatible; never overwrite what an earlier release recorded.
  */
-async function main(release: string): Promise<void> {
+async function main(release: string, names: string): Promise<void> {
   const place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '20' });
   const fanfare = startFanfare(place);
   try {
@@ -19,6 +20,7 @@ async function main(release: string): Promise<void> {
     const credentials = readCredentials(place);
     const api = new ApiClient(fanfare.baseUrl, credentials);
     const runId = await smallCampaign(api);
+    const sendId = await redialledSend(api);
     await api.close();
     const connection = await Connection.connect({ address: credentials.temporal.address });
     const { workflow } = new Client({ connection, namespace: credentials.temporal.namespace });
@@ -34,8 +36,10 @@ async function main(release: string): Promise<void> {
       'channel-shard-voice': `shard:${runId}:voice:0`,
       'voice-call-redialled': longestCall.workflowId,
       'outcome-feed': `outcomes:${credentials.workspace.id}`,
+      'durable-send-redialled': `send:${sendId}`,
     };
     for (const [name, workflowId] of Object.entries(wanted)) {
+      if (!name.startsWith(names)) continue;
       const history = await workflow.getHandle(workflowId).fetchHistory();
       const file = join(ROOT, `test/replay/histories/${name}-v${release}.json`);
       writeFileSync(file, `${historyToJSON(history)}\n`);
@@ -90,7 +94,27 @@ async function smallCampaign(api: ApiClient): Promise<string> {
   return (await campaignDetail(api, data.id)).workflowId.replace('campaign:', '');
 }
 
-main(process.argv[2] ?? '0.1.0').catch((error: unknown) => {
+/** A call that finds the line busy and is made again; the template is the campaign's. */
+async function redialledSend(api: ApiClient): Promise<string> {
+  const listed = await api.expect<{ templates: { id: string }[] }>('GET', '/api/template?channel=voice');
+  const { data } = await api.expect<{ data: { id: string } }>('POST', '/api/send', {
+    channel: 'voice',
+    uid: 'replay',
+    to: '+12125550199',
+    from: '+12025550100',
+    'template-id': listed.templates[0]?.id,
+    params: { NAME: 'Ada' },
+    voice: { retry: { busy: { maxAttempts: 2, delaysSeconds: [1] } } },
+  });
+  const ended = async () => {
+    const send = await api.expect<{ data: { finishedAt: string | null } }>('GET', `/api/send/${data.id}`);
+    return send.data.finishedAt !== null;
+  };
+  await until('the call has ended', ended, 60_000, 100);
+  return data.id;
+}
+
+main(process.argv[2] ?? '0.1.0', process.argv[3] ?? '').catch((error: unknown) => {
   process.stderr.write(`${String(error)}\n`);
   process.exit(1);
 });

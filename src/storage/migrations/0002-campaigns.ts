@@ -35,6 +35,51 @@ create table shard_seconds (
   primary key (run_id, channel, shard, slot)
 ) with (fillfactor = 50);
 
+-- Durable single sends (api.md 8): the row is the truth, the workflow its clock. What each column is for is
+-- told at the head of src/campaigns/durable-sends.ts.
+create table durable_sends (
+  id text primary key,
+  workspace_id text not null,
+  -- The caller's. The service is given others, one for each attempt.
+  uid text not null,
+  channel text not null,
+  -- The message with its policies, as it was accepted; its addresses stand nowhere else.
+  content jsonb not null,
+  state text not null default 'pending',
+  outcome text,
+  code text,
+  control text not null default 'run' check (control in ('run', 'cancel')),
+  -- The service has been asked to cancel, and could not.
+  cancel_late boolean not null default false,
+  -- Of the message at the service.
+  attempt smallint not null default 1,
+  -- This attempt may have reached the service. Raised by everyone who takes it on, so that one who was
+  -- given up records nothing.
+  offered boolean not null default false,
+  fence int not null default 0,
+  accepted_at timestamptz,
+  -- How this attempt ended, as the event feed tells; the next look makes of it what follows.
+  ended text,
+  ended_code text,
+  answered_by text,
+  -- Tries that counted; failures for the moment among them; and waits in a row that did not count.
+  attempts smallint not null default 0,
+  failures smallint not null default 0,
+  pauses smallint not null default 0,
+  -- What the calls so far came to.
+  outcomes text[] not null default '{}',
+  -- When it is to be looked at next.
+  due_at timestamptz not null,
+  created_at timestamptz not null default now(),
+  started_at timestamptz,
+  sent_at timestamptz,
+  finished_at timestamptz,
+  updated_at timestamptz not null default now()
+);
+create unique index durable_sends_by_uid on durable_sends (workspace_id, uid);
+create index durable_sends_live on durable_sends (due_at) where finished_at is null;
+create index durable_sends_followed on durable_sends (workspace_id) where finished_at is null and offered;
+
 -- Where a recipient may be, for hours by the recipient's clocks: a time zone, or the beginning of a phone
 -- number that stands for its zones. Null when the campaign did not ask.
 alter table recipients add column place text;

@@ -1,0 +1,199 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { DomainError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
+import type { RecipientState } from '../domain/recipient';
+import { nextAttempt, retryPolicy } from '../domain/retry-policy';
+import { nextSendStep, pauseMs, type SendRow, type SendStep } from './send-step';
+import type { CampaignTables } from './tables';
+
+/** What a durable send's workflow does next: nothing any more, wait, or something at the service. */
+export type SendTurn =
+  | { kind: 'ended'; state: RecipientState; outcome: string | null }
+  | { kind: 'wait'; waitMs: number }
+  | { kind: 'act'; workspaceId: string };
+
+/** Somebody's own right to act on a send, until somebody else claims it. */
+export interface SendClaim {
+  kind: 'send' | 'cancel';
+  row: SendRow;
+  /** A former attempt may have reached the service and did not live to tell. */
+  inDoubt: boolean;
+}
+
+/** Takes in what has happened to the send, and says what follows. */
+export async function lookAtSend(db: Kysely<CampaignTables>, sendId: string): Promise<SendTurn> {
+  return db.transaction().execute(async (tx) => {
+    const { row, step } = await takeIn(tx, sendId);
+    if (step.kind !== 'send' && step.kind !== 'cancel') return turnOf(row, step);
+    return { kind: 'act', workspaceId: row.workspace_id };
+  });
+}
+
+/**
+ * The same, and where something is to be done at the service, writes ahead that it is about to be; with
+ * `offer` false, only who does it. `undefined` when there is nothing to do by now.
+ */
+export async function claimSend(
+  db: Kysely<CampaignTables>,
+  sendId: string,
+  offer: boolean,
+): Promise<SendClaim | undefined> {
+  return db.transaction().execute(async (tx) => {
+    const { row, step } = await takeIn(tx, sendId);
+    if (step.kind !== 'send' && step.kind !== 'cancel') return undefined;
+    const inDoubt = row.offered;
+    const { rows } = await sql<SendRow>`
+      update durable_sends set fence = fence + 1,
+        offered = offered or ${offer && step.kind === 'send'}, started_at = coalesce(started_at, now()), updated_at = now(),
+        state = case when ${offer && step.kind === 'send'} and state in ('pending', 'waiting') then 'sending' else state end
+      where id = ${sendId} returning *`.execute(tx);
+    return { kind: step.kind, row: rows[0] as SendRow, inDoubt };
+  });
+}
+
+/** Until nothing more follows from what the row says by itself. */
+async function takeIn(tx: Transaction<CampaignTables>, sendId: string) {
+  const { rows } = await sql<SendRow & { now: Date }>`
+    select *, now() as now from durable_sends where id = ${sendId} for update`.execute(tx);
+  let row: (SendRow & { now: Date }) | undefined = rows[0];
+  if (!row) throw new DomainError('not_found', `There is no durable send ${sendId}`);
+  const { now } = row;
+  for (;;) {
+    const step = nextSendStep(row, now);
+    if (step.kind === 'wait') await waitUntil(tx, sendId, step.waitMs);
+    if (step.kind !== 'end' && step.kind !== 'again' && step.kind !== 'closed') return { row, step };
+    row = { ...(await change(tx, row, step)), now };
+  }
+}
+
+function change(
+  tx: Transaction<CampaignTables>,
+  row: SendRow,
+  step: Extract<SendStep, { kind: 'end' | 'again' | 'closed' }>,
+): Promise<SendRow> {
+  if (step.kind === 'end') return end(tx, row.id, step);
+  return step.kind === 'again' ? again(tx, row, step) : putOff(tx, row.id, step.waitMs);
+}
+
+async function putOff(tx: Transaction<CampaignTables>, sendId: string, waitMs: number): Promise<SendRow> {
+  const { rows } = await sql<SendRow>`
+    update durable_sends set state = 'waiting', due_at = now() + make_interval(secs => ${waitMs / 1000}),
+      started_at = coalesce(started_at, now()), updated_at = now()
+    where id = ${sendId} returning *`.execute(tx);
+  return rows[0] as SendRow;
+}
+
+function turnOf(row: SendRow, step: SendStep): Exclude<SendTurn, { kind: 'act' }> {
+  if (step.kind === 'wait') return step;
+  return { kind: 'ended', state: row.state, outcome: row.outcome };
+}
+
+async function waitUntil(tx: Transaction<CampaignTables>, sendId: string, waitMs: number): Promise<void> {
+  // Of one that waits for its outcome; the others have their hour already.
+  await sql`
+    update durable_sends set due_at = now() + make_interval(secs => ${waitMs / 1000}),
+      started_at = coalesce(started_at, now())
+    where id = ${sendId} and accepted_at is not null`.execute(tx);
+}
+
+async function end(
+  tx: Transaction<CampaignTables>,
+  sendId: string,
+  step: Extract<SendStep, { kind: 'end' }>,
+): Promise<SendRow> {
+  const { rows } = await sql<SendRow>`
+    update durable_sends set state = ${step.state}, code = ${step.code ?? null},
+      outcome = coalesce(${step.outcome ?? null}, outcome), finished_at = now(), updated_at = now()
+    where id = ${sendId} returning *`.execute(tx);
+  return rows[0] as SendRow;
+}
+
+async function again(
+  tx: Transaction<CampaignTables>,
+  row: SendRow,
+  step: Extract<SendStep, { kind: 'again' }>,
+): Promise<SendRow> {
+  const isCall = step.outcome !== undefined;
+  const { rows } = await sql<SendRow>`
+    update durable_sends set state = 'waiting', code = ${step.code}, attempt = attempt + 1, offered = false,
+      accepted_at = null, ended = null, ended_code = null, answered_by = null,
+      outcome = coalesce(${step.outcome ?? null}, outcome),
+      outcomes = outcomes || ${isCall ? [step.outcome] : []}::text[],
+      failures = failures + ${isCall ? 0 : 1}::int,
+      due_at = now() + make_interval(secs => ${step.afterMs / 1000}), updated_at = now()
+    where id = ${row.id} returning *`.execute(tx);
+  return rows[0] as SendRow;
+}
+
+/** What the service's answer means for a send that was claimed. */
+export type SendResult =
+  /** `follow` false: the service tells no more, and this is the end. */
+  | { kind: 'accepted'; follow: boolean }
+  | { kind: 'end'; state: RecipientState; code?: string | undefined; attempted: boolean }
+  /** Certainly not taken, and a try that counts. */
+  | { kind: 'failed'; code: string; notBeforeMs: number }
+  | { kind: 'throttled'; code: string; notBeforeMs: number }
+  | { kind: 'account'; code: string }
+  /** An idempotent service is asked for the very same again. */
+  | { kind: 'ask_again'; code: string; afterMs: number }
+  /** The service could not call it back any more. */
+  | { kind: 'late' };
+
+/** Records it, unless another attempt has taken the send over; then that one is the one to ask. */
+export async function recordSend(
+  db: Kysely<CampaignTables>,
+  claim: SendClaim,
+  result: SendResult,
+): Promise<SendTurn> {
+  const { row } = claim;
+  const { numAffectedRows } = await sql`
+    update durable_sends set ${changesOf(claim, result)}, updated_at = now()
+    where id = ${row.id} and fence = ${row.fence} and finished_at is null`.execute(db);
+  if (numAffectedRows === 1n && result.kind === 'accepted' && result.follow) {
+    return { kind: 'wait', waitMs: LIMITS.sendLookSecondsMin * 1000 };
+  }
+  return lookAtSend(db, row.id);
+}
+
+function changesOf({ row, inDoubt }: SendClaim, result: SendResult) {
+  const later = (ms: number) => sql`now() + make_interval(secs => ${ms / 1000})`;
+  switch (result.kind) {
+    case 'accepted':
+      // The feed may have been faster than the answer.
+      return sql`state = case when state = 'sending' then 'accepted' else state end, code = null,
+        accepted_at = now(), attempts = attempts + 1, pauses = 0,
+        due_at = ${later(LIMITS.sendLookSecondsMin * 1000)},
+        finished_at = case when ${result.follow} then null else now() end`;
+    case 'end':
+      return sql`state = ${result.state}, code = ${result.code ?? null}, finished_at = now(),
+        attempts = attempts + ${result.attempted ? 1 : 0}::int`;
+    case 'failed': {
+      const failures = row.failures + 1;
+      const delay = nextAttempt(retryPolicy(row.content.retry), failures, row.id);
+      if (delay === undefined) {
+        return sql`state = ${inDoubt ? 'unknown' : 'failed'}, code = ${result.code},
+          failures = ${failures}::int, attempts = attempts + 1, finished_at = now()`;
+      }
+      return sql`state = 'waiting', offered = ${inDoubt}, code = ${result.code}, failures = ${failures}::int,
+        attempts = attempts + 1, pauses = 0, due_at = ${later(Math.max(delay * 1000, result.notBeforeMs))}`;
+    }
+    case 'throttled': {
+      const ms = pauseMs(row.pauses, 1, LIMITS.sendThrottledSecondsMax);
+      return waiting(result.code, Math.max(ms, result.notBeforeMs));
+    }
+    case 'account': {
+      const { sendAccountSecondsMin, sendAccountSecondsMax } = LIMITS;
+      return waiting(result.code, pauseMs(row.pauses, sendAccountSecondsMin, sendAccountSecondsMax));
+    }
+    case 'ask_again':
+      return sql`code = ${result.code}, pauses = pauses + 1, due_at = ${later(result.afterMs)}`;
+    case 'late':
+      return sql`cancel_late = true`;
+  }
+
+  function waiting(code: string, ms: number) {
+    // What a former attempt may have done stays in doubt.
+    return sql`state = 'waiting', offered = ${inDoubt}, code = ${code}, pauses = pauses + 1,
+      due_at = ${later(ms)}`;
+  }
+}

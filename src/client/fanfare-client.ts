@@ -1,0 +1,242 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { FanfareError } from './fanfare-error';
+import { watchCampaign } from './progress-stream';
+import { Transport, type TransportOptions } from './transport';
+import type {
+  AcceptedMessage,
+  Campaign,
+  CampaignInput,
+  CampaignProgress,
+  CampaignSummary,
+  Channel,
+  ContactInput,
+  ContactList,
+  DryRun,
+  DurableMessage,
+  DurableSend,
+  ImportReport,
+  Message,
+  Recipient,
+  RecipientState,
+  SavedCampaign,
+  TrackedMessage,
+} from './types';
+
+export { FanfareError, type Finding } from './fanfare-error';
+export type * from './types';
+export type { TransportOptions as FanfareClientOptions };
+
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+}
+
+/** An outcome that is looked for seldom is learnt late, and one that is looked for often costs. */
+const LOOK_MS = { first: 250, last: 5_000 };
+const IMPORT_TIMEOUT_MS = 600_000;
+const MESSAGE_ENDS = new Set([
+  'delivered',
+  'undelivered',
+  'failed',
+  'expired',
+  'rejected',
+  'suppressed',
+  'canceled',
+  'unknown',
+]);
+
+/**
+ * A backend's client of the HTTP API. Calls that fail for the moment are repeated; each logical call creates
+ * at most one thing, however often it is repeated.
+ */
+export class FanfareClient {
+  private readonly transport: Transport;
+
+  constructor(options: TransportOptions) {
+    this.transport = new Transport(options);
+  }
+
+  createCampaign(campaign: CampaignInput, options: CallOptions = {}): Promise<SavedCampaign> {
+    return this.create('/api/campaign', { campaignId: null, ...campaign }, options);
+  }
+
+  /** Sends and creates nothing. */
+  dryRun(campaign: CampaignInput, options: CallOptions = {}): Promise<DryRun> {
+    return this.post('/api/campaign/dry-run', { campaignId: null, ...campaign }, options);
+  }
+
+  campaign(id: string, options: CallOptions = {}): Promise<Campaign> {
+    return this.get(`/api/campaign/${encodeURIComponent(id)}`, options);
+  }
+
+  start(id: string, options: CallOptions = {}): Promise<CampaignSummary> {
+    return this.act(id, 'start', {}, options);
+  }
+
+  pause(id: string, options: CallOptions = {}): Promise<CampaignSummary> {
+    return this.act(id, 'pause', {}, options);
+  }
+
+  resume(id: string, options: CallOptions = {}): Promise<CampaignSummary> {
+    return this.act(id, 'resume', {}, options);
+  }
+
+  cancel(id: string, options: CallOptions = {}): Promise<CampaignSummary> {
+    return this.act(id, 'cancel', {}, options);
+  }
+
+  /** Sends again to those in these states: `failed`, `undelivered` and `unknown` unless said. */
+  retryFailed(
+    id: string,
+    options: CallOptions & { states?: ('failed' | 'undelivered' | 'unknown')[] } = {},
+  ): Promise<CampaignSummary> {
+    return this.act(id, 'retry-failed', options.states ? { states: options.states } : {}, options);
+  }
+
+  /** A draft of the same. */
+  duplicate(id: string, options: CallOptions = {}): Promise<SavedCampaign> {
+    return this.create(`/api/campaign/${encodeURIComponent(id)}/duplicate`, {}, options);
+  }
+
+  /** Progress at least every second while it is running, across restarts of the server, until it has ended. */
+  watch(id: string, options: CallOptions = {}): AsyncGenerator<CampaignProgress, void, undefined> {
+    return watchCampaign(this.transport, id, options.signal);
+  }
+
+  /** The campaign when it is completed, canceled or failed. */
+  async waitForEnd(id: string, options: CallOptions = {}): Promise<Campaign> {
+    for await (const _ of this.watch(id, options));
+    return this.campaign(id, options);
+  }
+
+  /** All of them, page by page. */
+  async *recipients(
+    id: string,
+    options: CallOptions & { channel?: Channel; state?: RecipientState; pageSize?: number } = {},
+  ): AsyncGenerator<Recipient, void, undefined> {
+    const query = new URLSearchParams({ limit: String(options.pageSize ?? 1_000) });
+    if (options.channel) query.set('channel', options.channel);
+    if (options.state) query.set('state', options.state);
+    for (;;) {
+      const page = await this.transport.json<{ data: Recipient[]; next: string | null }>({
+        method: 'GET',
+        path: `/api/campaign/${encodeURIComponent(id)}/recipients?${query}`,
+        signal: options.signal,
+      });
+      yield* page.data;
+      if (page.next === null) return;
+      query.set('cursor', page.next);
+    }
+  }
+
+  /** One message; its `uid` makes a repetition harmless. */
+  send(message: Message, options: CallOptions = {}): Promise<AcceptedMessage> {
+    return this.post('/send-msg', message, { ...options, base: 'send' });
+  }
+
+  message(uid: string, options: CallOptions = {}): Promise<TrackedMessage> {
+    return this.get(`/messages/${encodeURIComponent(uid)}`, { ...options, base: 'send' });
+  }
+
+  /** One message with a workflow of its own. */
+  sendDurable(message: DurableMessage, options: CallOptions = {}): Promise<DurableSend> {
+    return this.post('/api/send', message, options);
+  }
+
+  durableSend(id: string, options: CallOptions = {}): Promise<DurableSend> {
+    return this.get(`/api/send/${encodeURIComponent(id)}`, options);
+  }
+
+  async cancelDurable(id: string, options: CallOptions = {}): Promise<DurableSend> {
+    const path = `/api/send/${encodeURIComponent(id)}`;
+    const { data } = await this.transport.json<{ data: DurableSend }>({ method: 'DELETE', path, ...options });
+    return data;
+  }
+
+  /** What became of a durable send, by its id, or of a message, by its uid, once nothing more is expected. */
+  async waitForOutcome(
+    idOrUid: string,
+    options: CallOptions & { timeoutMs?: number } = {},
+  ): Promise<DurableSend | TrackedMessage> {
+    const deadline = Date.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
+    for (let waitMs = LOOK_MS.first; ; waitMs = Math.min(waitMs * 1.5, LOOK_MS.last)) {
+      if (/^snd_[0-9a-z]{26}$/.test(idOrUid)) {
+        const send = await this.durableSend(idOrUid, options);
+        if (send.finishedAt !== null) return send;
+      } else {
+        const message = await this.message(idOrUid, options);
+        if (MESSAGE_ENDS.has(message.state)) return message;
+      }
+      if (Date.now() + waitMs > deadline) {
+        throw new FanfareError(`${idOrUid} has no outcome yet`, { code: 'timed_out', status: 0 });
+      }
+      await delay(waitMs, undefined, options.signal ? { signal: options.signal } : {});
+    }
+  }
+
+  createContactList(name: string, options: CallOptions = {}): Promise<ContactList> {
+    return this.create('/api/contact-list', { name }, options);
+  }
+
+  contactList(id: string, options: CallOptions = {}): Promise<ContactList> {
+    return this.get(`/api/contact-list/${encodeURIComponent(id)}`, options);
+  }
+
+  async contactLists(
+    options: CallOptions & { page?: number; limit?: number; search?: string } = {},
+  ): Promise<ContactList[]> {
+    const query = new URLSearchParams();
+    for (const name of ['page', 'limit', 'search'] as const) {
+      if (options[name] !== undefined) query.set(name, String(options[name]));
+    }
+    return this.get(`/api/contact-list?${query}`, options);
+  }
+
+  /** Up to 10,000 at once. */
+  addContacts(listId: string, contacts: ContactInput[], options: CallOptions = {}): Promise<ImportReport> {
+    return this.post(`/api/contact-list/${encodeURIComponent(listId)}/contacts`, { contacts }, options);
+  }
+
+  /** CSV of any length. A stream can be sent only once; a function that opens one also after a failure. */
+  async importContacts(
+    listId: string,
+    csv: string | AsyncIterable<string | Uint8Array> | (() => AsyncIterable<string | Uint8Array>),
+    options: CallOptions & { country?: string } = {},
+  ): Promise<ImportReport> {
+    const query = options.country ? `?country=${encodeURIComponent(options.country)}` : '';
+    const open = typeof csv === 'function' ? csv : () => csv;
+    const { data } = await this.transport.json<{ data: ImportReport }>({
+      method: 'POST',
+      path: `/api/contact-list/${encodeURIComponent(listId)}/contacts${query}`,
+      text: { type: 'text/csv', open, once: typeof csv === 'object' },
+      timeoutMs: IMPORT_TIMEOUT_MS,
+      signal: options.signal,
+    });
+    return data;
+  }
+
+  private async get<T>(path: string, options: CallOptions & { base?: 'send' }): Promise<T> {
+    const { signal, base } = options;
+    return (await this.transport.json<{ data: T }>({ method: 'GET', path, signal, base: base ?? 'app' }))
+      .data;
+  }
+
+  private async post<T>(
+    path: string,
+    json: unknown,
+    options: CallOptions & { base?: 'send'; headers?: Record<string, string> },
+  ): Promise<T> {
+    const { signal, base, headers = {} } = options;
+    const call = { method: 'POST', path, json, signal, headers, base: base ?? 'app' } as const;
+    return (await this.transport.json<{ data: T }>(call)).data;
+  }
+
+  /** Under a key of its own, so that its repetitions are known for what they are. */
+  private create<T>(path: string, json: unknown, options: CallOptions): Promise<T> {
+    return this.post(path, json, { signal: options.signal, headers: { 'idempotency-key': randomUUID() } });
+  }
+
+  private act(id: string, action: string, json: unknown, options: CallOptions): Promise<CampaignSummary> {
+    return this.post(`/api/campaign/${encodeURIComponent(id)}/${action}`, json, { signal: options.signal });
+  }
+}

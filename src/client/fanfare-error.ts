@@ -1,0 +1,56 @@
+/** One finding about one field of what was sent. */
+export interface Finding {
+  path: string;
+  code: string;
+  message: string;
+}
+
+/** An answer that says no, or none at all: then `status` is 0 and `code` is `connection_lost`. */
+export class FanfareError extends Error {
+  /** One of docs/errors.md. */
+  readonly code: string;
+  readonly status: number;
+  /** When to try again, if the server says. */
+  readonly retryAfterMs: number | undefined;
+  /** Everything that was found, not only the first. */
+  readonly errors: Finding[];
+
+  constructor(
+    message: string,
+    details: { code: string; status: number; retryAfterMs?: number; errors?: Finding[]; cause?: unknown },
+  ) {
+    super(message, { cause: details.cause });
+    this.name = 'FanfareError';
+    this.code = details.code;
+    this.status = details.status;
+    this.retryAfterMs = details.retryAfterMs;
+    this.errors = details.errors ?? [];
+  }
+
+  /** Whether the very same call may succeed a little later. */
+  get isForTheMoment(): boolean {
+    const { status, code } = this;
+    return (
+      status === 0 || status === 408 || status === 429 || status >= 500 || code === 'idempotency_in_progress'
+    );
+  }
+}
+
+/** What an answer that is no success says of itself; one without a problem comes from something in between. */
+export async function refusal(what: string, answer: Response): Promise<FanfareError> {
+  const text = await answer.text().catch(() => '');
+  let said: { code?: unknown; detail?: unknown; message?: unknown; errors?: unknown } = {};
+  try {
+    said = (JSON.parse(text) as typeof said | null) ?? {};
+  } catch {
+    // A page of a proxy, as a rule.
+  }
+  const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
+  const told = [said.detail, said.message].find((one) => typeof one === 'string' && one !== '');
+  return new FanfareError(`${what} answered ${answer.status}: ${told ?? 'no explanation'}`, {
+    code: typeof said.code === 'string' ? said.code : `http_${answer.status}`,
+    status: answer.status,
+    ...(Number.isFinite(seconds) ? { retryAfterMs: seconds * 1000 } : {}),
+    errors: Array.isArray(said.errors) ? (said.errors as Finding[]) : [],
+  });
+}

@@ -1,0 +1,227 @@
+import type { Phase } from '../domain/campaign';
+import type { Channel } from '../domain/channel';
+import type { MessageState } from '../domain/message';
+import type { RecipientState, SkipReason } from '../domain/recipient';
+
+/**
+ * What the client takes and gives, written out: whoever uses it needs none of the libraries that the server
+ * checks requests with. test/client/types.test.ts holds these against the contracts.
+ */
+export type { Channel, MessageState, Phase, RecipientState };
+
+export type Params = Record<string, string | number>;
+
+interface Template {
+  templateId: string;
+  version: number;
+}
+
+export interface Window {
+  /** `HH:MM`. */
+  from: string;
+  to: string;
+  timezone?: string;
+  days?: ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[];
+}
+
+export interface Retry {
+  maxAttempts?: number;
+  initialDelaySeconds?: number;
+  backoff?: number;
+  maxDelaySeconds?: number;
+}
+
+export interface Redials {
+  retry?: Partial<
+    Record<'busy' | 'no_answer' | 'machine' | 'failed', { maxAttempts: number; delaysSeconds?: number[] }>
+  >;
+  maxAttempts?: number;
+}
+
+export interface CampaignInput {
+  name: string;
+  channel: Channel[];
+  settings: {
+    email?: Template & { fromEmail: string };
+    sms?: Template & { shortCode: string };
+    voice?: Template & { callerId: string };
+  };
+  contactListId: string[];
+  /** Of a draft or planned campaign that is to be changed. */
+  campaignId?: string | null;
+  /** Default true; false leaves a draft. */
+  start?: boolean;
+  params?: Params;
+  class?: 'marketing' | 'transactional';
+  schedule?: {
+    startAt?: string;
+    endAt?: string;
+    timezone?: string;
+    cron?: string;
+    misfire?: 'send' | 'skip';
+    recipientLocal?: boolean;
+  };
+  delivery?: {
+    ratePerSecond?: number;
+    maxConcurrentCalls?: number;
+    quietHours?: Window;
+    retry?: Retry;
+    onUnknown?: 'hold' | 'resend';
+    expireAfterSeconds?: number;
+  };
+  voice?: Redials & {
+    machine?: 'speak' | 'hangup' | 'leave_message';
+    ringTimeoutSeconds?: number;
+    callWindow?: Window;
+  };
+  strategy?: 'broadcast' | 'fallback';
+  fallbackAfterSeconds?: number;
+  exclude?: { campaignIds?: string[]; suppressionOnly?: boolean };
+  abort?: { failureRate: number; minSample?: number };
+}
+
+export interface Warning {
+  code: string;
+  message: string;
+}
+
+export interface CampaignSummary {
+  id: string;
+  name: string;
+  channel: Channel[];
+  status: 'active' | 'paused' | 'completed';
+  phase: Phase;
+  createdAt: string;
+}
+
+export type SavedCampaign = CampaignSummary & { warnings: Warning[] };
+
+export interface CampaignProgress {
+  id: string;
+  status: CampaignSummary['status'];
+  phase: Phase;
+  counts: Partial<Record<Channel, Record<RecipientState | 'total', number>>>;
+  skipped: Partial<Record<Channel, Record<SkipReason, number>>>;
+  startedAt: string | null;
+  finishedAt: string | null;
+  reason: string | null;
+}
+
+export type Campaign = CampaignSummary &
+  CampaignProgress & { updatedAt: string; contactListId: string[]; workflowId: string | null };
+
+export interface DryRun {
+  channels: Partial<
+    Record<
+      Channel,
+      {
+        contacts: number;
+        recipients: number;
+        skipped: Record<SkipReason, number>;
+        segments?: number;
+        longest?: number;
+        offenders: { contactId: string; missing: string[] }[];
+      }
+    >
+  >;
+  durationSeconds: number | null;
+  warnings: Warning[];
+}
+
+export interface Recipient {
+  id: string;
+  contactId: string;
+  channel: Channel;
+  address: string;
+  state: RecipientState;
+  outcome: string | null;
+  code: string | null;
+  attempts: number;
+  uid: string;
+  dueAt: string | null;
+  updatedAt: string;
+}
+
+export interface Message {
+  channel: Channel;
+  /** Chosen by you: the same uid is the same message. */
+  uid: string;
+  to: string;
+  from: string;
+  'template-id'?: string;
+  version?: number;
+  params?: Params;
+  /** Email only. */
+  subject?: string;
+  body?: string;
+  replyTo?: string;
+  sendAt?: string;
+  expiresAt?: string;
+  campaign?: string;
+  class?: 'marketing' | 'transactional';
+}
+
+export type DurableMessage = Message & { retry?: Retry; window?: Window; voice?: Redials };
+
+export interface AcceptedMessage {
+  id: string;
+  uid: string;
+  channel: Channel;
+  to: string;
+  state: MessageState;
+  duplicate: boolean;
+}
+
+export interface TrackedMessage {
+  id: string;
+  uid: string;
+  channel: Channel;
+  state: MessageState;
+  code?: string;
+  attempt: number;
+  events: { type: string; state: MessageState; at: string; code?: string; data?: Record<string, unknown> }[];
+}
+
+export interface DurableSend {
+  id: string;
+  uid: string;
+  workflowId: string;
+  channel: Channel;
+  state: RecipientState;
+  outcome: string | null;
+  code: string | null;
+  messageUid: string | null;
+  attempts: number;
+  cancelRequested: boolean;
+  dueAt: string | null;
+  createdAt: string;
+  startedAt: string | null;
+  acceptedAt: string | null;
+  sentAt: string | null;
+  finishedAt: string | null;
+  updatedAt: string;
+}
+
+export interface ContactInput {
+  externalId?: string;
+  name?: string;
+  email?: string;
+  phone?: string;
+  timezone?: string;
+  locale?: string;
+  params?: Params;
+}
+
+export interface ContactList {
+  id: string;
+  name: string;
+}
+
+export interface ImportReport {
+  received: number;
+  created: number;
+  updated: number;
+  unchanged: number;
+  rejected: number;
+  errors: { line: number; field: string; code: string; message: string }[];
+}

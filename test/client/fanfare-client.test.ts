@@ -1,0 +1,168 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { FanfareClient } from '../../src/client/fanfare-client';
+
+interface Seen {
+  path: string;
+  headers: IncomingMessage['headers'];
+  body: string;
+}
+
+describe('the client', () => {
+  let server: Server;
+  let url: string;
+  let seen: Seen[];
+  let tokens: number;
+  let answer: (request: Seen, response: ServerResponse) => void;
+
+  beforeEach(async () => {
+    seen = [];
+    tokens = 0;
+    answer = (_, response) => reply(response, 200, { data: { id: 'cmp_1' } });
+    server = createServer((request, response) => {
+      let body = '';
+      request.on('data', (chunk) => (body += chunk));
+      request.on('end', () => {
+        if (request.url === '/api/v1/auth/token') {
+          reply(response, 200, { access_token: `token-${++tokens}`, valid_till: '2099-01-01 00:00:00' });
+          return;
+        }
+        const one = { path: `${request.method} ${request.url}`, headers: request.headers, body };
+        seen.push(one);
+        answer(one, response);
+      });
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterEach(async () => {
+    server.closeAllConnections();
+    await new Promise((done) => server.close(done));
+  });
+
+  const client = (more: object = {}) =>
+    new FanfareClient({ baseUrl: `${url}/`, clientId: 'c', clientSecret: 's', apiKey: 'k', ...more });
+  const reply = (response: ServerResponse, status: number, body: object, headers = {}) =>
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+  /** Answers what is listed, then 200. */
+  const scripted = (...next: (number | 'cut')[]) => {
+    answer = (_, response) => {
+      const status = next.shift() ?? 200;
+      if (status === 'cut') response.destroy();
+      else reply(response, status, { code: 'overloaded', data: { id: 'cmp_1' } });
+    };
+  };
+  const CAMPAIGN = {
+    name: 'C',
+    channel: ['sms' as const],
+    settings: { sms: { shortCode: '12345', templateId: 't', version: 1 } },
+    contactListId: ['l'],
+  };
+
+  it('asks for one token however many calls wait for it', async () => {
+    const one = client();
+    await Promise.all([one.campaign('a'), one.campaign('b'), one.campaign('c')]);
+    expect(tokens).toBe(1);
+  });
+
+  it('gets a new token when its own is refused, and asks once more', async () => {
+    scripted(401);
+    await client().campaign('a');
+    expect(seen.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2']);
+    scripted(401, 401);
+    await expect(client().campaign('a')).rejects.toMatchObject({ status: 401 });
+  });
+
+  it('repeats what failed for the moment under the same key, and another call under another', async () => {
+    scripted(503, 'cut', 500);
+    const one = client();
+    await one.createCampaign(CAMPAIGN);
+    await one.createCampaign(CAMPAIGN);
+    const keys = seen.map(({ headers }) => headers['idempotency-key']);
+    expect(keys).toHaveLength(5);
+    expect(new Set(keys.slice(0, 4)).size).toBe(1);
+    expect(keys[4]).not.toBe(keys[0]);
+  });
+
+  it('gives up after as many tries as it may make', async () => {
+    scripted(503, 503, 503, 503);
+    await expect(client({ retries: 2 }).campaign('a')).rejects.toMatchObject({ status: 503 });
+    expect(seen).toHaveLength(3);
+  });
+
+  it('tells what a refusal says, and does not repeat it', async () => {
+    const errors = [
+      { path: 'name', code: 'required', message: 'This field is required' },
+      { path: 'channel', code: 'required', message: 'This field is required' },
+    ];
+    answer = (_, response) =>
+      reply(response, 422, { code: 'invalid_request', detail: 'name: required', errors });
+    await expect(client().createCampaign(CAMPAIGN)).rejects.toMatchObject({
+      name: 'FanfareError',
+      code: 'invalid_request',
+      status: 422,
+      errors,
+    });
+    answer = (_, response) =>
+      reply(response, 429, { code: 'outbox_full', detail: 'full' }, { 'retry-after': '3600' });
+    await expect(client().campaign('a')).rejects.toMatchObject({ status: 429, retryAfterMs: 3_600_000 });
+    expect(seen).toHaveLength(2);
+  });
+
+  it('stops when its caller does', async () => {
+    const stop = new AbortController();
+    answer = () => stop.abort();
+    await expect(client().campaign('a', { signal: stop.signal })).rejects.toMatchObject({
+      name: 'AbortError',
+    });
+    expect(seen).toHaveLength(1);
+  });
+
+  it('watches over a connection that broke, from where it was, and ends with the campaign', async () => {
+    const event = (id: string, phase: string) =>
+      `id: ${id}\nevent: progress\ndata: ${JSON.stringify({ id: 'cmp_1', phase })}\n\n`;
+    answer = ({ headers }, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      if (headers['last-event-id'] === undefined) {
+        response.write(`retry: 10\n\n: still here\n\n${event('e1', 'running')}`);
+        setImmediate(() => response.destroy());
+      } else response.end(event('e2', 'completed'));
+    };
+    const phases: string[] = [];
+    for await (const { phase } of client().watch('cmp_1')) phases.push(phase);
+    expect(phases).toEqual(['running', 'completed']);
+    expect(seen.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'e1']);
+  });
+
+  it('reads recipients page by page', async () => {
+    answer = ({ path }, response) => {
+      const isSecond = path.includes('cursor=next');
+      reply(response, 200, { data: [{ id: isSecond ? 'b' : 'a' }], next: isSecond ? null : 'next' });
+    };
+    const ids: string[] = [];
+    for await (const { id } of client().recipients('cmp_1', { state: 'failed' })) ids.push(id);
+    expect(ids).toEqual(['a', 'b']);
+    expect(seen[0]?.path).toBe('GET /api/campaign/cmp_1/recipients?limit=1000&state=failed');
+  });
+
+  it('sends a stream of contacts as it comes, and one that can be opened again after a failure', async () => {
+    async function* csv() {
+      yield 'email\n';
+      yield new TextEncoder().encode('ann@example.com\n');
+    }
+    const wanted = 'email\nann@example.com\n';
+    await client().importContacts('lst', csv(), { country: 'US' });
+    expect(seen[0]).toMatchObject({ path: 'POST /api/contact-list/lst/contacts?country=US', body: wanted });
+    scripted(503);
+    await client().importContacts('lst', csv);
+    expect(seen.slice(1).map(({ body }) => body)).toEqual([wanted, wanted]);
+  });
+
+  it('asks to send again to those in the states that are named', async () => {
+    await client().retryFailed('cmp_1', { states: ['failed'] });
+    expect(seen[0]).toMatchObject({
+      path: 'POST /api/campaign/cmp_1/retry-failed',
+      body: '{"states":["failed"]}',
+    });
+  });
+});
