@@ -81,6 +81,8 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     };
     const watching = new CancellationScope();
     const watched = watching.run(() => watch(start));
+    // It is heard of when the shards have ended; they find what it found.
+    watched.catch(() => undefined);
     for (const shard of shards) start(shard);
     try {
       await condition(() => live.size === 0);
