@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { FanfareError } from '../client/fanfare-error';
 import { CHANNELS, type Channel } from '../domain/channel';
-import { type ApiClient, ApiRefusal } from './api-client';
+import type { ApiClient } from './api-client';
 import { DEMO_TEMPLATES, demoCampaign } from './demo-content';
 import type { DemoState, DemoStateFile } from './demo-state';
 
@@ -77,7 +78,7 @@ async function ensureTemplate(
     const made = (await api.post('/api/template/', body, templateCreated)).template;
     return { id: made.id, version: made.version };
   } catch (error) {
-    if (!(error instanceof ApiRefusal && error.code === 'name_taken')) throw error;
+    if (!(error instanceof FanfareError && error.code === 'name_taken')) throw error;
     const path = `/api/template/?channel=${channel}&search=${encodeURIComponent(templateName)}`;
     const found = (await api.get(path, templates)).templates.find((one) => one.templateName === templateName);
     if (!found) throw error;

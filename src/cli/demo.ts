@@ -1,5 +1,6 @@
+import { FanfareError } from '../client/fanfare-error';
 import type { Credentials } from '../credentials/credentials';
-import { type ApiClient, ApiRefusal, createApiClient } from './api-client';
+import { type ApiClient, createApiClient } from './api-client';
 import { type CampaignProgress, campaignDetail, progressText, summaryTable } from './campaign-report';
 import { type DemoState, demoStateFile, newDemo } from './demo-state';
 import { prepareDemo } from './demo-steps';
@@ -66,7 +67,7 @@ async function currentDemo(
     await api.get(`/api/campaign/${noted.campaignId}`, campaignDetail);
     return noted;
   } catch (error) {
-    if (error instanceof ApiRefusal && error.status === 404) return undefined;
+    if (error instanceof FanfareError && error.status === 404) return undefined;
     throw error;
   }
 }

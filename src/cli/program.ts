@@ -1,11 +1,11 @@
 import { Command, CommanderError, Option } from 'commander';
 import { ROLES, type Role } from '../../workers/run';
+import { FanfareError } from '../client/fanfare-error';
 import { readConfig } from '../config';
 import { createLog } from '../log';
 import { StartupError } from '../startup-error';
 import { openStorage } from '../storage/storage';
 import { addAdminCommands } from './admin-commands';
-import { ApiRefusal } from './api-client';
 import { addCampaignCommands } from './campaign-commands';
 import { addContactCommands } from './contact-commands';
 import { repeatDemo } from './first-demo';
@@ -78,7 +78,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 function reportFailure(error: unknown): number {
   if (error instanceof StartupError) {
     process.stderr.write(`fanfare: ${error.message}\n${error.wayOut}\n`);
-  } else if (error instanceof ApiRefusal) {
+  } else if (error instanceof FanfareError) {
     process.stderr.write(`fanfare: ${error.message}\n`);
   } else {
     createLog('error').fatal({ err: error }, 'unexpected failure');

@@ -3,27 +3,31 @@ import { refusal } from './fanfare-error';
 /** A token is replaced so long before it ends, so that none ends on its way. */
 const REFRESH_AHEAD_MS = 60_000;
 
+/** The headers that prove who calls. */
+export type Proof = Readonly<Record<string, string>>;
+
 export interface Access {
-  /** The token to call with. One request for it at a time, however many calls wait. */
-  token(): Promise<string>;
+  /** What to call with. One request for it at a time, however many calls wait. */
+  proof(): Promise<Proof>;
   /** The server did not take this one. */
-  refused(token: string): void;
+  refused(proof: Proof): void;
 }
 
-/** Tokens for a client's id and secret. */
-export function createAccess(options: {
-  authUrl: string;
-  clientId: string;
-  clientSecret: string;
-  call(url: string, init: RequestInit): Promise<Response>;
-}): Access {
-  let current: { token: string; until: number } | undefined;
-  let fetching: Promise<string> | undefined;
+/** Asks for an address as the transport does, without any proof. */
+export type Ask = (url: string, init: RequestInit) => Promise<Response>;
 
-  async function fetchToken(): Promise<string> {
+/** Tokens for a client's id and secret. */
+export function tokenAccess(
+  options: { authUrl: string; clientId: string; clientSecret: string },
+  ask: Ask,
+): Access {
+  let current: { proof: Proof; until: number } | undefined;
+  let fetching: Promise<Proof> | undefined;
+
+  async function fetchToken(): Promise<Proof> {
     const basic = Buffer.from(`${options.clientId}:${options.clientSecret}`).toString('base64');
     const askedAt = Date.now();
-    const answer = await options.call(`${options.authUrl}/api/v1/auth/token`, {
+    const answer = await ask(`${options.authUrl}/api/v1/auth/token`, {
       method: 'POST',
       headers: { authorization: `Basic ${basic}`, 'content-type': 'application/json' },
       body: JSON.stringify({ grant_type: 'client_credentials' }),
@@ -36,22 +40,22 @@ export function createAccess(options: {
         ? Date.parse(`${body.valid_till.replace(' ', 'T')}Z`) - askedAt
         : body.expires_in * 1000;
     current = {
-      token: body.access_token,
+      proof: { authorization: `Bearer ${body.access_token}` },
       until: askedAt + lifeMs - Math.min(REFRESH_AHEAD_MS, lifeMs / 10),
     };
-    return current.token;
+    return current.proof;
   }
 
   return {
-    async token() {
-      if (current && Date.now() < current.until) return current.token;
+    async proof() {
+      if (current && Date.now() < current.until) return current.proof;
       fetching ??= fetchToken().finally(() => {
         fetching = undefined;
       });
       return fetching;
     },
-    refused(token) {
-      if (current?.token === token) current = undefined;
+    refused(proof) {
+      if (current?.proof === proof) current = undefined;
     },
   };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FanfareError } from './fanfare-error';
 import { watchCampaign } from './progress-stream';
-import { Transport, type TransportOptions } from './transport';
+import { type ClientOptions, clientTransport, type Transport } from './transport';
 import type {
   AcceptedMessage,
   Campaign,
@@ -25,7 +25,7 @@ import type {
 
 export { FanfareError, type Finding } from './fanfare-error';
 export type * from './types';
-export type { TransportOptions as FanfareClientOptions };
+export type { ClientOptions as FanfareClientOptions };
 
 export interface CallOptions {
   signal?: AbortSignal | undefined;
@@ -52,8 +52,8 @@ const MESSAGE_ENDS = new Set([
 export class FanfareClient {
   private readonly transport: Transport;
 
-  constructor(options: TransportOptions) {
-    this.transport = new Transport(options);
+  constructor(options: ClientOptions) {
+    this.transport = clientTransport(options);
   }
 
   createCampaign(campaign: CampaignInput, options: CallOptions = {}): Promise<SavedCampaign> {

@@ -1,14 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Access, createAccess } from './access';
+import { type Access, type Ask, type Proof, tokenAccess } from './access';
 import { FanfareError, refusal } from './fanfare-error';
+
+export interface ClientOptions extends TransportOptions {
+  authUrl?: string;
+  clientId: string;
+  clientSecret: string;
+}
 
 export interface TransportOptions {
   /** Where the instance is; parts of it may be elsewhere. */
   baseUrl: string;
-  authUrl?: string;
   sendUrl?: string;
-  clientId: string;
-  clientSecret: string;
   /** For sending and tracking single messages. */
   apiKey?: string;
   /** How often a call is repeated that failed for the moment. Default 5. */
@@ -27,6 +30,8 @@ export interface Call {
   text?: { type: string; open: () => string | AsyncIterable<string | Uint8Array>; once: boolean };
   headers?: Record<string, string>;
   timeoutMs?: number;
+  /** Instead of the transport's own number. */
+  retries?: number;
   signal?: AbortSignal | undefined;
 }
 
@@ -38,26 +43,32 @@ const PATIENCE_MS = 60_000;
 const TIMEOUT_MS = 60_000;
 
 /**
- * Calls with a token, repeated when they fail for the moment. Every call of this client may be repeated: what
- * creates something carries a key or a uid that stays the same for all its tries.
+ * Calls with a proof of who calls, repeated when they fail for the moment. Every call that is made with it may
+ * be repeated: what creates something carries a key or a uid that stays the same for all its tries.
  */
 export class Transport {
   private readonly access: Access;
   private readonly urls: Record<'app' | 'send', string>;
 
-  constructor(private readonly options: TransportOptions) {
+  constructor(
+    private readonly options: TransportOptions,
+    accessWith: (ask: Ask) => Access,
+  ) {
     const baseUrl = withoutSlash(options.baseUrl);
     this.urls = { app: baseUrl, send: withoutSlash(options.sendUrl ?? baseUrl) };
-    this.access = createAccess({
-      ...options,
-      authUrl: withoutSlash(options.authUrl ?? baseUrl),
-      call: (url, init) => this.fetch(url, init, this.options.timeoutMs ?? TIMEOUT_MS, undefined),
-    });
+    this.access = accessWith((url, init) =>
+      this.fetch(url, init, this.options.timeoutMs ?? TIMEOUT_MS, undefined),
+    );
   }
 
   /** The JSON of a success. */
   async json<T>(call: Call): Promise<T> {
-    return this.repeated(call, async () => (await (await this.once(call)).json()) as T);
+    return this.read(call, async (answer) => (await answer.json()) as T);
+  }
+
+  /** What is made of a success; a reading that breaks off is another try. */
+  async read<T>(call: Call, take: (answer: Response) => Promise<T>): Promise<T> {
+    return this.repeated(call, async () => take(await this.once(call)));
   }
 
   /** One answer to be read as it comes, tried once; with the stream's own rules for trying again. */
@@ -66,7 +77,7 @@ export class Transport {
   }
 
   private async repeated<T>(call: Call, work: () => Promise<T>): Promise<T> {
-    const retries = call.text?.once ? 0 : (this.options.retries ?? RETRIES);
+    const retries = call.text?.once ? 0 : (call.retries ?? this.options.retries ?? RETRIES);
     for (let failed = 0; ; failed++) {
       try {
         return await work();
@@ -79,23 +90,23 @@ export class Transport {
     }
   }
 
-  /** With the token at hand, and once more with a new one if it is refused. */
+  /** With the proof at hand, and once more with a new one if it is refused. */
   private async once(call: Call): Promise<Response> {
     for (let attempt = 1; ; attempt++) {
-      const token = await this.access.token();
-      const answer = await this.send(call, token);
+      const proof = await this.access.proof();
+      const answer = await this.send(call, proof);
       if (answer.status < 300) return answer;
       if (answer.status !== 401 || attempt > 1 || call.text?.once) {
         throw await refusal(`${call.method} ${call.path.split('?')[0]}`, answer);
       }
       await answer.body?.cancel();
-      this.access.refused(token);
+      this.access.refused(proof);
     }
   }
 
-  private send(call: Call, token: string): Promise<Response> {
+  private send(call: Call, proof: Proof): Promise<Response> {
     const base = call.base ?? 'app';
-    const headers: Record<string, string> = { ...call.headers, authorization: `Bearer ${token}` };
+    const headers: Record<string, string> = { ...call.headers, ...proof };
     if (base === 'send') {
       if (this.options.apiKey === undefined) {
         throw new TypeError('Single messages need the `apiKey` of the workspace');
@@ -134,6 +145,12 @@ export class Transport {
       });
     }
   }
+}
+
+/** For a program with credentials of its own. */
+export function clientTransport(options: ClientOptions): Transport {
+  const authUrl = withoutSlash(options.authUrl ?? options.baseUrl);
+  return new Transport(options, (ask) => tokenAccess({ ...options, authUrl }, ask));
 }
 
 /** With full jitter, so that what failed together does not come back together; `undefined`: not again. */

@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import type { Access, Ask, Proof } from '../client/access';
+import { refusal } from '../client/fanfare-error';
+
+/** What a backend may not do a user may: by log-in, or by the cookie of one. */
+export type SessionOf = { user: { email: string; password: string } } | { sessionCookie: string };
+
+const session = z.object({ user: z.object({ id: z.string() }) });
+
+export interface SessionAccess extends Access {
+  /** Leaves no session behind that lasts for days. Failing, it ends by itself. */
+  end(): Promise<void>;
+}
+
+/** Logs in at the first call, and again when the session has ended. */
+export function sessionAccess(baseUrl: string, of: SessionOf, ask: Ask): SessionAccess {
+  const url = `${baseUrl.replace(/\/+$/, '')}/api/session`;
+  let current: Promise<Proof> | undefined;
+
+  async function begin(): Promise<Proof> {
+    if ('sessionCookie' in of) {
+      const cookie = `session_token=${of.sessionCookie}`;
+      return asUser(cookie, await ask(url, { headers: { cookie } }), 'GET /api/session');
+    }
+    const { email, password } = of.user;
+    const answer = await ask(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email, password }),
+    });
+    const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+    return asUser(cookie, answer, 'POST /api/session');
+  }
+
+  return {
+    proof() {
+      current ??= begin().catch((error: unknown) => {
+        current = undefined;
+        throw error;
+      });
+      return current;
+    },
+    refused() {
+      current = undefined;
+    },
+    async end() {
+      if (!('user' in of) || !current) return;
+      const headers = await current.catch(() => undefined);
+      if (headers) await ask(url, { method: 'DELETE', headers }).catch(() => undefined);
+    },
+  };
+}
+
+/** With a cookie, campaigns want to be told who acts (api.md 2). */
+async function asUser(cookie: string, answer: Response, what: string): Promise<Proof> {
+  if (answer.status >= 300) throw await refusal(what, answer);
+  return { cookie, 'x-user-id': session.parse(await answer.json()).user.id };
+}
