@@ -27,6 +27,7 @@ import { until } from '../support/until';
 const PEOPLE = 30_000;
 const LIMIT_MS = 120_000;
 
+// Without a server there is nothing to run on; global-setup.ts has printed so.
 (postgresAvailable ? describe : describe.skip)('the roles in processes of their own', () => {
   const database = `split_${randomUUID().replaceAll('-', '')}`;
   const running: FanfareProcess[] = [];
