@@ -153,7 +153,8 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
     }
     // Before anything is written down: without a token nothing can have been placed.
     const gateway = gatewayFor(run.workspaceId);
-    const idempotent = (await gateway.capabilities()).has('idempotent');
+    const able = await gateway.capabilities();
+    const idempotent = able.has('idempotent');
     const opening = await openCall(db, input, rule);
     if (opening.kind !== 'open') return opening;
     const settings = run.settings.voice;
@@ -184,7 +185,10 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
       });
     switch (answer?.kind) {
       case 'accepted':
-        return { kind: 'placed' };
+        if (able.has('events')) return { kind: 'placed' };
+        // More is never told, so that nobody could decide on a second call.
+        await endRecipient(db, input, 'accepted', undefined);
+        return { kind: 'over' };
       case 'suppressed':
         await endRecipient(db, input, 'suppressed', undefined);
         return { kind: 'over' };

@@ -5,10 +5,13 @@
  */
 export class StartupError extends Error {
   readonly wayOut: string;
+  /** Whether the same may succeed a little later: something is out of reach, and not wrong. */
+  readonly mayPass: boolean;
 
-  constructor(message: string, wayOut: string, options: { cause?: unknown } = {}) {
+  constructor(message: string, wayOut: string, options: { cause?: unknown; mayPass?: boolean } = {}) {
     super(message, options);
     this.name = 'StartupError';
     this.wayOut = wayOut;
+    this.mayPass = options.mayPass ?? false;
   }
 }

@@ -8,6 +8,7 @@ import { StartupError } from '../startup-error';
 import { openStorage } from '../storage/storage';
 import { Closers } from './closers';
 import { type HttpPart, openHttpPart } from './http-part';
+import { withPatience } from './patience';
 import { lazyGateways } from './service-gateway';
 import { findExecutable, openTemporalPart } from './temporal-part';
 import { openWorkerPart } from './worker-part';
@@ -60,7 +61,8 @@ async function openParts(options: AppOptions, closers: Closers): Promise<App> {
   refuseImpossible(options);
   // Found first: it may take minutes, and nothing else should be half started meanwhile.
   const executable = config.temporal.address ? undefined : await findExecutable(options);
-  const storage = await openStorage({ databaseUrl: config.databaseUrl, dataDir: config.dataDir });
+  const place = { databaseUrl: config.databaseUrl, dataDir: config.dataDir };
+  const storage = await withPatience(() => openStorage(place), options);
   closers.add('storage', () => storage.close());
   const temporal = await openTemporalPart(options, executable, closers, fail);
   let credentials = await readCredentials(config.dataDir);

@@ -21,7 +21,7 @@ import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
 import { openProviders } from './providers';
-import { campaignHolds, type GatewayFor } from './service-gateway';
+import { campaignHolds, type GatewayFor, templateLookup } from './service-gateway';
 
 export interface HttpPart {
   baseUrl: string;
@@ -89,10 +89,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
       identity,
       delivery,
       versions,
-      // Campaigns ask the service that they are sent through, which need not be this one.
-      templateLookup: {
-        find: (workspaceId, ...template) => options.gatewayFor(workspaceId).findTemplate(...template),
-      },
+      templateLookup: templateLookup(options.gatewayFor),
       launcher: createLauncher(temporal.client),
       holds: campaignHolds(options.gatewayFor),
       readiness,

@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely';
-import type { CampaignHolds } from '../campaigns/ports';
+import type { CampaignHolds, TemplateLookup } from '../campaigns/ports';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
-import { DomainError } from '../domain/errors';
+import { DomainError, ERRORS, isDomainError } from '../domain/errors';
 import type { Gateway } from '../gateway/gateway';
 import { openGateway } from '../gateway/http-gateway';
 import { serviceAccess } from '../gateway/service-access';
@@ -54,6 +54,22 @@ export function lazyGateways(
         beforeToken: () => admitCampaigns(db, workspaceId, access),
       }),
     );
+  };
+}
+
+/**
+ * Campaigns ask the service that they are sent through, which need not be this one. That it refuses us is no
+ * fault of the caller, who would take a 401 for his own.
+ */
+export function templateLookup(gatewayFor: GatewayFor): TemplateLookup {
+  return {
+    find: (workspaceId, ...template) =>
+      gatewayFor(workspaceId)
+        .findTemplate(...template)
+        .catch((error: unknown) => {
+          if (!isDomainError(error) || ERRORS[error.code].retry !== 'account') throw error;
+          throw new DomainError('dependency_down', error.message, { cause: error });
+        }),
   };
 }
 

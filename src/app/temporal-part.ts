@@ -4,6 +4,7 @@ import { startDevServer } from '../temporal/dev-server';
 import { cacheDirectory, findTemporalExecutable } from '../temporal/executable';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
+import { withPatience } from './patience';
 
 export interface TemporalPart {
   handle: Temporal;
@@ -25,7 +26,7 @@ export async function findExecutable({ config, env, onProgress, signal }: AppOpt
 
 /** The operator's server if they name one; else one of our own on the data directory. */
 export async function openTemporalPart(
-  { config, log, env }: AppOptions,
+  { config, log, env, signal }: AppOptions,
   executable: string | undefined,
   closers: Closers,
   fail: (error: Error) => void,
@@ -33,7 +34,8 @@ export async function openTemporalPart(
   const { namespace } = config.temporal;
   if (executable === undefined) {
     const address = config.temporal.address ?? '';
-    const handle = await openTemporal({ address, namespace, env });
+    const open = () => openTemporal({ address, namespace, env });
+    const handle = await withPatience(open, { log, signal });
     closers.add('temporal connection', () => handle.close());
     return { handle, address, uiUrl: undefined };
   }

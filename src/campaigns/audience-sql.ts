@@ -3,7 +3,7 @@ import type { Channel } from '../domain/channel';
 import { REACHED } from '../domain/recipient';
 import type { HourOptions } from '../domain/time-zones/recipient-hours';
 import type { PlacePlan } from './audience-places';
-import { filledParams } from './fill-params';
+import { filledParams, requiredNames } from './fill-params';
 import type { SuppressionRule } from './ports';
 import type { ChannelSettings, RunOptions } from './runs';
 
@@ -76,7 +76,7 @@ export function rankedContacts(audience: Audience, places: PlacePlan | undefined
         when not ${valid} then 'invalid_address'
         when ${suppressed} then 'suppressed'
         when ${excluded.applies} then 'excluded'
-        when (select count(*) from jsonb_object_keys(params)) < ${placeholders.length} then 'missing_params'
+        when not params ?& ${requiredNames(placeholders)}::text[] then 'missing_params'
       end as reason
       from ${excluded.from}
     ), ranked as materialized (

@@ -5,7 +5,7 @@ import { measureSms } from '../domain/sms-encoding';
 import { compileText } from '../domain/template';
 import { planPlaces, UNKNOWN_PLACE } from './audience-places';
 import { type Audience, rankedContacts } from './audience-sql';
-import type { ParamValue } from './fill-params';
+import { type ParamValue, requiredNames } from './fill-params';
 import type { CampaignTables } from './tables';
 
 /** What freezing an audience would make of it. */
@@ -76,7 +76,7 @@ async function findOffenders(
     where reason = 'missing_params' order by id limit ${LIMITS.dryRunOffenders}`.execute(tx);
   return rows.map(({ id, names }) => ({
     contactId: id,
-    missing: placeholders.filter((name) => !names.includes(name)),
+    missing: requiredNames(placeholders).filter((name) => !names.includes(name)),
   }));
 }
 

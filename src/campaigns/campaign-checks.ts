@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { DomainError, type ErrorCode, type FieldError } from '../domain/errors';
 import type { CampaignContent } from './campaign-record';
-import { paramValue } from './fill-params';
+import { paramValue, requiredNames } from './fill-params';
 import type { TemplateFound, TemplateLookup } from './ports';
 import type { CampaignTables } from './tables';
 
@@ -139,7 +139,7 @@ async function unfilledPlaceholders(
   names: string[],
 ): Promise<string[]> {
   const params = content.options.params ?? {};
-  const open = names.filter((name) => params[name] === undefined || params[name] === '');
+  const open = requiredNames(names).filter((name) => params[name] === undefined || params[name] === '');
   if (open.length === 0) return [];
   const unfilled = open.map(
     (name) => sql`

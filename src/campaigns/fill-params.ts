@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import { ANY_PLACEHOLDER } from '../domain/template';
 
 /**
  * Where a placeholder's value comes from, strongest first: the contact's own param of that name, the
@@ -26,17 +27,33 @@ export function paramValue(name: string, campaignParams: Record<string, ParamVal
   return sql`coalesce(${own}, ${field}, ${shared})`;
 }
 
+/** The placeholders that a recipient must have a value for. */
+export function requiredNames(placeholders: readonly string[]): string[] {
+  return placeholders.filter((name) => name !== ANY_PLACEHOLDER);
+}
+
+const OWN_PARAMS = sql`(
+  select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(c.params) where value <> '""')`;
+
 /** Pairs in one call of jsonb_build_object: a function takes at most 100 arguments. */
 const PAIRS_MAX = 40;
 
-/** One jsonb object with the placeholders that have a value; those that have none are absent. */
+/**
+ * One jsonb object with the placeholders that have a value; those that have none are absent. Where any may be
+ * asked for, every value that there is.
+ */
 export function filledParams(
   placeholders: readonly string[],
   campaignParams: Record<string, ParamValue>,
 ): RawBuilder<Record<string, ParamValue>> {
   const objects: RawBuilder<unknown>[] = [sql`'{}'::jsonb`];
-  for (let from = 0; from < placeholders.length; from += PAIRS_MAX) {
-    const pairs = placeholders
+  if (placeholders.includes(ANY_PLACEHOLDER)) {
+    const names = [...Object.keys(FIELDS), ...Object.keys(campaignParams)];
+    objects.push(OWN_PARAMS, filledParams([...new Set(names)], campaignParams));
+  }
+  const named = requiredNames(placeholders);
+  for (let from = 0; from < named.length; from += PAIRS_MAX) {
+    const pairs = named
       .slice(from, from + PAIRS_MAX)
       .map((name) => sql`${name}::text, ${paramValue(name, campaignParams)}`);
     objects.push(sql`jsonb_strip_nulls(jsonb_build_object(${sql.join(pairs)}))`);

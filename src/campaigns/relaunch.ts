@@ -12,9 +12,10 @@ const INTERVAL_MS = 60_000;
 const LATE_SECONDS = 30;
 
 /**
- * Sees that every live run and durable send has its workflow: a process killed between a run's row and its workflow, or a
- * Temporal server that came back empty, would leave one that nobody executes. What it has done is in
- * the database, so a workflow that starts anew goes on from there.
+ * Sees that every live run and durable send has its workflow: a process killed between a run's row and its
+ * workflow, or a Temporal server that came back empty, would leave one that nobody executes. What it has done is
+ * in the database, so a workflow that starts anew goes on from there. A look that fails, the first one too, is
+ * made good by the next: a worker has other work meanwhile.
  */
 export async function keepRunsLaunched(
   db: Kysely<CampaignTables>,
@@ -22,15 +23,15 @@ export async function keepRunsLaunched(
   log: Log,
 ): Promise<{ stop(): void }> {
   const relaunch = async (): Promise<void> => {
-    for (const run of await liveRuns(db)) await launcher.launch(run);
-    for (const send of await overdueSends(db)) await launcher.launchSend(send);
+    try {
+      for (const run of await liveRuns(db)) await launcher.launch(run);
+      for (const send of await overdueSends(db)) await launcher.launchSend(send);
+    } catch (error) {
+      log.warn({ err: error }, 'what is live could not be looked through; the next look is in a minute');
+    }
   };
   await relaunch();
-  const timer = setInterval(() => {
-    relaunch().catch((error: unknown) =>
-      log.warn({ err: error }, 'what is live could not be looked through'),
-    );
-  }, INTERVAL_MS);
+  const timer = setInterval(relaunch, INTERVAL_MS);
   timer.unref();
   return { stop: () => clearInterval(timer) };
 }

@@ -277,5 +277,11 @@ export const LIMITS = {
   /** Durable sends that one look for lost ones starts again. */
   sendsRelaunched: 1_000,
   gatewayTimeoutMs: 30_000,
+  /** Of one answer of the messaging service: a page of a thousand events, each with what a carrier may say. */
+  gatewayAnswerBytes: 32 * MiB,
+  /** How long a starting process waits for a database or a Temporal server that is out of reach. */
+  startupPatienceMs: 60_000,
+  /** Pages of a hosted service's template list that are looked through: an end to a list that has none. */
+  templatePages: 1_000,
   pageHeartbeatSeconds: 10,
 } as const;

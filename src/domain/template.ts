@@ -13,6 +13,9 @@ export interface CompiledText {
   render(params: Readonly<Record<string, string | number>>): string;
 }
 
+/** Beside the names of a template whose text is not shown whole: there may be others. No name is written so. */
+export const ANY_PLACEHOLDER = '*';
+
 const PLACEHOLDER = /\{\{ *([A-Z][A-Z0-9_]*) *\}\}/g;
 
 /** With `known`, a placeholder of another name is literal text: what derives from a text asks for no more. */

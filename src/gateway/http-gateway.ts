@@ -3,7 +3,7 @@ import { DomainError } from '../domain/errors';
 import { inParallel } from '../domain/in-parallel';
 import { LIMITS } from '../domain/limits';
 import type { MessageEvent } from '../domain/message';
-import { placeholdersOf } from '../domain/template';
+import { ANY_PLACEHOLDER, placeholdersOf } from '../domain/template';
 import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
 import { bulkAnswers, messageAnswer } from './send-answer';
 import { parseToken, type Token, TokenSource } from './token-source';
@@ -136,14 +136,22 @@ class HttpGateway implements Gateway {
 
   /** The specification has only the list, by pages, and shows an email's subject but not its body. */
   private async findListedTemplate(channel: Channel, id: string): Promise<TemplateInfo | undefined> {
-    for (let page = 1; ; page++) {
+    for (let page = 1; page <= LIMITS.templatePages; page++) {
       const answer = await this.call('app', 'GET', `/api/template/?channel=${channel}&page=${page}`);
       if (answer.status !== 200) throw refusal('GET /api/template/', answer);
-      const body = answer.body as { templates: Record<string, unknown>[]; pageSize: number; total: number };
-      const found = body.templates.find((template) => template.id === id);
+      const { templates, pageSize, total } = (answer.body ?? {}) as {
+        templates?: Record<string, unknown>[];
+        pageSize?: number;
+        total?: number;
+      };
+      if (!Array.isArray(templates)) {
+        throw new DomainError('dependency_down', 'The messaging service answered a list without templates');
+      }
+      const found = templates.find((template) => template.id === id);
       if (found) return templateInfo(found, Number(found.version ?? 1));
-      if (!body.templates.length || page * body.pageSize >= body.total) return undefined;
+      if (!templates.length || page * (pageSize ?? templates.length) >= (total ?? Infinity)) return undefined;
     }
+    return undefined;
   }
 
   /** One call with the current token, and once more with a new one when it is refused. */
@@ -160,8 +168,8 @@ class HttpGateway implements Gateway {
         ...request,
         headers: this.headers(base, token),
       });
-      if (answer.status !== 401 || attempt > 1) return answer;
-      this.tokens.refused(token);
+      if (answer.status !== 401) this.tokens.worked(token);
+      if (answer.status !== 401 || attempt > 1 || !this.tokens.refused(token)) return answer;
     }
   }
 
@@ -175,7 +183,6 @@ class HttpGateway implements Gateway {
   private async fetchToken(): Promise<Token> {
     const basic = Buffer.from(`${this.options.clientId}:${this.options.clientSecret}`).toString('base64');
     await this.options.beforeToken?.();
-    const now = Date.now();
     let answer: HttpAnswer;
     try {
       answer = await this.transport(this.options.authUrl).request('POST', '/api/v1/auth/token', {
@@ -192,7 +199,8 @@ class HttpGateway implements Gateway {
       );
     }
     if (answer.status !== 200) throw refusal('POST /api/v1/auth/token', answer);
-    return parseToken(answer.body, now);
+    const { date } = answer.headers;
+    return parseToken(answer.body, Date.now(), typeof date === 'string' ? date : undefined);
   }
 
   private transport(baseUrl: string): Transport {
@@ -250,8 +258,21 @@ function lostAnswer(error: unknown): SendAnswer {
   return { kind: 'later', code: 'dependency_down', retryAfterMs: 1_000, because: 'down' };
 }
 
+/** What shows no body may have any placeholder in it. */
 function templateInfo(template: Record<string, unknown>, version: number): TemplateInfo {
-  const texts = [template.subject, template.body].filter((text) => typeof text === 'string');
-  const text = template.channel === 'sms' && typeof template.body === 'string' ? template.body : undefined;
-  return { name: String(template.templateName), version, placeholders: placeholdersOf(...texts), text };
+  const body = typeof template.body === 'string' ? template.body : undefined;
+  const texts = [template.subject, body, ...flowTexts(template.voiceJson)];
+  const placeholders = placeholdersOf(...texts.filter((text) => typeof text === 'string'));
+  return {
+    name: String(template.templateName),
+    version,
+    placeholders: body === undefined ? [...placeholders, ANY_PLACEHOLDER] : placeholders,
+    text: template.channel === 'sms' ? body : undefined,
+  };
+}
+
+function flowTexts(flow: unknown): unknown[] {
+  const nodes = (flow as { nodes?: unknown } | null | undefined)?.nodes;
+  if (!Array.isArray(nodes)) return [];
+  return nodes.map((node: { data?: { text?: unknown } | null } | null) => node?.data?.text);
 }

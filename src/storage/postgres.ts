@@ -33,13 +33,27 @@ export async function openPostgresPool(
     client.release();
   } catch (error) {
     await pool.end();
-    throw new StartupError(
-      `PostgreSQL at DATABASE_URL does not answer: ${(error as Error).message}`,
-      'Check that the server runs and that DATABASE_URL names it, or unset DATABASE_URL to use the embedded database.',
-      { cause: error },
-    );
+    throw noAnswer(error);
   }
   return withPreparedStatements(pool);
+}
+
+export function noAnswer(error: unknown): StartupError {
+  return new StartupError(
+    `PostgreSQL at DATABASE_URL does not answer: ${(error as Error).message}`,
+    'Check that the server runs and that DATABASE_URL names it, or unset DATABASE_URL to use the embedded database.',
+    { cause: error, mayPass: isConnectionLoss(error) },
+  );
+}
+
+/**
+ * Out of reach, starting, stopping, or with no place left. Without a code it is the driver's own: a connection
+ * that ended under way, or was not made in time.
+ */
+export function isConnectionLoss(error: unknown): boolean {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  if (typeof code === 'string') return /^(E(?!RR_)[A-Z_]+|57P0[1-3]|53300|08\d{3})$/.test(code);
+  return typeof message === 'string' && /^(Connection terminated|timeout exceeded|connect)/i.test(message);
 }
 
 /** A pooler in front of PostgreSQL has to keep prepared statements apart; docs/operating.md says which do. */

@@ -191,8 +191,12 @@ describeEachEngine('retries of a page', (engine) => {
     expect(await rig.recipient(runId, 0)).toMatchObject({ attempts: 0 });
     await db.updateTable('runs').set({ control: 'run' }).where('id', '=', runId).execute();
     service.answer = (_, response) => reply(response, 202);
-    expect(await rig.placeCall(runId)).toEqual({ kind: 'placed' });
-    expect(await rig.recipient(runId, 0)).toMatchObject({ attempts: 1 });
+    // More is never told by a service without events, so that the call ends with it.
+    expect(await rig.placeCall(runId)).toEqual({ kind: 'over' });
+    expect(await rig.recipient(runId, 0)).toMatchObject({ state: 'accepted', attempts: 1 });
+    expect(await rig.placeCall(runId, 2)).toEqual({ kind: 'over' });
+    // Twice with a token that was refused, once for good.
+    expect(service.sent).toHaveLength(3);
   });
 
   it('places no call after its time', async () => {

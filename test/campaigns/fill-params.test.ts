@@ -48,6 +48,20 @@ describeEachEngine('the values for placeholders', (engine) => {
     expect(await fill([])).toEqual({});
   });
 
+  test('where any may be asked for, every value is there that is', async () => {
+    const given = { NAME: 'You', CITY: 'Rome' };
+    const all = {
+      NAME: 'Annie',
+      AGE: 41,
+      EMAIL: 'ann@example.com',
+      EXTERNAL_ID: '7',
+      TIMEZONE: 'Europe/Rome',
+      CITY: 'Rome',
+    };
+    expect(await fill(['*'], given)).toEqual(all);
+    expect(await fill(['NAME', 'EMPTY', '*'], given)).toEqual(all);
+  });
+
   test('there may be more names than a function takes arguments', async () => {
     const names = Array.from({ length: 100 }, (_, i) => `P${i}`);
     const given = Object.fromEntries(names.map((name, i) => [name, i]));

@@ -79,10 +79,10 @@ describe('the gateway to the messaging service', () => {
     tokenAnswer = () => ({
       access_token: `token-${tokens}`,
       valid_till: utc(Date.now() + 1000),
-      expires_in: 0.1,
+      expires_in: 1.1,
     });
     await gateway.send(messages(1));
-    await new Promise((done) => setTimeout(done, 100));
+    await new Promise((done) => setTimeout(done, 1_010));
     await gateway.send(messages(1));
     expect(tokens).toBe(2);
   });
@@ -125,6 +125,35 @@ describe('the gateway to the messaging service', () => {
       text: 'Dear {{NAME}}, {{ CITY }}',
     });
     expect(await gateway.findTemplate('sms', 'tpl-9', 1)).toBeUndefined();
+  });
+
+  it('takes it that a template of which no body is shown may ask for anything', async () => {
+    const voiceJson = { nodes: [{ data: { text: 'Hello {{NAME}}' } }, null, { data: { label: '{{NO}}' } }] };
+    const templates = [
+      { id: 'mail', templateName: 'M', subject: 'For {{NAME}}', channel: 'email' },
+      { id: 'call', templateName: 'C', voiceJson, channel: 'voice' },
+    ];
+    answer = (_, response) => reply(response, 200, { success: true, templates });
+    for (const [channel, id] of [
+      ['email', 'mail'],
+      ['voice', 'call'],
+    ] as const) {
+      expect((await gateway.findTemplate(channel, id, 1))?.placeholders).toEqual(['NAME', '*']);
+    }
+  });
+
+  it('does not ask for a token for each message when it is something else that is refused', async () => {
+    answer = (_, response) => reply(response, 401, {});
+    const answers = await gateway.send(messages(300));
+    expect(new Set(answers.map(({ kind }) => kind))).toEqual(new Set(['account']));
+    expect(tokens).toBeLessThanOrEqual(3);
+  });
+
+  it('gives up a list of templates that has no end', async () => {
+    answer = (_, response) => reply(response, 200, { success: true, templates: [{ id: 'other' }] });
+    expect(await gateway.findTemplate('sms', 'tpl', 1)).toBeUndefined();
+    answer = (_, response) => reply(response, 200, { success: true });
+    await expect(gateway.findTemplate('sms', 'tpl', 1)).rejects.toMatchObject({ code: 'dependency_down' });
   });
 
   it('uses bulk where the service offers it and judges each message alone', async () => {

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { Connection, Client as TemporalClient } from '@temporalio/client';
+import { Client as PostgresClient } from 'pg';
+import { readRecord } from '../../src/providers/simulator-record';
+import {
+  ApiClient,
+  campaignDetail,
+  createList,
+  createSmsCampaign,
+  createSmsTemplate,
+  untilPhase,
+} from '../support/api-client';
+import {
+  type FanfareProcess,
+  makePlace,
+  type Place,
+  readCredentials,
+  startFanfare,
+  untilReady,
+} from '../support/fanfare-process';
+import { type Line, openLine } from '../support/line';
+import { freshNamespace, postgresAvailable, postgresUrl } from '../support/services';
+import { until } from '../support/until';
+
+/** Several pages for every lane of two shards. */
+const PEOPLE = 30_000;
+const LIMIT_MS = 120_000;
+
+// Without a server there is nothing to run on; global-setup.ts has printed so.
+(postgresAvailable ? describe : describe.skip)('the roles in processes of their own', () => {
+  const database = `split_${randomUUID().replaceAll('-', '')}`;
+  const running: FanfareProcess[] = [];
+  const lines: Line[] = [];
+  let server: string;
+  let place: Place;
+  let worker: Place;
+  let api: ApiClient;
+  let connection: Connection;
+  let temporal: TemporalClient;
+
+  beforeAll(async () => {
+    server = await postgresUrl();
+    await administer(`create database ${database}`);
+    const url = new URL(server);
+    url.pathname = `/${database}`;
+    const { address, namespace } = await freshNamespace();
+    place = await makePlace({
+      DATABASE_URL: url.href,
+      TEMPORAL_ADDRESS: address,
+      TEMPORAL_NAMESPACE: namespace,
+      FANFARE_SIMULATOR_LATENCY_MS: '0',
+    });
+    connection = await Connection.connect({ address });
+    temporal = new TemporalClient({ connection, namespace });
+    const serve = start(place, 'serve');
+    await untilReady(serve);
+    api = new ApiClient(serve.baseUrl, readCredentials(place));
+    const service = { FANFARE_AUTH_URL: '', FANFARE_SEND_URL: '', FANFARE_APP_URL: '' };
+    for (const name of Object.keys(service) as (keyof typeof service)[]) service[name] = serve.baseUrl;
+    worker = { ...place, env: { ...place.env, ...service } };
+  }, 120_000);
+
+  afterAll(async () => {
+    await api?.close();
+    await connection?.close();
+    await Promise.all(running.map((one) => one.stop()));
+    for (const line of lines) line.close();
+    place?.remove();
+    await administer(`drop database if exists ${database} with (force)`);
+  }, 60_000);
+
+  function start(at: Place, ...args: string[]): FanfareProcess {
+    const fanfare = startFanfare(at, args);
+    running.push(fanfare);
+    return fanfare;
+  }
+
+  async function administer(statement: string): Promise<void> {
+    const client = new PostgresClient({ connectionString: server });
+    await client.connect();
+    await client.query(statement);
+    await client.end();
+  }
+
+  const saysReady = (fanfare: FanfareProcess) =>
+    until('it is ready', () => fanfare.output().includes('is ready'), LIMIT_MS, 50);
+
+  /** Pages that this process has begun, as its shards' histories tell. */
+  async function pagesOf({ pid }: FanfareProcess): Promise<number> {
+    let pages = 0;
+    for await (const { workflowId, runId } of temporal.workflow.list({
+      query: 'WorkflowType = "channelShard"',
+    })) {
+      const { events } = await temporal.workflow.getHandle(workflowId, runId).fetchHistory();
+      const identities = (events ?? []).map((event) => event.activityTaskStartedEventAttributes?.identity);
+      pages += identities.filter((identity) => identity?.startsWith(`${pid}@`)).length;
+    }
+    return pages;
+  }
+
+  it('share a campaign, while senders come and go and the orchestrator is killed', async () => {
+    const orchestrator = start(worker, 'worker', '--role', 'orchestrator');
+    const first = start(worker, 'worker', '--role', 'sender');
+    await Promise.all([saysReady(orchestrator), saysReady(first)]);
+    const list = await createList(api, PEOPLE);
+    const id = await createSmsCampaign(api, list, await createSmsTemplate(api));
+    const sent = async () => {
+      const { pending = PEOPLE } = (await campaignDetail(api, id)).counts.sms ?? {};
+      return PEOPLE - pending;
+    };
+    await until('sending has begun', async () => (await sent()) > 0, LIMIT_MS, 50);
+
+    const second = start(worker, 'worker', '--role', 'sender');
+    await until('the second sender has pages', async () => (await pagesOf(second)) > 0, LIMIT_MS, 50);
+    await first.killGroup();
+    await orchestrator.killGroup();
+    const { phase, counts } = await campaignDetail(api, id);
+    expect([phase, (counts.sms?.accepted ?? 0) < PEOPLE]).toEqual(['running', true]);
+
+    // The next one is there before it can reach anything.
+    const [databaseLine, temporalLine] = await Promise.all(
+      [worker.env.DATABASE_URL, `tcp://${worker.env.TEMPORAL_ADDRESS}`].map((url) =>
+        openLine(() => Number(new URL(url ?? '').port)),
+      ),
+    );
+    if (!databaseLine || !temporalLine) throw new Error('no lines');
+    lines.push(databaseLine, temporalLine);
+    for (const line of lines) line.cut();
+    const next = start(
+      {
+        ...worker,
+        env: {
+          ...worker.env,
+          DATABASE_URL: (worker.env.DATABASE_URL ?? '').replace(/:\d+\//, `:${databaseLine.port}/`),
+          TEMPORAL_ADDRESS: `127.0.0.1:${temporalLine.port}`,
+        },
+      },
+      'worker',
+      '--role',
+      'orchestrator',
+    );
+    const waitsFor = (what: RegExp) => until(String(what), () => what.test(next.output()), LIMIT_MS, 50);
+    await waitsFor(/PostgreSQL at DATABASE_URL does not answer: .*; trying again/);
+    databaseLine.mend();
+    await waitsFor(/The Temporal server at .* cannot be reached: .*; trying again/);
+    temporalLine.mend();
+    await saysReady(next);
+    expect(next.output()).not.toMatch(/\n\s+at /);
+
+    const done = await untilPhase(api, id, ['completed', 'failed'], LIMIT_MS);
+    expect(done).toMatchObject({ phase: 'completed', reason: null });
+    const { total, pending, waiting, sending, accepted, unknown } = done.counts.sms ?? {};
+    expect({ total, pending, waiting, sending, accepted, unknown }).toEqual({
+      total: PEOPLE,
+      pending: 0,
+      waiting: 0,
+      sending: 0,
+      accepted: 0,
+      unknown: 0,
+    });
+    const record = readRecord(join(place.dataDir, 'simulator'), 'sms');
+    expect([record.duplicates, record.duplicateUids]).toEqual([[], []]);
+    // Whoever was not handed over was refused by the simulator, by address.
+    expect(record.distinct + (done.counts.sms?.rejected ?? 0)).toBeGreaterThanOrEqual(PEOPLE);
+  }, 300_000);
+});
