@@ -2,6 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Control } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
 import { countTaken } from './run-speed';
 import type { CampaignTables } from './tables';
@@ -147,7 +148,16 @@ async function dueRetries(tx: Transaction<CampaignTables>, key: ShardKey, size: 
 }
 
 /** A call that waits to be dialled again is its workflow's; one that wants a new workflow is a page's. */
-const isOurs = (key: ShardKey) => (key.channel === 'voice' ? sql`call_from > attempt` : sql`true`);
+const isOurs = (key: ShardKey) =>
+  sql`${key.channel === 'voice' ? sql`call_from > attempt` : sql`true`} and ${isWanted('recipients')}`;
+
+/** Not whom an earlier channel has reached since his turn came: that turn is about to be taken back (turns.ts). */
+export const isWanted = (recipient: 'recipients' | 'r') => {
+  const column = (name: string) => sql.ref(`${recipient}.${name}`);
+  return sql`(coalesce(${column('turn')}, 0) = 0 or not exists (
+    select from recipients e where e.run_id = ${column('run_id')} and e.contact_id = ${column('contact_id')}
+      and e.turn < ${column('turn')} and e.state = 'delivered'))`;
+};
 
 const claimedRetries = (key: ShardKey) => sql`coalesce((
   select array_agg(claimed) from pages, unnest(seqs) claimed
@@ -182,7 +192,7 @@ async function nextDue(
     select least(
       (select due_at from recipients
        where run_id = ${key.runId} and channel = ${key.channel} and seq = ${nextSeq} and ${nextSeq} < ${toSeq}::int),
-      (select min(retry_at) from recipients
+      (select min(coalesce(retry_at, now() + ${LIMITS.turnWaitMs} * interval '1 millisecond')) from recipients
        where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard} and state = 'waiting'
          and ${isOurs(key)} and seq <> all (${claimedRetries(key)}))
     ) as until`.execute(tx);
@@ -219,7 +229,8 @@ export async function offerChunk(
     page.offered = end;
   }
   const wanted = page.seqs
-    ? sql`seq = any(${page.seqs.slice(page.resolved, end)}::int[]) and state = 'waiting' and retry_at <= now()`
+    ? sql`seq = any(${page.seqs.slice(page.resolved, end)}::int[]) and state = 'waiting' and retry_at <= now()
+        and ${isWanted('recipients')}`
     : sql`seq >= ${page.fromSeq + page.resolved} and seq < ${page.fromSeq + end} and state = 'pending'`;
   const { rows } = await sql<{
     seq: number;
