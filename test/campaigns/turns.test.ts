@@ -4,11 +4,12 @@ import { freezeAudience } from '../../src/campaigns/audience';
 import { openCalls } from '../../src/campaigns/cancel-run';
 import { offerChunk, recordChunk, takePage } from '../../src/campaigns/ledger';
 import { readCounts } from '../../src/campaigns/ledger-counts';
+import { retryFailed } from '../../src/campaigns/retry-failed';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { giveTurns } from '../../src/campaigns/turns';
 import type { Channel } from '../../src/domain/channel';
 import { type EarlierChannel, nextTurn, standingOf } from '../../src/domain/fallback';
-import { RECIPIENT_STATES, type RecipientState } from '../../src/domain/recipient';
+import { RECIPIENT_STATES, RETRIED, type RecipientState } from '../../src/domain/recipient';
 import { plantRun } from '../support/audience';
 import { describeEachEngine } from '../support/storage';
 
@@ -153,6 +154,44 @@ describeEachEngine('a run that goes from channel to channel', (engine) => {
     await set(runId, 'sms', 2, 'undelivered');
     await give();
     expect(await openCalls(db, runId, -1, 10)).toEqual([{ seq: 1, from: 1 }]);
+  });
+
+  it('retries in turns too, and nobody who was reached', async () => {
+    const { runId, campaignId, workspaceId, rule } = await plant(4, ['email', 'sms', 'voice']);
+    await sql`update campaigns set channels = '{email,sms,voice}' where id = ${campaignId}`.execute(db);
+    await sql`update runs set phase = 'completed' where id = ${runId}`.execute(db);
+    await send(runId, 'email');
+    for (const [contact, email, sms, voice] of [
+      [1, 'undelivered', 'undelivered', 'failed'],
+      [2, 'undelivered', 'delivered', 'canceled'],
+      [3, 'sent', 'undelivered', 'suppressed'],
+      [4, 'rejected', 'expired', 'undelivered'],
+    ] as const) {
+      await set(runId, 'email', contact, email);
+      await set(runId, 'sms', contact, sms);
+      await set(runId, 'voice', contact, voice);
+    }
+    const { retried } = await retryFailed(db, workspaceId, campaignId, RETRIED);
+    expect(retried).toEqual({ email: 1, sms: 2, voice: 2 });
+    expect(await rows(runId, 'email')).toEqual([
+      '1 waiting - due',
+      '2 undelivered -',
+      '3 sent -',
+      '4 rejected -',
+    ]);
+    expect((await rows(runId, 'sms')).filter((row) => row.includes('waiting'))).toEqual([
+      '1 waiting earlier_channel',
+      '3 waiting - due',
+    ]);
+    expect((await rows(runId, 'voice')).filter((row) => row.includes('waiting'))).toEqual([
+      '1 waiting earlier_channel',
+      '4 waiting - due',
+    ]);
+    expect(await send(runId, 'email')).toEqual([1]);
+    await set(runId, 'email', 1, 'delivered');
+    await giveTurns(db, rule);
+    expect((await rows(runId, 'sms'))[0]).toBe('1 canceled reached_before');
+    expect((await rows(runId, 'voice'))[0]).toBe('1 canceled reached_before');
   });
 
   it('decides as the rule does, whatever became of the earlier channels', async () => {
