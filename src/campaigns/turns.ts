@@ -30,34 +30,59 @@ export async function giveTurns(db: Kysely<CampaignTables>, rule: TurnRule): Pro
   const changed: ShardRef[] = [];
   for (const shard of shards) {
     let moved = 0;
-    for (let last = Number.POSITIVE_INFINITY; last >= LIMITS.turnsAtOnce; moved += last) {
-      last = await db.transaction().execute((tx) => turnShard(tx, rule, shard));
+    for (let after: number | null = -1; after !== null; ) {
+      const from: number = after;
+      const window: Window = await db.transaction().execute((tx) => turnWindow(tx, rule, shard, from));
+      moved += window.moved;
+      after = window.after;
     }
     if (moved > 0) changed.push(shard);
   }
   return changed;
 }
 
+interface Window {
+  moved: number;
+  /** The last recipient that was looked at; null when nobody is left. */
+  after: number | null;
+}
+
+interface Judged {
+  seq: number;
+  reached: boolean;
+  /** Whether anything changes for the recipient. */
+  turns: boolean | null;
+}
+
 /**
- * One transaction. The shard's row is locked as by whoever opens a page: a recipient who is in no page now
- * gets into none before this is done.
+ * Looks at the next of those who wait, in one transaction. The shard's row is locked as by whoever opens a
+ * page: a recipient who is in no page now gets into none before this is done. The planner knows nothing of rows
+ * that were frozen a moment ago: \`limit\` and \`materialized\` keep it from joining all that wait with all that wait.
  */
-async function turnShard(
+async function turnWindow(
   tx: Transaction<CampaignTables>,
   rule: TurnRule,
   { channel, shard }: ShardRef,
-): Promise<number> {
+  after: number,
+): Promise<Window> {
   const { runId, afterMs } = rule;
-  if ((await readControl(tx, runId)) !== 'run') return 0;
+  if ((await readControl(tx, runId)) !== 'run') return { moved: 0, after: null };
   const turn = rule.channels.indexOf(channel);
   await sql`
     select from shards where run_id = ${runId} and channel = ${channel} and shard = ${shard} for update`.execute(
     tx,
   );
-  const { rows } = await sql<{ moved: number }>`
-    with judged as (
+  const { rows } = await sql<Judged>`
+    with candidate as materialized (
+      select r.seq, r.contact_id, r.retry_at from recipients r
+      where r.run_id = ${runId} and r.channel = ${channel} and r.shard = ${shard} and r.seq > ${after}
+        and r.state = 'waiting' and r.code is distinct from 'answer_lost' and r.seq <> all (coalesce((
+          select array_agg(claimed) from pages, unnest(seqs) claimed
+          where run_id = ${runId} and channel = ${channel} and shard = ${shard}), '{}'))
+      order by r.seq limit ${LIMITS.turnsAtOnce}
+    ), judged as (
       select r.seq, r.retry_at, e.reached, e.standing, e.since
-      from recipients r cross join lateral (
+      from candidate r cross join lateral (
         select bool_or(told.standing = 'reached') as reached,
           (array_agg(told.standing order by told.turn desc))[1] as standing,
           (array_agg(told.since order by told.turn desc))[1] as since
@@ -66,29 +91,39 @@ async function turnShard(
           where e.run_id = ${runId} and e.contact_id = r.contact_id and e.turn < ${turn}::int
         ) told
       ) e
-      where r.run_id = ${runId} and r.channel = ${channel} and r.shard = ${shard}
-        and r.state = 'waiting' and r.code is distinct from 'answer_lost' and r.seq <> all (coalesce((
-          select array_agg(claimed) from pages, unnest(seqs) claimed
-          where run_id = ${runId} and channel = ${channel} and shard = ${shard}), '{}'))
-    ), turned as (
-      select seq, coalesce(reached, false) as reached from judged
-      where reached or (retry_at is null and (standing is null or standing = 'over'
-        or (standing = 'counting' and since <= clock_timestamp() - ${afterMs} * interval '1 millisecond')))
-      limit ${LIMITS.turnsAtOnce}
+    )
+    select seq, coalesce(reached, false) as reached, reached or (retry_at is null and (standing is null
+      or standing = 'over' or (standing = 'counting'
+        and since <= clock_timestamp() - ${afterMs} * interval '1 millisecond'))) as turns
+    from judged order by seq`.execute(tx);
+  const turned = rows.filter(({ turns }) => turns);
+  if (turned.length) await writeTurns(tx, runId, channel, turned);
+  const last = rows.length < LIMITS.turnsAtOnce ? undefined : rows.at(-1);
+  return { moved: turned.length, after: last?.seq ?? null };
+}
+
+async function writeTurns(
+  tx: Transaction<CampaignTables>,
+  runId: string,
+  channel: Channel,
+  turned: readonly Judged[],
+): Promise<void> {
+  await sql`
+    with result as (
+      select * from unnest(${turned.map(({ seq }) => seq)}::int[], ${turned.map(({ reached }) => reached)}::bool[])
+        as t(seq, reached)
     ), written as (
       update recipients r set
-        state = case when turned.reached then 'canceled' else 'waiting' end,
-        code = case when turned.reached then ${REACHED_BEFORE} end,
-        due_at = case when turned.reached then r.due_at else greatest(r.due_at, now()) end,
-        retry_at = case when turned.reached then null else greatest(r.due_at, now()) end,
+        state = case when result.reached then 'canceled' else 'waiting' end,
+        code = case when result.reached then ${REACHED_BEFORE} end,
+        due_at = case when result.reached then r.due_at else greatest(r.due_at, now()) end,
+        retry_at = case when result.reached then null else greatest(r.due_at, now()) end,
         updated_at = now()
-      from turned where r.run_id = ${runId} and r.channel = ${channel} and r.seq = turned.seq and r.state = 'waiting'
+      from result where r.run_id = ${runId} and r.channel = ${channel} and r.seq = result.seq
+        and r.state || '' = 'waiting' -- so written, rows are found by their number and not among all that wait
       returning r.run_id, r.channel, r.shard, 'waiting' as old_state, r.state as new_state
-    ), counted as (
-      ${addToCounts}
     )
-    select count(*)::int as moved from written`.execute(tx);
-  return rows[0]?.moved ?? 0;
+    ${addToCounts}`.execute(tx);
 }
 
 /** The table of domain/fallback.ts over `e`, whose state may be a derived one (ledger.ts). */
