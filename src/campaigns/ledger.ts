@@ -20,6 +20,7 @@ import type { CampaignTables } from './tables';
  *   stored pending, seq in an open page               → sending     a send activity has it
  *   stored pending, seq < next_seq, no open page      → accepted    the service took it, nothing else said
  *   stored waiting, seq in an open list page          → sending     its retry is under way
+ *   stored waiting without retry_at                   → waiting     its turn has not come (turns.ts)
  *   anything else                                     → as stored
  *
  * A page is one row, written before anything is sent. Its positions fall into three parts:
