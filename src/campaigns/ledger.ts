@@ -6,6 +6,7 @@ import { LIMITS } from '../domain/limits';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
 import { countTaken } from './run-speed';
 import type { CampaignTables } from './tables';
+import { isWanted } from './turn-wanted';
 
 /**
  * The ledger: what became of every recipient of a run. Its promise is that a process may be killed
@@ -151,14 +152,6 @@ async function dueRetries(tx: Transaction<CampaignTables>, key: ShardKey, size: 
 /** A call that waits to be dialled again is its workflow's; one that wants a new workflow is a page's. */
 const isOurs = (key: ShardKey) =>
   sql`${key.channel === 'voice' ? sql`call_from > attempt` : sql`true`} and ${isWanted('recipients')}`;
-
-/** Not whom an earlier channel has reached since his turn came: that turn is about to be taken back (turns.ts). */
-export const isWanted = (recipient: 'recipients' | 'r') => {
-  const column = (name: string) => sql.ref(`${recipient}.${name}`);
-  return sql`(coalesce(${column('turn')}, 0) = 0 or not exists (
-    select from recipients e where e.run_id = ${column('run_id')} and e.contact_id = ${column('contact_id')}
-      and e.turn < ${column('turn')} and e.state = 'delivered'))`;
-};
 
 const claimedRetries = (key: ShardKey) => sql`coalesce((
   select array_agg(claimed) from pages, unnest(seqs) claimed

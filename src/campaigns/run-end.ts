@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
-import { isWanted } from './ledger';
 import { moveRun } from './runs';
 import type { CampaignTables } from './tables';
+import { isWanted } from './turn-wanted';
 
 /** One shard of a run. */
 export interface ShardRef {
