@@ -279,7 +279,7 @@ export const LIMITS = {
   /** How long a message that was handed over may be silent before the contact's next channel: nearly all receipts
    * of SMS come within a minute, those of email within ten, when a relay asked to come again. */
   fallbackAfterSecondsDefault: 600,
-  /** Recipients whose turn one statement gives or takes away: some ten milliseconds of the embedded engine. */
+  /** Recipients that one statement looks at for whose turn it is: a few tenths of a second, on a busy machine. */
   turnsAtOnce: 2_000,
   /** Between two looks at whose turn it is, if the one before was quick; and the share of the time that looks take. */
   turnLookMs: 1_000,
