@@ -24,9 +24,11 @@ export function audienceActivities({ db, suppression }: ActivityDeps) {
     /** Fixes who the run sends to. Repeated, it changes nothing. */
     async freezeRunAudience(input: FreezeInput): Promise<ShardRef[]> {
       const run = await loadRun(db, input.runId);
-      for (const channel of run.channels) {
+      const inTurns = run.options.strategy === 'fallback';
+      for (const [i, channel] of run.channels.entries()) {
         await freezeAudience(db, {
           runId: run.runId,
+          turn: inTurns ? i : undefined,
           ...audienceOf(run, channel, input.placeholders[channel] ?? [], suppression),
         });
       }

@@ -9,6 +9,7 @@ import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
+import { TurnWatch } from './turn-watch';
 
 /** Between two looks at the counts; each is one query over a few dozen rows. */
 const LOOK_MS = 250;
@@ -55,11 +56,15 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
     async watchRun(input: { runId: string }): Promise<WatchOutcome> {
       const lateMs = OVERDUE_MS + (await gatherMs(db, input.runId));
       const gathered = Date.now() + lateMs;
+      const turns = await turnsOf(input.runId);
       for (const until = Date.now() + ROUND_MS; Date.now() < until; await pause(LOOK_MS)) {
         stopIfCancelled();
         const control = await readControl(db, input.runId);
         if (control === 'fail') return { kind: 'failing' };
-        if (control !== 'run' || Date.now() < gathered) continue;
+        if (control !== 'run') continue;
+        const turned = await turns.look();
+        if (turned.length) return { kind: 'due', shards: turned };
+        if (Date.now() < gathered) continue;
         const shards = await dueShards(db, input.runId, lateMs);
         if (shards.length) return { kind: 'due', shards };
       }
@@ -73,6 +78,7 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
     async awaitSettled(input: { runId: string }): Promise<SettledOutcome> {
       const run = await loadRun(db, input.runId);
       const tellsMore = (await gatewayFor(run.workspaceId).capabilities()).has('events');
+      const turns = await turnsOf(run.runId);
       let finishing = false;
       const gathered = Date.now() + (await gatherMs(db, run.runId));
       for (const until = Date.now() + ROUND_MS; Date.now() < until; await pause(LOOK_MS)) {
@@ -80,6 +86,7 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
         const control = await readControl(db, run.runId);
         if (control === 'cancel') return { kind: 'canceled' };
         if (control === 'fail') return { kind: 'failed' };
+        if (control === 'run') await turns.look();
         const counts = await readCounts(db, run.runId);
         if (unsettled(counts, tellsMore) === 0) return { kind: 'settled' };
         if (control === 'run' && Date.now() >= gathered) {
@@ -134,6 +141,11 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
       return closeRun(db, input.runId, input.phase, input.reason);
     },
   };
+
+  async function turnsOf(runId: string): Promise<TurnWatch> {
+    const run = await loadRun(db, runId);
+    return new TurnWatch(db, run, gatewayFor(run.workspaceId));
+  }
 
   async function wakeCalls(runId: string, control: Control): Promise<void> {
     for (let after = -1; ; ) {

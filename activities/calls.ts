@@ -101,8 +101,8 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
             run.runId,
             ready.map(({ seq }) => seq),
           );
-          await inParallel(starts, STARTS_AT_ONCE, (start) =>
-            signals.startCall({ runId: run.runId, ...start, policy }),
+          await inParallel(starts, STARTS_AT_ONCE, ({ seq, from }) =>
+            signals.startCall({ runId: run.runId, seq, from, policy }),
           );
           await markCalling(db, run.runId, starts);
           calls += ready.length;

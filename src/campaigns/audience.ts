@@ -1,4 +1,5 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
+import { EARLIER_CHANNEL } from '../domain/fallback';
 import { LIMITS } from '../domain/limits';
 import { type Skipped, type SkipReason, skippedOf } from '../domain/recipient';
 import { dueSeconds, type PlacePlan, placesOfRun, UNKNOWN_PLACE } from './audience-places';
@@ -7,6 +8,8 @@ import type { CampaignTables } from './tables';
 
 export interface AudienceInput extends Audience {
   runId: string;
+  /** The channel's place in the order of a run that goes from channel to channel, whose earlier ones are frozen. */
+  turn?: number | undefined;
 }
 
 /**
@@ -46,19 +49,30 @@ async function insertRecipients(
   const dueOfAll = dueSeconds(input.hours ?? {}, input.channel, Date.now());
   const due = places?.dueAt ?? sql`coalesce(to_timestamp(${dueOfAll(UNKNOWN_PLACE)}::float8), now())`;
   const order = places ? sql`due_at, id` : sql`id`;
+  const first = firstState(input);
   const { rows } = await sql<{ reason: SkipReason; contacts: number }>`
     with ${rankedContacts(input, places)}, due as (
       select *, ${due} as due_at from ranked where reason is null
     ), numbered as (
       select *, row_number() over (order by ${order}) - 1 as seq, count(*) over () as total from due
     ), inserted as (
-      insert into recipients (run_id, channel, seq, shard, contact_id, address, params, place, due_at)
-      select ${input.runId}, ${input.channel}, seq, seq / ${sliceSql}, id, address, params, place, due_at from numbered
+      insert into recipients (run_id, channel, seq, shard, contact_id, address, params, place, due_at${first.columns})
+      select ${input.runId}, ${input.channel}, seq, seq / ${sliceSql}, id, address, params, place, due_at${first.values} from numbered
     )
     select reason, count(*)::int as contacts from ranked where reason is not null group by reason`.execute(
     tx,
   );
   return skippedOf(rows);
+}
+
+/** Later channels wait for their turn (turns.ts), also of those who have no earlier one: theirs comes at once. */
+function firstState({ channel, turn }: AudienceInput) {
+  if (turn === undefined) return { columns: sql``, values: sql`` };
+  if (turn === 0) return { columns: sql`, turn`, values: sql`, 0` };
+  return {
+    columns: sql`, turn, state, code, call_from`,
+    values: sql`, ${turn}::int, 'waiting', ${EARLIER_CHANNEL}, ${channel === 'voice' ? 1 : null}::int`,
+  };
 }
 
 async function recordSkipped(
@@ -87,8 +101,10 @@ async function cutIntoShards(tx: Transaction<CampaignTables>, input: AudienceInp
     where run_id = ${input.runId} and channel = ${input.channel}`.execute(tx);
   const total = rows[0]?.total ?? 0;
   const { shards, slice } = cut(total);
+  const isTaken = (input.turn ?? 0) > 0;
   for (let shard = 0; shard < shards; shard++) {
     const from = Math.min(total, shard * slice);
+    const to = Math.min(total, from + slice);
     await tx
       .insertInto('shards')
       .values({
@@ -96,9 +112,14 @@ async function cutIntoShards(tx: Transaction<CampaignTables>, input: AudienceInp
         channel: input.channel,
         shard,
         from_seq: from,
-        to_seq: Math.min(total, from + slice),
-        next_seq: from,
+        to_seq: to,
+        next_seq: isTaken ? to : from,
       })
+      .execute();
+    if (!isTaken || to === from) continue;
+    await tx
+      .insertInto('shard_counts')
+      .values({ run_id: input.runId, channel: input.channel, shard, state: 'waiting', count: to - from })
       .execute();
   }
   return shards;

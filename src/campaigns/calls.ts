@@ -224,25 +224,32 @@ async function moveRecipient(
     ${addToCounts}`.execute(tx);
 }
 
-/** With which attempt the workflows of these recipients begin, or began. */
+export interface CallStart {
+  seq: number;
+  /** The attempt with which the recipient's workflow begins, or began. */
+  from: number;
+  /** The recipient waited for a workflow, and was not simply next. */
+  waited: boolean;
+}
+
 export async function callStarts(
   db: Kysely<CampaignTables>,
   runId: string,
   seqs: readonly number[],
-): Promise<{ seq: number; from: number }[]> {
-  const { rows } = await sql<{ seq: number; from: number }>`
-    select seq, coalesce(call_from, 1) as "from" from recipients
+): Promise<CallStart[]> {
+  const { rows } = await sql<CallStart>`
+    select seq, coalesce(call_from, 1) as "from", call_from is not null as waited from recipients
     where run_id = ${runId} and channel = 'voice' and seq = any(${seqs}::int[]) order by seq`.execute(db);
   return rows;
 }
 
-/** Their new workflows exist, so that no page starts them again; first calls need no row (ledger.ts). */
+/** Their workflows exist, so that no page starts them again; who was simply next needs no row (ledger.ts). */
 export async function markCalling(
   db: Kysely<CampaignTables>,
   runId: string,
-  starts: readonly { seq: number; from: number }[],
+  starts: readonly CallStart[],
 ): Promise<void> {
-  const again = starts.filter(({ from }) => from > 1).map(({ seq }) => seq);
+  const again = starts.filter(({ waited }) => waited).map(({ seq }) => seq);
   if (!again.length) return;
   await sql`
     with old as (

@@ -90,7 +90,7 @@ export async function openCalls(
   const { rows } = await sql<{ seq: number; from: number }>`
     select r.seq, coalesce(r.call_from, 1) as "from" from recipients r join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
     where r.run_id = ${runId} and r.channel = 'voice' and r.seq > ${afterSeq} and r.seq < s.next_seq
-      and r.state in ('pending', 'waiting', 'sending')
+      and (r.state in ('pending', 'sending') or (r.state = 'waiting' and r.retry_at is not null))
     order by r.seq limit ${limit}`.execute(db);
   return rows;
 }

@@ -15,7 +15,7 @@ import type { CampaignTables } from './tables';
 
 export interface DryRun {
   channels: Partial<Record<Channel, ChannelForecast>>;
-  /** Null when neither the campaign nor its senders are limited. */
+  /** Null when neither the campaign nor its senders are limited, and for channels in turns. */
   durationSeconds: number | null;
   warnings: Finding[];
 }
@@ -106,7 +106,8 @@ function forecastOf(
 /**
  * The campaign's own pace is for all its channels together; each sender's limit is for its channel, in
  * messages or, for SMS, in segments. The channels go side by side, so the slowest of these decides. How
- * long calls last and how fast a provider is are not known before.
+ * long calls last and how fast a provider is are not known before; nor is, of channels in turns, how many get to
+ * the next one and after how much silence.
  */
 function durationOf(
   workspaceId: string,
@@ -115,6 +116,7 @@ function durationOf(
   surveys: Partial<Record<Channel, AudienceSurvey>>,
   senderRate: SenderRate | undefined,
 ): number | null {
+  if (options.strategy === 'fallback') return null;
   const seconds: number[] = [];
   let recipients = 0;
   for (const channel of CHANNELS) {

@@ -2,9 +2,11 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Control } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
 import { countTaken } from './run-speed';
 import type { CampaignTables } from './tables';
+import { isWanted } from './turn-wanted';
 
 /**
  * The ledger: what became of every recipient of a run. Its promise is that a process may be killed
@@ -19,6 +21,7 @@ import type { CampaignTables } from './tables';
  *   stored pending, seq in an open page               → sending     a send activity has it
  *   stored pending, seq < next_seq, no open page      → accepted    the service took it, nothing else said
  *   stored waiting, seq in an open list page          → sending     its retry is under way
+ *   stored waiting without retry_at                   → waiting     its turn has not come (turns.ts)
  *   anything else                                     → as stored
  *
  * A page is one row, written before anything is sent. Its positions fall into three parts:
@@ -147,7 +150,8 @@ async function dueRetries(tx: Transaction<CampaignTables>, key: ShardKey, size: 
 }
 
 /** A call that waits to be dialled again is its workflow's; one that wants a new workflow is a page's. */
-const isOurs = (key: ShardKey) => (key.channel === 'voice' ? sql`call_from > attempt` : sql`true`);
+const isOurs = (key: ShardKey) =>
+  sql`${key.channel === 'voice' ? sql`call_from > attempt` : sql`true`} and ${isWanted('recipients')}`;
 
 const claimedRetries = (key: ShardKey) => sql`coalesce((
   select array_agg(claimed) from pages, unnest(seqs) claimed
@@ -182,7 +186,7 @@ async function nextDue(
     select least(
       (select due_at from recipients
        where run_id = ${key.runId} and channel = ${key.channel} and seq = ${nextSeq} and ${nextSeq} < ${toSeq}::int),
-      (select min(retry_at) from recipients
+      (select min(coalesce(retry_at, now() + ${LIMITS.turnWaitMs} * interval '1 millisecond')) from recipients
        where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard} and state = 'waiting'
          and ${isOurs(key)} and seq <> all (${claimedRetries(key)}))
     ) as until`.execute(tx);
@@ -219,7 +223,8 @@ export async function offerChunk(
     page.offered = end;
   }
   const wanted = page.seqs
-    ? sql`seq = any(${page.seqs.slice(page.resolved, end)}::int[]) and state = 'waiting' and retry_at <= now()`
+    ? sql`seq = any(${page.seqs.slice(page.resolved, end)}::int[]) and state = 'waiting' and retry_at <= now()
+        and ${isWanted('recipients')}`
     : sql`seq >= ${page.fromSeq + page.resolved} and seq < ${page.fromSeq + end} and state = 'pending'`;
   const { rows } = await sql<{
     seq: number;

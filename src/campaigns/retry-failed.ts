@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { isLive, RETRYING } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
+import { EARLIER_CHANNEL } from '../domain/fallback';
 import { LIMITS } from '../domain/limits';
 import type { RETRIED } from '../domain/recipient';
 import { endingOf, illegal } from './campaign-actions';
@@ -24,7 +25,8 @@ export interface Retried {
  * Sends again to the current run's recipients in these states, and to nobody else. Each gets a new attempt,
  * and so a new uid; what is still told of the former ones counts only when it is good. Every recipient is looked at
  * once, a window at a time: one that fails anew while this goes on is not taken a second time. Whoever was
- * put back waits in the ledger, so repeated after a crash it does the rest.
+ * put back waits in the ledger, so repeated after a crash it does the rest. Where channels go in turns, so
+ * do retries: a contact's first retried channel begins, and the later ones wait for their turn once more.
  */
 export async function retryFailed(
   db: Kysely<CampaignTables>,
@@ -36,7 +38,9 @@ export async function retryFailed(
   requireRetrying(campaign);
   const answer: Retried = { retried: Object.fromEntries(campaign.channels.map((channel) => [channel, 0])) };
   if (!campaign.run) return answer;
-  for (const { channel, to } of await frozenChannels(db, campaign.run.id)) {
+  const order = ({ channel }: { channel: Channel }) => campaign.channels.indexOf(channel);
+  const frozen = await frozenChannels(db, campaign.run.id);
+  for (const { channel, to } of frozen.sort((one, other) => order(one) - order(other))) {
     for (let from = 0; from < to; from += LIMITS.retryFailedWindow) {
       const window = { channel, from, to: from + LIMITS.retryFailedWindow };
       await db.transaction().execute(async (tx) => {
@@ -85,13 +89,15 @@ async function putBack(
 ): Promise<number> {
   const { rows } = await sql<{ retried: number }>`
     with old as (
-      select seq, state from recipients
+      select seq, state, turn > 0 and exists (select from ${others} and e.turn < r.turn and e.state = 'waiting') as held
+      from recipients r
       where run_id = ${runId} and channel = ${channel} and seq >= ${from} and seq < ${to}
-        and state = any(${states}::text[])
+        and state = any(${states}::text[]) and (turn is null or not exists (select from ${others} and ${isReached}))
       for update
     ), written as (
       update recipients r
-      set state = 'waiting', retry_at = now(), outcome = null, code = null, updated_at = now(),
+      set state = 'waiting', retry_at = case when old.held then null else now() end, outcome = null,
+        code = case when old.held then ${EARLIER_CHANNEL} end, updated_at = now(),
         attempt = r.attempt + case when r.channel = 'voice' then 0 else 1 end,
         doubts = case when old.state = 'unknown' and r.channel <> 'voice' then array_append(r.doubts, r.attempt) else r.doubts end,
         call_from = case when r.channel = 'voice' then r.attempt + 1 end
@@ -103,3 +109,10 @@ async function putBack(
     select count(*)::int as retried from written`.execute(tx);
   return rows[0]?.retried ?? 0;
 }
+
+/** The same contact's other channels. */
+const others = sql`recipients e where e.run_id = r.run_id and e.contact_id = r.contact_id and e.channel <> r.channel`;
+
+/** Or about to be: nobody is sent to on one channel while another one is at it. */
+const isReached = sql`(e.state in ('delivered', 'accepted', 'sending', 'pending')
+  or (e.state = 'waiting' and e.retry_at is not null and e.turn > r.turn))`;

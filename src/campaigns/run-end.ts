@@ -3,6 +3,7 @@ import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { moveRun } from './runs';
 import type { CampaignTables } from './tables';
+import { isWanted } from './turn-wanted';
 
 /** One shard of a run. */
 export interface ShardRef {
@@ -58,7 +59,7 @@ const hasRetries = (overdueMs: number) => sql`exists (
   select from recipients r
   where r.run_id = s.run_id and r.channel = s.channel and r.shard = s.shard
     and r.state = 'waiting' and r.retry_at <= now() - ${overdueMs} * interval '1 millisecond'
-    and (r.channel <> 'voice' or r.call_from > r.attempt))`;
+    and (r.channel <> 'voice' or r.call_from > r.attempt) and ${isWanted('r')})`;
 
 /** How long due retries are gathered before shards are started for them. */
 export async function gatherMs(db: Kysely<CampaignTables>, runId: string): Promise<number> {

@@ -46,6 +46,8 @@ export interface RunOptions {
     expireAfterSeconds?: number;
   };
   abort?: AbortRule;
+  strategy?: 'broadcast' | 'fallback';
+  fallbackAfterSeconds?: number;
   exclude?: { campaignIds?: string[] };
   schedule?: { startAt?: string; timezone?: string; recipientLocal?: boolean };
 }

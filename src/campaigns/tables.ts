@@ -77,6 +77,7 @@ export interface CampaignTables {
     doubts: number[] | null;
     updated_at: CreatedAt;
     call_from: number | null;
+    turn: number | null;
   };
   shards: {
     run_id: string;

@@ -118,8 +118,13 @@ export const additions = {
   schedule: schedule.optional(),
   delivery: delivery.optional(),
   voice: voice.optional(),
-  strategy: z.enum(['broadcast', 'fallback']).optional(),
-  fallbackAfterSeconds: seconds.optional(),
+  strategy: z.enum(['broadcast', 'fallback']).optional().meta({
+    description:
+      '`fallback`: channels in the order of `channel`, the next only when the one before had no success.',
+  }),
+  fallbackAfterSeconds: seconds.optional().meta({
+    description: `How long a message may be silent before the next channel; ${LIMITS.fallbackAfterSecondsDefault} if left out.`,
+  }),
   exclude: z
     .strictObject({ campaignIds: z.array(id).max(100).optional(), suppressionOnly: z.boolean().optional() })
     .optional(),
@@ -135,10 +140,21 @@ const NOT_YET: { path: string[]; anyway?: unknown }[] = [
   { path: ['schedule', 'misfire'] },
   { path: ['voice', 'machine'], anyway: 'speak' },
   { path: ['voice', 'ringTimeoutSeconds'] },
-  { path: ['strategy'], anyway: 'broadcast' },
-  { path: ['fallbackAfterSeconds'] },
   { path: ['exclude', 'suppressionOnly'], anyway: false },
 ];
+
+/** A fallback needs something to fall back to. */
+export function checkStrategy(value: unknown, context: z.RefinementCtx): void {
+  const { strategy, channel, fallbackAfterSeconds } = value as Record<string, unknown>;
+  const refuse = (path: string, code: string, message: string) =>
+    context.addIssue({ code: 'custom', path: [path], message, params: { code } });
+  if (strategy === 'fallback' && Array.isArray(channel) && channel.length < 2) {
+    refuse('strategy', 'too_few_channels', 'A fallback needs at least two channels');
+  }
+  if (fallbackAfterSeconds !== undefined && strategy !== 'fallback') {
+    refuse('fallbackAfterSeconds', 'not_applicable', 'This belongs to the strategy fallback');
+  }
+}
 
 export function refuseUnsupported(value: unknown, context: z.RefinementCtx): void {
   for (const { path, anyway } of NOT_YET) {

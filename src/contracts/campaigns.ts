@@ -4,7 +4,7 @@ import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
 import { senderOf } from './addresses';
-import { additions, deliveryChange, refuseUnsupported } from './campaign-additions';
+import { additions, checkStrategy, deliveryChange, refuseUnsupported } from './campaign-additions';
 import { checkHours } from './campaign-hours';
 import { cursorQuery, emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
 
@@ -42,6 +42,7 @@ export const campaignBody = z
   .superRefine(
     (value, context) => {
       checkChannels(value, context);
+      checkStrategy(value, context);
       refuseUnsupported(value, context);
       checkHours(value, context);
     },

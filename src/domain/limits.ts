@@ -276,6 +276,16 @@ export const LIMITS = {
   sendThrottledSecondsMax: 60,
   /** Durable sends that one look for lost ones starts again. */
   sendsRelaunched: 1_000,
+  /** How long a message that was handed over may be silent before the contact's next channel: nearly all receipts
+   * of SMS come within a minute, those of email within ten, when a relay asked to come again. */
+  fallbackAfterSecondsDefault: 600,
+  /** Recipients that one statement looks at for whose turn it is: a few tenths of a second, on a busy machine. */
+  turnsAtOnce: 2_000,
+  /** Between two looks at whose turn it is, if the one before was quick; and the share of the time that looks take. */
+  turnLookMs: 1_000,
+  turnLookShare: 0.1,
+  /** A shard whose recipients wait for their turn looks for them by itself after so long: the word may be lost. */
+  turnWaitMs: 60_000,
   gatewayTimeoutMs: 30_000,
   /** Of one answer of the messaging service: a page of a thousand events, each with what a carrier may say. */
   gatewayAnswerBytes: 32 * MiB,

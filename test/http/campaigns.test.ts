@@ -118,7 +118,6 @@ describeEachEngine('campaigns over HTTP', (engine) => {
         'contactListId too_small',
         'schedule.when unknown_field',
         'schedule.cron not_supported',
-        'strategy not_supported',
         'params.lower custom',
       ].sort(),
     );
@@ -139,6 +138,15 @@ describeEachEngine('campaigns over HTTP', (engine) => {
     ['exclude', { suppressionOnly: true }, 'exclude.suppressionOnly'],
   ])('%s %p is refused as not supported yet', async (member, value, path) => {
     expect(findings(await create({ [member]: value }))).toEqual([`${path} not_supported`]);
+  });
+
+  test.each([
+    [{ strategy: 'fallback', channel: ['email'], settings: { email: EMAIL } }, 'strategy too_few_channels'],
+    [{ fallbackAfterSeconds: 60 }, 'fallbackAfterSeconds not_applicable'],
+    [{ strategy: 'broadcast', fallbackAfterSeconds: 60 }, 'fallbackAfterSeconds not_applicable'],
+  ])('a fallback without anything to fall back to is refused: %j', async (options, finding) => {
+    const answer = await create(options);
+    expect([answer.status, findings(answer)]).toEqual([422, [finding]]);
   });
 
   test('a retry policy and a threshold that make no sense are refused, each finding named', async () => {

@@ -83,4 +83,9 @@ create index durable_sends_followed on durable_sends (workspace_id) where finish
 -- Where a recipient may be, for hours by the recipient's clocks: a time zone, or the beginning of a phone
 -- number that stands for its zones. Null when the campaign did not ask.
 alter table recipients add column place text;
+
+-- The place of the recipient's channel in the order of a campaign that goes from channel to channel; null
+-- when all are sent to at once. The index finds a contact's other channels, and is empty without such campaigns.
+alter table recipients add column turn smallint;
+create index recipients_by_turn on recipients (run_id, contact_id) where turn is not null;
 `;

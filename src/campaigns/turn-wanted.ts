@@ -1,0 +1,9 @@
+import { sql } from 'kysely';
+
+/** SQL: not whom an earlier channel has reached since his turn came; that turn is about to be taken back (turns.ts). */
+export const isWanted = (recipient: 'recipients' | 'r') => {
+  const column = (name: string) => sql.ref(`${recipient}.${name}`);
+  return sql`(coalesce(${column('turn')}, 0) = 0 or not exists (
+    select from recipients e where e.run_id = ${column('run_id')} and e.contact_id = ${column('contact_id')}
+      and e.turn < ${column('turn')} and e.state = 'delivered'))`;
+};
