@@ -75,7 +75,9 @@ async function frozenChannels(
 
 /**
  * A call's attempt is written when it is dialled (calls.ts): until then `call_from` above it says that the
- * recipient wants a new workflow.
+ * recipient wants a new workflow. What is written is found by all of its key in `old`, never by the run named
+ * once more: the planner takes a run that it knows nothing of for a few rows, and would loop through all of them
+ * for each.
  */
 async function putBack(
   tx: Transaction<CampaignTables>,
@@ -85,7 +87,7 @@ async function putBack(
 ): Promise<number> {
   const { rows } = await sql<{ retried: number }>`
     with old as (
-      select seq, state from recipients
+      select run_id, channel, seq, state from recipients
       where run_id = ${runId} and channel = ${channel} and seq >= ${from} and seq < ${to}
         and state = any(${states}::text[])
       for update
@@ -95,7 +97,7 @@ async function putBack(
         attempt = r.attempt + case when r.channel = 'voice' then 0 else 1 end,
         doubts = case when old.state = 'unknown' and r.channel <> 'voice' then array_append(r.doubts, r.attempt) else r.doubts end,
         call_from = case when r.channel = 'voice' then r.attempt + 1 end
-      from old where r.run_id = ${runId} and r.channel = ${channel} and r.seq = old.seq
+      from old where r.run_id = old.run_id and r.channel = old.channel and r.seq = old.seq
       returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
     ), counted as (
       ${addToCounts}
