@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { freezeAudience } from '../../src/campaigns/audience';
 import { cancelUnsent } from '../../src/campaigns/cancel-run';
 import { type OpenPage, offerChunk, recordChunk, takePage } from '../../src/campaigns/ledger';
 import { readCounts } from '../../src/campaigns/ledger-counts';
@@ -10,7 +11,7 @@ import { messageUid } from '../../src/domain/ids';
 import { LIMITS } from '../../src/domain/limits';
 import type { MessageEvent } from '../../src/domain/message';
 import { openStorage, type Storage } from '../../src/storage/storage';
-import { plantAudience, type plantRun } from '../support/audience';
+import { plantAudience, plantRun } from '../support/audience';
 import {
   type Explained,
   type ExplainingDatabase,
@@ -43,6 +44,28 @@ describeOnPostgres("the ledger's plans at 100,000 recipients", (engine) => {
   afterAll(async () => {
     await at.close();
     await storage.close();
+  });
+
+  it('freezes contacts that were imported after the last time anybody looked', async () => {
+    await plantRun(plain, { contacts: 5_000 });
+    await sql`analyze contacts, contact_list_members`.execute(plain);
+    const { runId, workspaceId, channel, listId } = await plantRun(plain, { contacts: 5_000 });
+    at.take();
+    await freezeAudience(at.db, {
+      runId,
+      workspaceId,
+      channel,
+      contactListIds: [listId],
+      placeholders: ['NAME'],
+      campaignParams: {},
+    });
+    for (const { text, plan } of at.take()) {
+      const again = [...nodesOf(plan)].filter(
+        (node) => node['CTE Name'] === 'member' && node['Actual Loops'] !== 1,
+      );
+      expect({ text, again }).toEqual({ text, again: [] });
+      expect(rowsRead(plan, 'contacts')).toBeLessThanOrEqual(5_000);
+    }
   });
 
   describe.each([

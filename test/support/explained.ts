@@ -9,7 +9,7 @@ import { textOf } from '../../src/storage/text-values';
 export interface PlanNode {
   'Node Type': string;
   'Relation Name'?: string;
-  'Index Name'?: string;
+  'CTE Name'?: string;
   'Actual Rows'?: number;
   'Actual Loops'?: number;
   'Rows Removed by Filter'?: number;
