@@ -9,6 +9,7 @@ import {
   startFor,
 } from '../domain/time-zones/recipient-hours';
 import { isIanaZone } from '../domain/time-zones/wall-time';
+import { contactById } from './contact-by-id';
 import type { CampaignTables } from './tables';
 
 /**
@@ -88,7 +89,7 @@ async function statedZones(
   { workspaceId, contactListIds }: { workspaceId: string; contactListIds: string[] },
 ): Promise<string[]> {
   const { rows } = await sql<{ timezone: string }>`
-    select distinct c.timezone from contact_list_members m join contacts c on c.id = m.contact_id
+    select distinct c.timezone from contact_list_members m cross join lateral ${contactById(sql`m.contact_id`)} c
     where m.list_id = any(${contactListIds}::text[]) and c.workspace_id = ${workspaceId}
       and c.timezone is not null`.execute(db);
   return rows.map(({ timezone }) => timezone).filter(isIanaZone);

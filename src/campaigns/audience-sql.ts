@@ -3,6 +3,7 @@ import type { Channel } from '../domain/channel';
 import { REACHED } from '../domain/recipient';
 import type { HourOptions } from '../domain/time-zones/recipient-hours';
 import type { PlacePlan } from './audience-places';
+import { contactById } from './contact-by-id';
 import { filledParams, requiredNames } from './fill-params';
 import type { SuppressionRule } from './ports';
 import type { ChannelSettings, RunOptions } from './runs';
@@ -69,7 +70,7 @@ export function rankedContacts(audience: Audience, places: PlacePlan | undefined
     ), candidate as (
       select c.id, ${address} as address, ${filledParams(placeholders, campaignParams)} as params,
         ${place} as place
-      from member m join contacts c on c.id = m.contact_id where c.workspace_id = ${workspaceId}
+      from member m cross join lateral ${contactById(sql`m.contact_id`)} c where c.workspace_id = ${workspaceId}
     ), ${excluded.expressions} judged as (
       select id, address, params, place, case
         when address is null then 'no_address'

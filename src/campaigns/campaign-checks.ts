@@ -2,6 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { DomainError, type ErrorCode, type FieldError } from '../domain/errors';
 import type { CampaignContent } from './campaign-record';
+import { contactById } from './contact-by-id';
 import { paramValue, requiredNames } from './fill-params';
 import type { TemplateFound, TemplateLookup } from './ports';
 import type { CampaignTables } from './tables';
@@ -144,7 +145,7 @@ async function unfilledPlaceholders(
   const unfilled = open.map(
     (name) => sql`
       select ${name}::text as name where not exists (
-        select 1 from contact_list_members m join contacts c on c.id = m.contact_id
+        select 1 from contact_list_members m cross join lateral ${contactById(sql`m.contact_id`)} c
         where m.list_id = any(${content.contactListIds}::text[]) and c.workspace_id = ${workspaceId}
           and ${paramValue(name, {})} is not null)`,
   );

@@ -10,6 +10,7 @@ import { isIanaZone } from '../domain/time-zones/wall-time';
 import { UNKNOWN_PLACE } from './audience-places';
 import type { AudienceSurvey, PlaceCount } from './audience-survey';
 import type { CampaignContent } from './campaign-record';
+import { contactById } from './contact-by-id';
 import { type ForecastHours, forecastHours, NIGHT_TEXT } from './forecast-hours';
 import type { CampaignTables } from './tables';
 
@@ -114,7 +115,7 @@ async function samplePlaces(
 ): Promise<PlaceCount[]> {
   const address = channel === 'email' ? sql.ref('c.email') : sql.ref('c.phone');
   const { rows } = await sql<{ timezone: string | null; phone: string | null }>`
-    select c.timezone, c.phone from contact_list_members m join contacts c on c.id = m.contact_id
+    select c.timezone, c.phone from contact_list_members m cross join lateral ${contactById(sql`m.contact_id`)} c
     where m.list_id = any(${listIds}::text[]) and c.workspace_id = ${workspaceId} and ${address} is not null
     limit ${sql.lit(LIMITS.warningSample)}`.execute(db);
   const places = new Map<string, number>();

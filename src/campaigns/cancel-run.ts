@@ -9,7 +9,8 @@ import type { CampaignTables } from './tables';
  * phase says `canceled` for them. Open pages are closed over their owners' heads, so that an activity
  * which still runs can record nothing more: what it had not offered is canceled, what it had is
  * `accepted` until the service is asked. Calls that are not in the air are canceled; their workflows find
- * out when they wake. Repeated, it changes nothing.
+ * out when they wake. Repeated, it changes nothing. It looks at those whom it may concern, and not at the rest
+ * of the run; each is found by its whole key, for the reason told in retry-failed.ts.
  */
 export async function cancelUnsent(db: Kysely<CampaignTables>, runId: string): Promise<void> {
   await db.transaction().execute(async (tx) => {
@@ -17,26 +18,34 @@ export async function cancelUnsent(db: Kysely<CampaignTables>, runId: string): P
       with closed as (
         delete from pages where run_id = ${runId} returning *
       ), open as (
-        select c.channel, r.seq, case
-            when c.seqs is null then r.seq >= c.from_seq + c.offered
-            else array_position(c.seqs, r.seq) > c.offered end as untouched
+        select c.run_id, c.channel, r.seq, r.seq >= c.from_seq + c.offered as untouched
         from closed c
-        join recipients r on r.run_id = c.run_id and r.channel = c.channel and case
-          when c.seqs is null then r.seq >= c.from_seq + c.resolved and r.seq < c.to_seq
-          else array_position(c.seqs, r.seq) > c.resolved end
-        where c.channel <> 'voice'
+        join recipients r on r.run_id = c.run_id and r.channel = c.channel
+          and r.seq >= c.from_seq + c.resolved and r.seq < c.to_seq
+        where c.seqs is null and c.channel <> 'voice'
+        union all
+        select c.run_id, c.channel, listed.seq, listed.position > c.offered
+        from closed c cross join lateral unnest(c.seqs) with ordinality as listed(seq, position)
+        where c.channel <> 'voice' and listed.position > c.resolved
+      ), wanted as materialized (
+        select run_id, channel, seq, bool_and(untouched) as untouched from (
+          select run_id, channel, seq, untouched from open
+          union all
+          select run_id, channel, seq, null from recipients where run_id = ${runId} and state = 'waiting'
+          union all
+          select r.run_id, r.channel, r.seq, null from shards s
+          join recipients r on r.run_id = s.run_id and r.channel = s.channel and r.seq >= s.from_seq and r.seq < s.next_seq
+          where s.run_id = ${runId} and s.channel = 'voice' and r.state = 'pending'
+        ) everybody group by run_id, channel, seq
       ), old as (
-        select r.channel, r.seq, r.state, open.untouched
-        from recipients r
-        join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
-        left join open on open.channel = r.channel and open.seq = r.seq
-        where r.run_id = ${runId} and r.state in ('pending', 'waiting')
-          and (open.seq is not null or r.state = 'waiting' or (r.channel = 'voice' and r.seq < s.next_seq))
+        select run_id, channel, seq, r.state, wanted.untouched
+        from wanted join recipients r using (run_id, channel, seq)
+        where r.state in ('pending', 'waiting')
         for update of r
       ), written as (
         update recipients r
         set state = case when old.untouched is false then 'accepted' else 'canceled' end, retry_at = null, updated_at = now()
-        from old where r.run_id = ${runId} and r.channel = old.channel and r.seq = old.seq
+        from old where r.run_id = old.run_id and r.channel = old.channel and r.seq = old.seq
         returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
       )
       ${addToCounts}`.execute(tx);

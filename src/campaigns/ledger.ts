@@ -293,22 +293,26 @@ export async function withdrawOffer(db: Kysely<CampaignTables>, page: OpenPage):
   page.offered = page.resolved;
 }
 
+/**
+ * Recipients are found by all of their key in `result`, never by the run as a parameter: of one that was frozen
+ * a moment ago the planner knows nothing, takes it for a few rows, and would read all of it for every chunk.
+ */
 async function writeResults(
   tx: Transaction<CampaignTables>,
   page: OpenPage,
   results: readonly RecipientResult[],
 ): Promise<void> {
   await sql`
-    with result as (
-      select * from unnest(
+    with result as materialized (
+      select ${page.runId}::text as run_id, ${page.channel}::text as channel, t.* from unnest(
         ${results.map((r) => r.seq)}::int[], ${results.map((r) => r.state)}::text[],
         ${results.map((r) => r.code ?? null)}::text[],
         ${results.map((r) => r.retryAt?.toISOString() ?? null)}::timestamptz[],
         ${results.map((r) => (r.attempted ? 1 : 0))}::int[], ${results.map((r) => r.attempt ?? null)}::int[],
         ${results.map((r) => r.anew ?? false)}::bool[]) as t(seq, state, code, retry_at, attempted, attempt, anew)
     ), old as (
-      select r.seq, r.state from recipients r join result using (seq)
-      where r.run_id = ${page.runId} and r.channel = ${page.channel} and ${rank('result.state')} >= ${rank('r.state')}
+      select r.run_id, r.channel, r.seq, r.state from recipients r join result using (run_id, channel, seq)
+      where ${rank('result.state')} >= ${rank('r.state')}
         and r.attempt = coalesce(result.attempt, r.attempt)
       for update of r
     ), written as (
@@ -318,7 +322,7 @@ async function writeResults(
           attempt = r.attempt + case when result.anew then 1 else 0 end,
           doubts = case when result.anew then array_append(r.doubts, r.attempt) else r.doubts end
       from result, old
-      where r.run_id = ${page.runId} and r.channel = ${page.channel} and r.seq = result.seq and r.seq = old.seq
+      where r.run_id = old.run_id and r.channel = old.channel and r.seq = old.seq and result.seq = old.seq
       returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
     )
     ${addToCounts}`.execute(tx);

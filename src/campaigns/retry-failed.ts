@@ -79,7 +79,9 @@ async function frozenChannels(
 
 /**
  * A call's attempt is written when it is dialled (calls.ts): until then `call_from` above it says that the
- * recipient wants a new workflow.
+ * recipient wants a new workflow. What is written is found by all of its key in `old`, never by the run named
+ * once more: the planner takes a run that it knows nothing of for a few rows, and would loop through all of them
+ * for each.
  */
 async function putBack(
   tx: Transaction<CampaignTables>,
@@ -89,7 +91,7 @@ async function putBack(
 ): Promise<number> {
   const { rows } = await sql<{ retried: number }>`
     with old as (
-      select seq, state, turn > 0 and exists (select from ${others} and e.turn < r.turn and e.state = 'waiting') as held
+      select run_id, channel, seq, state, turn > 0 and exists (select from ${others} and e.turn < r.turn and e.state = 'waiting') as held
       from recipients r
       where run_id = ${runId} and channel = ${channel} and seq >= ${from} and seq < ${to}
         and state = any(${states}::text[]) and (turn is null or not exists (select from ${others} and ${isReached}))
@@ -101,7 +103,7 @@ async function putBack(
         attempt = r.attempt + case when r.channel = 'voice' then 0 else 1 end,
         doubts = case when old.state = 'unknown' and r.channel <> 'voice' then array_append(r.doubts, r.attempt) else r.doubts end,
         call_from = case when r.channel = 'voice' then r.attempt + 1 end
-      from old where r.run_id = ${runId} and r.channel = ${channel} and r.seq = old.seq
+      from old where r.run_id = old.run_id and r.channel = old.channel and r.seq = old.seq
       returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
     ), counted as (
       ${addToCounts}

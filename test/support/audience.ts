@@ -60,7 +60,7 @@ export async function plantRun(
 export async function plantAudience(
   db: Kysely<CampaignTables>,
   options: { contacts: number; channel?: Channel; options?: Record<string, unknown> },
-): Promise<{ runId: string; channel: Channel; workspaceId: string }> {
+): ReturnType<typeof plantRun> {
   const planted = await plantRun(db, options);
   await freezeAudience(db, {
     runId: planted.runId,

@@ -1,0 +1,163 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Client, Connection } from '@temporalio/client';
+import { request } from 'undici';
+import {
+  campaignDetail,
+  createList,
+  createSmsCampaign,
+  createSmsTemplate,
+  untilPhase,
+} from '../support/api-client';
+import type { Credentials, Place } from '../support/fanfare-process';
+import { type CampaignBench, recordOf, untilStill, withFanfare, withPlace } from './campaign-rig';
+import { load, median, note, numberOption, peakMemoryMb, rate, round2, token } from './rig';
+
+/**
+ * A durable campaign against a bare undici loop over the same service, in one run: both from the first
+ * request to the last hand-over in the simulator's own record. `--contacts N` and `--rounds N` the size;
+ * with `--single` the service says nothing of bulk, and is sent one message at a time.
+ */
+const CONTACTS_DEFAULT = 20_000;
+const ROUNDS_DEFAULT = 3;
+const LIMIT_MS = 10 * 60_000;
+
+export async function ratioPart(): Promise<unknown> {
+  const single = process.argv.includes('--single');
+  return withPlace(async (place) => {
+    if (!single) return withFanfare(place, measure);
+    return withoutBulk(place, () => withFanfare(place, measure));
+  });
+}
+
+async function measure(bench: CampaignBench): Promise<unknown> {
+  const contacts = numberOption('--contacts') ?? CONTACTS_DEFAULT;
+  const rounds = numberOption('--rounds') ?? ROUNDS_DEFAULT;
+  const { place, api, credentials, baseUrl, pid } = bench;
+  const templateId = await createSmsTemplate(api);
+  const listId = await createList(api, contacts);
+  const results: Round[] = [];
+  for (let round = 0; round < rounds; round++) {
+    note(`round ${round + 1} of ${rounds}: ${contacts} by the bare loop`);
+    const raw = await rawRound(place, baseUrl, credentials, templateId, contacts, round);
+    note(`round ${round + 1} of ${rounds}: ${contacts} by a campaign`);
+    results.push({ raw, ...(await campaignRound(bench, listId, templateId, contacts)) });
+  }
+  return summary(contacts, results, peakMemoryMb(pid));
+}
+
+/**
+ * Campaigns get their token through somebody who leaves "bulk" out of the answer: a service like any other
+ * that implements no more than its specification in this respect.
+ */
+async function withoutBulk<T>(place: Place, run: () => Promise<T>): Promise<T> {
+  const service = `http://127.0.0.1:${place.env.FANFARE_HTTP_PORT}`;
+  const server: Server = createServer(async (incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
+    const { authorization = '' } = incoming.headers;
+    const answer = await request(`${service}${incoming.url}`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json' },
+      body: Buffer.concat(chunks),
+    });
+    const body = (await answer.body.json()) as { capabilities?: string[] };
+    body.capabilities = body.capabilities?.filter((capability) => capability !== 'bulk') ?? [];
+    outgoing.writeHead(answer.statusCode, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  place.env.FANFARE_AUTH_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    return await run();
+  } finally {
+    server.close();
+  }
+}
+
+interface Round {
+  raw: { perSecond: number; answeredPerSecond: number };
+  campaignPerSecond: number;
+  eventsPer1000: number;
+}
+
+async function rawRound(
+  place: Place,
+  baseUrl: string,
+  credentials: Credentials,
+  templateId: string,
+  count: number,
+  round: number,
+): Promise<Round['raw']> {
+  const before = handOvers(place);
+  const { startedAt, ms } = await load({
+    baseUrl,
+    token: await token(baseUrl, credentials),
+    apiKey: credentials.apiKey,
+    templateId,
+    count,
+    prefix: `raw${round}`,
+    connections: 50,
+    perRequest: 1,
+    pace: 0,
+  });
+  const lastAt = await lastHandOver(place, before + takenOf(count));
+  return { perSecond: rate(count, lastAt - startedAt), answeredPerSecond: rate(count, ms) };
+}
+
+async function campaignRound(
+  { place, api, credentials }: CampaignBench,
+  listId: string,
+  templateId: string,
+  contacts: number,
+): Promise<Omit<Round, 'raw'>> {
+  const before = handOvers(place);
+  const startedAt = Date.now();
+  const id = await createSmsCampaign(api, listId, templateId);
+  await untilPhase(api, id, ['completed'], LIMIT_MS);
+  const lastAt = await lastHandOver(place, before + takenOf(contacts));
+  const { workflowId } = await campaignDetail(api, id);
+  return {
+    campaignPerSecond: rate(contacts, lastAt - startedAt),
+    eventsPer1000: ((await historyEvents(credentials, workflowId)) * 1000) / contacts,
+  };
+}
+
+/** The simulator refuses a share of addresses, so not every message becomes a hand-over. */
+const takenOf = (count: number): number => Math.floor(count * 0.9);
+
+const handOvers = (place: Place): number => recordOf(place, 'sms').handOvers;
+
+const lastHandOver = async (place: Place, atLeast: number): Promise<number> =>
+  Date.parse((await untilStill(place, 'sms', atLeast)).lastAt ?? '');
+
+/** History events of the run, its shards and the outcome feed: everything the campaign cost the server. */
+async function historyEvents(credentials: Credentials, workflowId: string): Promise<number> {
+  const connection = await Connection.connect({ address: credentials.temporal.address });
+  const client = new Client({ connection, namespace: credentials.temporal.namespace });
+  const runId = workflowId.replace('campaign:', '');
+  let events = 0;
+  for await (const execution of client.workflow.list()) {
+    const mine = execution.workflowId.includes(runId) || execution.workflowId.startsWith('outcomes:');
+    if (mine)
+      events += (await client.workflow.getHandle(execution.workflowId, execution.runId).describe())
+        .historyLength;
+  }
+  await connection.close();
+  return events;
+}
+
+function summary(contacts: number, rounds: Round[], peakMemory: number) {
+  const raw = median(rounds.map((round) => round.raw.perSecond));
+  const campaign = median(rounds.map((round) => round.campaignPerSecond));
+  return {
+    contacts,
+    rounds: rounds.length,
+    rawPerSecond: Math.round(raw),
+    rawAnsweredPerSecond: Math.round(median(rounds.map((round) => round.raw.answeredPerSecond))),
+    campaignPerSecond: Math.round(campaign),
+    ratio: round2(median(rounds.map((round) => round.campaignPerSecond / round.raw.perSecond))),
+    ratios: rounds.map((round) => round2(round.campaignPerSecond / round.raw.perSecond)),
+    eventsPer1000: round2(median(rounds.map((round) => round.eventsPer1000))),
+    peakMemoryMb: peakMemory,
+  };
+}
