@@ -276,6 +276,14 @@ export const LIMITS = {
   sendThrottledSecondsMax: 60,
   /** Durable sends that one look for lost ones starts again. */
   sendsRelaunched: 1_000,
+  /** How late something may begin before its schedule says that it is left out: more than a restart takes, and
+   * more than the two looks a minute apart that find what was lost. */
+  misfireToleranceSeconds: 300,
+  /** Schedules that one look, once a minute, begins or compares with Temporal's, and how old such a look may get. */
+  schedulesPerLook: 100,
+  scheduleLookSeconds: 600,
+  /** Occurrences missed by Temporal that it starts by itself; for a longer time it is the look that does. */
+  scheduleCatchUpSeconds: 3_600,
   gatewayTimeoutMs: 30_000,
   pageHeartbeatSeconds: 10,
 } as const;

@@ -83,4 +83,25 @@ create index durable_sends_followed on durable_sends (workspace_id) where finish
 -- Where a recipient may be, for hours by the recipient's clocks: a time zone, or the beginning of a phone
 -- number that stands for its zones. Null when the campaign did not ask.
 alter table recipients add column place text;
+
+-- Recurring campaigns: 'held' while their schedule is paused, 'canceled' when it was for good.
+alter table campaigns drop constraint campaigns_stage_check;
+alter table campaigns add constraint campaigns_stage_check
+  check (stage in ('draft', 'scheduled', 'held', 'started', 'canceled'));
+-- The occurrence that a run is; null for one that somebody started.
+alter table runs add column scheduled_for timestamptz;
+create unique index runs_by_occurrence on runs (campaign_id, scheduled_for) where scheduled_for is not null;
+
+-- The schedules of recurring campaigns: which occurrence is next, and whether Temporal's schedule agrees.
+create table campaign_schedules (
+  campaign_id text primary key,
+  workspace_id text not null,
+  -- The first occurrence that nobody has taken; null when there is none, or is to be none.
+  next_at timestamptz,
+  -- Raised with every change that Temporal's schedule has to follow, and the one it has followed last.
+  version int not null default 1,
+  kept int not null default 0,
+  looked_at timestamptz not null default '-infinity'
+);
+create index campaign_schedules_due on campaign_schedules (next_at) where next_at is not null;
 `;
