@@ -84,14 +84,14 @@ function parseField(field: Field, text: string): Set<number> {
 function rangeOf(field: Field, range: string, item: string, stepped: boolean): [number, number] {
   if (range === '*') return [field.min, field.name === 'day of the week' ? 6 : field.max];
   const [first = '', last, more] = range.split('-');
-  const from = valueOf(field, first, item);
+  const from = numberOf(field, first, item);
   if (last === undefined) return [from, stepped ? field.max : from];
-  const to = valueOf(field, last, item);
+  const to = numberOf(field, last, item);
   if (more !== undefined || to < from) throw fault(field, item);
   return [from, to];
 }
 
-function valueOf(field: Field, text: string, item: string): number {
+function numberOf(field: Field, text: string, item: string): number {
   if (/^\d{1,2}$/.test(text) && Number(text) >= field.min && Number(text) <= field.max) return Number(text);
   const word = text.toLowerCase();
   const position = field.words?.findIndex((name) => name === word || name.slice(0, 3) === word) ?? -1;
