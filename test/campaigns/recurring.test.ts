@@ -30,7 +30,9 @@ describeEachEngine('a recurring campaign', (engine) => {
     const { campaignId, workspaceId, runId } = await plantRun(db, { contacts: 1, options });
     await sql`delete from runs where id = ${runId}`.execute(db);
     await sql`update campaigns set stage = 'draft', current_run = null where id = ${campaignId}`.execute(db);
-    await sql`insert into contact_lists (id, workspace_id, name) select unnest(contact_list_ids), ${workspaceId}, 'L' from campaigns where id = ${campaignId}`.execute(db);
+    await sql`insert into contact_lists (id, workspace_id, name) select unnest(contact_list_ids), ${workspaceId}, 'L' from campaigns where id = ${campaignId}`.execute(
+      db,
+    );
     const act = (action: Action) => changeCampaign(db, workspaceId, campaignId, action);
     const campaign = async () => {
       const found = await findCampaign(db, workspaceId, campaignId);
