@@ -20,10 +20,6 @@ export interface Recurrence {
   misfire: 'send' | 'skip';
 }
 
-export function isRecurring({ schedule }: { schedule?: ScheduleOptions | undefined }): boolean {
-  return schedule?.cron !== undefined;
-}
-
 /** Undefined for a campaign that happens once. Throws `CronFault`. */
 export function recurrenceOf(options: { schedule?: ScheduleOptions | undefined }): Recurrence | undefined {
   const { schedule } = options;

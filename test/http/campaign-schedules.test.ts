@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { describeEachEngine } from '../support/storage';
-import { campaignsRig, IN_AN_HOUR } from './campaigns-rig';
+import { campaignsRig, IN_AN_HOUR, SMS } from './campaigns-rig';
 
 const WEEKLY = { cron: '0 9 * * mon', timezone: 'Europe/Berlin' };
 const DAY_MS = 86_400_000;
@@ -116,6 +116,17 @@ describeEachEngine('recurring campaigns over HTTP', (engine) => {
     expect((await detail(copy)).schedule).toEqual(WEEKLY);
     expect((await act(id, 'start')).body.data.phase).toBe('scheduled');
     expect((await detail(id)).nextRunAt).not.toBeNull();
+  });
+
+  test('a dry run and warnings look at its first occurrence', async () => {
+    const contactListId = [
+      await rig.newList([{ phone: '+4930901820', name: 'Ann', params: { CITY: 'Bonn' } }]),
+    ];
+    const sms = { contactListId, channel: ['sms'], settings: { sms: SMS } };
+    const nightly = { ...sms, schedule: { cron: '0 2 * * *', timezone: 'Europe/Berlin' } };
+    const { data } = (await call('POST', '/api/campaign/dry-run', body(nightly))).body;
+    expect(data.channels.sms).toMatchObject({ recipients: 1, earliest: '2026-06-02T00:00:00.000Z' });
+    expect(data.warnings.map(({ code }: { code: string }) => code)).toContain('night');
   });
 
   test('its list cannot be deleted meanwhile', async () => {
