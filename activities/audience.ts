@@ -1,7 +1,7 @@
 import { freezeAudience } from '../src/campaigns/audience';
 import { audienceOf } from '../src/campaigns/audience-sql';
 import { frozenShards, type ShardRef } from '../src/campaigns/run-end';
-import { beginRun, loadRun, moveRun } from '../src/campaigns/runs';
+import { beginRun, hasPredecessor, loadRun, moveRun } from '../src/campaigns/runs';
 import type { Channel } from '../src/domain/channel';
 import type { ActivityDeps } from './deps';
 
@@ -14,11 +14,15 @@ export function audienceActivities({ db, suppression }: ActivityDeps) {
   return {
     /**
      * False for a run that was withdrawn before its hour came. One whose audience is frozen, and whose
-     * workflow is a new one, has its shards already.
+     * workflow is a new one, has its shards already. A run before it may have left the campaign's messages
+     * held, as one that failed does.
      */
-    async beginRun(input: { runId: string }): Promise<{ shards: ShardRef[] | null } | false> {
+    async beginRun(input: { runId: string }): Promise<{ shards: ShardRef[] | null; again: boolean } | false> {
       if (!(await beginRun(db, input.runId))) return false;
-      return { shards: (await frozenShards(db, input.runId)) ?? null };
+      return {
+        shards: (await frozenShards(db, input.runId)) ?? null,
+        again: await hasPredecessor(db, input.runId),
+      };
     },
 
     /** Fixes who the run sends to. Repeated, it changes nothing. */

@@ -34,6 +34,8 @@ export interface WorkflowSignals {
   wakeCall(call: CallAddress & { control: Control }): Promise<void>;
   /** Something has happened to a durable send. Harmless when its workflow has ended. */
   wakeSend(sendId: string): Promise<void>;
+  /** Harmless when the run's workflow exists already. */
+  launchRun(run: { runId: string; launch: number; workspaceId: string; campaignId: string }): Promise<void>;
   /** Starts the workspace's outcome feed, or tells the running one that there is more to follow. */
   followOutcomes(workspaceId: string): Promise<void>;
 }

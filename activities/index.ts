@@ -7,6 +7,7 @@ import { durableSendActivities } from './durable-sends';
 import { eventActivities } from './events';
 import { asFailure } from './failure';
 import { withHeartbeat } from './heartbeat';
+import { occurrenceActivities } from './occurrences';
 import { sendActivities } from './send';
 import { serviceActivities } from './service';
 
@@ -20,6 +21,7 @@ export function createActivities(deps: ActivityDeps) {
       ...eventActivities(deps, abort),
       ...booksActivities(deps),
       ...durableSendActivities(deps),
+      ...occurrenceActivities(deps),
     }),
     sender: asActivities(sendActivities(deps, abort)),
     voice: asActivities(callActivities(deps, abort)),

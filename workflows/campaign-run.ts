@@ -52,8 +52,8 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
   async function plan(): Promise<ShardRef[] | undefined> {
     const begun = await quick.beginRun({ runId });
     if (!begun) return undefined;
-    // A workflow before this one may have held the messages, and nobody else lets them go.
-    if (launch > 1 || begun.shards) await long.applyControl({ runId });
+    // A workflow or a run before this one may have held the messages, and nobody else lets them go.
+    if (launch > 1 || begun.shards || begun.again) await long.applyControl({ runId });
     await quick.refreshToken({ workspaceId });
     const shards = begun.shards ?? (await freeze());
     await quick.ensureOutcomeFeed({ workspaceId });

@@ -3,6 +3,7 @@
  * workflow package only, and types from activities; time, timers and randomness are the sandbox's own.
  * An exported function's name is the type's name: renaming one breaks what is running.
  */
+export { campaignOccurrence } from './campaign-occurrence';
 export { campaignRun } from './campaign-run';
 export { channelShard } from './channel-shard';
 export { durableSend } from './durable-send';

@@ -17,6 +17,11 @@ export interface CampaignRunInput {
   shards?: ShardRef[];
 }
 
+export interface CampaignOccurrenceInput {
+  campaignId: string;
+  workspaceId: string;
+}
+
 export interface ChannelShardInput {
   runId: string;
   channel: Channel;

@@ -2,7 +2,13 @@ import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contact-lists';
 import { createContactParams } from '../campaigns/contact-params';
 import { createDurableSends } from '../campaigns/durable-sends';
-import type { CampaignHolds, RunLauncher, SendLauncher, TemplateLookup } from '../campaigns/ports';
+import type {
+  CampaignHolds,
+  CampaignSchedules,
+  RunLauncher,
+  SendLauncher,
+  TemplateLookup,
+} from '../campaigns/ports';
 import { createProgressFeed } from '../campaigns/progress-feed';
 import type { CampaignTables } from '../campaigns/tables';
 import { adminClientRoutes } from '../http/routes/admin-clients';
@@ -45,6 +51,7 @@ export interface ApiParts {
   versions: TemplateVersions;
   templateLookup: TemplateLookup;
   launcher: RunLauncher & SendLauncher;
+  schedules: CampaignSchedules;
   holds?: CampaignHolds | undefined;
   /** Everything the process depends on, by name. */
   readiness: () => Promise<Record<string, boolean>>;
@@ -58,7 +65,7 @@ export interface ApiParts {
  * make their server of the same list.
  */
 export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)[] {
-  const { storage, identity, delivery, versions, launcher, publicUrl, log } = parts;
+  const { storage, identity, delivery, versions, launcher, schedules, publicUrl, log } = parts;
   const messagingDb = storage.tables<MessagingTables>();
   const campaignsDb = storage.tables<CampaignTables>();
   const templates = createTemplates({ db: messagingDb, versions });
@@ -67,6 +74,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     db: campaignsDb,
     templates: parts.templateLookup,
     launcher,
+    schedules,
     holds: parts.holds,
     suppression,
     senderRate: delivery.senderRate,

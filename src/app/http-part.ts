@@ -17,6 +17,7 @@ import { StartupError } from '../startup-error';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher } from '../temporal/launcher';
+import { createSchedules } from '../temporal/schedules';
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
@@ -91,6 +92,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
       versions,
       templateLookup: templateLookup(options.gatewayFor),
       launcher: createLauncher(temporal.client),
+      schedules: createSchedules(temporal.client),
       holds: campaignHolds(options.gatewayFor),
       readiness,
       inboundSecret,

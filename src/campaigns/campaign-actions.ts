@@ -1,17 +1,16 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { ACTIONS, type Action, type Control, isLive } from '../domain/campaign';
 import { DomainError } from '../domain/errors';
+import { nextIn, recurrenceOf } from '../domain/recurrence';
 import { type HourOptions, runStart } from '../domain/time-zones/recipient-hours';
 import { requireLists } from './campaign-checks';
 import { type CampaignRecord, lockCampaign } from './campaign-record';
+import { beginSchedule, hasSchedule, type ScheduleChange, steerSchedule } from './recurring';
 import { insertRun, reopenRun, withdrawRun } from './run-rows';
 import type { CampaignTables } from './tables';
 
 /** What has to be told to the workflows once the change is committed. */
-export interface Consequence {
-  launch?: { runId: string; launch: number; startAt?: Date | undefined };
-  controlChanged?: { runId: string; launch: number };
-}
+export type Consequence = ScheduleChange;
 
 type Tx = Transaction<CampaignTables>;
 
@@ -29,6 +28,7 @@ export async function changeCampaign(
   return db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
     refuseIllegal(campaign, action);
+    if (hasSchedule(campaign)) return steer(tx, workspaceId, campaign, action);
     if (action === 'start') return start(tx, workspaceId, campaign);
     if (action === 'cancel' && campaign.stage !== 'started') return withdraw(tx, workspaceId, campaign);
     return control(tx, campaign, action);
@@ -41,7 +41,9 @@ function refuseIllegal(campaign: CampaignRecord, action: Action): void {
 }
 
 /** How a run ends that has not closed yet. */
-export function endingOf({ run }: CampaignRecord): string | undefined {
+export function endingOf({ stage, run }: CampaignRecord): string | undefined {
+  // An occurrence's end is not its campaign's.
+  if (stage === 'scheduled' || stage === 'held') return undefined;
   if (!run || !isLive(run.phase)) return undefined;
   if (run.control === 'cancel') return 'being canceled';
   return run.control === 'fail' ? 'about to fail' : undefined;
@@ -59,6 +61,11 @@ export function illegal(campaign: CampaignRecord, action: string): DomainError {
 async function start(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<Consequence> {
   if (campaign.stage === 'started') return {};
   await requireLists(tx, workspaceId, campaign.contactListIds);
+  const recurrence = recurrenceOf(campaign.options);
+  if (recurrence) {
+    if (nextIn(recurrence, Date.now()) === undefined) throw isOver(campaign);
+    return beginSchedule(tx, { id: campaign.id, workspaceId }, recurrence);
+  }
   const startAt = campaign.stage === 'draft' ? futureStart(campaign.options) : undefined;
   if (campaign.run) await withdrawRun(tx, campaign.run.id);
   // Whoever launches the run after a crash reads the hour from here. A draft's, if each recipient has an hour
@@ -72,6 +79,19 @@ async function start(tx: Tx, workspaceId: string, campaign: CampaignRecord): Pro
   const runId = await insertRun(tx, { id: campaign.id, workspaceId }, startAt ? 'scheduled' : 'started');
   return { launch: { runId, launch: 1, startAt } };
 }
+
+async function steer(
+  tx: Tx,
+  workspaceId: string,
+  campaign: CampaignRecord,
+  action: Action,
+): Promise<Consequence> {
+  if (action === 'start') await requireLists(tx, workspaceId, campaign.contactListIds);
+  return steerSchedule(tx, workspaceId, campaign, action);
+}
+
+const isOver = ({ id }: CampaignRecord) =>
+  new DomainError('illegal_transition', `The schedule of campaign ${id} is over; edit it first`);
 
 /** Canceled before it began: the run that says so never had anything to do. */
 async function withdraw(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<Consequence> {

@@ -4,6 +4,7 @@ import { CHANNELS, type Channel } from '../domain/channel';
 import { RECIPIENT_STATES } from '../domain/recipient';
 import { type CampaignOptions, readCampaign } from './campaign-record';
 import { type ChannelCounts, readCounts } from './ledger-counts';
+import { hasSchedule, nextRunAt } from './recurring';
 import { readSpeed, STANDING } from './run-speed';
 import type { CampaignTables } from './tables';
 
@@ -11,6 +12,7 @@ import type { CampaignTables } from './tables';
 export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: string, campaignId: string) {
   const campaign = await readCampaign(db, workspaceId, campaignId);
   const { run, phase, options } = campaign;
+  const recurs = hasSchedule(campaign);
   const counts = run ? await readCounts(db, run.id) : {};
   return {
     id: campaign.id,
@@ -31,10 +33,14 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
     skipped: run?.skipped ?? {},
     runId: run?.id ?? null,
     workflowId: run?.workflow_id ?? null,
-    startedAt: run && campaign.stage === 'started' ? run.started_at : null,
+    // A one-off's run that waits for its hour has not started; of a schedule it is the newest occurrence's.
+    startedAt: run && (campaign.stage !== 'scheduled' || recurs) ? run.started_at : null,
     finishedAt: run?.finished_at ?? null,
     reason: run?.reason ?? null,
-    ...(run ? await readSpeed(db, run, phase, counts) : STANDING),
+    nextRunAt: await nextRunAt(db, campaign),
+    ...(run
+      ? await readSpeed(db, run, recurs && phase === 'scheduled' ? run.phase : phase, counts)
+      : STANDING),
   };
 }
 

@@ -7,6 +7,8 @@ import { PHASES, type Phase, type Status, statusOf } from '../domain/campaign';
  */
 export const phaseExpression: RawBuilder<Phase> = sql<Phase>`(case
   when c.stage = 'draft' then 'draft'
+  when c.stage = 'held' then 'paused'
+  when c.stage = 'canceled' then case when r.phase in ('planning', 'running', 'finishing') then r.phase else 'canceled' end
   when r.id is null then 'scheduled'
   when r.control = 'pause' and r.phase in ('planning', 'running', 'finishing') then 'paused'
   when c.stage = 'scheduled' then 'scheduled'

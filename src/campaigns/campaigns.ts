@@ -1,8 +1,9 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { CampaignBody, CampaignListQuery } from '../contracts/campaigns';
 import { type Action, isLive, type Stage } from '../domain/campaign';
 import { DomainError } from '../domain/errors';
 import type { Finding } from '../domain/finding';
+import { recurrenceOf } from '../domain/recurrence';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
 import { type Consequence, changeCampaign, futureStart } from './campaign-actions';
@@ -22,7 +23,15 @@ import {
 import { creationWarnings } from './campaign-warnings';
 import { changeDelivery, type DeliveryChange } from './delivery-change';
 import { createDryRuns } from './dry-run';
-import type { CampaignHolds, RunLauncher, SenderRate, SuppressionRule, TemplateLookup } from './ports';
+import { keepSchedule } from './keep-schedules';
+import type {
+  CampaignHolds,
+  CampaignSchedules,
+  RunLauncher,
+  SenderRate,
+  SuppressionRule,
+  TemplateLookup,
+} from './ports';
 import {
   listRecipients,
   type RecipientFilter,
@@ -30,7 +39,9 @@ import {
   type RecipientView,
   recipientPages,
 } from './recipients';
+import { beginSchedule, endSchedule, hasSchedule } from './recurring';
 import { type RetriedState, retryFailed } from './retry-failed';
+import { findRun, listRuns } from './run-list';
 import { insertRun, withdrawRun } from './run-rows';
 import type { CampaignTables } from './tables';
 
@@ -38,6 +49,8 @@ export interface CampaignsDeps {
   db: Kysely<CampaignTables>;
   templates: TemplateLookup;
   launcher: RunLauncher;
+  /** Without it, the look once a minute makes them (keep-schedules.ts). */
+  schedules?: CampaignSchedules | undefined;
   /** Without it, a pause holds at the service when the run has been told. */
   holds?: CampaignHolds | undefined;
   /** Without it, nobody is suppressed. */
@@ -53,7 +66,7 @@ export type Campaigns = ReturnType<typeof createCampaigns>;
 
 /** Campaigns as the API offers them (api.md 7). */
 export function createCampaigns(deps: CampaignsDeps) {
-  const { db, templates, launcher, holds, suppression, senderRate, log, now = Date.now } = deps;
+  const { db, templates, launcher, schedules, holds, suppression, senderRate, log, now = Date.now } = deps;
   const dryRun = createDryRuns({ db, suppression, senderRate, now });
 
   /**
@@ -61,12 +74,22 @@ export function createCampaigns(deps: CampaignsDeps) {
    * To fail the request instead would only make its sender create the campaign twice.
    */
   async function launch(workspaceId: string, campaignId: string, consequence: Consequence): Promise<void> {
+    if (consequence.schedule) await followSchedule(campaignId);
     if (!consequence.launch) return;
     const { runId } = consequence.launch;
     try {
       await launcher.launch({ workspaceId, campaignId, startAt: undefined, ...consequence.launch });
     } catch (error) {
       log.warn({ err: error, runId }, 'a run could not be launched; it will be tried again');
+    }
+  }
+
+  /** What is not followed now is within a minute, and what is due in the meantime is taken all the same. */
+  async function followSchedule(campaignId: string): Promise<void> {
+    try {
+      if (schedules) await keepSchedule(db, schedules, campaignId);
+    } catch (error) {
+      log.warn({ err: error, campaignId }, 'a schedule could not be kept; it will be tried again');
     }
   }
 
@@ -125,7 +148,7 @@ export function createCampaigns(deps: CampaignsDeps) {
     async dryRun(workspaceId: string, body: CampaignBody) {
       if (body.campaignId) {
         const { id, stage } = await readCampaign(db, workspaceId, body.campaignId);
-        if (stage === 'started') throw alreadyStarted(id);
+        if (stage === 'started' || stage === 'canceled') throw alreadyStarted(id);
       }
       const content = contentOf(body);
       return dryRun(workspaceId, content, await checkReferences(db, templates, workspaceId, content));
@@ -134,6 +157,9 @@ export function createCampaigns(deps: CampaignsDeps) {
     list: (workspaceId: string, query: CampaignListQuery) => listCampaigns(db, workspaceId, query),
 
     read: (workspaceId: string, campaignId: string) => describeCampaign(db, workspaceId, campaignId),
+
+    runs: (workspaceId: string, campaignId: string, page: Parameters<typeof listRuns>[3]) =>
+      listRuns(db, workspaceId, campaignId, page),
 
     async act(workspaceId: string, campaignId: string, action: Action) {
       if (action === 'start') {
@@ -176,26 +202,29 @@ export function createCampaigns(deps: CampaignsDeps) {
       return summaryOf(await readCampaign(db, workspaceId, id));
     },
 
-    /** Of the current run; a campaign without one has no recipients yet. */
+    /** Of one run, the current one unless said; a campaign without one has no recipients yet. */
     async recipients(
       workspaceId: string,
       campaignId: string,
-      options: Omit<Parameters<typeof listRecipients>[2], 'after'> & {
+      {
+        runId: chosen,
+        ...options
+      }: Omit<Parameters<typeof listRecipients>[2], 'after'> & {
+        runId?: string | undefined;
         after?: RecipientPosition | undefined;
       },
     ): ReturnType<typeof listRecipients> {
-      const { run } = await readCampaign(db, workspaceId, campaignId);
-      return run ? listRecipients(db, run.id, options) : { recipients: [], next: undefined };
+      const runId = await findRun(db, workspaceId, campaignId, chosen);
+      return runId ? listRecipients(db, runId, options) : { recipients: [], next: undefined };
     },
 
-    /** All of the current run as it is now: one that takes its place meanwhile is not mixed in. */
+    /** All of one run as it is now: one that takes its place meanwhile is not mixed in. */
     async recipientPages(
       workspaceId: string,
       campaignId: string,
-      filter: RecipientFilter,
+      { runId, ...filter }: RecipientFilter & { runId?: string | undefined },
     ): Promise<AsyncIterable<RecipientView[]>> {
-      const { run } = await readCampaign(db, workspaceId, campaignId);
-      return recipientPages(db, run?.id, filter);
+      return recipientPages(db, await findRun(db, workspaceId, campaignId, runId), filter);
     },
   };
 }
@@ -224,13 +253,26 @@ async function insertCampaign(
       .executeTakeFirst();
     // Another attempt at the same call was quicker, and starts it.
     if (!inserted || !start) return { id };
-    const startAt = futureStart(content.options);
-    const runId = await insertRun(tx, { id, workspaceId }, stageFor(startAt));
-    return { id, launch: { runId, launch: 1, startAt } };
+    return { id, ...(await begin(tx, { id, workspaceId }, content)) };
   });
 }
 
-/** A draft stays one unless it is told to start, and what was scheduled stays so unless it is told not to. */
+/** At its hour, or now; or, a recurring one, at its hours. */
+async function begin(
+  tx: Transaction<CampaignTables>,
+  campaign: { id: string; workspaceId: string },
+  { options }: CampaignContent,
+  held = false,
+): Promise<Consequence> {
+  const recurrence = recurrenceOf(options);
+  if (recurrence) return beginSchedule(tx, campaign, recurrence, { held });
+  const startAt = futureStart(options);
+  const runId = await insertRun(tx, campaign, stageFor(startAt));
+  return { launch: { runId, launch: 1, startAt } };
+}
+
+/** A draft stays one unless it is told to start, and what was scheduled stays so unless it is told not to; a schedule
+ * that is held stays held. While an occurrence goes on, what it sends cannot be replaced under it. */
 async function replaceCampaign(
   db: Kysely<CampaignTables>,
   workspaceId: string,
@@ -238,8 +280,11 @@ async function replaceCampaign(
   content: CampaignContent,
 ): Promise<Saved> {
   return db.transaction().execute(async (tx) => {
-    const { stage, run } = await lockCampaign(tx, workspaceId, id);
-    if (stage === 'started') throw alreadyStarted(id);
+    const campaign = await lockCampaign(tx, workspaceId, id);
+    const { stage } = campaign;
+    const run = campaign.run && isLive(campaign.run.phase) ? campaign.run : undefined;
+    const recurred = hasSchedule(campaign);
+    if (stage === 'started' || stage === 'canceled' || (recurred && run)) throw alreadyStarted(id);
     await requireLists(tx, workspaceId, content.contactListIds);
     if (run) await withdrawRun(tx, run.id);
     await tx
@@ -247,15 +292,16 @@ async function replaceCampaign(
       .set({ ...columnsOf(content), stage: 'draft', current_run: null, updated_at: sql<Date>`now()` })
       .where('id', '=', id)
       .execute();
-    if (!(start ?? stage === 'scheduled')) return { id };
-    const startAt = futureStart(content.options);
-    const runId = await insertRun(tx, { id, workspaceId }, stageFor(startAt));
-    return { id, launch: { runId, launch: 1, startAt } };
+    if (recurred) await endSchedule(tx, id);
+    if (!(start ?? stage !== 'draft')) return { id, schedule: recurred };
+    const begun = await begin(tx, { id, workspaceId }, content, stage === 'held' && start !== true);
+    return { id, ...begun, schedule: recurred || begun.schedule === true };
   });
 }
 
 /** The attempt that created it may have died before it launched the run; a launch repeated is harmless. */
 function launchAgain({ run, options }: CampaignRecord): Consequence {
+  if (options.schedule?.cron !== undefined) return { schedule: true };
   if (!run || !isLive(run.phase)) return {};
   return { launch: { runId: run.id, launch: run.launches, startAt: futureStart(options) } };
 }

@@ -147,8 +147,8 @@ async function refuseIfUsed(
   const { rows } = await sql<{ id: string }>`
     select c.id from campaigns c left join runs r on r.id = c.current_run
     where c.workspace_id = ${workspaceId} and ${listId} = any(c.contact_list_ids)
-      and (c.stage = 'scheduled'
-        or (c.stage = 'started' and r.phase in ('planning', 'running', 'finishing')))
+      and (c.stage in ('scheduled', 'held')
+        or (c.stage in ('started', 'canceled') and r.phase in ('planning', 'running', 'finishing')))
     limit 1`.execute(tx);
   const user = rows[0];
   if (user)

@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import { DELIVERY_CHANGING, isLive } from '../domain/campaign';
 import { endingOf, illegal } from './campaign-actions';
 import { type CampaignOptions, lockCampaign } from './campaign-record';
+import { hasSchedule } from './recurring';
 import { setPace } from './run-pace';
 import type { CampaignTables } from './tables';
 
@@ -35,7 +36,9 @@ export async function changeDelivery(
     const { run } = campaign;
     if (!run || !isLive(run.phase) || change.ratePerSecond === undefined) return {};
     await setPace(tx, run.id, change.ratePerSecond);
-    return campaign.stage === 'started' ? { tell: { runId: run.id, launch: run.launches } } : {};
+    return campaign.stage !== 'scheduled' || hasSchedule(campaign)
+      ? { tell: { runId: run.id, launch: run.launches } }
+      : {};
   });
 }
 

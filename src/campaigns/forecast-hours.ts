@@ -1,4 +1,5 @@
 import type { Channel } from '../domain/channel';
+import { nextIn, recurrenceOf } from '../domain/recurrence';
 import { type HourRule, isAllowed } from '../domain/time-zones/hours';
 import {
   type HourOptions,
@@ -36,8 +37,10 @@ export function forecastHours(
   const hours = openHours(options, channel);
   const heedsNight = hourRules(options, channel).length > 0;
   const result: ForecastHours = { earliest: null, latest: null, late: 0, atNight: 0 };
+  const recurrence = recurrenceOf(options);
+  const occurrence = (recurrence && nextIn(recurrence, now)) ?? now;
   for (const { place, recipients } of places) {
-    const start = startFor(place, options) ?? runStart(options) ?? now;
+    const start = startFor(place, options) ?? runStart(options) ?? occurrence;
     const due = hours.nextFor(place, Math.max(start, now));
     if (options.schedule?.recipientLocal && start < now) result.late += recipients;
     if (!result.earliest || due < result.earliest.getTime()) result.earliest = new Date(due);

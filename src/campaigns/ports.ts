@@ -71,6 +71,22 @@ export interface RunLauncher {
   controlChanged(run: { runId: string; launch: number }): Promise<void>;
 }
 
+/** The clocks of recurring campaigns. The database is the truth, and what is not as it says is put right. */
+export interface CampaignSchedules {
+  /** Makes it, or makes it what this says. */
+  keepSchedule(schedule: {
+    campaignId: string;
+    workspaceId: string;
+    cron: string;
+    timezone: string;
+    startAt: Date | undefined;
+    endAt: Date | undefined;
+    isPaused: boolean;
+  }): Promise<void>;
+  /** Harmless when there is none. */
+  removeSchedule(campaignId: string): Promise<void>;
+}
+
 /** The same for a durable send. */
 export interface SendLauncher {
   /** Harmless while the send's workflow is running; one that has ended is started anew. */

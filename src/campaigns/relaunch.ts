@@ -1,7 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
-import type { RunLauncher, SendLauncher } from './ports';
+import { lookAtSchedules } from './keep-schedules';
+import type { CampaignSchedules, RunLauncher, SendLauncher } from './ports';
 import { liveRuns } from './runs';
 import type { CampaignTables } from './tables';
 
@@ -19,13 +20,14 @@ const LATE_SECONDS = 30;
  */
 export async function keepRunsLaunched(
   db: Kysely<CampaignTables>,
-  launcher: RunLauncher & SendLauncher,
+  launcher: RunLauncher & SendLauncher & CampaignSchedules,
   log: Log,
 ): Promise<{ stop(): void }> {
   const relaunch = async (): Promise<void> => {
     try {
       for (const run of await liveRuns(db)) await launcher.launch(run);
       for (const send of await overdueSends(db)) await launcher.launchSend(send);
+      await lookAtSchedules(db, launcher, log);
     } catch (error) {
       log.warn({ err: error }, 'what is live could not be looked through; the next look is in a minute');
     }

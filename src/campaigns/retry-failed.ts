@@ -54,7 +54,7 @@ export async function retryFailed(
     }
   }
   const { run } = campaign;
-  if (isLive(run.phase) && campaign.stage === 'started')
+  if (isLive(run.phase) && campaign.stage !== 'scheduled')
     answer.tell = { runId: run.id, launch: run.launches };
   return answer;
 }

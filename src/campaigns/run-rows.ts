@@ -9,14 +9,14 @@ import type { CampaignTables } from './tables';
 /** The next run of a campaign, which becomes its current one. Its workflow is launched after the commit. */
 export async function insertRun(
   tx: Transaction<CampaignTables>,
-  campaign: { id: string; workspaceId: string },
+  campaign: { id: string; workspaceId: string; scheduledFor?: Date | undefined },
   stage: Stage,
 ): Promise<string> {
   const id = newId('run');
   await sql`
-    insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id)
+    insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, scheduled_for)
     select ${id}, ${campaign.workspaceId}, ${campaign.id}, coalesce(max(number), 0) + 1, 'planning',
-      ${campaignRunWorkflowId(id, 1)}
+      ${campaignRunWorkflowId(id, 1)}, ${campaign.scheduledFor?.toISOString() ?? null}::timestamptz
     from runs where campaign_id = ${campaign.id}`.execute(tx);
   await sql`
     insert into run_paces (run_id, rate)
@@ -27,6 +27,21 @@ export async function insertRun(
     .set({ stage, current_run: id, updated_at: sql<Date>`now()` })
     .where('id', '=', campaign.id)
     .execute();
+  return id;
+}
+
+/** An occurrence that is left out, so that it can be seen that it was, and why. It is nobody's current run. */
+export async function insertLeftOut(
+  tx: Transaction<CampaignTables>,
+  campaign: { id: string; workspaceId: string; scheduledFor?: Date | undefined },
+  reason: string,
+): Promise<string> {
+  const id = newId('run');
+  await sql`
+    insert into runs (id, workspace_id, campaign_id, number, phase, control, reason, workflow_id, scheduled_for, finished_at)
+    select ${id}, ${campaign.workspaceId}, ${campaign.id}, coalesce(max(number), 0) + 1, 'canceled', 'cancel',
+      ${reason}, ${campaignRunWorkflowId(id, 1)}, ${campaign.scheduledFor?.toISOString() ?? null}::timestamptz, now()
+    from runs where campaign_id = ${campaign.id}`.execute(tx);
   return id;
 }
 

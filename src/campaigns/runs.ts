@@ -3,6 +3,7 @@ import type { AbortRule } from '../domain/abort-threshold';
 import { type Control, isLive, type RunPhase } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
+import { misfire } from '../domain/recurrence';
 import type { RetryPolicy } from '../domain/retry-policy';
 import type { WeeklyWindow } from '../domain/time-zones/hours';
 import { runStart } from '../domain/time-zones/recipient-hours';
@@ -49,7 +50,14 @@ export interface RunOptions {
   strategy?: 'broadcast' | 'fallback';
   fallbackAfterSeconds?: number;
   exclude?: { campaignIds?: string[] };
-  schedule?: { startAt?: string; timezone?: string; recipientLocal?: boolean };
+  schedule?: {
+    startAt?: string;
+    endAt?: string;
+    timezone?: string;
+    recipientLocal?: boolean;
+    cron?: string;
+    misfire?: 'send' | 'skip';
+  };
 }
 
 export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promise<RunPlan> {
@@ -157,9 +165,14 @@ export async function liveRuns(db: Kysely<CampaignTables>, workspaceId?: string)
 
 /**
  * The run's hour has come: from here on its own phase is the campaign's. False for a run that was
- * withdrawn meanwhile, because its campaign was edited, started by hand or canceled.
+ * withdrawn meanwhile, because its campaign was edited, started by hand or canceled; and for one whose hour
+ * is long over, if its schedule says that it is left out then.
  */
-export async function beginRun(db: Kysely<CampaignTables>, runId: string): Promise<boolean> {
+export async function beginRun(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  now: number = Date.now(),
+): Promise<boolean> {
   return db.transaction().execute(async (tx) => {
     const run = await tx
       .selectFrom('runs')
@@ -174,10 +187,34 @@ export async function beginRun(db: Kysely<CampaignTables>, runId: string): Promi
       .where('id', '=', run.campaign_id)
       .where('current_run', '=', runId)
       .where('stage', '=', 'scheduled')
+      // A recurring campaign waits on, for its next occurrence.
+      .where(sql<boolean>`options #>> '{schedule,cron}' is null`)
       .executeTakeFirst();
     if (begun.numUpdatedRows === 1n) {
+      const { options } = await tx
+        .selectFrom('campaigns')
+        .select('options')
+        .where('id', '=', run.campaign_id)
+        .executeTakeFirstOrThrow();
+      const missed = missedStart(options as RunOptions, now);
+      if (missed !== undefined) {
+        await moveRun(tx, runId, 'canceled', missed);
+        return false;
+      }
       await tx.updateTable('runs').set({ started_at: sql<Date>`now()` }).where('id', '=', runId).execute();
     }
     return true;
   });
+}
+
+/** Whether the campaign had a run before this one. */
+export async function hasPredecessor(db: Kysely<CampaignTables>, runId: string): Promise<boolean> {
+  const row = await db.selectFrom('runs').select('number').where('id', '=', runId).executeTakeFirstOrThrow();
+  return row.number > 1;
+}
+
+/** Only of a run that waited for its hour: what somebody starts begins whatever its schedule says. */
+function missedStart(options: RunOptions, now: number): string | undefined {
+  const startAt = runStart(options);
+  return startAt === undefined ? undefined : misfire({ misfire: options.schedule?.misfire }, startAt, now);
 }

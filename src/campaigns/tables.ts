@@ -56,6 +56,7 @@ export interface CampaignTables {
     skipped: Json<Partial<Record<Channel, Skipped>>>;
     started_at: CreatedAt;
     finished_at: Timestamp | null;
+    scheduled_for: Timestamp | null;
     abort_baseline: ColumnType<AbortBaseline | null, string | null | undefined, string | null>;
   };
   recipients: {
@@ -149,6 +150,14 @@ export interface CampaignTables {
     sent_at: Timestamp | null;
     finished_at: Timestamp | null;
     updated_at: CreatedAt;
+  };
+  campaign_schedules: {
+    campaign_id: string;
+    workspace_id: string;
+    next_at: Timestamp | null;
+    version: Generated<number>;
+    kept: Generated<number>;
+    looked_at: CreatedAt;
   };
   event_cursors: { workspace_id: string; cursor: string; updated_at: CreatedAt };
 }

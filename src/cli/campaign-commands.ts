@@ -4,6 +4,7 @@ import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
 import { listCampaigns } from './campaign-list';
 import { actOnCampaign, reportCampaign, showCampaign } from './campaign-reading';
+import { listRuns } from './campaign-runs';
 import { changePace, retryFailed } from './campaign-steering';
 import { watchCampaign } from './campaign-watch';
 import { withApi } from './command';
@@ -32,6 +33,13 @@ export function addCampaignCommands(program: Command, end: (code: number) => voi
     .description('show a campaign with its counts')
     .option('--json', 'print all of it as JSON')
     .action((id, options) => withApi(openBackend(), (api) => showCampaign(api, id, options)));
+
+  campaign
+    .command('runs <id>')
+    .description('list the runs of a campaign, newest first')
+    .option('--limit <number>', 'how many at most', wholeLimit, LIMITS.pageSizeDefault)
+    .option('--json', 'print them as JSON')
+    .action((id, options) => withApi(openBackend(), (api) => listRuns(api, id, options)));
 
   campaign
     .command('watch <id>')

@@ -108,7 +108,12 @@ export interface CampaignProgress {
 }
 
 export type Campaign = CampaignSummary &
-  CampaignProgress & { updatedAt: string; contactListId: string[]; workflowId: string | null };
+  CampaignProgress & {
+    updatedAt: string;
+    contactListId: string[];
+    workflowId: string | null;
+    nextRunAt: string | null;
+  };
 
 export interface DryRun {
   channels: Partial<

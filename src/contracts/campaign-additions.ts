@@ -51,10 +51,16 @@ const schedule = z.strictObject({
       'At most one year ahead',
     )
     .optional(),
-  endAt: instant.optional(),
+  endAt: instant.optional().meta({ description: 'No occurrence of `cron` begins after it.' }),
   timezone: zoneOr().optional(),
-  cron: z.string().min(1).max(200).optional(),
-  misfire: z.enum(['send', 'skip']).optional(),
+  cron: z.string().min(1).max(200).optional().meta({
+    description:
+      'Again and again: minute, hour, day of the month, month, day of the week, by the clocks of `timezone` (UTC if left out).',
+  }),
+  misfire: z.enum(['send', 'skip']).optional().meta({
+    description:
+      'What becomes of an hour at which nothing was running here: it is made up for late, once (`send`, the default), or left out.',
+  }),
   recipientLocal: z.boolean().optional().meta({
     description:
       'Each recipient is due when their own clocks show what those of `timezone` show at `startAt`.',
@@ -135,9 +141,6 @@ export const additions = {
 
 /** Paths that are refused, except with the value that says what happens anyway. */
 const NOT_YET: { path: string[]; anyway?: unknown }[] = [
-  { path: ['schedule', 'endAt'] },
-  { path: ['schedule', 'cron'] },
-  { path: ['schedule', 'misfire'] },
   { path: ['voice', 'machine'], anyway: 'speak' },
   { path: ['voice', 'ringTimeoutSeconds'] },
   { path: ['exclude', 'suppressionOnly'], anyway: false },

@@ -6,6 +6,7 @@ import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
 import { senderOf } from './addresses';
 import { additions, checkStrategy, deliveryChange, refuseUnsupported } from './campaign-additions';
 import { checkHours } from './campaign-hours';
+import { checkSchedule } from './campaign-schedule';
 import { cursorQuery, emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
 
 /**
@@ -44,6 +45,7 @@ export const campaignBody = z
       checkChannels(value, context);
       checkStrategy(value, context);
       refuseUnsupported(value, context);
+      checkSchedule(value, context);
       checkHours(value, context);
     },
     { when: ({ value }) => typeof value === 'object' && value !== null },
@@ -114,11 +116,19 @@ interface Days {
 const isDay = (value: unknown) => typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value);
 
 const recipientFilter = {
+  runId: emptyAsAbsent(
+    id.optional().meta({ description: 'Of this run of the campaign; without it, of the current one.' }),
+  ),
   channel: emptyAsAbsent(z.enum(CHANNELS).optional()),
   state: emptyAsAbsent(z.enum(RECIPIENT_STATES).optional()),
 };
 
 export const recipientQuery = z.object({ ...cursorQuery, ...recipientFilter });
+
+export const runQuery = z.object(cursorQuery);
+
+/** Where a listing of runs stopped. */
+export const runPosition = z.object({ number: z.int().min(1) });
 
 /** An export is read whole. */
 export const recipientExportQuery = z.object(recipientFilter);

@@ -7,6 +7,10 @@
  * What has `failed` goes on where it stopped when it is resumed, and what has failed or is `completed` when
  * recipients are to be retried: as the same run, in a new workflow.
  *
+ * A recurring campaign stays `scheduled` while its occurrences, a run each, come and go; the last of them takes
+ * it along to its end. `held` and `canceled` are stages of recurring campaigns alone: what is wished of the
+ * schedule, beside what is wished of a run.
+ *
  * `draft` and `scheduled` belong to the campaign (its stage). The rest belong to its current run: the
  * run's own phase, overlaid by what its owner asked of it (`control`). `paused` is never stored: it is
  * a live run, or one that waits for its hour, whose control says `pause`.
@@ -25,13 +29,15 @@ export const PHASES = [
 export type Phase = (typeof PHASES)[number];
 export type Status = 'active' | 'paused' | 'completed';
 
-export type Stage = 'draft' | 'scheduled' | 'started';
+export type Stage = 'draft' | 'scheduled' | 'held' | 'started' | 'canceled';
 export type RunPhase = 'planning' | 'running' | 'finishing' | 'completed' | 'canceled' | 'failed';
 /** What is wished of a run: by its owner, and `fail` by the run itself when nobody more should be sent to. */
 export type Control = 'run' | 'pause' | 'cancel' | 'fail';
 
 export function phaseOf(stage: Stage, run?: { phase: RunPhase; control: Control }): Phase {
   if (stage === 'draft') return 'draft';
+  if (stage === 'held') return 'paused';
+  if (stage === 'canceled') return run && isLive(run.phase) ? run.phase : 'canceled';
   if (!run) return 'scheduled';
   if (run.control === 'pause' && isLive(run.phase)) return 'paused';
   return stage === 'scheduled' ? 'scheduled' : run.phase;

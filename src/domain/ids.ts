@@ -59,6 +59,9 @@ export const channelShardWorkflowId = (
 export const voiceCallWorkflowId = (runId: string, seq: number, from: number): string =>
   `call:${runId}:${seq}${again(from)}`;
 export const outcomeFeedWorkflowId = (workspaceId: string): string => `outcomes:${workspaceId}`;
+/** Temporal's schedule of a recurring campaign, and what it starts; Temporal adds the hour to the latter. */
+export const campaignScheduleId = (campaignId: string): string => `schedule:${campaignId}`;
+export const occurrenceWorkflowId = (campaignId: string): string => `occurrence:${campaignId}`;
 export const durableSendWorkflowId = (sendId: string): string => `send:${sendId}`;
 
 const again = (number: number): string => (number > 1 ? `:${number}` : '');

@@ -286,6 +286,14 @@ export const LIMITS = {
   turnLookShare: 0.1,
   /** A shard whose recipients wait for their turn looks for them by itself after so long: the word may be lost. */
   turnWaitMs: 60_000,
+  /** How late something may begin before its schedule says that it is left out: more than a restart takes, and
+   * more than the two looks a minute apart that find what was lost. */
+  misfireToleranceSeconds: 300,
+  /** Schedules that one look, once a minute, begins or compares with Temporal's, and how old such a look may get. */
+  schedulesPerLook: 100,
+  scheduleLookSeconds: 600,
+  /** Occurrences missed by Temporal that it starts by itself; for a longer time it is the look that does. */
+  scheduleCatchUpSeconds: 3_600,
   gatewayTimeoutMs: 30_000,
   /** Of one answer of the messaging service: a page of a thousand events, each with what a carrier may say. */
   gatewayAnswerBytes: 32 * MiB,

@@ -7,7 +7,7 @@ import type {
   OutcomeFeedInput,
   VoiceCallInput,
 } from '../../workflows/messages';
-import type { RunLauncher, SendLauncher } from '../campaigns/ports';
+import type { CampaignSchedules, RunLauncher, SendLauncher } from '../campaigns/ports';
 import { DomainError } from '../domain/errors';
 import {
   campaignRunWorkflowId,
@@ -16,6 +16,7 @@ import {
   voiceCallWorkflowId,
 } from '../domain/ids';
 import { TASK_QUEUES } from '../domain/task-queues';
+import { createSchedules } from './schedules';
 
 /** An update waits for a worker; a caller should not, beyond this. */
 const CONTROL_DEADLINE_MS = 10_000;
@@ -24,8 +25,10 @@ const CONTROL_DEADLINE_MS = 10_000;
  * Starts and signals workflows by typed name; workflow code itself is never loaded here. Everything is
  * harmless when repeated: a workflow's id says what it is for, and an id is used once.
  */
-export function createLauncher(client: Client): RunLauncher & SendLauncher {
+export function createLauncher(client: Client): RunLauncher & SendLauncher & CampaignSchedules {
   return {
+    ...createSchedules(client),
+
     async launch({ runId, launch, workspaceId, startAt }) {
       const startDelay = startAt ? startAt.getTime() - Date.now() : 0;
       await ignoring(
@@ -93,7 +96,10 @@ export function createLauncher(client: Client): RunLauncher & SendLauncher {
 export function createSignals(client: Client): WorkflowSignals {
   const call = (runId: string, seq: number, from: number) =>
     client.workflow.getHandle(voiceCallWorkflowId(runId, seq, from));
+  const launcher = createLauncher(client);
   return {
+    launchRun: (run) => launcher.launch(run),
+
     async startCall({ runId, seq, from, policy }) {
       await ignoring(
         WorkflowExecutionAlreadyStartedError,

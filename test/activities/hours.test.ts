@@ -90,6 +90,7 @@ describeEachEngine('hours at which nobody is to be reached', (engine) => {
       wakeCall: unused,
       wakeSend: unused,
       followOutcomes: unused,
+      launchRun: unused,
     };
     return createActivities({ db, gatewayFor: () => gateway, signals, log: createLog('silent') });
   }

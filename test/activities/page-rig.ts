@@ -121,6 +121,7 @@ export class PageRig {
       wakeCall: unused,
       wakeSend: unused,
       followOutcomes: unused,
+      launchRun: unused,
     };
     return createActivities({
       db: this.db,

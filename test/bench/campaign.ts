@@ -1,3 +1,4 @@
+import { alonePart } from './alone';
 import { freezePart } from './freeze';
 import { memoryPart } from './memory';
 import { importPart, millionPart, pagesPart } from './million';
@@ -13,6 +14,7 @@ import { writesPart } from './writes';
  */
 const PARTS: Record<string, () => Promise<unknown>> = {
   ratio: ratioPart,
+  alone: alonePart,
   writes: writesPart,
   memory: memoryPart,
   pause: pausePart,

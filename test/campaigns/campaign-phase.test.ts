@@ -4,7 +4,7 @@ import type { CampaignTables } from '../../src/campaigns/tables';
 import { type Control, phaseOf, type RunPhase, type Stage, statusOf } from '../../src/domain/campaign';
 import { describeEachEngine } from '../support/storage';
 
-const STAGES: Stage[] = ['draft', 'scheduled', 'started'];
+const STAGES: Stage[] = ['draft', 'scheduled', 'held', 'started', 'canceled'];
 const RUN_PHASES: RunPhase[] = ['planning', 'running', 'finishing', 'completed', 'canceled', 'failed'];
 const CONTROLS: Control[] = ['run', 'pause', 'cancel', 'fail'];
 

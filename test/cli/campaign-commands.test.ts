@@ -129,6 +129,9 @@ describe('fanfare campaign and fanfare contacts', () => {
       expect((await fanfare(['campaign', 'pause', campaignId])).out).toBe(
         `Campaign ${campaignId} is paused.\n`,
       );
+      const runs = await fanfare(['campaign', 'runs', campaignId]);
+      expect(runs.out).toMatch(/^ {3}1 {2}run_\w+ {2}paused {5}\d{4}-\d\d-\d\dT\d\d:\d\d {2}sms 3\n$/);
+      expect(JSON.parse((await fanfare(['campaign', 'runs', campaignId, '--json'])).out)).toHaveLength(1);
       const resumed = await fanfare(['campaign', 'resume', campaignId, '--json']);
       expect(JSON.parse(resumed.out)).toMatchObject({ id: campaignId, phase: 'running' });
       expect((await fanfare(['campaign', 'pace', campaignId, '2.5'])).out).toBe(

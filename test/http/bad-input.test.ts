@@ -108,6 +108,7 @@ const QUERIES = [
   '/api/contact-list?page=1&limit=5&search=a',
   '/api/contact-list/:list/contacts?cursor=x&limit=5&search=a',
   '/api/campaign?page=1&limit=5&channel=sms&search=a&column=name&dateFrom=11/20/2026&dateTo=11/21/2026',
+  '/api/campaign/cmp_none/runs?cursor=x&limit=5',
   '/api/campaign/cmp_none/recipients?channel=sms&state=sent&cursor=x&limit=5',
   '/api/campaign/cmp_none/recipients.csv?channel=sms&state=sent',
   '/api/admin/users?page=1&limit=5&search=a',

@@ -102,7 +102,7 @@ describeEachEngine('campaigns over HTTP', (engine) => {
       channel: ['email', 'sms', 'email'],
       settings: { email: { ...EMAIL, fromEmail: 'nobody', version: 1.5 }, voice: VOICE },
       contactListId: [],
-      schedule: { cron: '* * * * *', when: 'soon' },
+      schedule: { cron: '* * * *', when: 'soon' },
       strategy: 'fallback',
       params: { lower: 1 },
     });
@@ -117,7 +117,7 @@ describeEachEngine('campaigns over HTTP', (engine) => {
         'settings.voice not_listed',
         'contactListId too_small',
         'schedule.when unknown_field',
-        'schedule.cron not_supported',
+        'schedule.cron invalid_cron',
         'params.lower custom',
       ].sort(),
     );

@@ -113,6 +113,7 @@ const PROBES: Record<string, Probe> = {
   'POST /api/campaign': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
   'POST /api/campaign/dry-run': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
   'GET /api/campaign/:id': at((of) => `/api/campaign/${of.campaign}`),
+  'GET /api/campaign/:id/runs': at((of) => `/api/campaign/${of.campaign}/runs`),
   'GET /api/campaign/:id/recipients': at((of) => `/api/campaign/${of.campaign}/recipients`),
   'GET /api/campaign/:id/recipients.csv': at((of) => `/api/campaign/${of.campaign}/recipients.csv`),
   'POST /api/campaign/:id/duplicate': at((of) => `/api/campaign/${of.campaign}/duplicate`),

@@ -119,6 +119,7 @@ export const STORY: Step[] = [
   { operation: 'retryFailed', status: 200 },
   { operation: 'resumeCampaign', status: 200 },
   { operation: 'readCampaign', status: 200, first: 'freeze the audience' },
+  { operation: 'listRuns', status: 200 },
   { operation: 'listRecipients', status: 200 },
   { operation: 'changeCampaign', status: 200 },
   { operation: 'exportRecipients', status: 200 },

@@ -62,6 +62,7 @@ export async function startWholeApi(
           launchSend: async () => undefined,
           wakeSend: async () => undefined,
         },
+        schedules: { keepSchedule: async () => undefined, removeSchedule: async () => undefined },
         readiness: async () => ({ database: true }),
         inboundSecret: INBOUND_SECRET,
         publicUrl: undefined,

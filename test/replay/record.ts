@@ -2,7 +2,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
-import { ApiClient, campaignDetail, createList, untilPhase } from '../support/api-client';
+import { campaignScheduleId, occurrenceWorkflowId } from '../../src/domain/ids';
+import {
+  ApiClient,
+  campaignDetail,
+  createList,
+  createSmsCampaign,
+  createSmsTemplate,
+  untilPhase,
+} from '../support/api-client';
 import { makePlace, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
 import { ROOT } from '../support/root';
 import { until } from '../support/until';
@@ -21,16 +29,27 @@ async function main(release: string, names: string): Promise<void> {
     const api = new ApiClient(fanfare.baseUrl, credentials);
     const runId = await smallCampaign(api);
     const sendId = await redialledSend(api);
+    const recurringId = await recurringCampaign(api);
     await api.close();
     const connection = await Connection.connect({ address: credentials.temporal.address });
-    const { workflow } = new Client({ connection, namespace: credentials.temporal.namespace });
+    const { workflow, schedule } = new Client({ connection, namespace: credentials.temporal.namespace });
     let longestCall = { events: 0, workflowId: '' };
     for await (const execution of workflow.list()) {
       if (!execution.workflowId.startsWith(`call:${runId}`)) continue;
       const { historyLength: events } = await workflow.getHandle(execution.workflowId).describe();
       if (events > longestCall.events) longestCall = { events, workflowId: execution.workflowId };
     }
+    await schedule.getHandle(campaignScheduleId(recurringId)).trigger();
+    let occurrence = '';
+    await until('an occurrence', async () => {
+      for await (const { workflowId, status } of workflow.list()) {
+        if (!workflowId.startsWith(occurrenceWorkflowId(recurringId))) continue;
+        if (status.name === 'COMPLETED') occurrence = workflowId;
+      }
+      return occurrence !== '';
+    });
     const wanted = {
+      'campaign-occurrence': occurrence,
       'campaign-run': `campaign:${runId}`,
       'channel-shard-sms': `shard:${runId}:sms:0`,
       'channel-shard-voice': `shard:${runId}:voice:0`,
@@ -50,6 +69,13 @@ async function main(release: string, names: string): Promise<void> {
     await fanfare.stop();
     place.remove();
   }
+}
+
+/** Its schedule is triggered by hand; nothing is due. */
+async function recurringCampaign(api: ApiClient): Promise<string> {
+  return createSmsCampaign(api, await createList(api, 1, 'again'), await createSmsTemplate(api), {
+    schedule: { cron: '0 0 1 1 *' },
+  });
 }
 
 async function smallCampaign(api: ApiClient): Promise<string> {

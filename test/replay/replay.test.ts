@@ -29,7 +29,14 @@ describe('recorded histories', () => {
   });
 
   it('exist for every workflow', () => {
-    for (const workflow of ['campaign-run', 'channel-shard', 'voice-call', 'outcome-feed', 'durable-send']) {
+    for (const workflow of [
+      'campaign-run',
+      'campaign-occurrence',
+      'channel-shard',
+      'voice-call',
+      'outcome-feed',
+      'durable-send',
+    ]) {
       expect(files.filter((file) => file.startsWith(workflow))).not.toHaveLength(0);
     }
   });

@@ -82,9 +82,31 @@ export const campaignDetail = success(
       workflowId: z.string().nullable().meta({ description: 'Of Temporal.' }),
       startedAt: time.nullable(),
       finishedAt: time.nullable(),
+      nextRunAt: time.nullable().meta({
+        description: 'Of a recurring campaign: when its next occurrence is due; null while it is paused.',
+      }),
       reason: z.string().nullable().meta({ description: 'Why it failed, if it did.' }),
     })
     .meta({ id: 'CampaignDetail' }),
+);
+
+export const runs = cursorPageOf(
+  z
+    .strictObject({
+      id,
+      number: z.int().min(1),
+      phase: z.enum(PHASES),
+      scheduledFor: time
+        .nullable()
+        .meta({ description: 'The occurrence that it is; null when somebody started it.' }),
+      startedAt: time.nullable(),
+      finishedAt: time.nullable(),
+      reason: z.string().nullable(),
+      counts: perChannel(tally(['total', ...RECIPIENT_STATES])),
+      skipped: perChannel(tally(SKIP_REASONS)),
+      workflowId: z.string(),
+    })
+    .meta({ id: 'Run' }),
 );
 
 const forecast = z

@@ -19,6 +19,7 @@ export interface HourOptions {
         startAt?: string | undefined;
         timezone?: string | undefined;
         recipientLocal?: boolean | undefined;
+        cron?: string | undefined;
       }
     | undefined;
   delivery?: { quietHours?: WeeklyWindow | undefined } | undefined;
@@ -107,7 +108,8 @@ const EARLIEST_ZONE_MS = 14 * 3_600_000;
  * recipient is due by its own.
  */
 export function runStart({ schedule }: HourOptions): number | undefined {
-  if (schedule?.startAt === undefined) return undefined;
+  // A recurring campaign's begins when its occurrence is taken.
+  if (schedule?.startAt === undefined || schedule.cron !== undefined) return undefined;
   if (!schedule.recipientLocal) return Date.parse(schedule.startAt);
   return wallStart(schedule.startAt, schedule.timezone) - EARLIEST_ZONE_MS;
 }

@@ -10,7 +10,7 @@ export const exportRecipients: Operation = {
   tag: 'Campaigns',
   summary: 'Export the recipients of a campaign',
   description:
-    'Of the current run, by channel and in the order in which they are due; streamed, whatever their number. Values stand as they are: to open the file in a spreadsheet, import it with every column as text.',
+    'Of the current run or the one of `runId`, by channel and in the order in which they are due; streamed, whatever their number. Values stand as they are: to open the file in a spreadsheet, import it with every column as text.',
   parameters: { id: EXAMPLE.campaign, channel: 'sms' },
   answers: {
     200: {

@@ -6,6 +6,7 @@ import {
   dryRun,
   recipients,
   retriedCampaign,
+  runs,
   savedCampaign,
 } from '../../contracts/answers/campaigns';
 import { campaignBody, campaignChange, emptyBody, retryFailedBody } from '../../contracts/campaigns';
@@ -63,7 +64,7 @@ export const createCampaign: Operation = {
   tag: 'Campaigns',
   summary: 'Create or edit a campaign',
   description:
-    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled`. It starts at once, or when `schedule.startAt` says, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for. `exclude.campaignIds` leaves out whom those campaigns have reached on the same channel when the audience is frozen (states `sending`, `accepted`, `sent`, `delivered` and `unknown`), by contact and by address.',
+    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled` and no occurrence of it goes on. It starts at once, or when `schedule.startAt` says, or again and again by `schedule.cron`, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for. `exclude.campaignIds` leaves out whom those campaigns have reached on the same channel when the audience is frozen (states `sending`, `accepted`, `sent`, `delivered` and `unknown`), by contact and by address.',
   body: jsonBody(campaignBody, {
     create: CREATE,
     edit: THREE,
@@ -161,6 +162,7 @@ export const readCampaign: Operation = {
         workflowId: null,
         startedAt: null,
         finishedAt: null,
+        nextRunAt: null,
         reason: null,
       }),
     ),
@@ -195,12 +197,17 @@ const acting = (
 type Phase = 'planning' | 'paused' | 'canceled';
 
 export const campaignActions: Record<Action, Operation> = {
-  start: acting('start', 'Start a campaign', 'A draft, or one that waits for its hour, which begins now.', {
-    message: 'Campaign started',
-    status: 'active',
-    phase: 'planning',
-    errors: [...REFERENCES, 'dependency_down'],
-  }),
+  start: acting(
+    'start',
+    'Start a campaign',
+    'A draft, or one that waits for its hour, which begins now. A recurring one has an occurrence now, unless one goes on, and its schedule goes on.',
+    {
+      message: 'Campaign started',
+      status: 'active',
+      phase: 'planning',
+      errors: [...REFERENCES, 'dependency_down'],
+    },
+  ),
   pause: acting('pause', 'Pause a campaign', 'Nothing more is handed to a provider.', {
     message: 'Campaign paused',
     status: 'paused',
@@ -290,11 +297,39 @@ export const duplicateCampaign: Operation = {
   },
 };
 
+export const listRuns: Operation = {
+  id: 'listRuns',
+  tag: 'Campaigns',
+  summary: 'List the runs of a campaign',
+  description:
+    'Newest first. Each occurrence of a recurring campaign is a run with its own audience; one that was left out is `canceled` and says why.',
+  parameters: { id: EXAMPLE.campaign, limit: '20' },
+  answers: {
+    200: json('A page of runs.', runs, {
+      ...answered(200, 'Runs', [
+        {
+          id: EXAMPLE.run,
+          number: 1,
+          phase: 'completed',
+          scheduledFor: EXAMPLE.at,
+          startedAt: EXAMPLE.at,
+          finishedAt: EXAMPLE.at,
+          reason: null,
+          counts: { sms: { ...CAMPAIGN_COUNTS, total: 2, delivered: 2 } },
+          skipped: { sms: NOBODY_SKIPPED },
+          workflowId: `campaign:${EXAMPLE.run}`,
+        },
+      ]),
+      next: null,
+    }),
+  },
+};
+
 export const listRecipients: Operation = {
   id: 'listRecipients',
   tag: 'Campaigns',
   summary: 'List the recipients of a campaign',
-  description: 'Of the current run, by channel and in the order in which they are due.',
+  description: 'Of the current run or the one of `runId`, by channel and in the order in which they are due.',
   parameters: { id: EXAMPLE.campaign, channel: 'sms', limit: '100' },
   answers: {
     200: json('A page of recipients.', recipients, {

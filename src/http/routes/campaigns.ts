@@ -7,6 +7,8 @@ import {
   recipientPosition,
   recipientQuery,
   retryFailedBody,
+  runPosition,
+  runQuery,
 } from '../../contracts/campaigns';
 import { answer, decodeCursor, encodeCursor, idParams } from '../../contracts/common';
 import type { Action } from '../../domain/campaign';
@@ -21,6 +23,7 @@ import {
   duplicateCampaign,
   listCampaigns,
   listRecipients,
+  listRuns,
   readCampaign,
   retryFailed,
 } from '../operations/campaigns';
@@ -103,6 +106,17 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     const newCampaignId = mintOf(request).id('cmp');
     const copy = await campaigns.duplicate(workspaceId, request.params.id, { userId, newCampaignId });
     return reply.code(201).send(answer(201, 'Campaign duplicated', copy));
+  });
+
+  const runs = { operation: listRuns, params: idParams, querystring: runQuery };
+  app.get('/api/campaign/:id/runs', { config, schema: runs }, async (request) => {
+    const { cursor, limit } = request.query;
+    const after = cursor === undefined ? undefined : decodeCursor(runPosition, cursor);
+    if (cursor !== undefined && after === undefined) throw unknownCursor();
+    const { workspaceId } = callerOf(request);
+    const page = { before: after?.number, limit };
+    const { runs, next } = await campaigns.runs(workspaceId, request.params.id, page);
+    return { ...answer(200, 'Runs', runs), next: next ? encodeCursor({ number: next }) : null };
   });
 
   const listing = { operation: listRecipients, params: idParams, querystring: recipientQuery };

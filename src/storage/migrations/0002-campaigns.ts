@@ -88,4 +88,25 @@ alter table recipients add column place text;
 -- when all are sent to at once. The index finds a contact's other channels, and is empty without such campaigns.
 alter table recipients add column turn smallint;
 create index recipients_by_turn on recipients (run_id, contact_id) where turn is not null;
+
+-- Recurring campaigns: 'held' while their schedule is paused, 'canceled' when it was for good.
+alter table campaigns drop constraint campaigns_stage_check;
+alter table campaigns add constraint campaigns_stage_check
+  check (stage in ('draft', 'scheduled', 'held', 'started', 'canceled'));
+-- The occurrence that a run is; null for one that somebody started.
+alter table runs add column scheduled_for timestamptz;
+create unique index runs_by_occurrence on runs (campaign_id, scheduled_for) where scheduled_for is not null;
+
+-- The schedules of recurring campaigns: which occurrence is next, and whether Temporal's schedule agrees.
+create table campaign_schedules (
+  campaign_id text primary key,
+  workspace_id text not null,
+  -- The first occurrence that nobody has taken; null when there is none, or is to be none.
+  next_at timestamptz,
+  -- Raised with every change that Temporal's schedule has to follow, and the one it has followed last.
+  version int not null default 1,
+  kept int not null default 0,
+  looked_at timestamptz not null default '-infinity'
+);
+create index campaign_schedules_due on campaign_schedules (next_at) where next_at is not null;
 `;

@@ -1,0 +1,56 @@
+import type { z } from 'zod';
+import { CronFault } from '../domain/cron';
+import { nextIn, recurrenceOf, type ScheduleOptions } from '../domain/recurrence';
+import { isIanaZone } from '../domain/time-zones/wall-time';
+
+/** What a campaign says about when it happens must be possible, all of it together (api.md 7). */
+export function checkSchedule(value: unknown, context: z.RefinementCtx): void {
+  const { schedule } = value as { schedule?: unknown };
+  if (typeof schedule !== 'object' || schedule === null) return;
+  const refuse = (member: string, code: string, message: string) =>
+    context.addIssue({ code: 'custom', path: ['schedule', member], message, params: { code } });
+  const { cron, startAt, endAt, recipientLocal } = schedule as Record<string, unknown>;
+
+  if (endAt !== undefined && cron === undefined) {
+    refuse(
+      'endAt',
+      'not_supported',
+      'An end is for a campaign with cron; delivery.expireAfterSeconds ends others',
+    );
+  }
+  if (recipientLocal === true && cron !== undefined) {
+    refuse('recipientLocal', 'not_supported', 'With cron, one hour holds for everybody: that of timezone');
+  }
+  if (typeof startAt === 'string' && typeof endAt === 'string' && Date.parse(endAt) <= Date.parse(startAt)) {
+    refuse('endAt', 'before_start', 'This is not after startAt');
+    return;
+  }
+  if (typeof cron === 'string') checkCron(schedule as ScheduleOptions, refuse);
+}
+
+function checkCron(
+  schedule: ScheduleOptions,
+  refuse: (member: string, code: string, message: string) => void,
+): void {
+  try {
+    // Other members that are wrong are reported where they are.
+    const { cron, timezone } = schedule;
+    const known = timezone !== undefined && typeof timezone === 'string' && isIanaZone(timezone);
+    const alone = recurrenceOf({ schedule: { cron, ...(known ? { timezone } : {}) } });
+    if (alone && nextIn(alone, Date.now()) === undefined) {
+      refuse('cron', 'never_due', 'There is no such day');
+      return;
+    }
+    if (![schedule.startAt, schedule.endAt].every(isInstant)) return;
+    const bounded = recurrenceOf({ schedule: { ...schedule, timezone: known ? timezone : 'UTC' } });
+    if (bounded && nextIn(bounded, Date.now()) === undefined) {
+      refuse('endAt', 'never_due', 'It is never due before this');
+    }
+  } catch (error) {
+    if (!(error instanceof CronFault)) throw error;
+    refuse('cron', 'invalid_cron', error.message);
+  }
+}
+
+const isInstant = (value: unknown) =>
+  value === undefined || (typeof value === 'string' && !Number.isNaN(Date.parse(value)));

@@ -1,0 +1,60 @@
+import { type Cron, lastOccurrence, nextOccurrence, parseCron } from './cron';
+import { LIMITS } from './limits';
+
+/** When a campaign happens again and again, and what becomes of an hour that was missed (api.md 7). */
+
+export interface ScheduleOptions {
+  startAt?: string | undefined;
+  endAt?: string | undefined;
+  timezone?: string | undefined;
+  cron?: string | undefined;
+  misfire?: 'send' | 'skip' | undefined;
+}
+
+export interface Recurrence {
+  cron: Cron;
+  zone: string;
+  /** Both belong to it. */
+  startAt: number;
+  endAt: number;
+  misfire: 'send' | 'skip';
+}
+
+/** Undefined for a campaign that happens once. Throws `CronFault`. */
+export function recurrenceOf(options: { schedule?: ScheduleOptions | undefined }): Recurrence | undefined {
+  const { schedule } = options;
+  if (schedule?.cron === undefined) return undefined;
+  const { startAt, endAt, timezone = 'UTC', cron, misfire = 'send' } = schedule;
+  return {
+    cron: parseCron(cron),
+    zone: timezone,
+    startAt: startAt === undefined ? Number.NEGATIVE_INFINITY : Date.parse(startAt),
+    endAt: endAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(endAt),
+    misfire,
+  };
+}
+
+/** The first occurrence after an instant; undefined when the schedule is over. */
+export function nextIn({ cron, zone, startAt, endAt }: Recurrence, after: number): number | undefined {
+  const next = nextOccurrence(cron, zone, Math.max(after, startAt - 1));
+  return next !== undefined && next <= endAt ? next : undefined;
+}
+
+/** The newest occurrence up to now. Of several that were missed it is the only one that is still sent. */
+export function newestIn({ cron, zone, startAt, endAt }: Recurrence, now: number): number | undefined {
+  const newest = lastOccurrence(cron, zone, Math.min(now, endAt));
+  return newest !== undefined && newest >= startAt ? newest : undefined;
+}
+
+/** Why what was due then is left out now; undefined when it is not. */
+export function misfire(
+  { misfire = 'send', endAt }: { misfire?: 'send' | 'skip' | undefined; endAt?: number },
+  dueAt: number,
+  now: number,
+): string | undefined {
+  const toleranceMs = LIMITS.misfireToleranceSeconds * 1_000;
+  const due = new Date(dueAt).toISOString();
+  const was = `it was due at ${due} and nothing was there to begin it until ${new Date(now).toISOString()}`;
+  if (endAt !== undefined && now - endAt > toleranceMs) return `misfire: ${was}, when the schedule had ended`;
+  return misfire === 'skip' && now - dueAt > toleranceMs ? `misfire: ${was}` : undefined;
+}

@@ -1,0 +1,138 @@
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { nextOccurrence, parseCron, withBothDays } from '../../src/domain/cron';
+import { campaignScheduleId } from '../../src/domain/ids';
+import { readRecord } from '../../src/providers/simulator-record';
+import {
+  ApiClient,
+  campaignDetail,
+  createList,
+  createSmsCampaign,
+  createSmsTemplate,
+} from '../support/api-client';
+import {
+  type FanfareProcess,
+  makePlace,
+  type Place,
+  readCredentials,
+  startFanfare,
+  untilReady,
+} from '../support/fanfare-process';
+import { freshNamespace } from '../support/services';
+import { until } from '../support/until';
+
+interface Run {
+  id: string;
+  number: number;
+  phase: string;
+  scheduledFor: string | null;
+  startedAt: string;
+  reason: string | null;
+  counts: Record<string, Record<string, number>>;
+}
+
+describe('a recurring campaign through the whole program', () => {
+  let place: Place;
+  let fanfare: FanfareProcess;
+  let api: ApiClient;
+  let connection: Connection;
+  let client: Client;
+
+  beforeAll(async () => {
+    const temporal = await freshNamespace();
+    place = await makePlace({
+      FANFARE_SIMULATOR_LATENCY_MS: '20',
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_NAMESPACE: temporal.namespace,
+    });
+    fanfare = startFanfare(place);
+    await untilReady(fanfare);
+    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
+    connection = await Connection.connect({ address: temporal.address });
+    client = new Client({ connection, namespace: temporal.namespace });
+  }, 120_000);
+
+  afterAll(async () => {
+    await connection?.close();
+    await api?.close();
+    await fanfare?.stop();
+    place.remove();
+  });
+
+  const runs = async (id: string) =>
+    (await api.expect<{ data: Run[] }>('GET', `/api/campaign/${id}/runs`)).data;
+  const start = async (prefix: string, schedule: object) =>
+    createSmsCampaign(api, await createList(api, 5, prefix), await createSmsTemplate(api), { schedule });
+  const scheduleOf = (id: string) => client.schedule.getHandle(campaignScheduleId(id));
+
+  it('is begun by Temporal at its minute, once, and ends with its last occurrence', async () => {
+    // A minute that comes, whatever the second at which this begins.
+    const due = Math.ceil((Date.now() + 2_000) / 60_000) * 60_000;
+    const id = await start('minute', { cron: '* * * * *', endAt: new Date(due).toISOString() });
+    expect(await campaignDetail(api, id)).toMatchObject({
+      phase: 'scheduled',
+      nextRunAt: new Date(due).toISOString(),
+    });
+    await until('its end', async () => (await campaignDetail(api, id)).phase === 'completed', 90_000, 200);
+    const [run, ...others] = await runs(id);
+    expect(others).toEqual([]);
+    expect(run).toMatchObject({ number: 1, scheduledFor: new Date(due).toISOString(), reason: null });
+    expect(run?.counts.sms?.total).toBe(5);
+    expect(Date.parse(run?.startedAt ?? '') - due).toBeLessThan(10_000);
+    const occurrences: string[] = [];
+    for await (const { workflowId } of client.workflow.list()) {
+      if (workflowId.startsWith(`occurrence:${id}`)) occurrences.push(workflowId);
+    }
+    expect(occurrences).toHaveLength(1);
+    expect(readRecord(join(place.dataDir, 'simulator'), 'sms').duplicateUids).toEqual([]);
+  }, 120_000);
+
+  it('is paused, resumed, edited and canceled at Temporal too', async () => {
+    const id = await start('steered', { cron: '0 9 13 * 5', timezone: 'Europe/Berlin' });
+    await api.expect('POST', `/api/campaign/${id}/pause`);
+    expect((await scheduleOf(id).describe()).state.paused).toBe(true);
+    await api.expect('POST', `/api/campaign/${id}/resume`);
+    const { state, spec, info } = await scheduleOf(id).describe();
+    expect([state.paused, spec.timezone, spec.calendars]).toEqual([
+      false,
+      'Europe/Berlin',
+      [expect.anything(), expect.anything()],
+    ]);
+    const { nextRunAt } = (await campaignDetail(api, id)) as unknown as { nextRunAt: string };
+    expect(info.nextActionTimes[0]?.toISOString()).toBe(nextRunAt);
+    await api.expect('POST', `/api/campaign/${id}/start`);
+    await until('the run', async () => (await runs(id))[0]?.phase === 'completed', 60_000);
+    await api.expect('POST', `/api/campaign/${id}/cancel`);
+    await expect(scheduleOf(id).describe()).rejects.toThrow(/not found/i);
+    expect((await campaignDetail(api, id)).phase).toBe('canceled');
+  }, 90_000);
+
+  it.each([
+    ['5/20 0 * 3,July mon-Fri', 'UTC'],
+    ['00 09 */10 * */3', 'Asia/Calcutta'],
+    ['0 0 29 2 *', 'UTC'],
+    ['0 12 * * 0-7/2', 'America/New_York'],
+    ['15 6 1,15 * 5-7', 'Pacific/Auckland'],
+  ])('Temporal reads %s in %s as the database does', async (cron, timezone) => {
+    const startAt = '2026-11-25T00:00:00Z';
+    const scheduleId = `read ${cron} ${timezone}`;
+    await client.schedule.create({
+      scheduleId,
+      spec: { cronExpressions: withBothDays(cron), timezone, startAt: new Date(startAt) },
+      action: { type: 'startWorkflow', workflowType: 'none', taskQueue: 'none' },
+      state: { paused: true },
+    });
+    const { info } = await client.schedule.getHandle(scheduleId).describe();
+    const expected: number[] = [];
+    for (
+      let at = Math.max(Date.now(), Date.parse(startAt) - 1);
+      expected.length < info.nextActionTimes.length;
+    ) {
+      at = nextOccurrence(parseCron(cron), timezone, at) ?? Number.NaN;
+      expected.push(at);
+    }
+    expect(info.nextActionTimes.map((time) => time.getTime())).toEqual(expected);
+    expect(expected.length).toBeGreaterThan(3);
+    await client.schedule.getHandle(scheduleId).delete();
+  });
+});
