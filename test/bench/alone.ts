@@ -122,13 +122,3 @@ class Sink {
     this.child.disconnect();
   }
 }
-
-if (require.main === module) {
-  alonePart().then(
-    (result) => process.stdout.write(`${JSON.stringify({ alone: result })}\n`),
-    (error: unknown) => {
-      process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
-      process.exit(1);
-    },
-  );
-}

@@ -9,7 +9,7 @@ export interface Finding {
 }
 
 /** A takeover that takes longer than this after everything is whole again is a campaign that hangs. */
-export const RESUME_LIMIT_MS = 60_000;
+const RESUME_LIMIT_MS = 60_000;
 
 interface Evidence {
   campaigns: { id: string; reading: Reading | undefined }[];

@@ -52,7 +52,7 @@ export function planFaults(seed: number, durationMs: number, only?: string): Pla
 }
 
 /** Mulberry32: small, and good enough to shuffle with. */
-export function randomOf(seed: number): () => number {
+function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
