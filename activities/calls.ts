@@ -127,7 +127,7 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
 
     async recordCall(input: CallKey & { step: CallStep; latest: CallOutcome }): Promise<void> {
       const { options } = await loadRun(db, input.runId);
-      await recordStep(db, input, input.step, input.latest, deliveryRule(options.delivery));
+      await recordStep(db, input, input.step, input.latest, deliveryRule(options));
       if (options.abort) await abort.note(input.runId, true);
     },
 
@@ -142,7 +142,7 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
     if (again) return again;
     const run = await loadRun(db, input.runId);
     if (run.control !== 'run') return { kind: 'stopped', control: run.control };
-    const rule = deliveryRule(run.options.delivery);
+    const rule = deliveryRule(run.options);
     const now = Date.now();
     const hours = openHours(run.options, 'voice');
     if (hours.hasRules) {

@@ -73,7 +73,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
     const hours = openHours(run.options, page.channel);
     const chunk = able.has('bulk') ? LIMITS.chunkRecipients : LIMITS.singleChunkRecipients;
     const judgement: Judgement = {
-      rule: deliveryRule(run.options.delivery),
+      rule: deliveryRule(run.options),
       idempotent: able.has('idempotent'),
       uidOf: (recipient) => uidOf(page, recipient),
     };

@@ -47,7 +47,7 @@ export type CallOpening =
 export async function openCall(
   db: Kysely<CampaignTables>,
   key: CallKey,
-  rule: Pick<DeliveryRule, 'expireAfterMs'> = deliveryRule(),
+  rule: Pick<DeliveryRule, 'expireAfterMs' | 'endsAtMs'> = deliveryRule(),
 ): Promise<CallOpening> {
   return db.transaction().execute(async (tx) => {
     const control = await readControl(tx, key.runId);
@@ -155,7 +155,7 @@ export async function recordStep(
   key: CallKey,
   step: CallStep,
   latest: CallOutcome,
-  rule: Pick<DeliveryRule, 'expireAfterMs'> = deliveryRule(),
+  rule: Pick<DeliveryRule, 'expireAfterMs' | 'endsAtMs'> = deliveryRule(),
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     if (step.kind === 'end') {

@@ -25,12 +25,12 @@ export async function runRules(
   tx: Transaction<CampaignTables>,
   runIds: readonly string[],
 ): Promise<RunRules> {
-  const { rows } = await sql<{ id: string; delivery: RunOptions['delivery'] }>`
-    select r.id, c.options -> 'delivery' as delivery from runs r join campaigns c on c.id = r.campaign_id
+  const { rows } = await sql<{ id: string } & Pick<RunOptions, 'delivery' | 'schedule'>>`
+    select r.id, c.options -> 'delivery' as delivery, coalesce(c.options -> 'schedule', '{}') as schedule from runs r join campaigns c on c.id = r.campaign_id
     where r.id = any(${runIds}::text[]) and r.phase not in ('completed', 'canceled') and r.control <> 'cancel'
       and (c.options #> '{delivery,retry}' is not null or c.options #>> '{delivery,onUnknown}' = 'resend')
     order by r.id for share of r`.execute(tx);
-  return new Map(rows.map((row) => [row.id, deliveryRule(row.delivery)]));
+  return new Map(rows.map((row) => [row.id, deliveryRule(row)]));
 }
 
 /** A recipient who was sent to once, in a run that sends nobody anew, needs not be read before he is written. */

@@ -11,12 +11,8 @@ export function checkSchedule(value: unknown, context: z.RefinementCtx): void {
     context.addIssue({ code: 'custom', path: ['schedule', member], message, params: { code } });
   const { cron, startAt, endAt, recipientLocal } = schedule as Record<string, unknown>;
 
-  if (endAt !== undefined && cron === undefined) {
-    refuse(
-      'endAt',
-      'not_supported',
-      'An end is for a campaign with cron; delivery.expireAfterSeconds ends others',
-    );
+  if (typeof endAt === 'string' && cron === undefined && Date.parse(endAt) <= Date.now()) {
+    refuse('endAt', 'never_due', 'This is over, and nobody would be sent to');
   }
   if (recipientLocal === true && cron !== undefined) {
     refuse('recipientLocal', 'not_supported', 'With cron, one hour holds for everybody: that of timezone');

@@ -9,27 +9,39 @@ export interface DeliveryRule {
   /** Whether a message whose fate is unknown is sent anew, and may so reach somebody twice. */
   resends: boolean;
   expireAfterMs: number | undefined;
+  /** For everybody: the end of a campaign that happens once, in milliseconds of the epoch. */
+  endsAtMs: number | undefined;
 }
 
-export function deliveryRule(
-  delivery: {
-    retry?: Partial<RetryPolicy> | undefined;
-    onUnknown?: 'hold' | 'resend' | undefined;
-    expireAfterSeconds?: number | undefined;
-  } = {},
-): DeliveryRule {
+export function deliveryRule({
+  delivery = {},
+  schedule = {},
+}: {
+  delivery?:
+    | {
+        retry?: Partial<RetryPolicy> | undefined;
+        onUnknown?: 'hold' | 'resend' | undefined;
+        expireAfterSeconds?: number | undefined;
+      }
+    | undefined;
+  schedule?: { endAt?: string | undefined; cron?: string | undefined } | undefined;
+} = {}): DeliveryRule {
   const { retry, onUnknown, expireAfterSeconds } = delivery;
+  // With cron it is the end of what begins, and what has begun goes on.
+  const endAt = schedule.cron === undefined ? schedule.endAt : undefined;
   return {
     policy: retryPolicy(retry),
     retriesFailed: retry !== undefined,
     resends: onUnknown === 'resend',
     expireAfterMs: expireAfterSeconds === undefined ? undefined : expireAfterSeconds * 1000,
+    endsAtMs: endAt === undefined ? undefined : Date.parse(endAt),
   };
 }
 
-/** When it is too late for a recipient; its time counts from when it was due. */
-export function expiryOf(rule: Pick<DeliveryRule, 'expireAfterMs'>, dueAt: Date): number {
-  return rule.expireAfterMs === undefined ? Number.POSITIVE_INFINITY : dueAt.getTime() + rule.expireAfterMs;
+/** When it is too late for a recipient, in milliseconds of the epoch; its own time counts from when it was due. */
+export function expiryOf(rule: Pick<DeliveryRule, 'expireAfterMs' | 'endsAtMs'>, dueAt: Date): number {
+  const { expireAfterMs = Number.POSITIVE_INFINITY, endsAtMs = Number.POSITIVE_INFINITY } = rule;
+  return Math.min(dueAt.getTime() + expireAfterMs, endsAtMs);
 }
 
 /** A recipient after an attempt; `attempts` includes it, `uid` is its message's. */

@@ -118,7 +118,7 @@ describeEachEngine('calls of a run', (engine) => {
 
   it('end as expired when the next one would come too late, or the service says that this one did', async () => {
     const { runId, workspaceId } = await takenRun(2);
-    const rule = deliveryRule({ expireAfterSeconds: 60 });
+    const rule = deliveryRule({ delivery: { expireAfterSeconds: 60 } });
     const first = { runId, seq: 0, attempt: 1 };
     expect(await openCall(db, first, rule)).toMatchObject({ kind: 'open', inDoubt: false });
     await recordStep(db, first, { kind: 'redial', afterSeconds: 120 }, 'busy', rule);
@@ -142,7 +142,7 @@ describeEachEngine('calls of a run', (engine) => {
       .set({ due_at: new Date(Date.now() - 61_000) })
       .where('run_id', '=', runId)
       .execute();
-    const rule = deliveryRule({ expireAfterSeconds: 60 });
+    const rule = deliveryRule({ delivery: { expireAfterSeconds: 60 } });
     expect(await openCall(db, first, rule)).toMatchObject({ kind: 'open', inDoubt: true });
     await withdrawCall(db, first);
     expect(await openCall(db, first, rule)).toEqual({ kind: 'over' });

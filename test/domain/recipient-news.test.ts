@@ -4,7 +4,9 @@ import { RECIPIENT_RANK, RECIPIENT_STATES } from '../../src/domain/recipient';
 import { afterNews, type News, type Standing } from '../../src/domain/recipient-news';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
-const RULE = deliveryRule({ retry: { maxAttempts: 3, initialDelaySeconds: 10 }, onUnknown: 'resend' });
+const RULE = deliveryRule({
+  delivery: { retry: { maxAttempts: 3, initialDelaySeconds: 10 }, onUnknown: 'resend' },
+});
 
 const accepted: Standing = {
   state: 'accepted',
@@ -74,7 +76,7 @@ describe('what a recipient becomes by news', () => {
   });
 
   it('is expired when the retry would come too late, and still unknown when that of a doubt would', () => {
-    const rule = deliveryRule({ retry: {}, onUnknown: 'resend', expireAfterSeconds: 5 });
+    const rule = deliveryRule({ delivery: { retry: {}, onUnknown: 'resend', expireAfterSeconds: 5 } });
     expect(afterNews(accepted, news(0, 'failed', 'provider_transient'), rule, NOW).state).toBe('expired');
     expect(afterNews(accepted, news(0, 'unknown'), rule, NOW).state).toBe('unknown');
   });
