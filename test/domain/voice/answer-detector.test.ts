@@ -120,6 +120,12 @@ describe('a tone', () => {
     expect(lastOf(sliding)?.reason).toBe('silence_after_greeting');
   });
 
+  it('that is the second harmonic of a high voice is no beep', () => {
+    const [first, third] = [tone(275, 400, 2_000), tone(825, 400, 1_500)];
+    const vowel = tone(550, 400).map((sample, i) => sample + (first[i] as number) + (third[i] as number));
+    expect(lastOf(vowel)?.reason).toBe('silence_after_greeting');
+  });
+
   it('is no beep when more sound follows at once', () => {
     expect(lastOf(join(tone(1_000, 200), sound(400)))?.reason).toBe('silence_after_greeting');
   });

@@ -9,10 +9,14 @@ const FIRST_BIN = 350 / BIN_HZ;
 const LAST_BIN = 2_200 / BIN_HZ;
 /**
  * Of a frame's power, what a single tone holds in three bins: 86 % in the worst case, halfway between two of
- * them, and the rest is left to noise. The same bound is the check of harmonics: whatever else sounds, a
- * vowel's harmonics or a chord's second tone, may have 30 % together. A square wave's have 19 %.
+ * them, and the rest is left to noise. A square wave's harmonics have 19 %, so that buzzers are tones too.
  */
 const TONE_SHARE = 0.7;
+/**
+ * What may lie at half the frequency and half of it above. A high voice's "oo" has nearly all its power in its
+ * second harmonic, and would be a beep but for the first and the third. A tone leaves less than 1 % there.
+ */
+const VOICE_SHARE = 0.03;
 /** Of what has no power at all, so that logarithms stay finite. */
 const SILENCE_DB = -100;
 const FULL_SCALE = 32_768;
@@ -27,12 +31,11 @@ export interface FrameSpectrum {
 
 export function createFrameSpectrum(): FrameSpectrum {
   const bins = LAST_BIN - FIRST_BIN + 1;
-  const coefficients = Float64Array.from(
-    { length: bins },
-    (_, i) => 2 * Math.cos((2 * Math.PI * (FIRST_BIN + i)) / FRAME_SAMPLES),
-  );
+  const coefficients = Float64Array.from({ length: bins }, (_, i) => coefficientAt((FIRST_BIN + i) * BIN_HZ));
   const powers = new Float64Array(bins);
   let energy = 0;
+  // By Parseval's theorem a real tone right on a bin has half of N times its energy there.
+  const shareOf = (power: number) => (2 * power) / (FRAME_SAMPLES * energy);
 
   return {
     powerDb(frame) {
@@ -61,15 +64,18 @@ export function createFrameSpectrum(): FrameSpectrum {
       const at = powers[peak] as number;
       const above = powers[peak + 1] as number;
       if (at < below || at < above) return 0;
-      // By Parseval's theorem a real tone right on a bin has half of N times its energy there.
-      if ((2 * (below + at + above)) / (FRAME_SAMPLES * energy) < TONE_SHARE) return 0;
+      if (shareOf(below + at + above) < TONE_SHARE) return 0;
       // Between two bins their amplitudes have the ratio of the distances from them.
       const side = Math.max(below, above);
       const offset = Math.sqrt(side) / (Math.sqrt(side) + Math.sqrt(at));
-      return (FIRST_BIN + peak + (above > below ? offset : -offset)) * BIN_HZ;
+      const hz = (FIRST_BIN + peak + (above > below ? offset : -offset)) * BIN_HZ;
+      const voice = goertzel(frame, coefficientAt(hz / 2)) + goertzel(frame, coefficientAt(1.5 * hz));
+      return shareOf(voice) > VOICE_SHARE ? 0 : hz;
     },
   };
 }
+
+const coefficientAt = (hz: number): number => 2 * Math.cos((2 * Math.PI * hz) / SAMPLE_RATE);
 
 function goertzel(frame: Int16Array, coefficient: number): number {
   let one = 0;
