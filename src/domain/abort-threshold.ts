@@ -43,7 +43,8 @@ export function abortTally(
     const of = counts[channel];
     if (!of) continue;
     const failed = of.failed + of.undelivered + of.rejected;
-    const passed = of.sent + of.delivered + of.suppressed + of.expired + of.canceled + of.unknown;
+    // Whoever is canceled was never tried: another channel had reached them, for example.
+    const passed = of.sent + of.delivered + of.suppressed + of.expired + of.unknown;
     tally.failed += failed;
     tally.settled += failed + passed + (tellsMore ? 0 : of.accepted);
     tally.undelivered += of.undelivered;

@@ -302,4 +302,19 @@ export const LIMITS = {
   /** Pages of a hosted service's template list that are looked through: an end to a list that has none. */
   templatePages: 1_000,
   pageHeartbeatSeconds: 10,
+
+  // Speech
+  /** Of one text that is spoken: some six minutes. */
+  speechTextChars: 5_000,
+  /** What the engine may write for it: twelve minutes at its 22,050 Hz, for slow voices. */
+  speechOutputBytes: 32 * MiB,
+  /** The engine speaks some hundred times faster than a person; beyond this it hangs. */
+  speechTimeoutMs: 10_000,
+  /** Engines at once: they need a processor each, and the calls in progress need theirs. */
+  speechProcesses: 2,
+  speechWaiting: 1_000,
+  /** Speech kept in memory: an hour and ten minutes of it. */
+  speechCacheBytes: 64 * MiB,
+  /** And on disk, if there is a directory for it. */
+  speechDirectoryBytes: 512 * MiB,
 } as const;

@@ -1,5 +1,5 @@
+import { BoundedCache } from '../domain/bounded-cache';
 import { LIMITS } from '../domain/limits';
-import { BoundedCache } from './bounded-cache';
 import { hashSecret } from './secrets';
 
 /**

@@ -1,7 +1,7 @@
+import { BoundedCache } from '../domain/bounded-cache';
 import { LIMITS } from '../domain/limits';
 import { type CompiledText, compileText } from '../domain/template';
 import type { HandOver } from '../providers/provider';
-import { BoundedCache } from './bounded-cache';
 import type { OutgoingMessage } from './outgoing';
 import { plainTextOf } from './plain-text';
 import type { CompiledTemplate } from './template-versions';

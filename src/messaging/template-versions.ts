@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
+import { BoundedCache } from '../domain/bounded-cache';
 import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { type CompiledText, compileText } from '../domain/template';
 import { type CompiledFlowTexts, compileFlowTexts } from '../domain/voice/flow-texts';
-import { BoundedCache } from './bounded-cache';
 import type { MessagingTables } from './tables';
 import { selectTemplateVersion } from './template-query';
 

@@ -7,6 +7,7 @@ const ROOT = join(__dirname, '../../..');
 const page = readFileSync(join(ROOT, 'docs/voice.md'), 'utf8');
 const folder = join(ROOT, 'src/domain/voice');
 const source = readdirSync(folder)
+  .filter((name) => name.endsWith('.ts'))
   .map((name) => readFileSync(join(folder, name), 'utf8'))
   .join('\n');
 

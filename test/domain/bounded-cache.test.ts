@@ -1,4 +1,4 @@
-import { BoundedCache } from '../../src/messaging/bounded-cache';
+import { BoundedCache } from '../../src/domain/bounded-cache';
 
 describe('a bounded cache', () => {
   test('forgets what was used longest ago', () => {

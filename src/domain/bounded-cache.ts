@@ -1,6 +1,6 @@
 /**
  * A map that forgets what was used longest ago once its entries outweigh `weightMax`. Whatever is kept
- * here can be read again from the database.
+ * here can be read or made again.
  */
 export class BoundedCache<Value> {
   private readonly entries = new Map<string, { value: Value; weight: number }>();

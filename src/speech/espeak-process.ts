@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process';
+
+/** What became of one run of the engine. */
+export type EngineResult =
+  | { ok: true; output: Buffer }
+  /** `code` of the operating system, as ENOENT, or what happened in words. */
+  | { ok: false; problem: string };
+
+/**
+ * Runs the engine once: no shell, the text by stdin, at most so long and with so much output. It is killed
+ * beyond either, and the promise settles in any case.
+ */
+export function runEngine(
+  executable: string,
+  args: readonly string[],
+  { input, timeoutMs, outputBytesMax }: { input: string; timeoutMs: number; outputBytesMax: number },
+): Promise<EngineResult> {
+  return new Promise((done) => {
+    const child = spawn(executable, args, { stdio: ['pipe', 'pipe', 'ignore'] });
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const finish = (result: EngineResult) => {
+      clearTimeout(timer);
+      child.kill('SIGKILL');
+      // What it started itself may hold the pipe open; we no longer read it.
+      child.stdout.destroy();
+      done(result);
+    };
+    const timer = setTimeout(() => finish({ ok: false, problem: `took over ${timeoutMs} ms` }), timeoutMs);
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      finish({ ok: false, problem: error.code ?? error.message }),
+    );
+    // An engine that ends before it has read everything breaks the pipe; its exit code says why.
+    child.stdin.on('error', () => {});
+    child.stdin.end(input);
+    child.stdout.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > outputBytesMax) finish({ ok: false, problem: `wrote over ${outputBytesMax} bytes` });
+      else chunks.push(chunk);
+    });
+    child.once('close', (code, signal) =>
+      finish(
+        code === 0
+          ? { ok: true, output: Buffer.concat(chunks) }
+          : { ok: false, problem: `ended with ${signal ?? `code ${code}`}` },
+      ),
+    );
+  });
+}

@@ -1,0 +1,106 @@
+import { DomainError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
+import { runEngine } from './espeak-process';
+import { voiceFor } from './language-voice';
+import { createResampler } from './resample';
+import { createSpeechCache } from './speech-cache';
+import type { Synthesizer, SynthesizerFinding } from './synthesizer';
+import { readWav } from './wav';
+import { createWorkQueue } from './work-queue';
+
+const TELEPHONE_HZ = 8_000;
+/** Of espeak's voices and of those it takes from MBROLA. */
+const ENGINE_HZ = [8_000, 16_000, 22_050];
+/** Words a minute. The engine's own 175 are hard to follow on a telephone. */
+const WORDS_PER_MINUTE = 160;
+
+export interface EspeakOptions {
+  /** What `findSynthesizer` found. */
+  found: Extract<SynthesizerFinding, { available: true }>;
+  /** A directory that keeps what was said across restarts. */
+  cacheDirectory?: string;
+  /** For tests; everybody else has those of LIMITS. */
+  limits?: Partial<SpeechLimits>;
+}
+
+type SpeechLimits = Record<
+  | 'speechTextChars'
+  | 'speechOutputBytes'
+  | 'speechTimeoutMs'
+  | 'speechProcesses'
+  | 'speechWaiting'
+  | 'speechCacheBytes'
+  | 'speechDirectoryBytes',
+  number
+>;
+
+/**
+ * Speaks by espeak-ng, a process for each text that was not spoken before. Sentences without a value in
+ * them are the same for every call of a campaign, so they cost one process and a look into the cache.
+ */
+export function createEspeakSynthesizer(options: EspeakOptions): Synthesizer {
+  const { executable, version, voices } = options.found;
+  const limits: SpeechLimits = { ...LIMITS, ...options.limits };
+  const cache = createSpeechCache({
+    memoryBytesMax: limits.speechCacheBytes,
+    ...(options.cacheDirectory !== undefined && {
+      directory: { path: options.cacheDirectory, bytesMax: limits.speechDirectoryBytes },
+    }),
+  });
+  const inTurn = createWorkQueue({ concurrency: limits.speechProcesses, waitingMax: limits.speechWaiting });
+  const resamplers = new Map<number, (input: Int16Array) => Int16Array>();
+
+  async function speak(text: string, voice: string): Promise<Int16Array> {
+    const args = ['-v', voice, '-s', `${WORDS_PER_MINUTE}`, '-b', '1', '-z', '--stdin', '--stdout'];
+    const result = await runEngine(executable, args, {
+      input: text,
+      timeoutMs: limits.speechTimeoutMs,
+      outputBytesMax: limits.speechOutputBytes,
+    });
+    // Neither message has the text: it may hold a person's name.
+    if (!result.ok) throw new DomainError('dependency_down', `the speech engine ${result.problem}`);
+    const wav = readWav(result.output);
+    if (!wav || !ENGINE_HZ.includes(wav.rate)) {
+      throw new DomainError('dependency_down', 'the speech engine wrote something that is no speech');
+    }
+    return resamplerOf(wav.rate)(wav.samples);
+  }
+
+  function resamplerOf(rate: number): (input: Int16Array) => Int16Array {
+    const made = resamplers.get(rate) ?? createResampler(rate, TELEPHONE_HZ);
+    resamplers.set(rate, made);
+    return made;
+  }
+
+  return {
+    async synthesize(text, voice, language) {
+      if (text.length > limits.speechTextChars) {
+        const message = `a text of ${text.length} characters cannot be spoken; at most ${limits.speechTextChars}`;
+        throw new DomainError('invalid_request', message);
+      }
+      const engineVoice = voiceFor(voices, language, voice);
+      if (engineVoice === undefined) {
+        throw new DomainError('invalid_request', `there is no voice for the language ${language}`);
+      }
+      const spoken = speakable(text);
+      if (spoken === '') return new Int16Array(0);
+      return cache.get([version, engineVoice, `${WORDS_PER_MINUTE}`, spoken], () =>
+        inTurn(() => speak(spoken, engineVoice)),
+      );
+    },
+    speaks: (language) => voiceFor(voices, language, undefined) !== undefined,
+  };
+}
+
+/**
+ * The text without what the engine takes for instructions: control characters begin commands or end the
+ * text, and double brackets hold phonemes. Half of a surrogate pair is no UTF-8.
+ */
+function speakable(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/\p{Cc}+/gu, ' ')
+    .replace(/\[(?=\[)/g, '[ ')
+    .replace(/\s+/g, ' ')
+    .trim();
+}

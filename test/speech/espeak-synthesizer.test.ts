@@ -1,0 +1,248 @@
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createEspeakSynthesizer } from '../../src/speech/espeak-synthesizer';
+import { findSynthesizer } from '../../src/speech/find-synthesizer';
+import { createSpeechCache } from '../../src/speech/speech-cache';
+
+let place: string;
+beforeEach(() => {
+  place = mkdtempSync(join(tmpdir(), 'fanfare-test-speech-'));
+});
+afterEach(() => rmSync(place, { recursive: true, force: true }));
+
+const installed = spawnSync('espeak-ng', ['--version'], { timeout: 10_000 }).status === 0;
+const describeEspeak = installed ? describe : skippedWithoutEspeak();
+
+describeEspeak('espeak-ng', () => {
+  const open = async (cacheDirectory?: string) => {
+    const found = await findSynthesizer();
+    if (!found.available) throw new Error(found.reason);
+    return createEspeakSynthesizer({ found, ...(cacheDirectory !== undefined && { cacheDirectory }) });
+  };
+
+  it('is found with its version and its voices', async () => {
+    const found = await findSynthesizer();
+    expect(found).toMatchObject({ available: true, version: expect.stringMatching(/^\d+\.\d+/) });
+    const speech = await open();
+    expect(['en-US', 'de-DE', 'fr-CA', 'zh-CN', undefined].map(speech.speaks)).toEqual(Array(5).fill(true));
+    expect(speech.speaks('tlh')).toBe(false);
+  });
+
+  it('speaks a sentence as long as it takes, and loud enough', async () => {
+    const samples = await (await open()).synthesize('Hello, this is Ann speaking', undefined, 'en-US');
+    expect(samples.length / 8_000).toBeGreaterThan(1);
+    expect(samples.length / 8_000).toBeLessThan(4);
+    expect(samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)).toBeGreaterThan(4_000);
+  });
+
+  it('speaks every voice and language apart, and the same words alike', async () => {
+    const speech = await open();
+    const first = await speech.synthesize('one two three', undefined, 'en-US');
+    expect(await speech.synthesize(' one  two\nthree ', 'alice', 'en')).toBe(first);
+    expect(await speech.synthesize('one two three', 'woman', 'en-US')).not.toEqual(first);
+    expect(await speech.synthesize('one two three', undefined, 'de')).not.toEqual(first);
+  });
+
+  it('takes a hostile text for words', async () => {
+    const speech = await open();
+    const shortest = await speech.synthesize('hello', undefined, undefined);
+    for (const text of [
+      '--version',
+      '-f /etc/passwd',
+      '-w x.wav hello',
+      '<speak><audio src="x"/>hello</speak>',
+      '[[h@l@U]]',
+      'a\u0000hello, all of it',
+      'a\u0001200Shello',
+      'hello \ud800',
+      '"; touch x; "',
+      '$(touch x)',
+    ]) {
+      const samples = await speech.synthesize(text, undefined, undefined);
+      expect({ text, spoken: samples.length >= shortest.length }).toEqual({ text, spoken: true });
+    }
+    expect(existsSync('x') || existsSync('x.wav')).toBe(false);
+    for (const nothing of ['', '  ', '\u0000\u0001']) {
+      expect(await speech.synthesize(nothing, undefined, undefined)).toHaveLength(0);
+    }
+  });
+
+  it('speaks as much as it may, and refuses more', async () => {
+    const speech = await open();
+    const most = await speech.synthesize('word '.repeat(1_000).slice(0, 5_000), undefined, undefined);
+    expect(most.length / 8_000).toBeGreaterThan(120);
+    await expect(speech.synthesize('a'.repeat(10_000), undefined, undefined)).rejects.toMatchObject({
+      code: 'invalid_request',
+    });
+  }, 60_000);
+});
+
+describe('looking for an engine', () => {
+  it('that is not there says so, and how to get it', async () => {
+    const found = await findSynthesizer(join(place, 'espeak-ng'));
+    expect(found).toMatchObject({ available: false, reason: expect.stringContaining('there is no program') });
+    expect(found).toMatchObject({ wayOut: expect.stringContaining('apt-get install espeak-ng') });
+  });
+
+  it('that does not run, or has no voices, says which', async () => {
+    expect(await findSynthesizer(engine('exit 3'))).toMatchObject({
+      reason: expect.stringContaining('does not run (ended with code 3)'),
+    });
+    expect(await findSynthesizer(engine('echo 1.51'))).toMatchObject({
+      reason: expect.stringContaining('has no voices'),
+    });
+  });
+});
+
+describe('an engine', () => {
+  const speak = (body: string, limits: object = {}, cacheDirectory?: string) =>
+    createEspeakSynthesizer({
+      found: {
+        available: true,
+        executable: engine(body),
+        version: '1',
+        voices: [{ language: 'en-us', priority: 5 }],
+      },
+      limits,
+      ...(cacheDirectory !== undefined && { cacheDirectory }),
+    });
+  const say = (speech: ReturnType<typeof speak>, text: string) =>
+    speech.synthesize(text, undefined, undefined);
+
+  it('is asked once for a sentence, also by many at once and after a restart', async () => {
+    const kept = join(place, 'kept');
+    const first = speak(recorded(), {}, kept);
+    const [one, ...others] = await Promise.all(Array.from({ length: 20 }, () => say(first, 'the same')));
+    expect(one).toHaveLength(4);
+    expect(others.every((other) => other === one)).toBe(true);
+    expect(await say(first, 'the same')).toBe(one);
+    expect(await say(speak(recorded(), {}, kept), 'the same')).toEqual(one);
+    expect(starts()).toBe(1);
+    await say(first, 'another');
+    expect(starts()).toBe(2);
+    for (const name of readdirSync(kept)) {
+      expect(name).toMatch(/^[0-9a-f]{64}\.pcm$/);
+      expect(statSync(join(kept, name)).mode & 0o077).toBe(0);
+    }
+  });
+
+  it('gets its text by stdin and nothing of it as an argument', async () => {
+    await say(speak(`echo "$@" > ${place}/args; cat > ${place}/text; ${WAV}`), '-v evil; words');
+    expect(readFileSync(join(place, 'args'), 'utf8')).toBe('-v en-us -s 160 -b 1 -z --stdin --stdout\n');
+    expect(readFileSync(join(place, 'text'), 'utf8')).toBe('-v evil; words');
+  });
+
+  it('that hangs is ended, and asked again the next time', async () => {
+    const body = `[ -e ${place}/well ] || exec sleep 600; ${WAV}`;
+    const speech = speak(body, { speechTimeoutMs: 1_500 });
+    await expect(say(speech, 'x')).rejects.toMatchObject({ code: 'dependency_down' });
+    writeFileSync(join(place, 'well'), '');
+    expect(await say(speech, 'x')).toHaveLength(4);
+  });
+
+  it('that writes without end is ended', async () => {
+    const speech = speak('exec cat /dev/zero', { speechOutputBytes: 100_000 });
+    await expect(say(speech, 'x')).rejects.toThrow('wrote over 100000 bytes');
+  });
+
+  it('that fails, or writes no speech, is told without the text', async () => {
+    await expect(say(speak('exit 1'), 'Ann')).rejects.toMatchObject({
+      code: 'dependency_down',
+      message: 'the speech engine ended with code 1',
+    });
+    await expect(say(speak('echo hello'), 'Ann')).rejects.toThrow('something that is no speech');
+  });
+
+  it('runs so many times at once and no more, and refuses when too many wait', async () => {
+    // Each run tells how many there are while it is there.
+    const body = `mkdir ${place}/run.$$; ls -d ${place}/run.* | wc -l >> ${place}/seen; sleep 0.1; rmdir ${place}/run.$$; ${WAV}`;
+    const speech = speak(body, { speechProcesses: 2, speechWaiting: 6 });
+    const said = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => say(speech, `number ${i}`)));
+    const refused = said.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    expect(refused.map(({ code }) => code)).toEqual(['overloaded', 'overloaded']);
+    const seen = readFileSync(join(place, 'seen'), 'utf8').trim().split(/\s+/).map(Number);
+    expect(seen).toHaveLength(8);
+    expect(Math.max(...seen)).toBeLessThanOrEqual(2);
+    expect(await say(speech, 'later')).toHaveLength(4);
+  });
+
+  it('is not asked for a language that nobody speaks', async () => {
+    const speech = speak(recorded());
+    await expect(speech.synthesize('x', undefined, 'de')).rejects.toMatchObject({ code: 'invalid_request' });
+    expect(existsSync(join(place, 'starts'))).toBe(false);
+  });
+});
+
+describe('speech that is kept', () => {
+  const samples = (value: number) => async () => new Int16Array(500).fill(value);
+
+  it('takes no more memory than it may: what was used longest ago is made again', async () => {
+    const cache = createSpeechCache({ memoryBytesMax: 2_000 });
+    let made = 0;
+    const get = (name: string) => cache.get([name], async () => new Int16Array(500).fill(++made));
+    for (const name of ['a', 'b', 'a', 'c', 'a', 'b']) await get(name);
+    expect(made).toBe(4);
+  });
+
+  it('takes no more of the disk than a tenth over its bound', async () => {
+    const directory = { path: join(place, 'kept'), bytesMax: 10_000 };
+    for (let i = 0; i < 40; i++) {
+      await createSpeechCache({ memoryBytesMax: 0, directory }).get([`${i}`], samples(i));
+    }
+    const sizes = readdirSync(directory.path).map((name) => statSync(join(directory.path, name)).size);
+    expect(sizes.reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(11_000);
+    expect(sizes.length).toBeGreaterThanOrEqual(9);
+  });
+
+  it('in a directory that cannot be used is made each time', async () => {
+    writeFileSync(join(place, 'file'), '');
+    const directory = { path: join(place, 'file'), bytesMax: 10_000 };
+    const cache = createSpeechCache({ memoryBytesMax: 0, directory });
+    expect((await cache.get(['a'], samples(7)))[0]).toBe(7);
+    expect((await cache.get(['a'], samples(8)))[0]).toBe(8);
+  });
+});
+
+/** A WAVE file of eleven samples at 22,050 Hz, hence four at 8,000; and who only reads its text and writes that. */
+const WAV = `cat ${'$'}{0}.wav`;
+const recorded = () => `echo >> ${place}/starts; cat > /dev/null; ${WAV}`;
+const starts = () => readFileSync(join(place, 'starts'), 'utf8').length;
+let engines = 0;
+
+/** A program in the place of the real one. */
+function engine(body: string): string {
+  const path = join(place, `engine-${++engines}`);
+  writeFileSync(path, `#!/bin/sh\n${body}\n`);
+  chmodSync(path, 0o700);
+  const wav = Buffer.alloc(44 + 22);
+  wav.write('RIFF', 0, 'latin1');
+  wav.write('WAVEfmt ', 8, 'latin1');
+  wav.writeUInt32LE(16, 16);
+  wav.writeUInt16LE(1, 20);
+  wav.writeUInt16LE(1, 22);
+  wav.writeUInt32LE(22_050, 24);
+  wav.writeUInt16LE(16, 34);
+  wav.write('data', 36, 'latin1');
+  wav.writeUInt32LE(22, 40);
+  writeFileSync(`${path}.wav`, wav);
+  return path;
+}
+
+function skippedWithoutEspeak(): jest.Describe {
+  process.stderr.write(
+    'Tests that speak are skipped: espeak-ng was not found. Install it: apt-get install espeak-ng\n',
+  );
+  // Without the program there is nothing to try.
+  return describe.skip;
+}

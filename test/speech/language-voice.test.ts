@@ -1,0 +1,39 @@
+import { voiceFor } from '../../src/speech/language-voice';
+
+const VOICES = ['en-us', 'en-gb', 'de', 'fr-fr', 'fr-be', 'pt', 'pt-br', 'es', 'es-419', 'cmn', 'nb'].map(
+  (language) => ({ language, priority: language === 'fr-be' ? 8 : 5 }),
+);
+
+describe('the voice for a language', () => {
+  it.each([
+    [undefined, 'en-us'],
+    ['en', 'en-us'],
+    ['en-US', 'en-us'],
+    ['en_GB', 'en-gb'],
+    ['en-AU', 'en-us'],
+    ['de-DE', 'de'],
+    ['de-1996', 'de'],
+    ['fr', 'fr-fr'],
+    ['fr-CA', 'fr-fr'],
+    ['fr-BE', 'fr-be'],
+    ['pt-BR', 'pt-br'],
+    ['pt-PT', 'pt'],
+    ['es-MX', 'es-419'],
+    ['es-ES', 'es'],
+    ['zh-Hans-CN', 'cmn'],
+    ['no', 'nb'],
+  ])('of %s is %s', (tag, voice) => {
+    expect(voiceFor(VOICES, tag, undefined)).toBe(voice);
+  });
+
+  it('is nobody for one that is not spoken, or is none', () => {
+    for (const tag of ['tlh', '', '-v', '../x', 'constructor', '__proto__']) {
+      expect(voiceFor(VOICES, tag, undefined)).toBeUndefined();
+    }
+  });
+
+  it('is a woman where the flow asks for one; other names are left out of account', () => {
+    expect(voiceFor(VOICES, 'de', 'woman')).toBe('de+f2');
+    expect(voiceFor(VOICES, 'de', '-f /etc/passwd')).toBe('de');
+  });
+});
