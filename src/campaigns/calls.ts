@@ -12,7 +12,7 @@ import { DomainError } from '../domain/errors';
 import { parseMessageUid } from '../domain/ids';
 import { CALL_ENDS, type CallEnd, type MessageEvent } from '../domain/message';
 import type { RecipientState } from '../domain/recipient';
-import { addToCounts } from './ledger';
+import { addToCounts } from './count-moves';
 import { readControl } from './runs';
 import type { CampaignTables } from './tables';
 

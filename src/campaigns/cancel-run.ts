@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../domain/channel';
-import { addToCounts } from './ledger';
+import { addToCounts } from './count-moves';
 import { listRecipients, type RecipientPosition, type RecipientView } from './recipients';
 import type { CampaignTables } from './tables';
 

@@ -3,8 +3,10 @@ import type { Control } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
-import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
+import type { RecipientState } from '../domain/recipient';
+import { addToCounts, rank } from './count-moves';
 import { countTaken } from './run-speed';
+import { readControl } from './runs';
 import type { CampaignTables } from './tables';
 import { isWanted } from './turn-wanted';
 
@@ -326,29 +328,6 @@ async function writeResults(
       returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
     )
     ${addToCounts}`.execute(tx);
-}
-
-/** The tail of a statement whose CTE `written` tells the shard, old state and new state of each row. */
-export const addToCounts = sql`
-  insert into shard_counts (run_id, channel, shard, state, count)
-  select run_id, channel, shard, state, sum(n)::int from (
-    select run_id, channel, shard, new_state as state, 1 as n from written
-    union all
-    select run_id, channel, shard, old_state, -1 from written where old_state <> 'pending'
-  ) moves group by run_id, channel, shard, state having sum(n) <> 0
-  order by run_id, channel, shard, state
-  on conflict (run_id, channel, shard, state) do update set count = shard_counts.count + excluded.count`;
-
-/** A state's rank as an SQL expression over a column that holds its name. */
-export function rank(column: 'r.state' | 'result.state') {
-  const cases = RECIPIENT_STATES.map((state) => `when '${state}' then ${RECIPIENT_RANK[state]}`).join(' ');
-  return sql.raw(`(case ${column} ${cases} end)`);
-}
-
-async function readControl(tx: Kysely<CampaignTables>, runId: string): Promise<Control> {
-  const run = await tx.selectFrom('runs').select('control').where('id', '=', runId).executeTakeFirst();
-  if (!run) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
-  return run.control;
 }
 
 const pageIs = (page: OpenPage) => sql`

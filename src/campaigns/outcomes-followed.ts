@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely';
 import type { Channel } from '../domain/channel';
 import { type DeliveryRule, deliveryRule } from '../domain/delivery-rule';
 import { afterNews, type News, type Standing } from '../domain/recipient-news';
-import { addToCounts } from './ledger';
+import { addToCounts } from './count-moves';
 import type { RunOptions } from './runs';
 import type { CampaignTables } from './tables';
 

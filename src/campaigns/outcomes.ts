@@ -3,7 +3,7 @@ import { parseMessageUid } from '../domain/ids';
 import type { MessageEvent } from '../domain/message';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
 import { type EndedCall, storeEndings } from './calls';
-import { addToCounts, rank } from './ledger';
+import { addToCounts, rank } from './count-moves';
 import { followOutcomes, isFollowed, type Outcome, runRules } from './outcomes-followed';
 import { sendNews, storeSendNews } from './send-outcomes';
 import type { CampaignTables } from './tables';

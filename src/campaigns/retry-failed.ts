@@ -6,7 +6,7 @@ import { LIMITS } from '../domain/limits';
 import type { RETRIED } from '../domain/recipient';
 import { endingOf, illegal } from './campaign-actions';
 import { type CampaignRecord, lockCampaign, readCampaign } from './campaign-record';
-import { addToCounts } from './ledger';
+import { addToCounts } from './count-moves';
 import { reopenRun } from './run-rows';
 import type { CampaignTables } from './tables';
 

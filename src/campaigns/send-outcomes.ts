@@ -4,7 +4,7 @@ import { parseSendMessageUid } from '../domain/ids';
 import type { MessageEvent } from '../domain/message';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
 import { endOf } from './calls';
-import { rank } from './ledger';
+import { rank } from './count-moves';
 import type { CampaignTables } from './tables';
 
 /** What a page of the event feed says of one attempt of a durable send. */

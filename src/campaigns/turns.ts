@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { REACHED_BEFORE, standings } from '../domain/fallback';
 import { LIMITS } from '../domain/limits';
-import { addToCounts } from './ledger';
+import { addToCounts } from './count-moves';
 import type { ShardRef } from './run-end';
 import { readControl } from './runs';
 import type { CampaignTables } from './tables';
