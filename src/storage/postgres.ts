@@ -26,8 +26,11 @@ export async function openPostgresPool(
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' '),
   });
-  // An idle connection that breaks is replaced at its next use; without a listener it would end the process.
+  // A connection that breaks is replaced at its next use, and fails the query that has it, if one has. It also
+  // tells its listeners: the pool while nobody has it, itself between two queries of whoever has. Without one
+  // it would end the process.
   pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
   try {
     const client = await pool.connect();
     client.release();

@@ -15,7 +15,7 @@ interface Evidence {
   campaigns: { id: string; reading: Reading | undefined }[];
   backend: Backend;
   carrierRecord: string;
-  /** For every fault, how long after its end it took until somebody more was sent to. */
+  /** For every round of faults, how long after its end it took until somebody more was sent to. */
   resumedMs: number[];
 }
 

@@ -14,6 +14,8 @@ import { type PlannedFault, planFaults } from './schedule';
 const CONTACTS = 1_500;
 /** Campaigns under way at the same time. */
 const AT_ONCE = 2;
+/** Faults come thick for so long, and then everything is whole until there is progress. */
+const ROUND_MS = 30_000;
 /** For what is under way when the faults end. */
 const FINISH_MS = 180_000;
 const LOOK_MS = 250;
@@ -28,8 +30,8 @@ async function main(): Promise<void> {
   try {
     const backend = await openBackend(installation, contacts);
     const startedAt = Date.now();
-    const watch = watchCampaigns(backend, startedAt + durationMs);
-    const resumedMs = await runFaults(installation, faults, watch, startedAt);
+    const watch = watchCampaigns(backend);
+    const resumedMs = await runFaults(installation, faults, watch);
     const campaigns = await watch.finished();
     const { findings, ...seen } = await checkInvariants({
       campaigns,
@@ -61,41 +63,52 @@ async function main(): Promise<void> {
   }
 }
 
-/** Does what is planned. Answers how long after each fault somebody more was sent to. */
+/**
+ * Does what is planned, a round after the other. After each round everything is whole again, and the next one
+ * begins when somebody more was sent to; answers how long that took.
+ */
 async function runFaults(
   installation: Installation,
   faults: readonly PlannedFault[],
   watch: Watch,
-  startedAt: number,
 ): Promise<number[]> {
-  const resumed = faults.map(async (fault): Promise<number[]> => {
-    const { atMs, lastsMs } = fault;
-    await delay(Math.max(0, startedAt + atMs - Date.now()));
-    note(`${(atMs / 1_000).toFixed(1).padStart(6)} s  ${fault.kind} ${fault.target} for ${lastsMs} ms`);
-    if (fault.kind === 'pause') await watch.act('pause');
-    else installation.begin(fault, lastsMs);
-    await delay(lastsMs);
-    if (fault.kind === 'pause') await watch.act('resume');
-    else installation.end(fault);
-    return watch.nextProgress();
-  });
-  return (await Promise.all(resumed)).flat();
+  const resumedMs: number[] = [];
+  const last = Math.max(0, ...faults.map(({ atMs }) => atMs));
+  for (let begins = 0; begins <= last; begins += ROUND_MS) {
+    const round = faults.filter(({ atMs }) => atMs >= begins && atMs < begins + ROUND_MS);
+    const startedAt = Date.now();
+    await Promise.all(
+      round.map(async (fault) => {
+        const { atMs, lastsMs } = fault;
+        await delay(Math.max(0, startedAt + atMs - begins - Date.now()));
+        note(`${(atMs / 1_000).toFixed(1).padStart(6)} s  ${fault.kind} ${fault.target} for ${lastsMs} ms`);
+        if (fault.kind === 'pause') await watch.act('pause');
+        else installation.begin(fault, lastsMs);
+        await delay(lastsMs);
+        if (fault.kind === 'pause') await watch.act('resume');
+        else installation.end(fault);
+      }),
+    );
+    resumedMs.push(await watch.nextProgress());
+    note(`        ${resumedMs.at(-1)} ms until progress`);
+  }
+  return resumedMs;
 }
 
 interface Watch {
   act(action: 'pause' | 'resume'): Promise<void>;
-  /** How long it takes until the next recipient is settled; nothing when there is none left to settle. */
-  nextProgress(): Promise<number[]>;
-  /** When all have ended, or will not. */
+  /** How long it takes until one more recipient is settled; gives up after a while. */
+  nextProgress(): Promise<number>;
+  /** Starts no more; resolves when all have ended, or will not. */
   finished(): Promise<{ id: string; reading: Reading | undefined }[]>;
 }
 
-/** Keeps some campaigns under way until `endsAt`, and looks how far they are. */
-function watchCampaigns(backend: Backend, endsAt: number): Watch {
+/** Keeps some campaigns under way, and looks how far they are. */
+function watchCampaigns(backend: Backend): Watch {
   const readings = new Map<string, Reading | undefined>();
   const live = new Set<string>();
   let progressAt = Date.now();
-  let done = false;
+  let endsAt = Number.POSITIVE_INFINITY;
 
   const work = (async () => {
     while (Date.now() < endsAt || (live.size && Date.now() < endsAt + FINISH_MS)) {
@@ -111,7 +124,6 @@ function watchCampaigns(backend: Backend, endsAt: number): Watch {
       }
       await delay(LOOK_MS);
     }
-    done = true;
   })();
 
   return {
@@ -120,13 +132,11 @@ function watchCampaigns(backend: Backend, endsAt: number): Watch {
     },
     async nextProgress() {
       const since = Date.now();
-      while (progressAt < since) {
-        if (done || (!live.size && Date.now() > endsAt)) return [];
-        await delay(50);
-      }
-      return [progressAt - since];
+      while (progressAt < since && Date.now() < since + FINISH_MS) await delay(50);
+      return (progressAt < since ? Date.now() : progressAt) - since;
     },
     async finished() {
+      endsAt = Date.now();
       await work;
       return untilQuiet(backend, [...readings.keys()]);
     },
