@@ -38,7 +38,8 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
   }
   const directory = mkdtempSync(join(tmpdir(), 'fanfare-chaos-'));
   const dataDir = join(directory, 'data');
-  const cluster = await makeCluster(postgresBinaries.directory);
+  // A commit must outlive the server's own death, as it does by default; the machine lives on.
+  const cluster = await makeCluster(postgresBinaries.directory, { synchronous_commit: 'on' });
   const postgres = new Supervised('postgres', cluster.command, cluster.args, cluster.options);
   postgres.start();
   await until('PostgreSQL', () => answers(cluster.url), START_MS, 100);

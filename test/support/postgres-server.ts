@@ -49,7 +49,7 @@ export interface Cluster {
 }
 
 /** A throw-away cluster: its data may be lost with the machine at any time, so nothing waits for the disk. */
-export async function makeCluster(binaries: string): Promise<Cluster> {
+export async function makeCluster(binaries: string, more: Record<string, string> = {}): Promise<Cluster> {
   const user = unprivilegedUser();
   const directory = mkdtempSync(join(tmpdir(), 'fanfare-test-postgres-'));
   if (user) chownSync(directory, user.uid, user.gid);
@@ -70,6 +70,7 @@ export async function makeCluster(binaries: string): Promise<Cluster> {
     full_page_writes: 'off',
     max_connections: '300',
     log_min_messages: 'fatal',
+    ...more,
   };
   return {
     directory,
