@@ -17,6 +17,8 @@ export interface CarrierLine {
   path: string;
 }
 
+const ANSWER_MS = 20;
+
 const taken = new Set<string>();
 const owed: { id: string; type: string; at: string }[] = [];
 if (existsSync(record)) {
@@ -44,6 +46,8 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
     const line: CarrierLine = { id: message.id, uid: message.uid, path };
     writeSync(out, `${JSON.stringify(line)}\n`);
     remember(line);
+    // So that a good part of what is killed is killed between a message and its answer.
+    await delay(ANSWER_MS);
   }
   if (fate < 25 && isNew) return void request.socket.destroy();
   answer(response, 202, { id: `carrier-${message.id}` });

@@ -69,10 +69,14 @@ describe('control of a campaign through the whole program', () => {
 
   /** When each message of a campaign's run was handed over. */
   function handOverTimes({ runId }: { runId: string }): number[] {
-    return readFileSync(recordFile(join(place.dataDir, 'simulator'), 'sms'), 'utf8')
-      .split('\n')
-      .filter((line) => line.includes(`"uid":"${runId}.`))
-      .map((line) => Date.parse((JSON.parse(line) as { at: string }).at));
+    return (
+      readFileSync(recordFile(join(place.dataDir, 'simulator'), 'sms'), 'utf8')
+        .split('\n')
+        // The last one is being written, or empty.
+        .slice(0, -1)
+        .filter((line) => line.includes(`"uid":"${runId}.`))
+        .map((line) => Date.parse((JSON.parse(line) as { at: string }).at))
+    );
   }
 
   const detail = async (id: string) =>
