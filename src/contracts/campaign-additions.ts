@@ -51,12 +51,10 @@ const schedule = z.strictObject({
       'At most one year ahead',
     )
     .optional(),
-  endAt: instant
-    .optional()
-    .meta({
-      description:
-        'No occurrence of `cron` begins after it; without `cron`, nobody is sent to after it, and who is left is `expired`.',
-    }),
+  endAt: instant.optional().meta({
+    description:
+      'No occurrence of `cron` begins after it; without `cron`, nobody is sent to after it, and who is left is `expired`.',
+  }),
   timezone: zoneOr().optional(),
   cron: z.string().min(1).max(200).optional().meta({
     description:

@@ -73,7 +73,8 @@ export const ERRORS = {
   expired: { title: 'Too late to send', status: 422, retry: 'permanent' },
   attempts_exhausted: { title: 'All attempts used', status: 422, retry: 'permanent' },
   // The durable run
-  page_fenced: { title: 'Another attempt took this page over', status: 409, retry: 'permanent' },
+  // The one that took it may be the older: a process that was frozen wakes up in the middle of a statement.
+  page_fenced: { title: 'Another attempt took this page over', status: 409, retry: 'transient' },
   run_not_found: { title: 'Run not found', status: 404, retry: 'permanent' },
   abort_threshold: { title: 'Too many recipients failed', status: 409, retry: 'permanent' },
 } as const satisfies Record<string, CatalogueEntry>;

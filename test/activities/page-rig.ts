@@ -107,6 +107,11 @@ export class PageRig {
       .executeTakeFirstOrThrow();
   }
 
+  /** An attempt that was given up comes to the statement with which it takes the page, later than its successor. */
+  async wakeFrozen(runId: string): Promise<void> {
+    await takePage(this.db, { runId, channel: 'sms', shard: 0, lane: 0 }, 10);
+  }
+
   /** Leaves a page as an activity would that died when its first chunk was on its way. */
   async dieWhileSending(runId: string, chunk: number): Promise<void> {
     const taking = await takePage(this.db, { runId, channel: 'sms', shard: 0, lane: 0 }, 10);

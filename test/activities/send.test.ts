@@ -49,6 +49,20 @@ describeEachEngine('sending a page', (engine) => {
     expect(service.uids).toHaveLength(10);
   });
 
+  it('is tried again when a frozen attempt woke up and took the page over, and nobody is sent to anew', async () => {
+    service.capabilities = ['idempotent'];
+    const { runId } = await plantAudience(db, { contacts: 3 });
+    service.answer = async (_, response) => {
+      service.answer = (_uid, next) => reply(next, 202);
+      await rig.wakeFrozen(runId);
+      reply(response, 202);
+    };
+    await expect(rig.sendPage(runId)).rejects.toMatchObject({ type: 'page_fenced', nonRetryable: false });
+    expect(await rig.sendPage(runId)).toMatchObject({ kind: 'sent' });
+    expect(await rig.states(runId)).toEqual({ accepted: 3 });
+    expect(new Set(service.uids).size).toBe(3);
+  });
+
   it('asks an idempotent service again, for the same message', async () => {
     service.capabilities = ['idempotent'];
     const { runId } = await plantAudience(db, { contacts: 3 });

@@ -33,14 +33,15 @@ export async function checkInvariants({
   let unknown = 0;
 
   for (const { id, reading } of campaigns) {
+    const rows = await backend.recipients(id);
     if (reading?.phase !== 'completed') {
       report(
         'every campaign ends',
         `${id} is ${reading?.phase ?? 'not answered for'}: ${reading?.reason ?? ''}`,
       );
+      for (const { uid } of rows) known.add(uid);
       continue;
     }
-    const rows = await backend.recipients(id);
     recipients += rows.length;
     for (const [channel, { total = 0, ...states }] of Object.entries(reading.counts)) {
       const ofChannel = rows.filter((row) => row.channel === channel);

@@ -104,7 +104,9 @@ const LIMIT_MS = 120_000;
     const first = start(worker, 'worker', '--role', 'sender');
     await Promise.all([saysReady(orchestrator), saysReady(first)]);
     const list = await createList(api, PEOPLE);
-    const id = await createSmsCampaign(api, list, await createSmsTemplate(api));
+    // At a pace, so that it is in the middle whatever the machine.
+    const delivery = { ratePerSecond: PEOPLE / 15 };
+    const id = await createSmsCampaign(api, list, await createSmsTemplate(api), { delivery });
     const sent = async () => {
       const { pending = PEOPLE } = (await campaignDetail(api, id)).counts.sms ?? {};
       return PEOPLE - pending;
