@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createLog } from '../../src/log';
 import { startDevServer } from '../../src/temporal/dev-server';
 import { cacheDirectory, findTemporalExecutable } from '../../src/temporal/executable';
@@ -13,13 +14,15 @@ import type { Fault, LineName, ProcessName } from './schedule';
 import { Supervised } from './supervised';
 
 const START_MS = 120_000;
+/** How long a kill waits for something to be under way. */
+const HAND_OVER_MS = 5_000;
 
 export interface Installation {
   baseUrl: string;
   dataDir: string;
   /** What the carrier took, in its own words. */
   carrierRecord: string;
-  begin(fault: Fault, lastsMs: number): void;
+  begin(fault: Fault, lastsMs: number): Promise<void>;
   end(fault: Fault): void;
   /** Processes that ended by themselves, and what they said last. */
   ownExits(): { name: string; exits: number; words: string }[];
@@ -126,12 +129,15 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     baseUrl,
     dataDir,
     carrierRecord,
-    begin(fault, lastsMs) {
+    async begin(fault, lastsMs) {
       if (fault.kind === 'cut') lines[fault.target].cut();
       else if (fault.kind === 'stall') processes[fault.target].stall();
       else if (fault.kind === 'kill' && fault.target === 'temporal') process.kill(temporal.pid, 'SIGKILL');
       else if (fault.kind === 'kill' && fault.target === 'postgres') postgres.kill(lastsMs);
-      else if (fault.kind === 'kill') processes[fault.target as ProcessName].kill(lastsMs);
+      else if (fault.kind === 'kill') {
+        if (fault.target === 'serve') await handOver(carrierRecord);
+        processes[fault.target as ProcessName].kill(lastsMs);
+      }
     },
     end(fault) {
       if (fault.kind === 'cut') lines[fault.target].mend();
@@ -143,6 +149,13 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
         .map(({ name, exits, words }) => ({ name, exits, words })),
     stop,
   };
+}
+
+/** The service is killed where it hurts: when the carrier has just taken what it has not answered yet. */
+async function handOver(carrierRecord: string): Promise<void> {
+  const size = () => statSync(carrierRecord, { throwIfNoEntry: false })?.size ?? 0;
+  const before = size();
+  for (const limit = Date.now() + HAND_OVER_MS; size() === before && Date.now() < limit; ) await delay(2);
 }
 
 async function isReady(baseUrl: string): Promise<boolean> {

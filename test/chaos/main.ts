@@ -83,7 +83,7 @@ async function runFaults(
         await delay(Math.max(0, startedAt + atMs - begins - Date.now()));
         note(`${(atMs / 1_000).toFixed(1).padStart(6)} s  ${fault.kind} ${fault.target} for ${lastsMs} ms`);
         if (fault.kind === 'pause') await watch.act('pause');
-        else installation.begin(fault, lastsMs);
+        else await installation.begin(fault, lastsMs);
         await delay(lastsMs);
         if (fault.kind === 'pause') await watch.act('resume');
         else installation.end(fault);
