@@ -33,8 +33,9 @@ export async function frozenShards(
 }
 
 /**
- * Shards that have something to send now; with `overdueMs`, those with retries that were due so long ago. It agrees with what `takePage` finds (ledger.ts): a shard that is
- * started because of this and finds nothing would be started for ever.
+ * Shards that have something to send now; with `overdueMs`, those with retries that were due so long ago. It
+ * agrees with what `takePage` finds (ledger.ts): a shard that is started because of this and finds nothing
+ * would be started for ever.
  */
 export async function dueShards(
   db: Kysely<CampaignTables>,

@@ -57,7 +57,7 @@ interface Judged {
 /**
  * Looks at the next of those who wait, in one transaction. The shard's row is locked as by whoever opens a
  * page: a recipient who is in no page now gets into none before this is done. The planner knows nothing of rows
- * that were frozen a moment ago: \`limit\` and \`materialized\` keep it from joining all that wait with all that wait.
+ * that were frozen a moment ago: `limit` and `materialized` keep it from joining all that wait with all that wait.
  */
 async function turnWindow(
   tx: Transaction<CampaignTables>,

@@ -175,6 +175,9 @@ function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
+// What it has started ends with it (supervised.ts), also when it is told to end.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 main().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   process.exitCode = 1;

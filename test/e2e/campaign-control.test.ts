@@ -10,6 +10,7 @@ import {
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
+import { asUser } from '../support/as-user';
 import {
   type Credentials,
   type FanfareProcess,
@@ -35,7 +36,7 @@ describe('control of a campaign through the whole program', () => {
     fanfare = startFanfare(place);
     await untilReady(fanfare);
     credentials = readCredentials(place);
-    const { data } = await asUser<{ data: { id: string; secret: string } }>('POST', '/api/admin/clients', {
+    const { data } = await asOwner<{ data: { id: string; secret: string } }>('POST', '/api/admin/clients', {
       name: 'tests',
     });
     api = new ApiClient(fanfare.baseUrl, { ...credentials, client: data });
@@ -47,23 +48,8 @@ describe('control of a campaign through the whole program', () => {
     place.remove();
   });
 
-  async function asUser<Body>(method: string, path: string, body: object = {}): Promise<Body> {
-    const { email, password } = credentials.user;
-    const headers = { 'content-type': 'application/json' };
-    const session = await fetch(`${fanfare.baseUrl}/api/session`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify({ email, password }),
-    });
-    const cookie = String(session.headers.get('set-cookie')).split(';')[0] as string;
-    const answer = await fetch(fanfare.baseUrl + path, {
-      method,
-      headers: { ...headers, cookie },
-      body: JSON.stringify(body),
-    });
-    if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);
-    return (await answer.json()) as Body;
-  }
+  const asOwner = <Body>(method: string, path: string, body?: object): Promise<Body> =>
+    asUser(fanfare.baseUrl, credentials.user, method, path, body);
 
   const record = (): RecordSummary => readRecord(join(place.dataDir, 'simulator'), 'sms');
 
@@ -94,7 +80,7 @@ describe('control of a campaign through the whole program', () => {
     const id = await start(300, 'fail', { delivery: { ratePerSecond: 60 } });
     const { runId } = await detail(id);
     await until('the first hand-overs', () => handOverTimes({ runId }).length > 30, 30_000, 20);
-    await asUser('POST', `/api/admin/clients/${credentials.client.id}/disable`);
+    await asOwner('POST', `/api/admin/clients/${credentials.client.id}/disable`);
     const failed = await untilPhase(api, id, ['failed', 'completed'], SETTLED_MS);
     expect(failed).toMatchObject({ phase: 'failed', status: 'completed' });
     expect(failed.reason).toMatch(/^invalid_client: /);
@@ -104,7 +90,7 @@ describe('control of a campaign through the whole program', () => {
     expect(burnt).toBe(0);
     expect((await detail(id)).finishedAt).not.toBeNull();
 
-    await asUser('POST', `/api/admin/clients/${credentials.client.id}/enable`);
+    await asOwner('POST', `/api/admin/clients/${credentials.client.id}/enable`);
     await api.expect('PATCH', `/api/campaign/${id}`, { delivery: { ratePerSecond: 50 } }).then(
       () => expect('a refusal').toBe('an answer'),
       (error: Error) => expect(error.message).toContain('illegal_transition'),

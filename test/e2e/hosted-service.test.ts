@@ -1,5 +1,7 @@
 import { ApiClient, type CampaignDetail, createList, untilPhase } from '../support/api-client';
+import { asUser } from '../support/as-user';
 import {
+  type Credentials,
   type FanfareProcess,
   makePlace,
   type Place,
@@ -216,17 +218,14 @@ describe('campaigns at a hosted service that has only what the specification has
     const refused = await api.call('POST', '/api/campaign', campaign);
     expect([refused.status, refused.body.code]).toEqual([422, 'template_not_found']);
     const { user } = readCredentials(place);
-    const headers = { 'content-type': 'application/json', origin: fanfare.baseUrl };
-    const post = (path: string, body: object, cookie?: string) =>
-      fetch(fanfare.baseUrl + path, {
-        method: 'POST',
-        headers: cookie ? { ...headers, cookie } : headers,
-        body: JSON.stringify(body),
-      });
-    const session = await post('/api/session', { email: user.email, password: user.password });
-    const cookie = session.headers.get('set-cookie')?.split(';')[0];
-    const made = await post('/api/admin/workspaces', { name: 'Second', email: 'second@example.com' }, cookie);
-    const second = new ApiClient(fanfare.baseUrl, (await made.json()) as never);
+    const made = await asUser<Pick<Credentials, 'client' | 'apiKey'>>(
+      fanfare.baseUrl,
+      user,
+      'POST',
+      '/api/admin/workspaces',
+      { name: 'Second', email: 'second@example.com' },
+    );
+    const second = new ApiClient(fanfare.baseUrl, made);
     const other = await second.call('POST', '/api/campaign', {
       ...campaign,
       contactListId: [await createList(second, 1)],

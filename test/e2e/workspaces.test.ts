@@ -6,6 +6,7 @@ import {
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
+import { asUser } from '../support/as-user';
 import {
   type Credentials,
   type FanfareProcess,
@@ -40,30 +41,14 @@ describe('campaigns of a second workspace', () => {
     return client;
   };
 
-  /** As the installation's owner, whose session a browser would hold. */
-  async function asOwner<Body>(method: string, path: string, body?: unknown): Promise<Body> {
-    const headers = { 'content-type': 'application/json', origin: fanfare.baseUrl };
-    const { email, password } = first.user;
-    const session = await fetch(`${fanfare.baseUrl}/api/session`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify({ email, password }),
-    });
-    const cookie = session.headers.get('set-cookie')?.split(';')[0] ?? '';
-    const answer = await fetch(fanfare.baseUrl + path, {
-      method,
-      headers: body === undefined ? { cookie, origin: fanfare.baseUrl } : { ...headers, cookie },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    expect([path, answer.status < 300]).toEqual([path, true]);
-    return (await answer.json()) as Body;
-  }
-
   it('run under an access of their own', async () => {
-    const second = await asOwner<Pick<Credentials, 'client' | 'apiKey'>>('POST', '/api/admin/workspaces', {
-      name: 'Second',
-      email: 'second@example.com',
-    });
+    const second = await asUser<Pick<Credentials, 'client' | 'apiKey'>>(
+      fanfare.baseUrl,
+      first.user,
+      'POST',
+      '/api/admin/workspaces',
+      { name: 'Second', email: 'second@example.com' },
+    );
     const api = clientOf(second);
     const list = await createList(api, 20, 'second');
     const template = await createSmsTemplate(api);

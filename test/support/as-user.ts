@@ -1,0 +1,23 @@
+/** One call as a user who has logged in, as a browser would make it; anything else than a 2xx is an error. */
+export async function asUser<Body>(
+  baseUrl: string,
+  { email, password }: { email: string; password: string },
+  method: string,
+  path: string,
+  body: object = {},
+): Promise<Body> {
+  const headers = { 'content-type': 'application/json', origin: baseUrl };
+  const session = await fetch(`${baseUrl}/api/session`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ email, password }),
+  });
+  const cookie = session.headers.get('set-cookie')?.split(';')[0] ?? '';
+  const answer = await fetch(baseUrl + path, {
+    method,
+    headers: { ...headers, cookie },
+    body: JSON.stringify(body),
+  });
+  if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);
+  return (await answer.json()) as Body;
+}
