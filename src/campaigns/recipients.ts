@@ -1,8 +1,9 @@
 import { type Kysely, sql } from 'kysely';
-import type { Channel } from '../domain/channel';
+import { CHANNELS, type Channel } from '../domain/channel';
 import { messageUid, recipientId } from '../domain/ids';
 import { LIMITS } from '../domain/limits';
-import type { RecipientState } from '../domain/recipient';
+import { type RecipientState, SETTLED } from '../domain/recipient';
+import { readCounts } from './ledger-counts';
 import type { CampaignTables } from './tables';
 
 /** A recipient as the API shows it (api.md 7). */
@@ -62,6 +63,10 @@ export async function listRecipients(
   options: RecipientFilter & { after?: RecipientPosition | undefined; limit: number },
 ): Promise<{ recipients: RecipientView[]; next: RecipientPosition | undefined }> {
   const { after, channel, state, limit } = options;
+  const known =
+    state && SETTLED.includes(state) ? await countIn(db, runId, state, channel) : Number.POSITIVE_INFINITY;
+  const most = Math.min(limit + 1, known);
+  if (most === 0) return { recipients: [], next: undefined };
   const { rows } = await sql<{
     channel: Channel;
     seq: number;
@@ -90,7 +95,7 @@ export async function listRecipients(
         and ${after ? sql`(r.channel, r.seq) > (${after.channel}, ${after.seq})` : sql`true`}
     ) listed
     where ${state ? sql`derived = ${state}` : sql`true`}
-    order by channel, seq limit ${limit + 1}`.execute(db);
+    order by channel, seq limit ${most}`.execute(db);
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {
@@ -112,6 +117,22 @@ export async function listRecipients(
     })),
     next: rows.length > limit && last ? { channel: last.channel, seq: last.seq } : undefined,
   };
+}
+
+/**
+ * An index by state would be written to with every change of state. The counters know as much as a reader needs
+ * not to search a million recipients for an end that nobody has come to, or beyond the last one who has.
+ */
+async function countIn(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  state: RecipientState,
+  channel: Channel | undefined,
+): Promise<number> {
+  const counts = await readCounts(db, runId);
+  let sum = 0;
+  for (const one of channel ? [channel] : CHANNELS) sum += counts[one]?.[state] ?? 0;
+  return sum;
 }
 
 /** The derivation of ledger.ts over `recipients r`, its shard `s` and `runs`. */

@@ -146,6 +146,12 @@ describeOnPostgres("the ledger's plans at 100,000 recipients", (engine) => {
       expectBounded(at.take(), 1_001 + LIMITS.longPageSizeMax);
     });
 
+    it('looks at nobody for an end that nobody has come to', async () => {
+      const { recipients } = await listRecipients(at.db, run.runId, { state: 'undelivered', limit: 1_000 });
+      expect(recipients).toHaveLength(0);
+      expectBounded(at.take(), 0);
+    });
+
     it('puts those that failed back a window at a time', async () => {
       await sql`update recipients set state = 'failed' where run_id = ${run.runId} and seq < 50000`.execute(
         plain,

@@ -99,6 +99,7 @@ describeEachEngine('the recipients of a campaign as CSV', (engine) => {
     await sql`update shards set next_seq = 4 where run_id = ${runId}`.execute(db);
     await sql`update recipients set state = 'failed', outcome = 'failed', code = 'provider, "gone"', attempts = 2
       where run_id = ${runId} and seq = 2`.execute(db);
+    await sql`insert into shard_counts values (${runId}, 'sms', 0, 'failed', 1)`.execute(db);
     const failed = await linesOf(`${path}?channel=sms&state=failed`);
     expect(failed).toEqual([HEADER, expect.stringContaining(',failed,failed,"provider, ""gone""",2,'), '']);
     expect(await linesOf(`${path}?channel=email`)).toEqual([HEADER, '']);
