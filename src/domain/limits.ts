@@ -303,6 +303,14 @@ export const LIMITS = {
   templatePages: 1_000,
   pageHeartbeatSeconds: 10,
 
+  // Calls
+  /** Of ringing: below it nobody reaches the telephone, and no exchange rings for longer. */
+  ringSecondsMin: 5,
+  ringSecondsMax: 600,
+  /** Of a call once it is answered; the most is what one recording may take. */
+  callSecondsMin: 5,
+  callSecondsMax: 14_400,
+
   // Speech
   /** Of one text that is spoken: some six minutes. */
   speechTextChars: 5_000,
