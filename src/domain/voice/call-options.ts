@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits';
 import type { MachineBehaviour } from './answer-detection/machine-behaviour';
 
 /** How one call is to be made, as its sender asks for it (api.md 4, 7); what is not there is CALL_DEFAULTS'. */
@@ -10,7 +11,10 @@ export interface CallOptions {
   maxSeconds?: number | undefined;
 }
 
-/** Half a minute of ringing ends before most mailboxes pick up. */
-export const CALL_DEFAULTS = { machine: 'speak', ringTimeoutSeconds: 30, maxSeconds: 3_600 } as const;
+export const CALL_DEFAULTS = {
+  machine: 'speak',
+  ringTimeoutSeconds: LIMITS.ringSecondsDefault,
+  maxSeconds: LIMITS.callSecondsDefault,
+} as const;
 
 export const MACHINE_BEHAVIOURS = ['speak', 'hangup', 'leave_message'] as const;
