@@ -164,6 +164,14 @@ export interface Message {
   expiresAt?: string;
   campaign?: string;
   class?: 'marketing' | 'transactional';
+  /** Calls only. */
+  voice?: CallOptions;
+}
+
+export interface CallOptions {
+  machine?: 'speak' | 'hangup' | 'leave_message';
+  ringTimeoutSeconds?: number;
+  maxSeconds?: number;
 }
 
 export type DurableMessage = Message & { retry?: Retry; window?: Window; voice?: Redials };

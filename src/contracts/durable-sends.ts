@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { RECIPIENT_ZONE } from '../domain/time-zones/hours';
 import { additions, window } from './campaign-additions';
-import { message } from './send';
+import { callOptions, message } from './send';
 
 /** A message that is sent by a workflow of its own (api.md 8): a Message, and how to go about it. */
 const redials = additions.voice.unwrap().pick({ retry: true, maxAttempts: true });
@@ -14,7 +14,11 @@ export const durableSendBody = message
     window: window
       .optional()
       .meta({ description: 'Hours in which it may be sent, also when it is tried again.' }),
-    voice: redials.optional().meta({ description: 'Calls only: redialling by how a call ended.' }),
+    voice: callOptions
+      .safeExtend(redials.shape)
+      .meta({ id: 'DurableCallOptions' })
+      .optional()
+      .meta({ description: 'Calls only: how the call is made, and redialling by how one ended.' }),
   })
   .superRefine(
     (value, context) => {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { MESSAGE_STATES } from '../domain/message';
+import { MACHINE_BEHAVIOURS } from '../domain/voice/call-options';
 import { email, recipientOf, senderOf } from './addresses';
 import { cursorQuery, emptyAsAbsent, id, integer, pageLimit } from './common';
 import { params } from './params';
@@ -23,6 +24,18 @@ const line = (max: number) =>
 const instant = z.iso.datetime({ offset: true }).transform((value) => new Date(value).toISOString());
 
 const campaignTag = z.string().min(1).max(LIMITS.campaignTagChars);
+
+/** One of ours, so that what it does not know is refused: a misspelt limit must not be no limit. */
+export const callOptions = z
+  .strictObject({
+    machine: z
+      .enum(MACHINE_BEHAVIOURS)
+      .optional()
+      .meta({ description: 'When a machine answers; `speak` if not given.' }),
+    ringTimeoutSeconds: integer.min(LIMITS.ringSecondsMin).max(LIMITS.ringSecondsMax).optional(),
+    maxSeconds: integer.min(LIMITS.callSecondsMin).max(LIMITS.callSecondsMax).optional(),
+  })
+  .meta({ id: 'CallOptions' });
 
 export const message = z
   .object({
@@ -47,6 +60,7 @@ export const message = z
     campaign: campaignTag.optional().meta({ description: 'A tag, for holds and reports.' }),
     class: z.enum(['marketing', 'transactional']).default('marketing'),
     replyTo: email.optional(),
+    voice: callOptions.optional().meta({ description: 'Calls only: how the call is made.' }),
   })
   // `when`: fields that belong together are checked beside the others, so that all errors come at once.
   .superRefine(
@@ -58,6 +72,7 @@ export const message = z
       if (value['template-id'] === undefined && !ownTexts) {
         problem('template-id', 'This is required, except for email with subject and body');
       }
+      if (value.voice !== undefined && value.channel !== 'voice') problem('voice', 'This is for calls only');
       if (typeof value.sendAt === 'string') {
         const aheadMs = Date.parse(value.sendAt) - Date.now();
         if (aheadMs > LIMITS.sendAtDaysMax * DAY_MS) problem('sendAt', 'At most one year ahead');

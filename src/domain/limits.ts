@@ -210,6 +210,11 @@ export const LIMITS = {
   httpProviderAnswerBytes: 64 * KiB,
   /** Messages whose receipts the simulator keeps in memory; the rest wait in its record. */
   simulatorReceipts: 20_000,
+  /** The same for calls, since each keeps what its document came to: some KiB. */
+  simulatorCalls: 4_000,
+  /** Documents that the simulator keeps ready to run, and texts whose length it remembers. */
+  simulatorDocumentsChars: 4 * MiB,
+  simulatorSpokenTexts: 10_000,
 
   // The durable run
   /** A shard's history grows with its recipients, so a shard is a slice that stays small. */
@@ -302,6 +307,26 @@ export const LIMITS = {
   /** Pages of a hosted service's template list that are looked through: an end to a list that has none. */
   templatePages: 1_000,
   pageHeartbeatSeconds: 10,
+
+  // Calls
+  /** Of ringing: below it nobody reaches the telephone, and no exchange rings for longer. */
+  ringSecondsMin: 5,
+  ringSecondsMax: 600,
+  /** Of a call once it is answered; the most is what one recording may take. */
+  callSecondsMin: 5,
+  callSecondsMax: 14_400,
+  /** Without a wish of the sender's; less than `callLeaseSeconds`. */
+  callSecondsDefault: 600,
+  /** Of ringing without a wish: it ends before most mailboxes pick up. */
+  ringSecondsDefault: 30,
+  /** What one call is told to do, in all: a document of 200 verbs many times over, and an end to one in a circle. */
+  callCommands: 2_000,
+  /** How long it is listened who answered; the detector has always decided by then. */
+  callListenMs: 90_000,
+  /** Of one call: keys told of, things said that its record keeps, and the characters of those. */
+  callEntries: 30,
+  callSaid: 50,
+  callSaidChars: 4_000,
 
   // Speech
   /** Of one text that is spoken: some six minutes. */

@@ -53,11 +53,12 @@ export async function insertMessages(
     ), inserted as (
       insert into messages (
         id, workspace_id, uid, channel, to_address, from_address, template_id, template_version, subject,
-        body, params, campaign, class, reply_to, segments, encoding, payload_hash, state, send_at, due_at,
+        body, params, campaign, class, reply_to, voice, segments, encoding, payload_hash, state, send_at, due_at,
         expires_at, lane, accepted_seq, created_at, updated_at
       )
       select r.id, ${workspaceId}, r.uid, r.channel, r.to_address, r.from_address, r.template_id,
-        r.template_version, r.subject, r.body, r.params::jsonb, r.campaign, r.class, r.reply_to, r.segments,
+        r.template_version, r.subject, r.body, r.params::jsonb, r.campaign, r.class, r.reply_to,
+        r.voice::jsonb, r.segments,
         r.encoding, r.payload_hash, case when r.suppressed then 'suppressed' else r.state end, r.send_at,
         case when not r.suppressed then
           case r.state when 'scheduled' then r.send_at else ${at}::timestamptz end
@@ -77,6 +78,7 @@ export async function insertMessages(
         ${drafts.map((d) => d.campaign ?? null)}::text[],
         ${drafts.map((d) => d.class)}::text[],
         ${drafts.map((d) => d.replyTo ?? null)}::text[],
+        ${drafts.map((d) => (d.voice ? JSON.stringify(d.voice) : null))}::text[],
         ${drafts.map((d) => d.segments ?? null)}::int[],
         ${drafts.map((d) => d.encoding ?? null)}::text[],
         ${drafts.map((d) => d.payloadHash)}::text[],
@@ -85,7 +87,7 @@ export async function insertMessages(
         ${drafts.map((d) => d.expiresAt ?? null)}::timestamptz[]
       ) with ordinality as g(
         id, uid, channel, to_address, from_address, template_id, template_version, subject, body, params,
-        campaign, class, reply_to, segments, encoding, payload_hash, state, send_at, expires_at, position
+        campaign, class, reply_to, voice, segments, encoding, payload_hash, state, send_at, expires_at, position
       ) offset 0) as r, head
       on conflict (workspace_id, uid) do nothing
       returning id, state

@@ -41,6 +41,7 @@ export async function judge(
     campaign: message.campaign,
     class: message.class,
     replyTo: message.replyTo,
+    voice: message.voice,
     payloadHash: payloadHash(message),
     segments: sms?.segments,
     encoding: sms?.encoding,
@@ -144,6 +145,8 @@ function payloadHash(message: Message): string {
     message.campaign,
     message.class,
     message.replyTo,
+    // Not in its absence: what was accepted before there were options has to go on being the same.
+    ...(message.voice ? [Object.entries(message.voice).sort(([a], [b]) => (a < b ? -1 : 1))] : []),
   ];
   return hash('sha256', JSON.stringify(payload), 'base64url');
 }

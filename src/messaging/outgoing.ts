@@ -1,5 +1,6 @@
 import type { Message } from '../contracts/send';
 import type { Channel } from '../domain/channel';
+import type { CallOptions } from '../domain/voice/call-options';
 
 /** An accepted message as the dispatcher holds it in memory, until it is with a provider. */
 export interface OutgoingMessage {
@@ -16,6 +17,8 @@ export interface OutgoingMessage {
   readonly params: Readonly<Record<string, string | number>>;
   readonly campaign: string | undefined;
   readonly replyTo: string | undefined;
+  /** Calls only. */
+  readonly voice: CallOptions | undefined;
   readonly expiresAtMs: number | undefined;
   /** What it takes of a sender's rate; SMS only. */
   readonly segments: number | undefined;

@@ -12,7 +12,8 @@ export function render(message: OutgoingMessage, template: CompiledTemplate | un
   const common = { id, uid, channel, to, from, campaign, attempt: message.attempt + 1 };
   if (channel === 'sms') return { ...common, text: template?.body.render(params) };
   if (channel === 'voice') {
-    return { ...common, xml: template?.body.render(params), flow: template?.flow?.render(params) };
+    const { voice } = message;
+    return { ...common, xml: template?.body.render(params), flow: template?.flow?.render(params), voice };
   }
   const own = ownTexts(message);
   return {

@@ -2,6 +2,7 @@ import type { ColumnType, Generated } from 'kysely';
 import type { Channel } from '../domain/channel';
 import type { MessageState } from '../domain/message';
 import type { SuppressionSource } from '../domain/suppression';
+import type { CallOptions } from '../domain/voice/call-options';
 
 /** The messaging service's tables, as Kysely sees them (schema: storage/migrations). */
 export interface MessagingTables {
@@ -104,6 +105,7 @@ export interface MessagingTables {
     campaign: string | null;
     class: 'marketing' | 'transactional';
     reply_to: string | null;
+    voice: Json<CallOptions> | null;
     segments: number | null;
     encoding: string | null;
     payload_hash: string;

@@ -3,6 +3,7 @@ import type { MessageList } from '../contracts/send';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
 import type { MessageEvent, MessageState } from '../domain/message';
+import type { CallOptions } from '../domain/voice/call-options';
 import { presentState } from './present-state';
 import type { MessagingTables } from './tables';
 
@@ -20,6 +21,7 @@ export interface MessageRecord {
   campaign?: string | undefined;
   class: string;
   replyTo?: string | undefined;
+  voice?: CallOptions | undefined;
   segments?: number | undefined;
   encoding?: string | undefined;
   state: MessageState;
@@ -48,6 +50,7 @@ const COLUMNS = [
   'campaign',
   'class',
   'reply_to',
+  'voice',
   'segments',
   'encoding',
   'code',
@@ -147,6 +150,7 @@ function record(row: Row): MessageRecord {
     campaign: row.campaign ?? undefined,
     class: row.class,
     replyTo: row.reply_to ?? undefined,
+    voice: row.voice ?? undefined,
     segments: row.segments ?? undefined,
     encoding: row.encoding ?? undefined,
     state: row.present,

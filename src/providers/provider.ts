@@ -1,5 +1,6 @@
 import type { Channel } from '../domain/channel';
 import type { ReceiptType } from '../domain/message';
+import type { CallOptions } from '../domain/voice/call-options';
 
 /**
  * What the outbox needs of whoever carries messages out of the house: a mail relay, an SMS centre, a
@@ -42,6 +43,8 @@ export interface HandOver {
   headers?: Record<string, string> | undefined;
   xml?: string | undefined;
   flow?: Record<string, unknown> | undefined;
+  /** How the call is to be made, as far as its sender said. */
+  voice?: CallOptions | undefined;
   campaign?: string | undefined;
   /** 1 for the first hand-over. */
   attempt: number;

@@ -33,8 +33,8 @@ export class RecordBacklog implements Backlog {
     for (const line of lines) {
       const entry = this.handOverOf(line);
       if (!entry) continue;
-      const { id, providerId, outcome } = entry;
-      messages.push({ id, providerId, fate: outcome, atMs: Date.parse(entry.at), step: 0, dueMs: 0 });
+      const { id, providerId, outcome, steps } = entry;
+      messages.push({ id, providerId, fate: outcome, steps, atMs: Date.parse(entry.at), step: 0, dueMs: 0 });
     }
     return messages;
   }

@@ -26,6 +26,9 @@ import { hash64 } from './simulator-ids';
  *   ..82   accepted                         ringing, rejected (the callee declines)
  *   ..83   accepted                         none, ever
  *   ..84   transient, always                none
+ *   ..85   accepted                         as ..80: the first opt-out key of the document
+ *   ..86   accepted                         as ..80: a key that means nothing
+ *   ..87   accepted                         as ..90: hangs up in the middle of what is said
  *   ..90   accepted                         ringing, answered, human, completed
  *   ..91   rejected                         none
  *   ..92   transient once, then accepted    as ..90
@@ -56,6 +59,9 @@ export type Fate =
   | 'silent'
   | 'human'
   | 'human_digits'
+  | 'human_opt_out'
+  | 'human_wrong_key'
+  | 'human_hangs_up'
   | 'machine_start'
   | 'machine_end_beep'
   | 'busy'
@@ -91,7 +97,7 @@ interface Step {
   code?: string;
 }
 
-/** A message's receipts in order. */
+/** A message's receipts in order; those of a call that is answered only when its record has none of its own. */
 export const STEPS: Record<Fate, readonly Step[]> = {
   delivered: [{ type: 'delivered', part: 1 }],
   late: [{ type: 'delivered', part: 1 }],
@@ -100,6 +106,9 @@ export const STEPS: Record<Fate, readonly Step[]> = {
   silent: [],
   human: answered('human', { type: 'completed', part: 1 }),
   human_digits: answered('human', { type: 'digits', part: 0.8 }, { type: 'completed', part: 1 }),
+  human_opt_out: answered('human', { type: 'completed', part: 1 }),
+  human_wrong_key: answered('human', { type: 'completed', part: 1 }),
+  human_hangs_up: answered('human', { type: 'completed', part: 1 }),
   machine_start: answered('machine', { type: 'completed', part: 1 }),
   machine_end_beep: answered('machine', { type: 'completed', part: 1 }),
   busy: [{ type: 'busy', part: 0.3, code: 'user_busy' }],
@@ -173,6 +182,9 @@ const VOICE: Record<string, Plan> = {
   '82': { answer: 'accepted', fate: 'declined' },
   '83': { answer: 'accepted', fate: 'silent' },
   '84': { answer: 'transient', fate: 'silent' },
+  '85': { answer: 'accepted', fate: 'human_opt_out' },
+  '86': { answer: 'accepted', fate: 'human_wrong_key' },
+  '87': { answer: 'accepted', fate: 'human_hangs_up' },
   '90': { answer: 'accepted', fate: 'human' },
   '91': { answer: 'rejected', fate: 'silent' },
   '92': { answer: 'transient_once', fate: 'human' },
@@ -210,6 +222,8 @@ const MIX: Record<Channel, [number, Plan][]> = {
     [15, { answer: 'rejected', fate: 'silent' }],
   ],
 };
+
+export const isReserved = (channel: Channel, to: string): boolean => reservedPlan(channel, to) !== undefined;
 
 function reservedPlan(channel: Channel, to: string): Plan | undefined {
   if (channel !== 'email') {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { LIMITS } from '../domain/limits';
 import type { Receipt, ReceiptSink } from './provider';
+import type { CallStep } from './simulator-calls';
 import { nextTurn } from './simulator-journal';
 import { delayFactor, type Fate, receiptData, STEPS } from './simulator-outcomes';
 
@@ -10,6 +11,8 @@ export interface Outstanding {
   id: string;
   providerId: string;
   fate: Fate;
+  /** Of an answered call, instead of its fate's. */
+  steps?: readonly CallStep[] | undefined;
   /** When it was handed over; its receipts' times count from here, in this process and in a later one. */
   atMs: number;
   /** Which of its receipts is next. */
@@ -32,12 +35,14 @@ export interface ReceiptTiming {
   seed: number;
   /** Delays are multiples of this; at least 1. */
   unitMs: number;
+  /** Messages in memory at most. */
+  messagesMax: number;
 }
 
 /**
  * Tells the product what became of messages: receipts become due one after the other, go to the sink in
  * batches, one batch at a time, and are offered again until it takes them. A message's receipts keep
- * their order. Memory holds at most `LIMITS.simulatorReceipts` messages; others are left to the backlog.
+ * their order. Memory holds at most `messagesMax` messages; others are left to the backlog.
  */
 export class ReceiptQueue {
   private readonly heap: Outstanding[] = [];
@@ -60,7 +65,7 @@ export class ReceiptQueue {
 
   /** Takes on messages that the record holds from `from` on. */
   add(messages: Outstanding[], from: number): void {
-    if (!this.backlog.isEmpty() || this.heap.length + messages.length > LIMITS.simulatorReceipts) {
+    if (!this.backlog.isEmpty() || this.heap.length + messages.length > this.timing.messagesMax) {
       this.backlog.hold(from);
       return;
     }
@@ -122,7 +127,7 @@ export class ReceiptQueue {
       const message = pop(this.heap) as Outstanding;
       receipts.push(this.receiptOf(message));
       message.step++;
-      if (message.step === STEPS[message.fate].length) finished.push(message.id);
+      if (message.step === stepsOf(message).length) finished.push(message.id);
       else push(this.heap, this.schedule(message));
     }
     return { receipts, finished };
@@ -151,27 +156,30 @@ export class ReceiptQueue {
 
   /** A message without receipts is passed over. */
   private push(messages: Outstanding[]): void {
-    for (const message of messages) if (STEPS[message.fate][0]) push(this.heap, this.schedule(message));
+    for (const message of messages) if (stepsOf(message)[0]) push(this.heap, this.schedule(message));
   }
 
   private isFull(): boolean {
-    return this.heap.length > LIMITS.simulatorReceipts / 2;
+    return this.heap.length > this.timing.messagesMax / 2;
   }
 
   private schedule(message: Outstanding): Outstanding {
     const { seed, unitMs } = this.timing;
-    const part = STEPS[message.fate][message.step]?.part ?? 1;
+    const part = stepsOf(message)[message.step]?.part ?? 1;
     message.dueMs = Math.round(message.atMs + unitMs * part * delayFactor(message.id, message.fate, seed));
     return message;
   }
 
   /** The same at every offer, in a later process too, so that the product can tell a repetition. */
-  private receiptOf({ id, providerId, fate, step, dueMs }: Outstanding): Receipt {
-    const { type, code } = STEPS[fate][step] as (typeof STEPS)[Fate][number];
-    const data = receiptData(type, fate, id, this.timing.seed);
+  private receiptOf(message: Outstanding): Receipt {
+    const { id, providerId, fate, steps, step, dueMs } = message;
+    const { type, code, data: told } = stepsOf(message)[step] as CallStep;
+    const data = steps ? told : receiptData(type, fate, id, this.timing.seed);
     return { id, providerId, type, code, at: new Date(dueMs).toISOString(), data };
   }
 }
+
+const stepsOf = ({ steps, fate }: Outstanding): readonly CallStep[] => steps ?? STEPS[fate];
 
 /** A binary heap by due time; a timer per message would cost ten times its memory. */
 function push(heap: Outstanding[], message: Outstanding): void {

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Channel } from '../domain/channel';
+import type { CallStep } from './simulator-calls';
 import { IdTable } from './simulator-ids';
 import type { Fate } from './simulator-outcomes';
 
@@ -9,6 +10,7 @@ import type { Fate } from './simulator-outcomes';
  * tests can hold one against the other. One file per channel, only ever appended to, of JSON lines:
  *
  *   {"id":…,"at":…,"uid":…,"attempt":…,"providerId":…,"to":…,"outcome":…}   taken: it reaches a person
+ *   the same with "steps":[…]           a call that is answered: its receipts to come
  *   {"taken":[id,…],"at":…}            the product has taken every receipt of these
  *
  * `to` is the beginning of the address's SHA-256. A line cut short by a kill is not counted.
@@ -21,6 +23,8 @@ export interface RecordedHandOver {
   providerId: string;
   to: string;
   outcome: Fate;
+  /** Of an answered call: its receipts, which depend on the document that the record does not keep. */
+  steps?: readonly CallStep[] | undefined;
 }
 
 export interface RecordSummary {
@@ -88,7 +92,8 @@ export function* readHandOvers(directory: string, channel: Channel): Generator<R
 export function handOverLine(entry: RecordedHandOver): string {
   const id = JSON.stringify(entry.id);
   const uid = JSON.stringify(entry.uid);
-  return `{"id":${id},"at":"${entry.at}","uid":${uid},"attempt":${entry.attempt},"providerId":"${entry.providerId}","to":"${entry.to}","outcome":"${entry.outcome}"}\n`;
+  const steps = entry.steps ? `,"steps":${JSON.stringify(entry.steps)}` : '';
+  return `{"id":${id},"at":"${entry.at}","uid":${uid},"attempt":${entry.attempt},"providerId":"${entry.providerId}","to":"${entry.to}","outcome":"${entry.outcome}"${steps}}\n`;
 }
 
 export function takenLine(ids: readonly string[], at: string): string {

@@ -5,6 +5,7 @@ import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import type { HandOver, HandOverResult, Provider, ReceiptSink } from './provider';
 import { RecordBacklog } from './simulator-backlog';
+import { createSimulatedCalls, type SimulatedCalls, type SpeechLength } from './simulator-calls';
 import { hash64, IdTable } from './simulator-ids';
 import { Journal } from './simulator-journal';
 import { fateOf, type Plan, planFor } from './simulator-outcomes';
@@ -21,6 +22,8 @@ export interface SimulatorOptions {
   latencyMs: number;
   /** False stands for a carrier that knows no keys: what it is given twice, it delivers twice. */
   idempotent?: boolean | undefined;
+  /** Tells how long texts take; without one that is estimated. */
+  speechMs?: SpeechLength | undefined;
   log?: Logger | undefined;
 }
 
@@ -44,6 +47,8 @@ class Simulator implements Provider {
   private readonly closing = new AbortController();
   /** Ids that were throttled and not taken since. */
   private readonly throttled = new Set<string>();
+  /** Voice only. */
+  private readonly calls: SimulatedCalls | undefined;
 
   constructor(
     private readonly options: SimulatorOptions,
@@ -54,7 +59,9 @@ class Simulator implements Provider {
     const idempotent = options.idempotent ?? true;
     this.capabilities = { idempotent, receipts: true, batchMax: LIMITS.handoverBatch };
     const backlog = new RecordBacklog(ids, journal, options.log);
-    const timing = { seed: options.seed, unitMs: Math.max(1, options.latencyMs) };
+    const messagesMax = options.channel === 'voice' ? LIMITS.simulatorCalls : LIMITS.simulatorReceipts;
+    const timing = { seed: options.seed, unitMs: Math.max(1, options.latencyMs), messagesMax };
+    if (options.channel === 'voice') this.calls = createSimulatedCalls(options.seed, options.speechMs);
     this.receipts = new ReceiptQueue(backlog, timing, options.log);
   }
 
@@ -68,6 +75,8 @@ class Simulator implements Provider {
         `${messages.length} messages in a hand-over of at most ${this.capabilities.batchMax}`,
       );
     }
+    if (this.closing.signal.aborted) return messages.map(() => ({ kind: 'transient', code: 'closed' }));
+    if (this.calls) await this.calls.prepare(messages);
     if (this.closing.signal.aborted) return messages.map(() => ({ kind: 'transient', code: 'closed' }));
     this.journal.catchUp();
     const at = new Date();
@@ -127,8 +136,9 @@ class Simulator implements Provider {
     const { id, uid, attempt } = message;
     const fate = fateOf(plan, uid);
     const to = hash('sha256', message.to, 'hex').slice(0, 12);
-    batch.lines += handOverLine({ id, at: batch.at, uid, attempt, providerId, to, outcome: fate });
-    batch.taken.set(id, { id, providerId, fate, atMs: batch.atMs, step: 0, dueMs: 0 });
+    const steps = this.calls?.stepsOf(message, fate);
+    batch.lines += handOverLine({ id, at: batch.at, uid, attempt, providerId, to, outcome: fate, steps });
+    batch.taken.set(id, { id, providerId, fate, steps, atMs: batch.atMs, step: 0, dueMs: 0 });
   }
 
   /** Answers false if the record could not be written; what was written of it counts all the same. */

@@ -1,6 +1,7 @@
 import { message } from '../../src/contracts/send';
 
 const SMS = { channel: 'sms', uid: 'u1', to: '+12025550123', from: '12345', 'template-id': 't1' };
+const CALL = { ...SMS, channel: 'voice', from: '+12025550100' };
 const EMAIL = {
   channel: 'email',
   uid: 'u1',
@@ -48,6 +49,14 @@ describe('the message of the send endpoint', () => {
     [{ ...SMS, sendAt: 'tomorrow' }, ['sendAt']],
     [{ ...SMS, sendAt: new Date(Date.now() + 400 * 86_400_000).toISOString() }, ['sendAt']],
     [{ ...SMS, class: 'other' }, ['class']],
+    [{ ...SMS, voice: { machine: 'hangup' } }, ['voice']],
+    [{ ...CALL, voice: { machine: 'leave_message', ringTimeoutSeconds: 5, maxSeconds: 14_400 } }, []],
+    [{ ...CALL, voice: {} }, []],
+    [
+      { ...CALL, voice: { machine: 'shout', ringTimeoutSeconds: 4, maxSeconds: 4 } },
+      ['voice.machine', 'voice.ringTimeoutSeconds', 'voice.maxSeconds'],
+    ],
+    [{ ...CALL, voice: { ringTimeout: 20 } }, ['voice']],
     [{ ...EMAIL, from: '"Ada, of Us" <ada@example.com>' }, []],
     [{ ...EMAIL, from: 'Ada\r\nBcc: x <ada@example.com>' }, ['from']],
     [{ ...EMAIL, subject: 'one\r\ntwo' }, ['subject']],

@@ -48,6 +48,13 @@ const BODIES: Record<string, unknown> = {
   'POST /send-msg/bulk': {
     messages: [
       { channel: 'sms', uid: 'b-1', to: ADDRESS.phone, from: 'SHOP', 'template-id': ':template', params: {} },
+      {
+        channel: 'voice',
+        uid: 'b-2',
+        to: ADDRESS.phone,
+        from: ADDRESS.phone,
+        voice: { ringTimeoutSeconds: 5 },
+      },
     ],
   },
   'POST /api/suppression': { channel: 'sms', address: ADDRESS.phone, reason: 'asked', scope: 'workspace' },

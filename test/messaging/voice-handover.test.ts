@@ -30,11 +30,21 @@ describeEachEngine('a call that is handed over', (engine) => {
     const template = await versions.get(workspaceId, id);
     expect(template?.placeholders).toEqual(['NAME']);
     const params = { NAME: `<Hangup/> & "Ada" 'x' ]]> --> \u0001\r` };
-    const message = { id: 'm', uid: 'u', channel: 'voice', to: '+1', from: '+2', attempt: 0, params };
+    const message = {
+      id: 'm',
+      uid: 'u',
+      channel: 'voice',
+      to: '+1',
+      from: '+2',
+      attempt: 0,
+      params,
+      voice: { machine: 'hangup' },
+    };
     const handOver = render(message as unknown as OutgoingMessage, template);
     expect(handOver.xml).toBe(
       '<Response>\n  <Answer/>\n  <Say>Hi &lt;Hangup/&gt; &amp; &quot;Ada&quot; &#39;x&#39; ]]&gt; --&gt; &#13;</Say>\n  <Hangup/>\n</Response>',
     );
+    expect(handOver.voice).toEqual({ machine: 'hangup' });
     const [node] = FLOW.nodes;
     expect(handOver.flow).toEqual({
       ...FLOW,

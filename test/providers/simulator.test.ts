@@ -80,6 +80,9 @@ describe('a reserved address decides what happens', () => {
     ['80', called('human', 'digits')],
     ['81', called('machine')],
     ['82', ['ringing', 'rejected']],
+    ['85', called('human', 'digits')],
+    ['86', called('human', 'digits')],
+    ['87', called('human')],
     ['90', called('human')],
     ['94', ['busy']],
     ['95', ['ringing', 'no_answer']],
@@ -155,8 +158,18 @@ describe('a reserved address decides what happens', () => {
       const completed = received.filter(({ type }) => type === 'completed');
       return completed.length === 2 && new Map(completed.map((receipt) => [receipt.id, receipt.data]));
     });
-    expect(ends.get('msg_a')).toEqual({ answeredBy: 'human', durationMs: expect.any(Number), digits: '1' });
-    expect(ends.get('msg_b')).toEqual({ answeredBy: 'machine_end_beep', durationMs: expect.any(Number) });
+    const durationMs = expect.any(Number);
+    expect(ends.get('msg_a')).toMatchObject({
+      answeredBy: 'human',
+      outcome: 'human',
+      durationMs,
+      digits: '1',
+    });
+    expect(ends.get('msg_b')).toMatchObject({
+      answeredBy: 'machine_end_beep',
+      outcome: 'machine',
+      durationMs,
+    });
   });
 });
 

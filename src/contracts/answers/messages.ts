@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '../../domain/limits';
 import { MESSAGE_STATES, RECEIPT_STATE, type ReceiptType } from '../../domain/message';
+import { callOptions } from '../send';
 import { channel, count, cursorPageOf, id, success, successToo, time } from './envelope';
 import { fieldErrors } from './problem';
 
@@ -83,6 +84,7 @@ const recordMembers = {
   campaign: z.string().optional(),
   class: z.enum(['marketing', 'transactional']),
   replyTo: z.string().optional(),
+  voice: callOptions.optional(),
   segments: segments.optional(),
   encoding: encoding.optional(),
   state,

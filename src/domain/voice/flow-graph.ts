@@ -38,7 +38,8 @@ export function readFlow(flow: unknown, findings: Findings): FlowGraph | undefin
     findings.add({ path: 'voiceJson', code: 'too_long', message, severity: 'error' });
     return undefined;
   }
-  const read = nodes.map((node, index) => readNode(node, index, findings));
+  // By index, since a list may have holes.
+  const read = Array.from(nodes, (node, index) => readNode(node, index, findings));
   const indexes = new Map<string, number>();
   for (const { id, index } of read) {
     if (!indexes.has(id)) indexes.set(id, index);

@@ -35,6 +35,7 @@ const VOICE = {
   'template-id': EXAMPLE.voiceTemplate,
   version: 1,
   params: { NAME: 'Ada' },
+  voice: { machine: 'leave_message' as const, ringTimeoutSeconds: 25 },
 };
 
 const ACCEPTED = {

@@ -1,12 +1,14 @@
 import type { HeardSpeech } from './word-count';
 
-export type AnsweredBy =
-  | 'human'
-  | 'machine_start'
-  | 'machine_end_beep'
-  | 'machine_end_silence'
-  | 'fax'
-  | 'unknown';
+export const ANSWERED_BY = [
+  'human',
+  'machine_start',
+  'machine_end_beep',
+  'machine_end_silence',
+  'fax',
+  'unknown',
+] as const;
+export type AnsweredBy = (typeof ANSWERED_BY)[number];
 
 /** Which rule decided. */
 export type DetectionReason =

@@ -1,0 +1,95 @@
+import type { CallCommand, Heard } from './call-control';
+import type { CallLine } from './call-line';
+import type { Branch, GatherStep, Prompt, Step } from './program';
+import { VERB_DEFAULTS } from './verbs';
+import { whole } from './whole';
+
+/** A jump. */
+export interface Going {
+  to: string;
+}
+
+type Speak = (
+  line: CallLine,
+  step: Prompt,
+  bargeIn: boolean,
+) => Generator<CallCommand, string | undefined, Heard>;
+
+/**
+ * Asks, and waits for keys; what was entered decides the branch, whose steps are answered. Speech is not
+ * recognised. One opt-out key by itself is always heard as such, also where more keys are asked for.
+ */
+export function* runGather(
+  line: CallLine,
+  gather: GatherStep,
+  speak: Speak,
+): Generator<CallCommand, readonly Step[] | undefined, Heard> {
+  const tries = 1 + whole(gather.retries, VERB_DEFAULTS.Gather.retries, 10);
+  const name = gather.output ?? gather.id;
+  for (let left = tries; left > 0; left--) {
+    const digits = yield* enter(line, gather, speak);
+    // Keys count, whoever ended the call after them.
+    if (line.over && digits === '') return undefined;
+    const optedOut = digits.length === 1 && (gather.optOutDigits ?? '').includes(digits);
+    const own = gather.branches.find(({ on }) => on === digits);
+    const branch =
+      own ?? (left > 1 && !optedOut ? undefined : otherBranch(gather.branches, digits, optedOut));
+    if (digits !== '') {
+      const entered = {
+        ...(name === undefined ? {} : { gather: name }),
+        digits,
+        ...(branch ? { branch: branch.on } : {}),
+        ...(optedOut ? { optedOut: true as const } : {}),
+      };
+      if (line.enter(entered)) yield* line.report({ type: 'digits', data: entered });
+    } else if (branch)
+      line.enter({ ...(name === undefined ? {} : { gather: name }), digits, branch: branch.on });
+    if (branch || optedOut || line.over) return branch?.steps;
+    if (gather.branches.length === 0 && digits !== '') return undefined;
+  }
+  return undefined;
+}
+
+/** An opt-out key without a branch of its own is no mistake. */
+function otherBranch(branches: readonly Branch[], digits: string, optedOut: boolean): Branch | undefined {
+  if (optedOut) return undefined;
+  return branches.find(({ on }) => on === (digits === '' ? 'timeout' : 'nomatch'));
+}
+
+function* enter(line: CallLine, gather: GatherStep, speak: Speak): Generator<CallCommand, string, Heard> {
+  const first = yield* ask(line, gather, speak);
+  const timeoutMs = whole(gather.timeout, VERB_DEFAULTS.Gather.timeout, 120) * 1_000;
+  const wanted = Math.max(1, whole(gather.numDigits, KEYS_MAX, KEYS_MAX));
+  const finish = gather.finishOnKey ?? VERB_DEFAULTS.Gather.finishOnKey;
+  // A key that has a meaning of its own does not end the entry but is it.
+  const means = (key: string) =>
+    gather.branches.some(({ on }) => on === key) || (gather.optOutDigits ?? '').includes(key);
+  let digits = '';
+  let key = first;
+  for (;;) {
+    if (key !== undefined) {
+      if (key === finish && !(digits === '' && means(key))) return digits;
+      digits += key;
+      if (digits.length >= wanted) return digits;
+    }
+    if (line.over) return digits;
+    key = (yield* line.issue({ do: 'wait_key', maxMs: timeoutMs })).key;
+    if (key === undefined) return digits;
+  }
+}
+
+/** Until a key is pressed, which is answered. */
+function* ask(
+  line: CallLine,
+  { prompts }: GatherStep,
+  speak: Speak,
+): Generator<CallCommand, string | undefined, Heard> {
+  for (const step of prompts) {
+    line.note(step);
+    const key = yield* speak(line, step, true);
+    if (key !== undefined || line.over) return key;
+  }
+  return undefined;
+}
+
+const KEYS_MAX = 64;

@@ -1,0 +1,115 @@
+import { LIMITS } from '../limits';
+import type { AnsweredBy, Detection } from './answer-detection/detection';
+import type { CallCommand, CallReport, Heard, TimedCommand } from './call-control';
+import {
+  type CallEndReason,
+  type CallOutcome,
+  type CallRecord,
+  createSaid,
+  type Entered,
+} from './call-record';
+import type { Step } from './program';
+
+/** What one call has come to so far, and the one way by which it is told to do something. */
+export class CallLine {
+  nowMs = 0;
+  /** Set once: why the call ends, or has ended. */
+  over: { reason: CallEndReason; code?: string | undefined } | undefined;
+  detections: Detection[] = [];
+  /** A machine is being spoken to, from the beginning of what there is to say. */
+  leaving = false;
+  optedOut = false;
+  private answeredAtMs: number | undefined;
+  private deadlineMs = Number.POSITIVE_INFINITY;
+  private commands = 0;
+  private readonly entered: Entered[] = [];
+  private readonly recordings: { reference: string; durationMs: number }[] = [];
+  private readonly kept = createSaid();
+
+  end(reason: CallEndReason, code?: string): void {
+    this.over ??= { reason: this.optedOut && reason === 'finished' ? 'opted_out' : reason, code };
+  }
+
+  answered(maxMs: number): void {
+    this.over = undefined;
+    this.answeredAtMs = this.nowMs;
+    this.deadlineMs = this.nowMs + maxMs;
+  }
+
+  get answeredBy(): AnsweredBy | undefined {
+    return this.detections.at(-1)?.answeredBy;
+  }
+
+  /** Only who it was decides what is done; how it was found out is the detector's. */
+  detected(answeredBy: AnsweredBy): void {
+    this.detections = [...this.detections, { answeredBy } as Detection];
+  }
+
+  /** Counts a step that may take no time. */
+  mayGoOn(): boolean {
+    this.commands += 1;
+    if (this.commands > LIMITS.callCommands) this.end('too_many_commands');
+    return this.over === undefined;
+  }
+
+  *issue(command: TimedCommand): Generator<CallCommand, Heard, Heard> {
+    if (!this.mayGoOn()) return { atMs: this.nowMs };
+    const maxMs = Math.max(0, Math.min(command.maxMs, this.deadlineMs - this.nowMs));
+    const heard = yield { ...command, maxMs };
+    this.nowMs = Math.max(this.nowMs, heard.atMs);
+    if (heard.hungUp) this.end('callee_hung_up');
+    else if (heard.problem !== undefined) this.end('problem', heard.problem);
+    else if (this.nowMs >= this.deadlineMs) this.end('too_long');
+    return heard;
+  }
+
+  *report(report: CallReport): Generator<CallCommand, void, Heard> {
+    yield { do: 'report', report };
+  }
+
+  note(step: Step): void {
+    this.kept.note(step);
+  }
+
+  /** Answers false when no more is kept. */
+  enter(entered: Entered): boolean {
+    if (entered.optedOut) this.optedOut = true;
+    // The one that matters most is never left out.
+    if (this.entered.length >= LIMITS.callEntries && !entered.optedOut) return false;
+    this.entered.push(entered);
+    return true;
+  }
+
+  keepRecording(recording: { reference: string; durationMs: number }): boolean {
+    if (this.recordings.length >= LIMITS.callEntries) return false;
+    this.recordings.push(recording);
+    return true;
+  }
+
+  record(end: CallRecord['end']): CallRecord {
+    const { reason, code } = this.over ?? { reason: 'finished' };
+    const { entered, recordings, answeredAtMs } = this;
+    return {
+      end,
+      reason,
+      ...(code === undefined ? {} : { code }),
+      ...(answeredAtMs === undefined
+        ? {}
+        : { answeredAtMs, answeredBy: this.answeredBy ?? 'unknown', outcome: this.outcome(reason) }),
+      endedAtMs: this.nowMs,
+      entered,
+      said: this.kept.said,
+      recordings,
+    };
+  }
+
+  /** A message is left only when it was said to its end. */
+  private outcome(reason: CallEndReason): CallOutcome {
+    if (this.optedOut) return 'opted_out';
+    if (this.leaving && reason === 'finished') return 'voicemail_left';
+    const isMachine = this.detections.some(
+      ({ answeredBy }) => answeredBy !== 'human' && answeredBy !== 'unknown',
+    );
+    return isMachine ? 'machine' : 'human';
+  }
+}

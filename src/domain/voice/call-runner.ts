@@ -1,0 +1,198 @@
+import { LIMITS } from '../limits';
+import { actionAfter } from './answer-detection/machine-behaviour';
+import type { CallCommand, CallControl, Heard, TimedCommand } from './call-control';
+import { type Going, runGather } from './call-gather';
+import { CallLine } from './call-line';
+import { CALL_DEFAULTS, type CallOptions } from './call-options';
+import type { CallRecord } from './call-record';
+import { type RecordStep, type Step, spokenText, type VoiceProgram } from './program';
+import { VERB_DEFAULTS } from './verbs';
+import { whole } from './whole';
+
+/** Makes one call by its program, and says what became of it. Never throws, and always comes to an end. */
+export function runCall(program: VoiceProgram, options: CallOptions, control: CallControl): CallRecord {
+  const call = callSteps(program, options);
+  let next = call.next({ atMs: 0 });
+  while (!next.done) next = call.next(control.carryOut(next.value));
+  return next.value;
+}
+
+/**
+ * The call as a sequence of commands, each answered with what was heard. It does nothing itself and knows
+ * no clock of its own, so that the same rules hold for a call made up at once and for one that lasts.
+ *
+ * A circle in the document ends with the call's longest time, or where no time passes, with
+ * LIMITS.callCommands.
+ */
+export function* callSteps(
+  program: VoiceProgram,
+  options: CallOptions,
+): Generator<CallCommand, CallRecord, Heard> {
+  const line = new CallLine();
+  if (program.steps.find(({ verb }) => verb !== 'Other')?.verb === 'Reject') {
+    line.end('rejected_by_flow');
+    return line.record('rejected');
+  }
+  const ringSeconds = options.ringTimeoutSeconds ?? CALL_DEFAULTS.ringTimeoutSeconds;
+  const { dialed, problem } = yield* line.issue({ do: 'dial', maxMs: ringSeconds * 1_000 });
+  if (dialed !== 'answered') return line.record(notAnswered(line, dialed, problem));
+  line.answered((options.maxSeconds ?? CALL_DEFAULTS.maxSeconds) * 1_000);
+  yield* line.report({ type: 'answered' });
+  const says = yield* listen(line, options.machine ?? CALL_DEFAULTS.machine);
+  if (says && !line.over) {
+    yield* runProgram(line, program);
+    if (!line.over) line.end('finished');
+  }
+  if (line.over?.reason !== 'callee_hung_up') yield { do: 'hang_up' };
+  return line.record(line.over?.reason === 'problem' ? 'failed' : 'completed');
+}
+
+function notAnswered(
+  line: CallLine,
+  dialed: Heard['dialed'],
+  problem: string | undefined,
+): CallRecord['end'] {
+  line.over = undefined;
+  switch (dialed) {
+    case 'busy':
+      line.end('busy');
+      return 'busy';
+    case 'no_answer':
+      line.end('no_answer');
+      return 'no_answer';
+    case 'rejected':
+      line.end('declined');
+      return 'rejected';
+    default:
+      line.end('not_connected', problem);
+      return 'failed';
+  }
+}
+
+/** Who answered, and whether that is to be spoken to. */
+function* listen(
+  line: CallLine,
+  behaviour: NonNullable<CallOptions['machine']>,
+): Generator<CallCommand, boolean, Heard> {
+  const since = line.nowMs;
+  for (;;) {
+    const passed = { nowMs: line.nowMs - since, waitMaxMs: LIMITS.callListenMs };
+    const action = actionAfter(behaviour, line.detections, passed);
+    if (action === 'hang_up') line.end('machine');
+    if (action === 'leave') line.leaving = true;
+    if (action !== 'wait') return action !== 'hang_up';
+    const { detection } = yield* line.issue({ do: 'listen', maxMs: LIMITS.callListenMs - passed.nowMs });
+    if (line.over) return false;
+    // Nothing more will be known.
+    if (!detection) line.detected('unknown');
+    else line.detected(detection.answeredBy);
+    const answeredBy = line.answeredBy ?? 'unknown';
+    if (answeredBy === 'unknown') continue;
+    yield* line.report({ type: answeredBy === 'human' ? 'human' : 'machine', data: { answeredBy } });
+  }
+}
+
+function* runProgram(line: CallLine, { steps }: VoiceProgram): Generator<CallCommand, void, Heard> {
+  const places = new Map(
+    steps.flatMap((step, i) => (step.verb !== 'Other' && step.id !== undefined ? [[step.id, i]] : [])),
+  );
+  for (let from = 0; ; ) {
+    const going = yield* runSteps(line, steps.slice(from));
+    const place = going && places.get(going.to);
+    if (place === undefined || line.over) return;
+    from = place;
+  }
+}
+
+/** Answers where the call goes on if not behind these steps. */
+function* runSteps(line: CallLine, steps: readonly Step[]): Generator<CallCommand, Going | undefined, Heard> {
+  for (const step of steps) {
+    const going = yield* runStep(line, step);
+    if (line.over || going) return going;
+  }
+  return undefined;
+}
+
+function* runStep(line: CallLine, step: Step): Generator<CallCommand, Going | undefined, Heard> {
+  if (!line.mayGoOn()) return undefined;
+  line.note(step);
+  switch (step.verb) {
+    case 'Say':
+    case 'Play':
+    case 'Pause':
+      yield* prompt(line, step, false);
+      return undefined;
+    case 'Gather': {
+      // Who asked not to be called again is not asked anything else.
+      if (line.optedOut) return stop(line);
+      const branch = yield* runGather(line, step, prompt);
+      const going = branch && !line.over ? yield* runSteps(line, branch) : undefined;
+      // Behind what their branch says.
+      return going || !line.optedOut ? going : stop(line);
+    }
+    case 'Record':
+      if (line.optedOut) return stop(line);
+      yield* record(line, step);
+      return undefined;
+    case 'Goto':
+      return { to: step.to };
+    case 'Redirect':
+      line.end('redirected');
+      return undefined;
+    case 'Reject':
+    case 'Hangup':
+      line.end('finished');
+      return undefined;
+    // An outgoing call was answered before its first step; what is not known is not run.
+    case 'Answer':
+    case 'Other':
+      return undefined;
+  }
+}
+
+function stop(line: CallLine): undefined {
+  line.end('opted_out');
+  return undefined;
+}
+
+/** Says, plays or is silent, as often as it is to be; with `bargeIn` the key that ended it. */
+function* prompt(
+  line: CallLine,
+  step: Extract<Step, { verb: 'Say' | 'Play' | 'Pause' }>,
+  bargeIn: boolean,
+): Generator<CallCommand, string | undefined, Heard> {
+  if (step.verb === 'Pause') {
+    const maxMs = whole(step.length, VERB_DEFAULTS.Pause.length, 60) * 1_000;
+    return (yield* line.issue({ do: 'pause', bargeIn, maxMs })).key;
+  }
+  const times = whole(step.loop, VERB_DEFAULTS.Say.loop, 100);
+  for (let i = 0; i < times && !line.over; i++) {
+    const { key } = yield* line.issue(soundOf(step, bargeIn));
+    if (key !== undefined && bargeIn) return key;
+  }
+  return undefined;
+}
+
+function soundOf(step: Extract<Step, { verb: 'Say' | 'Play' }>, bargeIn: boolean): TimedCommand {
+  const maxMs = Number.POSITIVE_INFINITY;
+  if (step.verb === 'Say') {
+    const { content, voice, language } = step;
+    return { do: 'speak', text: spokenText(content), voice, language, bargeIn, maxMs };
+  }
+  return step.url === undefined
+    ? { do: 'send', tones: step.digits ?? '', maxMs }
+    : { do: 'play', url: step.url, bargeIn, maxMs };
+}
+
+function* record(line: CallLine, step: RecordStep): Generator<CallCommand, void, Heard> {
+  const { recording } = yield* line.issue({
+    do: 'record',
+    silenceMs: whole(step.timeout, VERB_DEFAULTS.Record.timeout, 120) * 1_000,
+    finishOnKey: step.finishOnKey ?? VERB_DEFAULTS.Record.finishOnKey,
+    beep: step.playBeep !== false && step.playBeep !== 'false',
+    maxMs: whole(step.maxLength, VERB_DEFAULTS.Record.maxLength, 14_400) * 1_000,
+  });
+  if (recording && line.keepRecording(recording)) {
+    yield* line.report({ type: 'recording', data: { ...recording } });
+  }
+}

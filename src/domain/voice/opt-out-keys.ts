@@ -1,0 +1,30 @@
+import { allSteps, type VoiceProgram } from './program';
+
+/** The keys by which a person asks not to be called again. */
+export interface OptOutKeys {
+  /** By the name of the gather: its `output`, else its `id`. */
+  byGather: ReadonlyMap<string, string>;
+  /** Anywhere in the program. */
+  all: string;
+}
+
+export function optOutKeysOf(program: VoiceProgram): OptOutKeys {
+  const byGather = new Map<string, string>();
+  const all = new Set<string>();
+  for (const step of allSteps(program.steps)) {
+    if (step.verb !== 'Gather') continue;
+    const keys = step.optOutDigits ?? '';
+    for (const name of [step.output, step.id]) {
+      // Two gathers may put into the same variable.
+      if (name !== undefined) byGather.set(name, (byGather.get(name) ?? '') + keys);
+    }
+    for (const key of keys) all.add(key);
+  }
+  return { byGather, all: [...all].join('') };
+}
+
+/** Whether what was entered asks for it; by the safe side when nobody tells at which gather it was. */
+export function isOptOut(keys: OptOutKeys, digits: unknown, gather: unknown): boolean {
+  if (typeof digits !== 'string' || digits.length !== 1) return false;
+  return ((typeof gather === 'string' ? keys.byGather.get(gather) : undefined) ?? keys.all).includes(digits);
+}
