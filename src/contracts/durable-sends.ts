@@ -4,7 +4,9 @@ import { additions, window } from './campaign-additions';
 import { message } from './send';
 
 /** A message that is sent by a workflow of its own (api.md 8): a Message, and how to go about it. */
-const redials = additions.voice.unwrap().pick({ retry: true, maxAttempts: true });
+const calls = additions.voice
+  .unwrap()
+  .pick({ retry: true, maxAttempts: true, machine: true, ringTimeoutSeconds: true });
 
 export const durableSendBody = message
   .safeExtend({
@@ -14,7 +16,9 @@ export const durableSendBody = message
     window: window
       .optional()
       .meta({ description: 'Hours in which it may be sent, also when it is tried again.' }),
-    voice: redials.optional().meta({ description: 'Calls only: redialling by how a call ended.' }),
+    voice: calls
+      .optional()
+      .meta({ description: 'Calls only: how they are run, and redialled by how they ended.' }),
   })
   .superRefine(
     (value, context) => {
