@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { CHANNELS, type Channel } from './domain/channel';
+import { LIMITS } from './domain/limits';
 import type { SenderLimits } from './domain/sender-limit';
 import { StartupError } from './startup-error';
 
@@ -60,7 +61,11 @@ export const VARIABLES = z.object({
   FANFARE_VOICE_RATE: rate.optional(),
   FANFARE_VOICE_CONCURRENT_CALLS: z.coerce.number().int().min(1).max(100_000).optional(),
   FANFARE_CALL_FAULT_SECONDS: z.coerce.number().positive().max(86_400).optional(),
-  FANFARE_CALL_SILENCE_SECONDS: z.coerce.number().positive().max(86_400).optional(),
+  FANFARE_CALL_SILENCE_SECONDS: z.coerce
+    .number()
+    .positive()
+    .max(86_400)
+    .default(LIMITS.callLeaseSeconds + LIMITS.callGraceSeconds),
   FANFARE_EMAIL_HTTP_URL: httpUrl.optional(),
   FANFARE_EMAIL_HTTP_IDEMPOTENT: flag,
   FANFARE_SMS_HTTP_URL: httpUrl.optional(),
@@ -108,7 +113,7 @@ export interface Config {
   /** For every sender that has no limit of its own. */
   senderLimits: SenderLimits;
   /** Of campaigns' calls. */
-  callTimes: { faultSeconds: number | undefined; silenceSeconds: number | undefined };
+  callTimes: { faultSeconds: number | undefined; silenceSeconds: number };
   /** In the path that carriers report to; without it one is made and kept. */
   inboundSecret: string | undefined;
   simulator: { seed: number; latencyMs: number };

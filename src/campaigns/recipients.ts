@@ -3,6 +3,7 @@ import type { Channel } from '../domain/channel';
 import { messageUid, recipientId } from '../domain/ids';
 import { LIMITS } from '../domain/limits';
 import type { RecipientState } from '../domain/recipient';
+import { type CallRecord, callsOf } from './call-records';
 import type { CampaignTables } from './tables';
 
 /** A recipient as the API shows it (api.md 7). */
@@ -18,6 +19,8 @@ export interface RecipientView {
   uid: string;
   dueAt: Date;
   updatedAt: Date;
+  /** On the voice channel, where they are asked for. */
+  calls?: CallRecord[];
 }
 
 /** Where a listing stopped: recipients are listed by channel, then by seq. */
@@ -112,6 +115,21 @@ export async function listRecipients(
     })),
     next: rows.length > limit && last ? { channel: last.channel, seq: last.seq } : undefined,
   };
+}
+
+/** With the calls of those on the voice channel. */
+export async function withCalls(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  recipients: readonly RecipientView[],
+): Promise<RecipientView[]> {
+  const seqOf = ({ id }: RecipientView) => Number(id.slice(id.lastIndexOf('.') + 1));
+  const called = recipients.filter(({ channel }) => channel === 'voice');
+  if (called.length === 0) return [...recipients];
+  const calls = await callsOf(db, runId, called.map(seqOf));
+  return recipients.map((one) =>
+    one.channel === 'voice' ? { ...one, calls: calls.get(seqOf(one)) ?? [] } : one,
+  );
 }
 
 /** The derivation of ledger.ts over `recipients r`, its shard `s` and `runs`. */

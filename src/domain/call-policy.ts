@@ -31,16 +31,18 @@ export type RetriedOutcome = 'busy' | 'no_answer' | 'machine' | 'failed';
 /** Outcomes that whoever ran the call may tell, since who answered does not say it all. */
 export const TOLD_OUTCOMES = ['human', 'machine', 'voicemail_left', 'opted_out'] as const;
 export type ToldOutcome = (typeof TOLD_OUTCOMES)[number];
-export type CallOutcome =
-  | ToldOutcome
-  | 'busy'
-  | 'no_answer'
-  | 'rejected'
-  | 'failed'
-  | 'canceled'
-  | 'suppressed'
-  | 'expired'
-  | 'unknown';
+export const CALL_OUTCOMES = [
+  ...TOLD_OUTCOMES,
+  'busy',
+  'no_answer',
+  'rejected',
+  'failed',
+  'canceled',
+  'suppressed',
+  'expired',
+  'unknown',
+] as const;
+export type CallOutcome = (typeof CALL_OUTCOMES)[number];
 
 /** How a call ended, as the event feed tells it. It goes into histories: words of ours, and no carrier's text. */
 export interface CallEnding {
