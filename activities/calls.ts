@@ -1,5 +1,5 @@
+import { endSilentCall } from '../src/campaigns/call-news';
 import {
-  type CallEnding,
   type CallKey,
   callStarts,
   endRecipient,
@@ -14,8 +14,10 @@ import { offerChunk, recordChunk, takePage } from '../src/campaigns/ledger';
 import { readCounts } from '../src/campaigns/ledger-counts';
 import { pageAtPace, readPace, takePermits } from '../src/campaigns/run-pace';
 import { loadRun } from '../src/campaigns/runs';
+import { callOptions } from '../src/domain/call-options';
 import {
   CALL_POLICY_DEFAULT,
+  type CallEnding,
   type CallOutcome,
   type CallPolicy,
   type CallStep,
@@ -60,12 +62,13 @@ const REDIAL_LOOK_MS = 5_000;
 /** One activity goes on for so long before its workflow writes down that it goes on. */
 const ROUND_MS = 30_000;
 
-export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort: AbortWatch) {
+export function callActivities({ db, gatewayFor, signals, callTimes = {} }: ActivityDeps, abort: AbortWatch) {
   return {
     /** Starts calls just in time: as many as may be live at once, and more as they end. */
     async startCalls(input: StartCallsInput): Promise<StartCallsOutcome> {
       const run = await loadRun(db, input.runId);
-      const policy: CallPolicy = { ...CALL_POLICY_DEFAULT, ...run.options.voice };
+      const { retry, maxAttempts, machine } = { ...CALL_POLICY_DEFAULT, ...run.options.voice };
+      const policy: CallPolicy = { retry, maxAttempts, machine, faultSeconds: callTimes.faultSeconds };
       const live = run.options.delivery?.maxConcurrentCalls ?? LIMITS.liveCallsDefault;
       const until = Date.now() + ROUND_MS;
       let calls = 0;
@@ -120,9 +123,17 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
       return stoppingRun(db, input.runId, () => place(input));
     },
 
-    /** How the call ended, if the event feed has told; the safety net under a lost signal. */
+    /**
+     * How the call ended, if the event feed has told; the safety net under a lost signal, and under an end that
+     * nobody tells.
+     */
     async readCall(input: CallKey): Promise<CallEnding | null> {
-      return (await readCallEnding(db, input)) ?? null;
+      const ending = await readCallEnding(db, input);
+      if (ending) return ending;
+      const { options } = await loadRun(db, input.runId);
+      const ringing = options.voice?.ringTimeoutSeconds ?? LIMITS.ringSecondsDefault;
+      const silence = callTimes.silenceSeconds ?? LIMITS.callLeaseSeconds + LIMITS.callGraceSeconds;
+      return (await endSilentCall(db, input, ringing + silence)) ? { end: 'unknown' } : null;
     },
 
     async recordCall(input: CallKey & { step: CallStep; latest: CallOutcome }): Promise<void> {
@@ -151,6 +162,12 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
       );
       if (until) return { kind: 'later', waitMs: until.getTime() - now };
     }
+    const reserved = await reserve();
+    if (reserved.kind === 'later') {
+      const { until } = reserved;
+      const held = await holdCall(db, input, FREQUENCY_CAP, () => until);
+      if (held) return { kind: 'later', waitMs: Math.max(0, held.getTime() - now) };
+    }
     // Before anything is written down: without a token nothing can have been placed.
     const gateway = gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
@@ -177,6 +194,7 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
           campaign: run.campaignId,
           class: run.options.class,
           expiresAt: Number.isFinite(opening.endsAt) ? new Date(opening.endsAt).toISOString() : undefined,
+          voice: callOptions(run.options.voice),
         },
       ])
       .catch(async (error: unknown) => {
@@ -216,5 +234,14 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
     return granted ? undefined : { kind: 'later', waitMs: Math.max(waitMs, REDIAL_LOOK_MS) };
   }
 }
+
+type Reservation = { kind: 'go' } | { kind: 'later'; until: Date };
+
+/**
+ * Whether this number may be called once more today. Asked again for a call that may be in the air already, so
+ * that whoever counts has to know a uid that it has let through.
+ */
+const reserve = async (): Promise<Reservation> => ({ kind: 'go' });
+const FREQUENCY_CAP = 'frequency_cap';
 
 const laterThan = (now: number, next: number) => (next > now ? new Date(next) : undefined);

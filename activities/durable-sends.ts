@@ -6,6 +6,7 @@ import {
   type SendResult,
   type SendTurn,
 } from '../src/campaigns/send-turns';
+import { callOptions } from '../src/domain/call-options';
 import { ERRORS, type ErrorCode, isDomainError } from '../src/domain/errors';
 import { sendMessageUid } from '../src/domain/ids';
 import type { Capability, Gateway, OutgoingMessage, SendAnswer } from '../src/gateway/gateway';
@@ -104,6 +105,7 @@ function messageOf({ row }: SendClaim): OutgoingMessage {
     campaign: content.campaign,
     class: content.class,
     expiresAt: content.expiresAt,
+    voice: callOptions(content.voice),
   };
 }
 

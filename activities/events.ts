@@ -1,4 +1,5 @@
-import { callStarts, type EndedCall, endedCalls } from '../src/campaigns/calls';
+import { type EndedCall, endedCalls } from '../src/campaigns/call-news';
+import { callStarts } from '../src/campaigns/calls';
 import { awaitsOutcome } from '../src/campaigns/durable-sends';
 import { applyEvents, readCursor, runsOf } from '../src/campaigns/outcomes';
 import { liveRuns } from '../src/campaigns/runs';
@@ -38,7 +39,7 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, 
         const { events, next } = await gateway.readEvents(cursor, LIMITS.longPageSizeMax, WAIT_SECONDS);
         if (events.length) {
           const calls = endedCalls(events);
-          const taken = await applyEvents(db, workspaceId, cursor, next, events, calls);
+          const taken = await applyEvents(db, workspaceId, cursor, next, events);
           if (!taken) {
             log.info({ workspaceId }, 'another reader follows this feed; this one stops');
             return 'again';

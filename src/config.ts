@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { CHANNELS, type Channel } from './domain/channel';
+import { LIMITS } from './domain/limits';
 import type { SenderLimits } from './domain/sender-limit';
 import { StartupError } from './startup-error';
 
@@ -59,6 +60,12 @@ export const VARIABLES = z.object({
   FANFARE_SMS_RATE: rate.optional(),
   FANFARE_VOICE_RATE: rate.optional(),
   FANFARE_VOICE_CONCURRENT_CALLS: z.coerce.number().int().min(1).max(100_000).optional(),
+  FANFARE_CALL_FAULT_SECONDS: z.coerce.number().positive().max(86_400).optional(),
+  FANFARE_CALL_SILENCE_SECONDS: z.coerce
+    .number()
+    .positive()
+    .max(86_400)
+    .default(LIMITS.callLeaseSeconds + LIMITS.callGraceSeconds),
   FANFARE_EMAIL_HTTP_URL: httpUrl.optional(),
   FANFARE_EMAIL_HTTP_IDEMPOTENT: flag,
   FANFARE_SMS_HTTP_URL: httpUrl.optional(),
@@ -105,6 +112,8 @@ export interface Config {
   retentionDays: number | undefined;
   /** For every sender that has no limit of its own. */
   senderLimits: SenderLimits;
+  /** Of campaigns' calls. */
+  callTimes: { faultSeconds: number | undefined; silenceSeconds: number };
   /** In the path that carriers report to; without it one is made and kept. */
   inboundSecret: string | undefined;
   simulator: { seed: number; latencyMs: number };
@@ -161,11 +170,18 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       sms: { rate: v.FANFARE_SMS_RATE },
       voice: { rate: v.FANFARE_VOICE_RATE, concurrentCalls: v.FANFARE_VOICE_CONCURRENT_CALLS },
     },
+    callTimes: {
+      faultSeconds: v.FANFARE_CALL_FAULT_SECONDS ?? faultSecondsWith(v.FANFARE_VOICE_PROVIDER),
+      silenceSeconds: v.FANFARE_CALL_SILENCE_SECONDS,
+    },
     inboundSecret: v.FANFARE_INBOUND_SECRET,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
     logLevel: v.LOG_LEVEL,
   };
 }
+
+/** Minutes are nothing to wait for where calls last milliseconds. */
+const faultSecondsWith = (provider: ProviderName) => (provider === 'simulator' ? 2 : undefined);
 
 /** An address, a network, or one of the names that the server knows for some of them. */
 function isNetwork(text: string): boolean {

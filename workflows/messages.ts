@@ -1,7 +1,6 @@
 import { defineSignal, defineUpdate } from '@temporalio/workflow';
-import type { CallEnding } from '../src/campaigns/calls';
 import type { ShardRef } from '../src/campaigns/run-end';
-import type { CallPolicy } from '../src/domain/call-policy';
+import type { CallEnding, CallPolicy } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
 

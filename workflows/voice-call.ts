@@ -1,11 +1,10 @@
-import { condition, setHandler } from '@temporalio/workflow';
-import type { CallEnding } from '../src/campaigns/calls';
-import { type CallOutcome, callOutcome, nextCallStep } from '../src/domain/call-policy';
+import { condition, patched, setHandler } from '@temporalio/workflow';
+import { type CallEnding, type CallResult, callResult, nextCallStep } from '../src/domain/call-policy';
 import { callEndedSignal, type VoiceCallInput, wakeCallSignal } from './messages';
 import { voice, voiceLocal } from './proxies';
 
 /** How long a call's end is waited for before the ledger is asked, in case the signal was lost. */
-const POLL = '20s';
+const POLL_MS = 20_000;
 const LOOK_MS = 60_000;
 const LOOK_MAX_MS = 30 * 60_000;
 
@@ -28,18 +27,18 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
     canceled ||= control === 'cancel';
   });
 
-  const outcomes: CallOutcome[] = [];
+  const calls: CallResult[] = [];
   for (;;) {
-    const attempt = from + outcomes.length;
+    const attempt = from + calls.length;
     const key = { runId, seq, attempt };
     if (!(await place())) return;
-    const ending = await ended();
-    outcomes.push(callOutcome(ending.end, ending.answeredBy, policy.machine));
-    const step = nextCallStep(policy, outcomes);
-    await voiceLocal.recordCall({ ...key, step, latest: outcomes.at(-1) as CallOutcome });
+    const latest = callResult(await ended(), policy.machine);
+    calls.push(latest);
+    const step = nextCallStep(policy, calls, `${runId}.${seq}.${from}`);
+    await voiceLocal.recordCall({ ...key, step, latest: latest.outcome });
     if (step.kind === 'end') return;
     // A resumed run dials no sooner than the table says; a canceled one has nothing to wait for.
-    if (step.afterSeconds > 0) await condition(() => canceled, step.afterSeconds * 1000);
+    if (step.afterSeconds > 0) await condition(() => canceled, Math.ceil(step.afterSeconds * 1000));
 
     /** False when there is nobody to call any more. */
     async function place(): Promise<boolean> {
@@ -62,10 +61,12 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
     }
 
     async function ended(): Promise<CallEnding> {
-      for (;;) {
-        if (await condition(() => endings.has(attempt), POLL)) return endings.get(attempt) as CallEnding;
+      for (let poll = POLL_MS; ; ) {
+        if (await condition(() => endings.has(attempt), poll)) return endings.get(attempt) as CallEnding;
         const stored = await voiceLocal.readCall(key);
         if (stored) return stored;
+        // The service may hold a call for days, and each look is written into the history.
+        if (patched('polls-more-seldom')) poll = Math.min(LOOK_MAX_MS, Math.ceil(poll * 1.5));
       }
     }
   }

@@ -1,3 +1,4 @@
+import { createCallRecords } from '../campaigns/call-records';
 import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contact-lists';
 import { createContactParams } from '../campaigns/contact-params';
@@ -15,6 +16,7 @@ import { adminClientRoutes } from '../http/routes/admin-clients';
 import { adminKeyRoutes } from '../http/routes/admin-keys';
 import { adminUserRoutes } from '../http/routes/admin-users';
 import { adminWorkspaceRoutes } from '../http/routes/admin-workspaces';
+import { campaignCallRoutes } from '../http/routes/campaign-calls';
 import { campaignProgressRoutes } from '../http/routes/campaign-progress';
 import { campaignReportRoutes } from '../http/routes/campaign-reports';
 import { campaignRoutes } from '../http/routes/campaigns';
@@ -104,6 +106,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
     (scope) => campaignReportRoutes(scope, { campaigns }),
+    (scope) => campaignCallRoutes(scope, { calls: createCallRecords({ db: campaignsDb }) }),
     (scope) => durableSendRoutes(scope, { sends: createDurableSends({ db: campaignsDb, launcher, log }) }),
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),
   ];

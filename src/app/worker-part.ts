@@ -22,13 +22,17 @@ export async function openWorkerPart(
   closers: Closers,
   fail: (error: Error) => void,
 ): Promise<void> {
-  const { log, storage, temporal, gatewayFor } = options;
+  const { config, log, storage, temporal, gatewayFor } = options;
   const db = storage.tables<CampaignTables>();
   const workers = await runWorkers({
     connection: temporal.connection,
     namespace: temporal.namespace,
     roles: options.roles,
-    deps: { db, gatewayFor, signals: createSignals(temporal.client), suppression, log },
+    deps: {
+      ...{ db, gatewayFor, suppression, log },
+      signals: createSignals(temporal.client),
+      callTimes: config.callTimes,
+    },
   });
   closers.add('workers', () => workers.stop());
   workers.done.catch(fail);

@@ -1,17 +1,10 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import {
-  CALL_POLICY_DEFAULT,
-  type CallOutcome,
-  type CallStep,
-  callOutcome,
-  endState,
-} from '../domain/call-policy';
+import type { CallEnding, CallOutcome, CallStep } from '../domain/call-policy';
 import type { Control } from '../domain/campaign';
 import { type DeliveryRule, deliveryRule, expiryOf } from '../domain/delivery-rule';
 import { DomainError } from '../domain/errors';
-import { parseMessageUid } from '../domain/ids';
-import { CALL_ENDS, type CallEnd, type MessageEvent } from '../domain/message';
 import type { RecipientState } from '../domain/recipient';
+import { settleUnknown } from './call-news';
 import { addToCounts } from './count-moves';
 import { readControl } from './runs';
 import type { CampaignTables } from './tables';
@@ -118,20 +111,20 @@ export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Pr
     .where('attempt', '=', key.attempt)
     .where('ended_at', 'is', null)
     .execute();
+  await recount(db, key);
+}
+
+/** What does not count as a call is told by its row, or by there being none. */
+async function recount(db: Kysely<CampaignTables>, key: CallKey): Promise<void> {
   await db
     .updateTable('recipients')
-    .set({ attempts: key.attempt - 1 })
+    .set({ attempts: callsThatCount(key) })
     .where('run_id', '=', key.runId)
     .where('channel', '=', 'voice')
     .where('seq', '=', key.seq)
-    .where('attempts', '=', key.attempt)
+    .where('attempt', '=', key.attempt)
     .where('state', '=', 'sending')
     .execute();
-}
-
-export interface CallEnding {
-  end: CallEnd | 'expired' | 'unknown';
-  answeredBy?: string | undefined;
 }
 
 export async function readCallEnding(
@@ -140,13 +133,18 @@ export async function readCallEnding(
 ): Promise<CallEnding | undefined> {
   const row = await db
     .selectFrom('calls')
-    .select(['ended_at', 'outcome', 'data'])
+    .select(['ended_at', 'outcome', 'fault', 'data'])
     .where('run_id', '=', key.runId)
     .where('seq', '=', key.seq)
     .where('attempt', '=', key.attempt)
     .executeTakeFirst();
   if (!row?.ended_at) return undefined;
-  return { end: row.outcome as CallEnding['end'], answeredBy: row.data.answeredBy as string | undefined };
+  return {
+    end: row.outcome as CallEnding['end'],
+    answeredBy: row.data.answeredBy as CallEnding['answeredBy'],
+    told: row.data.outcome as CallEnding['told'],
+    fault: (row.fault ?? undefined) as CallEnding['fault'],
+  };
 }
 
 /** Stores what the workflow decided after a call. A redial that would come too late ends the recipient. */
@@ -158,10 +156,27 @@ export async function recordStep(
   rule: Pick<DeliveryRule, 'expireAfterMs' | 'endsAtMs'> = deliveryRule(),
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
+    const call = await tx
+      .selectFrom('calls')
+      .select(['code', 'fault'])
+      .where('run_id', '=', key.runId)
+      .where('seq', '=', key.seq)
+      .where('attempt', '=', key.attempt)
+      .forUpdate()
+      .executeTakeFirst();
+    if (call?.fault === 'carrier') await recount(tx, key);
     if (step.kind === 'end') {
-      const code = step.state === 'expired' ? 'expired' : undefined;
       const { state, outcome } = step;
-      await moveRecipient(tx, key, { state, outcome, code, during: key.attempt });
+      const told = state === 'delivered' ? undefined : (call?.code ?? undefined);
+      const code = state === 'expired' ? 'expired' : told;
+      await moveRecipient(tx, key, {
+        state,
+        outcome: outcome === 'suppressed' ? undefined : outcome,
+        code,
+        during: key.attempt,
+      });
+      // The end may have been told since the workflow gave it up.
+      if (state === 'unknown') await settleUnknown(tx, [key]);
       return;
     }
     const retryAt = new Date(Date.now() + step.afterSeconds * 1000);
@@ -178,10 +193,15 @@ export async function recordStep(
       key,
       late
         ? { state: 'expired', code: 'expired', outcome: latest, during: key.attempt }
-        : { state: 'waiting', outcome: latest, retryAt, during: key.attempt },
+        : { state: 'waiting', outcome: latest, code: call?.code ?? undefined, retryAt, during: key.attempt },
     );
   });
 }
+
+/** Calls to the recipient, but those that their carrier could not place: they are no attempts. */
+const callsThatCount = ({ runId, seq }: Omit<CallKey, 'attempt'>) => sql<number>`(
+  select count(*)::smallint from calls
+  where run_id = ${runId} and seq = ${seq} and fault is distinct from 'carrier')`;
 
 export async function endRecipient(
   db: Kysely<CampaignTables>,
@@ -216,7 +236,8 @@ async function moveRecipient(
       update recipients r
       set state = ${to.state}, code = ${to.code ?? null}, outcome = coalesce(${to.outcome ?? null}, r.outcome),
         attempt = coalesce(${to.attempt ?? null}::smallint, r.attempt),
-        attempts = coalesce(${to.attempt ?? null}::smallint, r.attempts),
+        attempts = case when ${to.attempt ?? null}::smallint is null then r.attempts
+          else ${callsThatCount(key)} end,
         retry_at = ${to.retryAt?.toISOString() ?? null}::timestamptz, updated_at = now()
       from old where r.run_id = ${key.runId} and r.channel = 'voice' and r.seq = old.seq
       returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
@@ -262,77 +283,4 @@ export async function markCalling(
       returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
     )
     ${addToCounts}`.execute(db);
-}
-
-/** A call that ended, for the workflow that waits for it. */
-export type EndedCall = CallKey & CallEnding;
-
-/** Which events of a feed page end a call of ours. */
-export function endedCalls(events: readonly MessageEvent[]): EndedCall[] {
-  const ended: EndedCall[] = [];
-  for (const event of events) {
-    const key = parseMessageUid(event.uid);
-    if (key?.channel !== 'voice') continue;
-    const end = endOf(event);
-    if (!end) continue;
-    const answeredBy = event.data?.answeredBy;
-    ended.push({
-      runId: key.runId,
-      seq: key.seq,
-      attempt: key.attempt,
-      end,
-      answeredBy: typeof answeredBy === 'string' ? answeredBy : undefined,
-    });
-  }
-  return ended;
-}
-
-/** How a call ended, if that is what the event tells. */
-export function endOf(event: MessageEvent): CallEnding['end'] | undefined {
-  if ((CALL_ENDS as readonly string[]).includes(event.type)) return event.type as CallEnd;
-  // Ends that the service, not the exchange, put to the message.
-  if (event.type === 'expired') return 'expired';
-  if (event.type === 'suppressed') return 'canceled';
-  return event.type === 'unknown' ? 'unknown' : undefined;
-}
-
-/** Takes ends in as they are told: a doubt gives way to certainty, also after its call was closed. */
-export async function storeEndings(tx: Kysely<CampaignTables>, ended: readonly EndedCall[]): Promise<void> {
-  if (!ended.length) return;
-  await sql`
-    update calls c set ended_at = now(), outcome = e.outcome,
-      data = c.data || jsonb_strip_nulls(jsonb_build_object('answeredBy', e.answered_by))
-    from unnest(
-      ${ended.map((e) => e.runId)}::text[], ${ended.map((e) => e.seq)}::int[], ${ended.map((e) => e.attempt)}::int[],
-      ${ended.map((e) => e.end)}::text[], ${ended.map((e) => e.answeredBy ?? null)}::text[]
-    ) as e(run_id, seq, attempt, outcome, answered_by)
-    where c.run_id = e.run_id and c.seq = e.seq and c.attempt = e.attempt
-      and (c.ended_at is null or c.outcome = 'unknown')`.execute(tx);
-  await settleUnknown(
-    tx,
-    ended.filter((call) => call.end !== 'unknown'),
-  );
-}
-
-/** The workflow of a recipient that ended as `unknown` is gone; what is learnt later is written for it. */
-async function settleUnknown(tx: Kysely<CampaignTables>, ended: readonly EndedCall[]): Promise<void> {
-  if (!ended.length) return;
-  const known = ended.map((call) => {
-    const outcome = callOutcome(call.end, call.answeredBy, CALL_POLICY_DEFAULT.machine);
-    return { ...call, outcome, state: endState(outcome, CALL_POLICY_DEFAULT.machine) };
-  });
-  await sql`
-    with result as (
-      select * from unnest(
-        ${known.map((call) => call.runId)}::text[], ${known.map((call) => call.seq)}::int[],
-        ${known.map((call) => call.attempt)}::int[], ${known.map((call) => call.state)}::text[],
-        ${known.map((call) => call.outcome)}::text[]) as t(run_id, seq, attempt, state, outcome)
-    ), written as (
-      update recipients r set state = result.state, outcome = result.outcome, code = null, updated_at = now()
-      from result
-      where r.run_id = result.run_id and r.channel = 'voice' and r.seq = result.seq
-        and r.attempt = result.attempt and r.state = 'unknown'
-      returning r.run_id, r.channel, r.shard, 'unknown' as old_state, r.state as new_state
-    )
-    ${addToCounts}`.execute(tx);
 }

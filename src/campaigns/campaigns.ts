@@ -38,6 +38,7 @@ import {
   type RecipientPosition,
   type RecipientView,
   recipientPages,
+  withCalls,
 } from './recipients';
 import { beginSchedule, endSchedule, hasSchedule } from './recurring';
 import { type RetriedState, retryFailed } from './retry-failed';
@@ -215,7 +216,9 @@ export function createCampaigns(deps: CampaignsDeps) {
       },
     ): ReturnType<typeof listRecipients> {
       const runId = await findRun(db, workspaceId, campaignId, chosen);
-      return runId ? listRecipients(db, runId, options) : { recipients: [], next: undefined };
+      if (!runId) return { recipients: [], next: undefined };
+      const { recipients, next } = await listRecipients(db, runId, options);
+      return { recipients: await withCalls(db, runId, recipients), next };
     },
 
     /** All of one run as it is now: one that takes its place meanwhile is not mixed in. */

@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { parseMessageUid } from '../domain/ids';
 import type { MessageEvent } from '../domain/message';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
-import { type EndedCall, storeEndings } from './calls';
+import { storeCallNews } from './call-news';
 import { addToCounts, rank } from './count-moves';
 import { followOutcomes, isFollowed, type Outcome, runRules } from './outcomes-followed';
 import { sendNews, storeSendNews } from './send-outcomes';
@@ -29,8 +29,8 @@ export async function readCursor(db: Kysely<CampaignTables>, workspaceId: string
  * Takes one page of the event feed into the ledger and moves the cursor, in one transaction. Answers which
  * durable sends are to be woken now; `undefined`, having changed nothing, when somebody else moved the
  * cursor: then this reader is a leftover.
- * For a call only its end is stored, and what follows is left to its workflow: a busy line is not the end
- * of a recipient that is redialled.
+ * Of a call the record is kept, and what follows from its end is left to its workflow: a busy line is not the
+ * end of a recipient that is redialled.
  */
 export async function applyEvents(
   db: Kysely<CampaignTables>,
@@ -38,7 +38,6 @@ export async function applyEvents(
   from: string,
   to: string,
   events: readonly MessageEvent[],
-  calls: readonly EndedCall[],
 ): Promise<{ sends: string[] } | undefined> {
   const outcomes = collapse(events);
   const sends = sendNews(events);
@@ -51,7 +50,7 @@ export async function applyEvents(
       .executeTakeFirst();
     if (moved.numUpdatedRows !== 1n) return undefined;
     await takeIn(tx, outcomes);
-    await storeEndings(tx, calls);
+    await storeCallNews(tx, events);
     return { sends: await storeSendNews(tx, workspaceId, sends) };
   });
 }

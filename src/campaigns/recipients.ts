@@ -3,6 +3,7 @@ import { CHANNELS, type Channel } from '../domain/channel';
 import { messageUid, recipientId } from '../domain/ids';
 import { LIMITS } from '../domain/limits';
 import { type RecipientState, SETTLED } from '../domain/recipient';
+import { type CallRecord, callsOf } from './call-records';
 import { readCounts } from './ledger-counts';
 import type { CampaignTables } from './tables';
 
@@ -19,6 +20,8 @@ export interface RecipientView {
   uid: string;
   dueAt: Date;
   updatedAt: Date;
+  /** On the voice channel, where they are asked for. */
+  calls?: CallRecord[];
 }
 
 /** Where a listing stopped: recipients are listed by channel, then by seq. */
@@ -133,6 +136,21 @@ async function countIn(
   let sum = 0;
   for (const one of channel ? [channel] : CHANNELS) sum += counts[one]?.[state] ?? 0;
   return sum;
+}
+
+/** With the calls of those on the voice channel. */
+export async function withCalls(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  recipients: readonly RecipientView[],
+): Promise<RecipientView[]> {
+  const seqOf = ({ id }: RecipientView) => Number(id.slice(id.lastIndexOf('.') + 1));
+  const called = recipients.filter(({ channel }) => channel === 'voice');
+  if (called.length === 0) return [...recipients];
+  const calls = await callsOf(db, runId, called.map(seqOf));
+  return recipients.map((one) =>
+    one.channel === 'voice' ? { ...one, calls: calls.get(seqOf(one)) ?? [] } : one,
+  );
 }
 
 /** The derivation of ledger.ts over `recipients r`, its shard `s` and `runs`. */

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { AbortRule } from '../domain/abort-threshold';
+import type { CallPolicy, MachinePolicy } from '../domain/call-policy';
 import { type Control, isLive, type RunPhase } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
@@ -33,9 +34,10 @@ export interface RunOptions {
   params?: Record<string, string | number>;
   class?: string;
   voice?: {
-    retry?: Record<string, { maxAttempts: number; delaysSeconds: number[] }>;
+    retry?: CallPolicy['retry'];
     maxAttempts?: number;
-    machine?: 'speak' | 'hangup' | 'leave_message';
+    machine?: MachinePolicy;
+    ringTimeoutSeconds?: number;
     callWindow?: WeeklyWindow;
   };
   delivery?: {
@@ -132,6 +134,17 @@ export async function readControl(db: Kysely<CampaignTables>, runId: string): Pr
   const row = await db.selectFrom('runs').select('control').where('id', '=', runId).executeTakeFirst();
   if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
   return row.control;
+}
+
+/** What reaching a machine is worth to these runs' campaigns, where they say so. */
+export async function machinePolicyOf(
+  db: Kysely<CampaignTables>,
+  runIds: readonly string[],
+): Promise<Map<string, MachinePolicy>> {
+  const { rows } = await sql<{ id: string; machine: MachinePolicy }>`
+    select r.id, c.options->'voice'->>'machine' as machine from runs r join campaigns c on c.id = r.campaign_id
+    where r.id = any(${runIds}::text[]) and c.options->'voice'->>'machine' is not null`.execute(db);
+  return new Map(rows.map(({ id, machine }) => [id, machine]));
 }
 
 export interface LiveRun {

@@ -1,3 +1,5 @@
+import type { CallOptions } from '../domain/call-options';
+import type { CallPolicy } from '../domain/call-policy';
 import type { RetryPolicy } from '../domain/retry-policy';
 import type { WeeklyWindow } from '../domain/time-zones/hours';
 
@@ -18,11 +20,6 @@ export interface SendContent {
   retry?: Partial<RetryPolicy> | undefined;
   window?: WeeklyWindow | undefined;
   voice?:
-    | { retry?: Record<string, Redial | undefined> | undefined; maxAttempts?: number | undefined }
+    | (CallOptions & { retry?: CallPolicy['retry'] | undefined; maxAttempts?: number | undefined })
     | undefined;
-}
-
-interface Redial {
-  maxAttempts: number;
-  delaysSeconds: number[];
 }

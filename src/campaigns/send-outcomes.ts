@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
-import { CALL_POLICY_DEFAULT, callOutcome, endState } from '../domain/call-policy';
+import { CALL_POLICY_DEFAULT, type CallEnding, callResult, endState } from '../domain/call-policy';
 import { parseSendMessageUid } from '../domain/ids';
 import type { MessageEvent } from '../domain/message';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
-import { endOf } from './calls';
+import { endingOf } from './call-news';
 import { rank } from './count-moves';
 import type { CampaignTables } from './tables';
 
@@ -18,6 +18,7 @@ export interface SendNews {
   code: string | undefined;
   outcome: string | undefined;
   answeredBy: string | undefined;
+  told: CallEnding['told'];
 }
 
 /** The best-ranking news of each attempt; everything else in the feed is somebody else's. */
@@ -37,13 +38,12 @@ function newsOf(key: { sendId: string; attempt: number }, event: MessageEvent): 
   const { code } = event;
   if (event.channel === 'voice') {
     const isOfService = event.type === 'expired' || event.type === 'suppressed';
-    const end = endOf(event);
-    if (end && !isOfService) {
-      const told = event.data?.answeredBy;
-      const answeredBy = typeof told === 'string' ? told : undefined;
-      const outcome = callOutcome(end, answeredBy, CALL_POLICY_DEFAULT.machine);
+    const ending = endingOf(event);
+    if (ending && !isOfService) {
+      const { end, answeredBy, told } = ending;
+      const { outcome } = callResult(ending, CALL_POLICY_DEFAULT.machine);
       const state = endState(outcome, CALL_POLICY_DEFAULT.machine);
-      return { ...key, state, ended: end, code, outcome, answeredBy };
+      return { ...key, state, ended: end, code, outcome, answeredBy, told };
     }
   }
   const state = event.state as RecipientState;
@@ -52,7 +52,7 @@ function newsOf(key: { sendId: string; attempt: number }, event: MessageEvent): 
   // The rest of a call's events belong to its end, which comes by itself.
   if (event.channel === 'voice' && !['sent', 'expired', 'suppressed'].includes(event.type)) return undefined;
   const ended = state === 'sent' ? undefined : state;
-  return { ...key, state, ended, code, outcome: undefined, answeredBy: undefined };
+  return { ...key, state, ended, code, outcome: undefined, answeredBy: undefined, told: undefined };
 }
 
 /**
@@ -72,8 +72,8 @@ export async function storeSendNews(
         ${news.map((n) => n.sendId)}::text[], ${news.map((n) => n.attempt)}::int[],
         ${news.map((n) => n.state)}::text[], ${news.map((n) => n.ended ?? null)}::text[],
         ${news.map((n) => n.code ?? null)}::text[], ${news.map((n) => n.outcome ?? null)}::text[],
-        ${news.map((n) => n.answeredBy ?? null)}::text[]
-      ) as t(id, attempt, state, ended, code, outcome, answered_by)
+        ${news.map((n) => n.answeredBy ?? null)}::text[], ${news.map((n) => n.told ?? null)}::text[]
+      ) as t(id, attempt, state, ended, code, outcome, answered_by, told_outcome)
     ), old as (
       select r.id, r.finished_at is null as live from durable_sends r join news result using (id)
       where r.workspace_id = ${workspaceId} and r.attempt = result.attempt and case
@@ -90,6 +90,7 @@ export async function storeSendNews(
       ended = case when old.live then coalesce(n.ended, s.ended) else s.ended end,
       ended_code = case when old.live then coalesce(n.code, s.ended_code) else s.ended_code end,
       answered_by = case when old.live then coalesce(n.answered_by, s.answered_by) else s.answered_by end,
+      told_outcome = case when old.live then coalesce(n.told_outcome, s.told_outcome) else s.told_outcome end,
       code = case when old.live then s.code else n.code end,
       outcome = case when old.live then s.outcome else coalesce(n.outcome, s.outcome) end,
       updated_at = now()

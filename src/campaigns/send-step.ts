@@ -1,13 +1,15 @@
 import type { Selectable } from 'kysely';
+import { callFault } from '../domain/call-codes';
 import {
   CALL_POLICY_DEFAULT,
+  type CallEnding,
   type CallOutcome,
   type CallPolicy,
-  callOutcome,
+  type CallResult,
+  callResult,
   nextCallStep,
 } from '../domain/call-policy';
 import { LIMITS } from '../domain/limits';
-import type { CallEnd } from '../domain/message';
 import type { RecipientState } from '../domain/recipient';
 import { nextAttempt, retryPolicy } from '../domain/retry-policy';
 import { nextAllowed } from '../domain/time-zones/hours';
@@ -21,7 +23,7 @@ export type SendStep =
   | { kind: 'ended' }
   | { kind: 'end'; state: RecipientState; outcome?: CallOutcome; code?: string | null }
   /** This attempt is over; another one follows after a while. */
-  | { kind: 'again'; afterMs: number; outcome?: CallOutcome; code: string | null }
+  | { kind: 'again'; afterMs: number; call?: CallResult; code: string | null }
   | { kind: 'wait'; waitMs: number }
   /** Its hours begin then. */
   | { kind: 'closed'; waitMs: number }
@@ -64,8 +66,19 @@ function awaitOutcome(row: SendRow, since: Date, now: Date): SendStep {
   const waitedMs = now.getTime() - since.getTime();
   const leftMs = LIMITS.sendOutcomeHours * 3_600_000 - waitedMs;
   if (leftMs <= 0) return { kind: 'end', state: row.state, code: row.code };
+  const silentMs =
+    row.channel === 'voice' && row.sent_at
+      ? silenceMs(row) - (now.getTime() - row.sent_at.getTime())
+      : leftMs;
+  if (silentMs <= 0) return { kind: 'end', state: 'unknown', code: 'call_end_unknown' };
   const lookMs = clamp(waitedMs, LIMITS.sendLookSecondsMin * 1000, LIMITS.sendLookSecondsMax * 1000);
-  return { kind: 'wait', waitMs: Math.min(lookMs, leftMs) };
+  return { kind: 'wait', waitMs: Math.min(lookMs, leftMs, silentMs) };
+}
+
+/** A call that was handed over has ended after this, told or not. */
+function silenceMs({ content }: SendRow): number {
+  const ringing = content.voice?.ringTimeoutSeconds ?? LIMITS.ringSecondsDefault;
+  return (ringing + LIMITS.callLeaseSeconds + LIMITS.callGraceSeconds) * 1000;
 }
 
 function afterCall(row: SendRow): SendStep {
@@ -73,18 +86,36 @@ function afterCall(row: SendRow): SendStep {
   if (ended === 'expired' || ended === 'suppressed') {
     return { kind: 'end', state: ended, code: row.ended_code };
   }
-  const policy: CallPolicy = {
-    ...CALL_POLICY_DEFAULT,
-    ...(row.content.voice?.retry ? { retry: row.content.voice.retry as CallPolicy['retry'] } : {}),
-    ...(row.content.voice?.maxAttempts ? { maxAttempts: row.content.voice.maxAttempts } : {}),
+  const policy = callPolicyOf(row);
+  const ending: CallEnding = {
+    end: ended as CallEnding['end'],
+    answeredBy: row.answered_by ?? undefined,
+    told: (row.told_outcome ?? undefined) as CallEnding['told'],
+    fault: callFault(row.ended_code ?? undefined),
   };
-  const latest = callOutcome(ended as CallEnd | 'unknown', row.answered_by ?? undefined, policy.machine);
-  const step = nextCallStep(policy, [...(row.outcomes as CallOutcome[]), latest]);
+  const latest = callResult(ending, policy.machine);
+  const step = nextCallStep(policy, [...callsBefore(row), latest], row.id);
   if (step.kind === 'end') {
     return { kind: 'end', state: step.state, outcome: step.outcome, code: row.ended_code };
   }
-  if (row.control === 'cancel') return { kind: 'end', state: 'canceled', outcome: latest };
-  return { kind: 'again', afterMs: step.afterSeconds * 1000, outcome: latest, code: row.ended_code };
+  if (row.control === 'cancel') return { kind: 'end', state: 'canceled', outcome: latest.outcome };
+  return { kind: 'again', afterMs: step.afterSeconds * 1000, call: latest, code: row.ended_code };
+}
+
+function callPolicyOf({ content: { voice = {} } }: SendRow): CallPolicy {
+  return {
+    retry: voice.retry ?? CALL_POLICY_DEFAULT.retry,
+    maxAttempts: voice.maxAttempts ?? CALL_POLICY_DEFAULT.maxAttempts,
+    machine: voice.machine ?? CALL_POLICY_DEFAULT.machine,
+  };
+}
+
+/** In no order that matters: those that counted, and those that a carrier could not place. */
+function callsBefore(row: SendRow): CallResult[] {
+  return [
+    ...Array.from({ length: row.faults }, (): CallResult => ({ outcome: 'failed', fault: 'carrier' })),
+    ...row.outcomes.map((outcome) => ({ outcome: outcome as CallOutcome })),
+  ];
 }
 
 /** What the service gave up is sent anew only if the caller said how often: the service has tried for long. */

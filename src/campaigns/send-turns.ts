@@ -113,13 +113,16 @@ async function again(
   row: SendRow,
   step: Extract<SendStep, { kind: 'again' }>,
 ): Promise<SendRow> {
-  const isCall = step.outcome !== undefined;
+  const { call } = step;
+  const isFault = call?.fault === 'carrier';
+  const counted = call && !isFault ? [call.outcome] : [];
   const { rows } = await sql<SendRow>`
     update durable_sends set state = 'waiting', code = ${step.code}, attempt = attempt + 1, offered = false,
-      accepted_at = null, ended = null, ended_code = null, answered_by = null,
-      outcome = coalesce(${step.outcome ?? null}, outcome),
-      outcomes = outcomes || ${isCall ? [step.outcome] : []}::text[],
-      failures = failures + ${isCall ? 0 : 1}::int,
+      accepted_at = null, ended = null, ended_code = null, answered_by = null, told_outcome = null, sent_at = ${call ? null : sql`sent_at`},
+      outcome = coalesce(${call?.outcome ?? null}, outcome),
+      outcomes = outcomes || ${counted}::text[],
+      faults = faults + ${isFault ? 1 : 0}::int, attempts = attempts - ${isFault ? 1 : 0}::int,
+      failures = failures + ${call ? 0 : 1}::int,
       due_at = now() + make_interval(secs => ${step.afterMs / 1000}), updated_at = now()
     where id = ${row.id} returning *`.execute(tx);
   return rows[0] as SendRow;

@@ -118,8 +118,13 @@ export interface CampaignTables {
     seq: number;
     attempt: number;
     placed_at: CreatedAt;
+    dialled_at: Timestamp | null;
+    answered_at: Timestamp | null;
+    heard_at: Timestamp | null;
     ended_at: Timestamp | null;
     outcome: string | null;
+    code: string | null;
+    fault: string | null;
     data: Json<Record<string, unknown>>;
   };
   durable_sends: {
@@ -140,9 +145,11 @@ export interface CampaignTables {
     ended: string | null;
     ended_code: string | null;
     answered_by: string | null;
+    told_outcome: string | null;
     attempts: Generated<number>;
     failures: Generated<number>;
     pauses: Generated<number>;
+    faults: Generated<number>;
     outcomes: Generated<string[]>;
     due_at: Timestamp;
     created_at: CreatedAt;

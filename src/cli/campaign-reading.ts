@@ -1,7 +1,13 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { ApiClient } from './api-client';
-import { type CampaignProgress, campaignDetail, summaryTable } from './campaign-report';
+import {
+  type CampaignProgress,
+  callSummary,
+  callTable,
+  campaignDetail,
+  summaryTable,
+} from './campaign-report';
 import { print, printable } from './command';
 
 /** Commands that ask once. */
@@ -39,8 +45,18 @@ export async function reportCampaign(api: ApiClient, id: string, options: Report
   const query = new URLSearchParams({ ...(channel ? { channel } : {}), ...(state ? { state } : {}) });
   if (csv !== undefined) await api.getFile(`${pathOf(id)}/recipients.csv?${query}`, resolve(csv));
   const { phase, counts, skipped } = data;
-  print(json, { id, phase, counts, skipped, ...(csv === undefined ? {} : { csv }) }, [
+  const calls = counts.voice ? (await api.get(`${pathOf(id)}/calls`, callSummary)).data : undefined;
+  const told = {
+    id,
+    phase,
+    counts,
+    skipped,
+    ...(calls ? { calls } : {}),
+    ...(csv === undefined ? {} : { csv }),
+  };
+  print(json, told, [
     ...linesOf(data),
+    ...(calls ? ['', callTable(calls).trimEnd()] : []),
     ...(csv === undefined ? [] : [`The recipients are in ${csv}.`]),
   ]);
 }

@@ -55,6 +55,36 @@ export function summaryTable({ counts, skipped }: CampaignProgress): string {
   ].join('\n');
 }
 
+/** What is read of `GET /api/campaign/{id}/calls`. */
+export const callSummary = z.object({
+  data: z.looseObject({
+    calls: z.number(),
+    open: z.number(),
+    carrierFaults: z.number(),
+    outcomes: z.record(z.string(), z.number()),
+  }),
+});
+
+/** How calls ended, most frequent first. */
+export function callTable({
+  calls,
+  open,
+  carrierFaults,
+  outcomes,
+}: z.infer<typeof callSummary>['data']): string {
+  const ended = Object.entries(outcomes).sort(([, a], [, b]) => b - a);
+  return [
+    'Calls, by outcome',
+    ...ended.map(([outcome, count]) => line(`  ${outcome.replaceAll('_', ' ')}`, [count])),
+    ...(open > 0 ? [line('  not ended', [open])] : []),
+    line('  calls', [calls]),
+    ...(carrierFaults > 0
+      ? [`${carrierFaults} of them could not be placed by their carrier, and count as none.`]
+      : []),
+    '',
+  ].join('\n');
+}
+
 const LABEL_CHARS = 22;
 const COLUMN_CHARS = 9;
 

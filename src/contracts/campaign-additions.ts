@@ -109,13 +109,24 @@ const delivery = z.strictObject({
 });
 
 const redial = z
-  .strictObject({ maxAttempts: attempts, delaysSeconds: z.array(seconds).max(CALLS_MAX).default([]) })
+  .strictObject({
+    maxAttempts: attempts,
+    delaysSeconds: z.array(seconds).max(CALLS_MAX).default([]).meta({
+      description: 'Before the second call, the third and so on; the last one holds for all that follow.',
+    }),
+    jitter: z.number().min(0).max(1).optional().meta({
+      description: 'A delay may be longer by up to this share of it, so that they do not all come at once.',
+    }),
+  })
   .optional();
 
 const voice = z.strictObject({
   retry: z.strictObject({ busy: redial, no_answer: redial, machine: redial, failed: redial }).optional(),
   maxAttempts: attempts.optional(),
-  machine: z.enum(['speak', 'hangup', 'leave_message']).optional(),
+  machine: z.enum(['speak', 'hangup', 'leave_message']).optional().meta({
+    description:
+      'What an answering machine is worth: it is spoken to like a person (`speak`, the default), hung up on, or left a message after its greeting.',
+  }),
   ringTimeoutSeconds: integer.min(5).max(600).optional(),
   callWindow: window.optional(),
 });
@@ -144,8 +155,6 @@ export const additions = {
 
 /** Paths that are refused, except with the value that says what happens anyway. */
 const NOT_YET: { path: string[]; anyway?: unknown }[] = [
-  { path: ['voice', 'machine'], anyway: 'speak' },
-  { path: ['voice', 'ringTimeoutSeconds'] },
   { path: ['exclude', 'suppressionOnly'], anyway: false },
 ];
 

@@ -115,10 +115,17 @@ interface Days {
 }
 const isDay = (value: unknown) => typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value);
 
-const recipientFilter = {
+const ofRun = {
   runId: emptyAsAbsent(
     id.optional().meta({ description: 'Of this run of the campaign; without it, of the current one.' }),
   ),
+};
+
+/** Which run is asked about. */
+export const runChoice = z.object(ofRun);
+
+const recipientFilter = {
+  ...ofRun,
   channel: emptyAsAbsent(z.enum(CHANNELS).optional()),
   state: emptyAsAbsent(z.enum(RECIPIENT_STATES).optional()),
 };

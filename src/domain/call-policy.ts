@@ -1,69 +1,125 @@
+import type { CallFault } from './call-codes';
+import { LIMITS } from './limits';
 import type { CallEnd } from './message';
 import type { RecipientState } from './recipient';
+import { fraction } from './retry-policy';
 
 /**
  * What to do after a call has ended: a table by outcome (api.md 7, `voice`). Every `maxAttempts` counts
- * calls, the first included; an outcome without an entry is not redialled.
+ * calls, the first included; an outcome without an entry is not redialled. Delays beyond the list repeat its last.
  */
 export interface CallPolicy {
-  retry: Partial<Record<RetriedOutcome, { maxAttempts: number; delaysSeconds: number[] }>>;
+  retry: Partial<Record<RetriedOutcome, RedialRule>>;
   /** Calls in all, whatever their outcomes. */
   maxAttempts: number;
-  /** What reaching an answering machine is worth. */
-  machine: 'speak' | 'hangup' | 'leave_message';
+  machine: MachinePolicy;
+  /** Before a call that its carrier could not place is asked for again; the limit's without it. */
+  faultSeconds?: number | undefined;
 }
 
+export interface RedialRule {
+  maxAttempts: number;
+  delaysSeconds: number[];
+  /** The share of a delay by which it may be longer, so that who was busy together is not called together. */
+  jitter?: number | undefined;
+}
+
+/** What reaching an answering machine is worth. */
+export type MachinePolicy = 'speak' | 'hangup' | 'leave_message';
 export type RetriedOutcome = 'busy' | 'no_answer' | 'machine' | 'failed';
-export type CallOutcome =
-  | 'human'
-  | 'machine'
-  | 'voicemail_left'
-  | 'busy'
-  | 'no_answer'
-  | 'rejected'
-  | 'failed'
-  | 'canceled'
-  | 'expired'
-  | 'unknown';
+
+/** Outcomes that whoever ran the call may tell, since who answered does not say it all. */
+export const TOLD_OUTCOMES = ['human', 'machine', 'voicemail_left', 'opted_out'] as const;
+export type ToldOutcome = (typeof TOLD_OUTCOMES)[number];
+export const CALL_OUTCOMES = [
+  ...TOLD_OUTCOMES,
+  'busy',
+  'no_answer',
+  'rejected',
+  'failed',
+  'canceled',
+  'suppressed',
+  'expired',
+  'unknown',
+] as const;
+export type CallOutcome = (typeof CALL_OUTCOMES)[number];
+
+/** How a call ended, as the event feed tells it. It goes into histories: words of ours, and no carrier's text. */
+export interface CallEnding {
+  end: CallEnd | 'expired' | 'suppressed' | 'unknown';
+  answeredBy?: string | undefined;
+  told?: ToldOutcome | undefined;
+  fault?: CallFault | undefined;
+}
+
+export interface CallResult {
+  outcome: CallOutcome;
+  fault?: CallFault | undefined;
+}
 
 export const CALL_POLICY_DEFAULT: CallPolicy = { retry: {}, maxAttempts: 3, machine: 'speak' };
 
-/** What an ended call came to, from its last event and who was heard to answer. */
-export function callOutcome(
-  end: CallEnd | 'expired' | 'unknown',
-  answeredBy: string | undefined,
-  machine: CallPolicy['machine'],
-): CallOutcome {
-  if (end !== 'completed') return end;
+/** What an ended call came to. What is told counts; else it follows from the end and from who was heard to answer. */
+export function callResult({ end, answeredBy, told, fault }: CallEnding, machine: MachinePolicy): CallResult {
+  if (end === 'completed') return { outcome: told ?? outcomeBy(answeredBy, machine) };
+  if (end === 'failed' && fault === 'carrier') return { outcome: 'failed', fault };
+  if ((end === 'failed' || end === 'rejected') && fault === 'number') return { outcome: 'failed', fault };
+  if ((end === 'failed' || end === 'rejected') && fault === 'unwanted') return { outcome: 'rejected', fault };
+  return { outcome: end };
+}
+
+function outcomeBy(answeredBy: string | undefined, machine: MachinePolicy): CallOutcome {
+  if (answeredBy === 'fax') return 'machine';
   if (!answeredBy?.startsWith('machine')) return 'human';
-  return machine === 'leave_message' ? 'voicemail_left' : 'machine';
+  // Only after its greeting has ended is there anything to leave a message on.
+  return machine === 'leave_message' && answeredBy.startsWith('machine_end') ? 'voicemail_left' : 'machine';
 }
 
 export type CallStep =
   | { kind: 'redial'; afterSeconds: number }
   | { kind: 'end'; state: RecipientState; outcome: CallOutcome };
 
-/** `outcomes` are those of all calls so far, the latest last. */
-export function nextCallStep(policy: CallPolicy, outcomes: readonly CallOutcome[]): CallStep {
-  const latest = outcomes.at(-1);
+/**
+ * `calls` are all so far, the latest last. The same calls and the same `seed` make the same step: a workflow
+ * that is replayed decides again.
+ */
+export function nextCallStep(policy: CallPolicy, calls: readonly CallResult[], seed = ''): CallStep {
+  const latest = calls.at(-1);
   if (latest === undefined) return { kind: 'redial', afterSeconds: 0 };
-  const rule = policy.retry[latest as RetriedOutcome];
-  const same = outcomes.filter((outcome) => outcome === latest).length;
-  if (rule && same < rule.maxAttempts && outcomes.length < policy.maxAttempts) {
-    const delays = rule.delaysSeconds;
-    return { kind: 'redial', afterSeconds: delays[Math.min(same, delays.length) - 1] ?? 0 };
+  const end = {
+    kind: 'end' as const,
+    state: endState(latest.outcome, policy.machine),
+    outcome: latest.outcome,
+  };
+  if (latest.fault === 'carrier') {
+    const faults = calls.filter(({ fault }) => fault === 'carrier').length;
+    if (faults > LIMITS.carrierFaultsMax) return end;
+    const first = policy.faultSeconds ?? LIMITS.carrierFaultSeconds;
+    return { kind: 'redial', afterSeconds: first * 2 ** Math.min(faults - 1, 3) };
   }
-  return { kind: 'end', state: endState(latest, policy.machine), outcome: latest };
+  if (latest.fault) return end;
+  const rule = policy.retry[latest.outcome as RetriedOutcome];
+  const counted = calls.filter(({ fault }) => fault !== 'carrier');
+  const same = counted.filter(({ outcome }) => outcome === latest.outcome).length;
+  if (!rule || same >= rule.maxAttempts || counted.length >= policy.maxAttempts) return end;
+  const delays = rule.delaysSeconds;
+  const delay = delays[Math.min(same, delays.length) - 1] ?? 0;
+  return {
+    kind: 'redial',
+    afterSeconds: delay * (1 + (rule.jitter ?? 0) * fraction(`${seed}#${calls.length}`)),
+  };
 }
 
 /** The state of a recipient for whom this outcome is the last. */
-export function endState(outcome: CallOutcome, machine: CallPolicy['machine']): RecipientState {
+export function endState(outcome: CallOutcome, machine: MachinePolicy): RecipientState {
   switch (outcome) {
     case 'human':
     case 'voicemail_left':
+    case 'opted_out':
       return 'delivered';
     case 'machine':
-      return machine === 'hangup' ? 'undelivered' : 'delivered';
+      // One that was to be left a message, and was not, has not been told anything.
+      return machine === 'speak' ? 'delivered' : 'undelivered';
     case 'busy':
     case 'no_answer':
     case 'rejected':
@@ -71,6 +127,7 @@ export function endState(outcome: CallOutcome, machine: CallPolicy['machine']): 
     case 'failed':
       return 'failed';
     case 'canceled':
+    case 'suppressed':
     case 'expired':
       return outcome;
     case 'unknown':

@@ -70,6 +70,7 @@ export const ERRORS = {
   provider_throttled: { title: 'Provider asked to slow down', status: 429, retry: 'throttled' },
   provider_account: { title: 'Provider refused our account', status: 503, retry: 'account' },
   answer_lost: { title: 'Sent, but the answer was lost', status: 504, retry: 'unknown' },
+  call_end_unknown: { title: 'Nobody told how the call ended', status: 504, retry: 'unknown' },
   expired: { title: 'Too late to send', status: 422, retry: 'permanent' },
   attempts_exhausted: { title: 'All attempts used', status: 422, retry: 'permanent' },
   // The durable run

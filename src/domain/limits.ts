@@ -243,6 +243,14 @@ export const LIMITS = {
   /** Of one process: each holds a connection for seconds when the audience is large. */
   dryRunsAtOnce: 2,
   liveCallsDefault: 50,
+  /** How often a call that its carrier could not place is asked for again, without counting, and when first; each
+   * further wait is twice as long, up to eight times: three quarters of an hour in all. */
+  carrierFaultsMax: 5,
+  carrierFaultSeconds: 120,
+  /** What is waited for a call's end beyond the ringing and the longest call, for receipts that come late. */
+  callGraceSeconds: 60,
+  /** Calls that the list of recipients shows of one, the latest ones. */
+  callsListed: 20,
   /** Of a campaign's pace, messages a second; below one a day it is a pause, above this no limit at all. */
   paceMin: 1 / 86_400,
   paceMax: 100_000,

@@ -48,7 +48,7 @@ export function nextAttempt(policy: RetryPolicy, attempts: number, seed: string)
 const SPREAD = 1.2;
 
 /** FNV-1a with a final mix, as a number in [0, 1): uids differ in few characters. */
-function fraction(text: string): number {
+export function fraction(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -1,3 +1,4 @@
+import type { CallOptions } from '../domain/call-options';
 import type { Channel } from '../domain/channel';
 import type { MessageEvent } from '../domain/message';
 
@@ -52,6 +53,8 @@ export interface OutgoingMessage {
   replyTo?: string | undefined;
   /** After it the service no longer hands the message to a provider; told to services of our kind only. */
   expiresAt?: string | undefined;
+  /** How a call is to be run; told to services of our kind only. */
+  voice?: CallOptions | undefined;
 }
 
 export type SendAnswer =

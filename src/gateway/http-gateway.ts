@@ -224,8 +224,8 @@ function toBody(message: OutgoingMessage, extended: boolean): Record<string, unk
   if (message.body !== undefined) body.body = message.body;
   // What is undefined is not written.
   if (extended) {
-    const { version, campaign, class: kind, subject, replyTo, expiresAt } = message;
-    Object.assign(body, { version, campaign, class: kind || undefined, subject, replyTo, expiresAt });
+    const { version, campaign, class: kind, subject, replyTo, expiresAt, voice } = message;
+    Object.assign(body, { version, campaign, class: kind || undefined, subject, replyTo, expiresAt, voice });
   }
   return body;
 }

@@ -2,12 +2,14 @@ import { type Kysely, Migrator, sql } from 'kysely';
 import * as initial from './migrations/0001-initial';
 import * as campaigns from './migrations/0002-campaigns';
 import * as callOptions from './migrations/0003-call-options';
+import * as callRecords from './migrations/0004-call-records';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
   '0001-initial': initial.UP,
   '0002-campaigns': campaigns.UP,
   '0003-call-options': callOptions.UP,
+  '0004-call-records': callRecords.UP,
 };
 
 /**

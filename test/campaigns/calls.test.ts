@@ -1,12 +1,6 @@
 import type { Kysely } from 'kysely';
-import {
-  endedCalls,
-  endRecipient,
-  openCall,
-  readCallEnding,
-  recordStep,
-  withdrawCall,
-} from '../../src/campaigns/calls';
+import { endSilentCall } from '../../src/campaigns/call-news';
+import { endRecipient, openCall, readCallEnding, recordStep, withdrawCall } from '../../src/campaigns/calls';
 import { offerChunk, recordChunk, takePage } from '../../src/campaigns/ledger';
 import { readCounts } from '../../src/campaigns/ledger-counts';
 import { applyEvents, FEED_START, readCursor } from '../../src/campaigns/outcomes';
@@ -56,9 +50,7 @@ describeEachEngine('calls of a run', (engine) => {
 
   async function tell(workspaceId: string, ...events: MessageEvent[]): Promise<void> {
     const cursor = await readCursor(db, workspaceId);
-    expect(
-      await applyEvents(db, workspaceId, cursor, `${cursor}x`, events, endedCalls(events)),
-    ).toBeDefined();
+    expect(await applyEvents(db, workspaceId, cursor, `${cursor}x`, events)).toBeDefined();
   }
 
   it('go from sending to waiting and back until one is the last', async () => {
@@ -147,5 +139,74 @@ describeEachEngine('calls of a run', (engine) => {
     await withdrawCall(db, first);
     expect(await openCall(db, first, rule)).toEqual({ kind: 'over' });
     expect(await states(runId)).toEqual({ expired: 1 });
+  });
+
+  it('end as unknown when nothing more is told of them, and otherwise when it is after all', async () => {
+    const { runId, workspaceId } = await takenRun(1);
+    const key = { runId, seq: 0, attempt: 1 };
+    await openCall(db, key);
+    const silentSince = (seconds: number) =>
+      db
+        .updateTable('calls')
+        .set({ heard_at: new Date(Date.now() - seconds * 1000) })
+        .where('run_id', '=', runId)
+        .execute();
+    await silentSince(5_000);
+    // The service holds it still.
+    expect(await endSilentCall(db, key, 600)).toBe(false);
+    await tell(workspaceId, event(runId, 1, 'sent'), event(runId, 1, 'ringing'));
+    expect(await endSilentCall(db, key, 600)).toBe(false);
+    await silentSince(601);
+    expect(await endSilentCall(db, key, 600)).toBe(true);
+    expect(await readCallEnding(db, key)).toMatchObject({ end: 'unknown' });
+    // Told between the workflow's look and what it writes down.
+    await tell(workspaceId, event(runId, 1, 'busy'));
+    await recordStep(db, key, { kind: 'end', state: 'unknown', outcome: 'unknown' }, 'unknown');
+    expect(await states(runId)).toEqual({ undelivered: 1 });
+  });
+
+  it('do not count as attempts when their carrier could not place them', async () => {
+    const { runId, workspaceId } = await takenRun(1);
+    const attempts = async () =>
+      (await db.selectFrom('recipients').select('attempts').where('run_id', '=', runId).executeTakeFirst())
+        ?.attempts;
+    const first = { runId, seq: 0, attempt: 1 };
+    await openCall(db, first);
+    expect(await attempts()).toBe(1);
+    await tell(workspaceId, { ...event(runId, 1, 'failed'), code: 'network_failure' });
+    expect(await readCallEnding(db, first)).toMatchObject({ end: 'failed', fault: 'carrier' });
+    await recordStep(db, first, { kind: 'redial', afterSeconds: 1 }, 'failed');
+    expect(await attempts()).toBe(0);
+    const second = { ...first, attempt: 2 };
+    await openCall(db, second);
+    expect(await attempts()).toBe(1);
+    await withdrawCall(db, second);
+    expect(await attempts()).toBe(0);
+  });
+
+  it('keep what was told of them, in whatever order, and no more than may be kept', async () => {
+    const { runId, workspaceId } = await takenRun(1);
+    await openCall(db, { runId, seq: 0, attempt: 1 });
+    const end = {
+      answeredBy: 'human',
+      outcome: 'opted_out',
+      durationMs: 4_000,
+      digits: '9',
+      said: 'x'.repeat(99_999),
+    };
+    await tell(workspaceId, event(runId, 1, 'completed', end));
+    await tell(
+      workspaceId,
+      event(runId, 1, 'answered'),
+      event(runId, 1, 'digits', { digits: '9', secret: 1 }),
+    );
+    const row = await db
+      .selectFrom('calls')
+      .selectAll()
+      .where('run_id', '=', runId)
+      .executeTakeFirstOrThrow();
+    expect(row.data).toEqual({ answeredBy: 'human', outcome: 'opted_out', durationMs: 4_000, digits: '9' });
+    expect(row.answered_at).not.toBeNull();
+    expect(await readCallEnding(db, { runId, seq: 0, attempt: 1 })).toMatchObject({ told: 'opted_out' });
   });
 });

@@ -80,7 +80,7 @@ describeEachEngine('durable sends', (engine) => {
       ...more,
     };
     const cursor = await readCursor(db, of.workspaceId);
-    return applyEvents(db, of.workspaceId, cursor, `p${++pages}`, [event], []);
+    return applyEvents(db, of.workspaceId, cursor, `p${++pages}`, [event]);
   }
 
   const due = (id: string) =>
@@ -175,7 +175,7 @@ describeEachEngine('durable sends', (engine) => {
       type: 'failed',
       state: 'failed',
     } as MessageEvent;
-    expect(await applyEvents(db, stranger.workspaceId, cursor, 'x', [event], [])).toEqual({ sends: [] });
+    expect(await applyEvents(db, stranger.workspaceId, cursor, 'x', [event])).toEqual({ sends: [] });
     expect(await tell(send, 'failed', { uid: sendMessageUid(send.id, 2) })).toEqual({ sends: [] });
     await tell(send, 'delivered');
     await lookAtSend(db, send.id);

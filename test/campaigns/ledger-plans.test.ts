@@ -114,7 +114,7 @@ describeOnPostgres("the ledger's plans at 100,000 recipients", (engine) => {
       const cursor = await readCursor(at.db, run.workspaceId);
       at.take();
       const events = Array.from({ length: LIMITS.longPageSizeMax }, (_, i) => sent(50_000 + i * 7));
-      await applyEvents(at.db, run.workspaceId, cursor, 'a', events, []);
+      await applyEvents(at.db, run.workspaceId, cursor, 'a', events);
       expectBounded(at.take(), FOUND_AND_WRITTEN * LIMITS.longPageSizeMax);
     });
 

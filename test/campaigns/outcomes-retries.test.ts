@@ -48,7 +48,7 @@ describeEachEngine('retries by the event feed', (engine) => {
 
   async function tell(workspaceId: string, ...events: MessageEvent[]): Promise<void> {
     const cursor = await readCursor(db, workspaceId);
-    expect(await applyEvents(db, workspaceId, cursor, `${cursor}x`, events, [])).toBeDefined();
+    expect(await applyEvents(db, workspaceId, cursor, `${cursor}x`, events)).toBeDefined();
   }
 
   /** By the counts; checks that the report says the same of each. */

@@ -1,4 +1,4 @@
-import { progressText, summaryTable } from '../../src/cli/campaign-report';
+import { callTable, progressText, summaryTable } from '../../src/cli/campaign-report';
 
 const none = { total: 0, pending: 0, waiting: 0, sending: 0, accepted: 0, sent: 0, delivered: 0, failed: 0 };
 
@@ -26,6 +26,25 @@ test('the summary has a row for each state and reason that occurs, and a column 
     ['recipients', '3', '2'],
     ['Contacts that did not become recipients, by reason'],
     ['no address', '4', '0'],
+    [''],
+  ]);
+});
+
+test('the table of calls says how they ended, and what is no attempt', () => {
+  const table = callTable({
+    calls: 7,
+    open: 1,
+    carrierFaults: 1,
+    outcomes: { busy: 1, human: 4, failed: 1 },
+  });
+  expect(table.split('\n').map((line) => line.trim().split(/\s{2,}/))).toEqual([
+    ['Calls, by outcome'],
+    ['human', '4'],
+    ['busy', '1'],
+    ['failed', '1'],
+    ['not ended', '1'],
+    ['calls', '7'],
+    ['1 of them could not be placed by their carrier, and count as none.'],
     [''],
   ]);
 });

@@ -118,6 +118,8 @@ const QUERIES = [
   '/api/campaign/cmp_none/runs?cursor=x&limit=5',
   '/api/campaign/cmp_none/recipients?channel=sms&state=sent&cursor=x&limit=5',
   '/api/campaign/cmp_none/recipients.csv?channel=sms&state=sent',
+  '/api/campaign/cmp_none/calls?runId=run_none',
+  '/api/campaign/cmp_none/calls.csv?runId=run_none',
   '/api/admin/users?page=1&limit=5&search=a',
 ];
 

@@ -116,6 +116,8 @@ const PROBES: Record<string, Probe> = {
   'GET /api/campaign/:id/runs': at((of) => `/api/campaign/${of.campaign}/runs`),
   'GET /api/campaign/:id/recipients': at((of) => `/api/campaign/${of.campaign}/recipients`),
   'GET /api/campaign/:id/recipients.csv': at((of) => `/api/campaign/${of.campaign}/recipients.csv`),
+  'GET /api/campaign/:id/calls': at((of) => `/api/campaign/${of.campaign}/calls`),
+  'GET /api/campaign/:id/calls.csv': at((of) => `/api/campaign/${of.campaign}/calls.csv`),
   'POST /api/campaign/:id/duplicate': at((of) => `/api/campaign/${of.campaign}/duplicate`),
   'PATCH /api/campaign/:id': at(
     (of) => `/api/campaign/${of.campaign}`,

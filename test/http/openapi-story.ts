@@ -123,6 +123,8 @@ export const STORY: Step[] = [
   { operation: 'listRecipients', status: 200 },
   { operation: 'changeCampaign', status: 200 },
   { operation: 'exportRecipients', status: 200 },
+  { operation: 'summarizeCalls', status: 200 },
+  { operation: 'exportCalls', status: 200 },
   { operation: 'cancelCampaign', status: 200 },
   { operation: 'watchCampaign', status: 200, first: 'end the run' },
 

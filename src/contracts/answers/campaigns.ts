@@ -3,6 +3,7 @@ import { PHASES } from '../../domain/campaign';
 import { LIMITS } from '../../domain/limits';
 import { RECIPIENT_STATES, SKIP_REASONS } from '../../domain/recipient';
 import { additions } from '../campaign-additions';
+import { call } from './calls';
 import { channel, count, cursorPageOf, id, pageOf, success, time } from './envelope';
 import { warnings } from './problem';
 
@@ -159,6 +160,11 @@ export const recipients = cursorPageOf(
       uid: z.string().meta({ description: 'Of the message, at the service that it is sent through.' }),
       dueAt: time.nullable(),
       updatedAt: time,
+      calls: z
+        .array(call)
+        .max(LIMITS.callsListed)
+        .optional()
+        .meta({ description: 'On the voice channel: the latest calls, oldest first.' }),
     })
     .meta({ id: 'Recipient' }),
 );

@@ -1,0 +1,70 @@
+import { Readable } from 'node:stream';
+import type { CallLine, CallRecords } from '../../campaigns/call-records';
+import { runChoice } from '../../contracts/campaigns';
+import { answer, idParams, timestamp } from '../../contracts/common';
+import { csvRow } from '../../contracts/csv-row';
+
+import { callerOf } from '../caller';
+import { exportCalls, summarizeCalls } from '../operations/campaign-calls';
+import type { App } from '../routing';
+
+const config = { auth: 'campaign' } as const;
+
+/** What became of a campaign's calls: how many ended how, and each of them in a file. */
+export function campaignCallRoutes(app: App, { calls }: { calls: CallRecords }): void {
+  const summary = { operation: summarizeCalls, params: idParams, querystring: runChoice };
+  app.get('/api/campaign/:id/calls', { config, schema: summary }, async (request) => {
+    const { workspaceId } = callerOf(request);
+    return answer(200, 'Calls', await calls.summary(workspaceId, request.params.id, request.query.runId));
+  });
+
+  const exporting = { operation: exportCalls, params: idParams, querystring: runChoice };
+  // Without HEAD: it would read a million rows to show none of them.
+  const options = { config, schema: exporting, exposeHeadRoute: false };
+  app.get('/api/campaign/:id/calls.csv', options, async (request, reply) => {
+    const { id } = request.params;
+    const pages = await calls.pages(callerOf(request).workspaceId, id, request.query.runId);
+    return reply
+      .type('text/csv; charset=utf-8')
+      .header(
+        'content-disposition',
+        `attachment; filename="calls-${id.replace(/[^A-Za-z0-9_.-]/g, '_')}.csv"`,
+      )
+      .send(Readable.from(toCsv(pages), { objectMode: false }));
+  });
+}
+
+async function* toCsv(pages: AsyncIterable<CallLine[]>): AsyncGenerator<string> {
+  yield csvRow(COLUMNS);
+  for await (const page of pages) yield page.map(toRow).join('');
+}
+
+const COLUMNS = [
+  ...['contactId', 'address', 'attempt', 'uid', 'placedAt', 'answeredAt', 'endedAt', 'outcome', 'code'],
+  ...['answeredBy', 'durationMs', 'digits', 'branch', 'said', 'recording'],
+];
+
+function toRow(one: CallLine): string {
+  const at = (time: Date | null) => (time ? timestamp(time) : '');
+  return csvRow([
+    one.contactId,
+    one.address,
+    String(one.attempt),
+    one.uid,
+    at(one.placedAt),
+    at(one.answeredAt),
+    at(one.endedAt),
+    one.outcome ?? '',
+    one.code ?? '',
+    one.answeredBy ?? '',
+    one.durationMs === null ? '' : String(one.durationMs),
+    one.digits ?? '',
+    ...[one.branch, one.said, one.recording].map(cellOf),
+  ]);
+}
+
+/** What a carrier tells as a text stays one; a list or an object is JSON. */
+function cellOf(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
