@@ -77,6 +77,7 @@ export const VARIABLES = z.object({
     .string()
     .regex(/^[A-Za-z0-9._~-]{1,200}$/, 'only letters, digits and . _ ~ - may be in it, at most 200')
     .optional(),
+  FANFARE_WEBHOOK_ALLOW_PRIVATE: flag,
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
@@ -116,6 +117,8 @@ export interface Config {
   callTimes: { faultSeconds: number | undefined; silenceSeconds: number };
   /** In the path that carriers report to; without it one is made and kept. */
   inboundSecret: string | undefined;
+  /** Webhooks may lead to this machine and to private networks. */
+  webhookAllowPrivate: boolean;
   simulator: { seed: number; latencyMs: number };
   logLevel: string;
 }
@@ -175,6 +178,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       silenceSeconds: v.FANFARE_CALL_SILENCE_SECONDS,
     },
     inboundSecret: v.FANFARE_INBOUND_SECRET,
+    webhookAllowPrivate: v.FANFARE_WEBHOOK_ALLOW_PRIVATE,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
     logLevel: v.LOG_LEVEL,
   };

@@ -34,6 +34,7 @@ import { suppressionRoutes } from '../http/routes/suppression';
 import { templateTrialRoutes } from '../http/routes/template-trials';
 import { templateRoutes } from '../http/routes/templates';
 import { tokenRoutes } from '../http/routes/token';
+import { webhookRoutes } from '../http/routes/webhooks';
 import type { App } from '../http/routing';
 import type { Log } from '../log';
 import type { Delivery } from '../messaging/delivery';
@@ -42,6 +43,7 @@ import { createSuppressionList } from '../messaging/suppression';
 import type { MessagingTables } from '../messaging/tables';
 import type { TemplateVersions } from '../messaging/template-versions';
 import { createTemplates } from '../messaging/templates';
+import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Storage } from '../storage/storage';
 import { suppression } from './suppression-rule';
 
@@ -52,6 +54,7 @@ export interface ApiParts {
   delivery: Delivery;
   versions: TemplateVersions;
   templateLookup: TemplateLookup;
+  webhooks: Webhooks;
   launcher: RunLauncher & SendLauncher;
   schedules: CampaignSchedules;
   holds?: CampaignHolds | undefined;
@@ -102,6 +105,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     holdRoutes(delivery),
     senderLimitRoutes(delivery.senderLimits),
     suppressionRoutes(createSuppressionList({ db: messagingDb })),
+    webhookRoutes(parts.webhooks),
     inboundRoutes({ secret: parts.inboundSecret, takeReceipts: delivery.receiptsOf('http'), log }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),

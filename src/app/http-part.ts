@@ -23,6 +23,7 @@ import type { AppOptions } from './app';
 import type { Closers } from './closers';
 import { openProviders } from './providers';
 import { campaignHolds, type GatewayFor, templateLookup } from './service-gateway';
+import { openWebhookPart } from './webhook-part';
 
 export interface HttpPart {
   baseUrl: string;
@@ -69,6 +70,8 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const retention = keepRetention({ db: messagingDb, days: config.retentionDays, log });
   closers.add('retention', () => retention.stop());
 
+  const webhooks = await openWebhookPart({ config, storage, log }, closers);
+
   let started = false;
   const readiness = async (): Promise<Record<string, boolean>> => ({
     started,
@@ -91,6 +94,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
       delivery,
       versions,
       templateLookup: templateLookup(options.gatewayFor),
+      webhooks,
       launcher: createLauncher(temporal.client),
       schedules: createSchedules(temporal.client),
       holds: campaignHolds(options.gatewayFor),

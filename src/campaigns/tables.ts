@@ -1,6 +1,6 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { AbortBaseline } from '../domain/abort-threshold';
-import type { Control, RunPhase, Stage } from '../domain/campaign';
+import type { Control, Phase, RunPhase, Stage } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import type { RecipientState, Skipped } from '../domain/recipient';
 import type { SendContent } from './send-content';
@@ -165,6 +165,13 @@ export interface CampaignTables {
     version: Generated<number>;
     kept: Generated<number>;
     looked_at: CreatedAt;
+  };
+  campaign_phase_changes: {
+    id: Generated<number>;
+    workspace_id: string;
+    campaign_id: string;
+    phase: Phase;
+    at: CreatedAt;
   };
   event_cursors: { workspace_id: string; cursor: string; updated_at: CreatedAt };
 }

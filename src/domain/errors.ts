@@ -36,6 +36,7 @@ export const ERRORS = {
   request_timeout: { title: 'Request took too long to arrive', status: 408, retry: 'transient' },
   body_too_large: { title: 'Body too large', status: 413, retry: 'permanent' },
   unsupported_media_type: { title: 'Unsupported content type', status: 415, retry: 'permanent' },
+  private_target: { title: 'Address is not public', status: 422, retry: 'permanent' },
   // Who is calling
   invalid_client: { title: 'Client credentials refused', status: 401, retry: 'account' },
   unauthenticated: { title: 'Not authenticated', status: 401, retry: 'account' },
@@ -58,6 +59,7 @@ export const ERRORS = {
   campaign_started: { title: 'Campaign has already started', status: 409, retry: 'permanent' },
   illegal_transition: { title: 'Not possible in this phase', status: 409, retry: 'permanent' },
   list_in_use: { title: 'Contact list is in use', status: 409, retry: 'permanent' },
+  webhook_disabled: { title: 'Webhook is disabled', status: 409, retry: 'permanent' },
   // Capacity and dependencies
   outbox_full: { title: 'Outbox is full', status: 429, retry: 'throttled' },
   too_many_streams: { title: 'Too many progress streams', status: 429, retry: 'throttled' },

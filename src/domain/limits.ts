@@ -197,6 +197,53 @@ export const LIMITS = {
   /** An early receipt whose message never turned up is dropped after this. */
   orphanReceiptHours: 72,
 
+  // Webhooks out
+  /** Endpoints of a workspace; each reads the event feed for itself. */
+  webhooksPerWorkspace: 50,
+  webhookUrlChars: 2_000,
+  webhookPatterns: 50,
+  webhookDescriptionChars: 500,
+  /** Secrets of one endpoint that sign at the same time: each adds a signature to a header. */
+  webhookSecrets: 5,
+  webhookSecretOverlapHours: 24,
+  /** Deliveries of one endpoint waiting to be made. Beyond it events stay in the feed. */
+  webhookBacklog: 2_000,
+  /** Events of the feed that one statement makes deliveries of. */
+  webhookFanOut: 1_000,
+  /** Requests at once: to one endpoint, to one that has failed for a while, and in all from one process. */
+  webhookInFlight: 20,
+  webhookInFlightFailing: 1,
+  webhookInFlightAll: 200,
+  /** Failing ones together get no more than half, so that any number of them leaves room for the others. */
+  webhookInFlightAllFailing: 100,
+  /** How long an endpoint fails before it counts as failing, in the sense of the line above. */
+  webhookFailingMs: 5_000,
+  /** For a whole attempt: the name, the connection, the answer. */
+  webhookAnswerMs: 15_000,
+  /** Who has not recorded an attempt after this is dead. */
+  webhookLeaseMs: 45_000,
+  /** Of an answer's body, and how much of it is kept for the owner to see. */
+  webhookAnswerBytes: 16 * KiB,
+  webhookAnswerKeptChars: 500,
+  /** Longest silence that an endpoint's Retry-After puts on it. */
+  webhookSilenceMs: 24 * 3_600_000,
+  /** Failures for so long without one success, retries among them, disable an endpoint. */
+  webhookFailingHours: 120,
+  /** After so long without a success, the next one makes everything that waits due at once. */
+  webhookRecoveredMs: 600_000,
+  /** Between two looks for new events and due deliveries: with endpoints, and with none. */
+  webhookLookMs: 250,
+  webhookIdleLookMs: 2_000,
+  /** Ended attempts are gathered for so long, to be recorded by one statement. */
+  webhookLingerMs: 10,
+  /** Phase changes of campaigns told in one go. */
+  webhookCampaignEvents: 100,
+  /** Ended deliveries that one call starts again. */
+  webhookRedeliveries: 1_000,
+  /** How long ended deliveries can be looked at and repeated: those that were taken, and those that were not. */
+  webhookDeliveredDays: 3,
+  webhookFailedDays: 30,
+
   // Providers
   /** Receipts given to the product in one call. */
   receiptBatch: 500,

@@ -59,6 +59,7 @@ export const TAGS = {
   'Durable sends': 'One message each, followed by a workflow of its own until its outcome is known.',
   Suppression: 'Whom a workspace does not write to.',
   'Sender limits': 'How fast single senders may be used.',
+  Webhooks: 'Being told what happens, instead of asking.',
   'Provider callbacks': 'What carriers report. Not for callers of the API.',
   Administration: 'Users, clients and keys of a workspace.',
   Operation: 'Health of the process.',

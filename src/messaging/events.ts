@@ -159,7 +159,8 @@ interface LogRow {
   events: (NewEvent | null)[];
 }
 
-async function readAfter(
+/** Events after a number, which need not be kept any more: then from the oldest that is. */
+export async function readAfter(
   db: Kysely<MessagingTables>,
   workspaceId: string,
   position: number,

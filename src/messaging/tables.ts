@@ -3,6 +3,7 @@ import type { Channel } from '../domain/channel';
 import type { MessageState } from '../domain/message';
 import type { SuppressionSource } from '../domain/suppression';
 import type { CallOptions } from '../domain/voice/call-options';
+import type { DisabledReason, WebhookDeliveryState } from '../domain/webhook';
 
 /** The messaging service's tables, as Kysely sees them (schema: storage/migrations). */
 export interface MessagingTables {
@@ -184,6 +185,41 @@ export interface MessagingTables {
     count: number;
     at: CreatedAt;
     events: Json<Record<string, unknown>[]>;
+  };
+  webhooks: {
+    id: string;
+    workspace_id: string;
+    url: string;
+    events: string[];
+    description: string | null;
+    secrets: Json<{ secret: string; validTill: string | null }[]>;
+    after_seq: number;
+    missed: Generated<number>;
+    disabled_at: Timestamp | null;
+    disabled_reason: DisabledReason | null;
+    failing_since: Timestamp | null;
+    paused_until: Timestamp | null;
+    last_success_at: Timestamp | null;
+    deleted_at: Timestamp | null;
+    created_at: CreatedAt;
+    updated_at: CreatedAt;
+  };
+  webhook_deliveries: {
+    id: string;
+    webhook_id: string;
+    type: string;
+    sequence: number | null;
+    body: string;
+    state: Generated<WebhookDeliveryState>;
+    attempts: Generated<number>;
+    due_at: Timestamp | null;
+    claimed: Generated<boolean>;
+    fence: Generated<number>;
+    status: number | null;
+    code: string | null;
+    answer: string | null;
+    last_attempt_at: Timestamp | null;
+    created_at: CreatedAt;
   };
 }
 

@@ -3,6 +3,7 @@ import * as initial from './migrations/0001-initial';
 import * as campaigns from './migrations/0002-campaigns';
 import * as callOptions from './migrations/0003-call-options';
 import * as callRecords from './migrations/0004-call-records';
+import * as webhooks from './migrations/0005-webhooks';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -10,6 +11,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0002-campaigns': campaigns.UP,
   '0003-call-options': callOptions.UP,
   '0004-call-records': callRecords.UP,
+  '0005-webhooks': webhooks.UP,
 };
 
 /**

@@ -59,6 +59,12 @@ const BODIES: Record<string, unknown> = {
   },
   'POST /api/suppression': { channel: 'sms', address: ADDRESS.phone, reason: 'asked', scope: 'workspace' },
   'PUT /api/sender-limit': { channel: 'sms', sender: '12345', rate: 5, burst: 5 },
+  'POST /api/webhook': {
+    url: 'https://hooks.example.com/x',
+    events: ['message.*', 'campaign.completed'],
+    description: 'D',
+  },
+  'PATCH /api/webhook/whk_none': { url: 'https://hooks.example.com/y', events: ['*'], enabled: true },
   'POST /api/contact-list': { name: 'L' },
   'PATCH /api/contact-list/:list': { name: 'L2' },
   'POST /api/contact-list/:list/contacts': {
@@ -112,6 +118,8 @@ const QUERIES = [
   '/events?after=e1&limit=10&wait=0',
   '/api/suppression?page=1&limit=5&channel=sms&search=a',
   '/api/sender-limit?page=1&limit=5&channel=sms',
+  '/api/webhook?page=1&limit=5',
+  '/api/webhook/whk_none/deliveries?state=failed&cursor=x&limit=5',
   '/api/contact-list?page=1&limit=5&search=a',
   '/api/contact-list/:list/contacts?cursor=x&limit=5&search=a',
   '/api/campaign?page=1&limit=5&channel=sms&search=a&column=name&dateFrom=11/20/2026&dateTo=11/21/2026',
@@ -238,7 +246,7 @@ describeEachEngine('bad input', (engine) => {
       .filter(({ schema, method }) => schema?.body !== undefined && method !== 'HEAD')
       .map(({ method, url }) => `${method} ${url.replace(/(?<=.)\/$/, '')}`);
     const tried = Object.keys(BODIES).map((key) =>
-      key.replace(INBOUND_SECRET, ':secret').replace(/:template|:list|(usr|cli|cmp)_none/, ':id'),
+      key.replace(INBOUND_SECRET, ':secret').replace(/:template|:list|(usr|cli|cmp|whk)_none/, ':id'),
     );
     expect(open.filter((route) => !tried.includes(route))).toEqual([]);
   });

@@ -51,6 +51,21 @@ const CREATING: Record<string, { body: (of: Own) => unknown; tables: string[]; p
     '/send-msg': { body: (of) => sms(of.template), tables: ['messages'] },
     '/send-msg/bulk': { body: (of) => ({ messages: [sms(of.template)] }), tables: ['messages'] },
     '/api/send': { body: (of) => sms(of.template), tables: ['durable_sends'] },
+    '/api/webhook': {
+      body: () => ({ url: 'https://hooks.example.com/told', events: ['*'] }),
+      tables: ['webhooks'],
+    },
+    '/api/webhook/:id/test': {
+      path: (of) => `/api/webhook/${of.webhook}/test`,
+      body: () => ({}),
+      tables: ['webhook_deliveries'],
+    },
+    // A secret is no row of its own; that it is the same again, the tests of webhooks tell.
+    '/api/webhook/:id/rotate-secret': {
+      path: (of) => `/api/webhook/${of.webhook}/rotate-secret`,
+      body: () => ({}),
+      tables: [],
+    },
     '/api/suppression': {
       body: () => ({ channel: 'email', address: `${randomUUID()}@example.com`, reason: 'asked' }),
       tables: ['suppressions'],
@@ -61,6 +76,7 @@ interface Own {
   template: string;
   list: string;
   campaign: string;
+  webhook: string;
 }
 
 describeEachEngine('creating calls with an Idempotency-Key', (engine) => {
@@ -87,7 +103,8 @@ describeEachEngine('creating calls with an Idempotency-Key', (engine) => {
       contactListId: [list],
       start: false,
     });
-    own = { list, template: template.id, campaign: campaign.data.id };
+    const hook = await post('/api/webhook', { url: 'https://hooks.example.com/', events: ['*'] });
+    own = { webhook: hook.data.id, list, template: template.id, campaign: campaign.data.id };
   });
   afterAll(() => api.stop());
 

@@ -20,6 +20,8 @@ interface Things {
   tag: string;
   address: string;
   sender: string;
+  webhook: string;
+  webhookDelivery: string;
 }
 
 /**
@@ -109,6 +111,22 @@ const PROBES: Record<string, Probe> = {
   'PUT /api/sender-limit': { kind: 'own', why: 'a sender belongs to nobody' },
   'DELETE /api/sender-limit': at((of) => `/api/sender-limit?channel=sms&sender=${of.sender}`),
 
+  'GET /api/webhook': { kind: 'list', path: '/api/webhook' },
+  'POST /api/webhook': { kind: 'own', why: 'an endpoint is told of its own workspace' },
+  'GET /api/webhook/:id': at((of) => `/api/webhook/${of.webhook}`),
+  'PATCH /api/webhook/:id': at(
+    (of) => `/api/webhook/${of.webhook}`,
+    () => ({ description: 'told still' }),
+  ),
+  'POST /api/webhook/:id/rotate-secret': at((of) => `/api/webhook/${of.webhook}/rotate-secret`),
+  'POST /api/webhook/:id/test': at((of) => `/api/webhook/${of.webhook}/test`),
+  'GET /api/webhook/:id/deliveries': at((of) => `/api/webhook/${of.webhook}/deliveries`),
+  'POST /api/webhook/:id/deliveries/:deliveryId/redeliver': at(
+    (of) => `/api/webhook/${of.webhook}/deliveries/${of.webhookDelivery}/redeliver`,
+  ),
+  'POST /api/webhook/:id/redeliver': at((of) => `/api/webhook/${of.webhook}/redeliver`),
+  'DELETE /api/webhook/:id': at((of) => `/api/webhook/${of.webhook}`),
+
   'GET /api/campaign': { kind: 'list', path: '/api/campaign?page=1&limit=100&channel=sms' },
   'POST /api/campaign': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
   'POST /api/campaign/dry-run': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
@@ -188,6 +206,8 @@ const NOWHERE: Things = {
   tag: newId('tag'),
   address: 'nobody-at-all@example.com',
   sender: 'nobodyco',
+  webhook: newId('whk'),
+  webhookDelivery: newId('whd'),
 };
 
 interface Caller {
@@ -253,6 +273,8 @@ describeEachEngine('isolation between workspaces', (engine) => {
     await make('/api/suppression', { channel: 'email', address, reason: 'asked' });
     const sender = 'victimco';
     await call(as, 'PUT', '/api/sender-limit', { channel: 'sms', sender, rate: 1 });
+    const hook = { url: 'https://victims-hook.example/told', events: ['*'] };
+    const webhook = (await make('/api/webhook', hook)).data.id;
     const of = { template: template.id, list } as Things;
     const user = (await make('/api/admin/users', { email: `${newId('victims')}@example.com` })).data.id;
     const endedCampaign = (await make('/api/campaign', campaign(of, {}))).data.id;
@@ -270,6 +292,8 @@ describeEachEngine('isolation between workspaces', (engine) => {
       tag,
       address,
       sender,
+      webhook,
+      webhookDelivery: (await make(`/api/webhook/${webhook}/test`, {})).data.id,
     };
   }
 

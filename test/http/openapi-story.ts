@@ -101,6 +101,16 @@ export const STORY: Step[] = [
   { operation: 'exportSuppressions', status: 200 },
   { operation: 'liftSuppression', status: 200 },
 
+  { operation: 'createWebhook', status: 201 },
+  { operation: 'listWebhooks', status: 200 },
+  { operation: 'readWebhook', status: 200 },
+  { operation: 'changeWebhook', status: 200 },
+  { operation: 'testWebhook', status: 202 },
+  { operation: 'listWebhookDeliveries', status: 200, without: ['cursor'] },
+  { operation: 'redeliver', status: 202 },
+  { operation: 'redeliverFailed', status: 202 },
+  { operation: 'rotateWebhookSecret', status: 200 },
+
   { operation: 'createContactList', status: 201 },
   { operation: 'listContactLists', status: 200 },
   { operation: 'importContacts', status: 200 },
@@ -134,6 +144,7 @@ export const STORY: Step[] = [
   { operation: 'cancelDurableSend', status: 202, first: 'offer the send' },
   { operation: 'cancelDurableSend', status: 200, first: 'call the send back' },
 
+  { operation: 'deleteWebhook', status: 200 },
   { operation: 'replaceTemplate', status: 200 },
   { operation: 'archiveTemplate', status: 200 },
   { operation: 'removeContact', status: 200 },

@@ -8,11 +8,13 @@ import { createIdempotency } from '../../src/messaging/idempotency';
 import { createIdentity, type Identity } from '../../src/messaging/identity';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/template-versions';
+import { createTargetGuard } from '../../src/messaging/webhooks/target-guard';
+import { createWebhooks } from '../../src/messaging/webhooks/webhooks';
 import type { Storage } from '../../src/storage/storage';
 import { createOutboxRig, type OutboxRig } from '../messaging/outbox-rig';
 import { listen, type TestServer } from './service';
 
-/** A server with every route of the product, over scripted providers; runs are launched into the void. */
+/** A server with every route of the product, over scripted providers; runs are launched into the void, webhooks never told. */
 export interface WholeApi extends TestServer {
   identity: Identity;
   rig: OutboxRig;
@@ -56,6 +58,11 @@ export async function startWholeApi(
         delivery,
         versions,
         templateLookup,
+        webhooks: createWebhooks({
+          db,
+          guard: createTargetGuard({ allowPrivate: false }),
+          onChanged: () => undefined,
+        }),
         launcher: {
           launch: async () => undefined,
           controlChanged: async () => undefined,

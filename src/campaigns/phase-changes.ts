@@ -1,0 +1,73 @@
+import { type Kysely, sql } from 'kysely';
+import type { Phase } from '../domain/campaign';
+import { type Counts, readCounts } from './ledger-counts';
+import type { CampaignTables } from './tables';
+
+/**
+ * The phases that campaigns have come to and that are still to be told. Triggers write the rows in the
+ * transaction of the change (migration 0005); they stay until whoever tells them says that it is done.
+ */
+export interface PhaseChanges {
+  /** The oldest. */
+  read(limit: number): Promise<PhaseChange[]>;
+  /** What the campaigns are now: their counts have moved on since the change. */
+  describe(changes: readonly PhaseChange[]): Promise<Map<string, PhaseNews>>;
+  done(ids: readonly string[]): Promise<void>;
+}
+
+export interface PhaseChange {
+  id: string;
+  workspaceId: string;
+  type: `campaign.${Phase}`;
+  at: Date;
+  /** The campaign. */
+  subjectId: string;
+}
+
+export type PhaseNews = { id: string; name: string; phase: string; counts: Counts };
+
+export function createPhaseChanges({ db }: { db: Kysely<CampaignTables> }): PhaseChanges {
+  return {
+    async read(limit) {
+      const rows = await db
+        .selectFrom('campaign_phase_changes')
+        .selectAll()
+        .orderBy('id')
+        .limit(limit)
+        .execute();
+      return rows.map((row) => ({
+        id: `${ID_PREFIX}${row.id}`,
+        workspaceId: row.workspace_id,
+        type: `campaign.${row.phase}`,
+        at: row.at,
+        subjectId: row.campaign_id,
+      }));
+    },
+
+    async describe(changes) {
+      const campaignIds = [...new Set(changes.map(({ subjectId }) => subjectId))];
+      const rows = await db
+        .selectFrom('campaigns')
+        .select(['id', 'name', 'current_run'])
+        .where('id', '=', sql<string>`any(${campaignIds}::text[])`)
+        .execute();
+      const campaigns = new Map<string, Omit<PhaseNews, 'phase'>>();
+      for (const { id, name, current_run: runId } of rows) {
+        campaigns.set(id, { id, name, counts: runId === null ? {} : await readCounts(db, runId) });
+      }
+      return new Map(
+        changes.flatMap(({ id, type, subjectId }) => {
+          const campaign = campaigns.get(subjectId);
+          return campaign ? [[id, { ...campaign, phase: type.slice('campaign.'.length) }]] : [];
+        }),
+      );
+    },
+
+    async done(ids) {
+      const numbers = ids.map((id) => Number(id.slice(ID_PREFIX.length)));
+      await sql`delete from campaign_phase_changes where id = any(${numbers}::bigint[])`.execute(db);
+    },
+  };
+}
+
+const ID_PREFIX = 'phase-';

@@ -1,0 +1,192 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import { type DisabledReason, webhookRetryMs } from '../../domain/webhook';
+import { newId } from '../../storage/new-id';
+import type { MessagingTables } from '../tables';
+import { webhookBodyOf } from './deliveries';
+import type { PostOutcome } from './post';
+import type { SigningSecret } from './signature';
+
+/**
+ * Attempts in the table. One is claimed before anything leaves, and due again when its lease is over, so that
+ * what a dead process had under way is made once more. Its fence keeps one that was only frozen from recording.
+ */
+export interface ClaimedDelivery {
+  id: string;
+  webhookId: string;
+  body: string;
+  /** Attempts that have failed before this one. */
+  attempts: number;
+  fence: number;
+  url: string;
+  secrets: SigningSecret[];
+}
+
+/** What is due, the oldest first: of each endpoint at most as many as it has room for. */
+export async function claimDue(
+  db: Kysely<MessagingTables>,
+  rooms: readonly { webhookId: string; room: number }[],
+): Promise<ClaimedDelivery[]> {
+  if (rooms.length === 0) return [];
+  const { rows } = await sql<ClaimedDelivery>`
+    with due as materialized (
+      select found.id
+      from unnest(${rooms.map((one) => one.webhookId)}::text[], ${rooms.map((one) => one.room)}::int[])
+        as r(webhook_id, room)
+      cross join lateral (
+        select d.id from webhook_deliveries d
+        where d.webhook_id = r.webhook_id and d.due_at <= now()
+        order by d.due_at, d.sequence limit r.room for update skip locked
+      ) as found
+    )
+    update webhook_deliveries d
+    set claimed = true, fence = d.fence + 1, due_at = now() + ${LIMITS.webhookLeaseMs} * interval '1 millisecond'
+    from due, webhooks w
+    where d.id = due.id and w.id = d.webhook_id and w.disabled_at is null
+      and coalesce(w.paused_until <= now(), true)
+    returning d.id, d.webhook_id as "webhookId", d.body, d.attempts, d.fence, w.url, w.secrets`.execute(db);
+  return rows;
+}
+
+/** The embedded engine belongs to one process, so at its start nobody is making an attempt. */
+export async function releaseClaims(db: Kysely<MessagingTables>): Promise<void> {
+  await sql`update webhook_deliveries set claimed = false, due_at = now() where claimed and due_at is not null`.execute(
+    db,
+  );
+}
+
+export interface EndedAttempt {
+  delivery: ClaimedDelivery;
+  outcome: PostOutcome;
+}
+
+/** `scale` shortens days for tests; 1 otherwise. */
+export interface WebhookTiming {
+  scale: number;
+  answerMs: number;
+}
+
+/**
+ * Records attempts, and what follows from them for their endpoints, in one transaction. Answers the endpoints
+ * that it disabled.
+ */
+export async function recordAttempts(
+  db: Kysely<MessagingTables>,
+  ended: readonly EndedAttempt[],
+  { scale }: WebhookTiming,
+): Promise<{ webhookId: string; reason: DisabledReason }[]> {
+  return db.transaction().execute(async (tx) => {
+    const recorded = await updateDeliveries(tx, ended, scale);
+    const byWebhook = new Map<string, EndedAttempt[]>();
+    for (const one of ended) {
+      const { id, webhookId } = one.delivery;
+      if (recorded.has(id)) byWebhook.set(webhookId, [...(byWebhook.get(webhookId) ?? []), one]);
+    }
+    // Two processes may record for the same endpoints: both go through them in one order.
+    const ids = [...byWebhook.keys()].sort();
+    const disabled: { webhookId: string; reason: DisabledReason }[] = [];
+    for (const webhookId of ids) {
+      const reason = await settleEndpoint(tx, webhookId, byWebhook.get(webhookId) ?? [], scale);
+      if (reason) disabled.push({ webhookId, reason });
+    }
+    return disabled;
+  });
+}
+
+async function updateDeliveries(
+  tx: Transaction<MessagingTables>,
+  ended: readonly EndedAttempt[],
+  scale: number,
+): Promise<Set<string>> {
+  const rows = ended.map(({ delivery: { id, fence, attempts }, outcome }) => {
+    const retryMs = outcome.success ? undefined : webhookRetryMs(attempts + 1, Math.random());
+    const delayMs =
+      retryMs === undefined ? null : Math.round(Math.max(retryMs * scale, outcome.retryAfterMs ?? 0));
+    const state = outcome.success ? 'delivered' : delayMs === null ? 'failed' : 'pending';
+    return { id, fence, state, delayMs, ...outcome };
+  });
+  const { rows: recorded } = await sql<{ id: string }>`
+    update webhook_deliveries d
+    set state = g.state, attempts = d.attempts + 1, claimed = false, status = g.status, code = g.code,
+      answer = g.answer, last_attempt_at = now(), due_at = now() + g.delay_ms * interval '1 millisecond'
+    from unnest(${rows.map((row) => row.id)}::text[], ${rows.map((row) => row.fence)}::int[],
+      ${rows.map((row) => row.state)}::text[], ${rows.map((row) => row.delayMs)}::bigint[],
+      ${rows.map((row) => row.status)}::int[], ${rows.map((row) => row.code)}::text[],
+      ${rows.map((row) => row.answer)}::text[]
+    ) as g(id, fence, state, delay_ms, status, code, answer)
+    where d.id = g.id and d.fence = g.fence and d.claimed
+    returning d.id`.execute(tx);
+  return new Set(recorded.map(({ id }) => id));
+}
+
+const GONE = 410;
+
+/** One success among them says that the endpoint lives. */
+async function settleEndpoint(
+  tx: Transaction<MessagingTables>,
+  webhookId: string,
+  ended: readonly EndedAttempt[],
+  scale: number,
+): Promise<DisabledReason | undefined> {
+  const silenceMs = Math.max(0, ...ended.map(({ outcome }) => outcome.retryAfterMs ?? 0));
+  if (silenceMs > 0) await pause(tx, webhookId, silenceMs);
+  if (ended.some(({ outcome }) => outcome.status === GONE)) {
+    return (await disable(tx, webhookId, 'gone', sql<boolean>`true`)) ? 'gone' : undefined;
+  }
+  if (ended.some(({ outcome }) => outcome.success)) {
+    await recover(tx, webhookId, scale);
+    return undefined;
+  }
+  await sql`
+    update webhooks set failing_since = now() where id = ${webhookId} and failing_since is null`.execute(tx);
+  // The first failure for a long time is no proof that it failed all the while; a retry that fails is.
+  if (!ended.some(({ delivery }) => delivery.attempts > 0)) return undefined;
+  const failingMs = LIMITS.webhookFailingHours * 3_600_000 * scale;
+  const failsForLong = sql<boolean>`failing_since <= now() - ${failingMs} * interval '1 millisecond'`;
+  return (await disable(tx, webhookId, 'failing', failsForLong)) ? 'failing' : undefined;
+}
+
+async function pause(tx: Transaction<MessagingTables>, webhookId: string, ms: number): Promise<void> {
+  await sql`
+    update webhooks set paused_until = greatest(paused_until, now() + ${ms} * interval '1 millisecond')
+    where id = ${webhookId}`.execute(tx);
+}
+
+/** What waits for hours because the endpoint was away need not wait any longer. */
+async function recover(tx: Transaction<MessagingTables>, webhookId: string, scale: number): Promise<void> {
+  const wasAwayMs = LIMITS.webhookRecoveredMs * scale;
+  await sql`
+    update webhook_deliveries set due_at = now()
+    where webhook_id = ${webhookId} and due_at > now() and not claimed and exists (
+      select from webhooks
+      where id = ${webhookId} and failing_since <= now() - ${wasAwayMs} * interval '1 millisecond')`.execute(
+    tx,
+  );
+  // Written once a second, not with every delivery.
+  await sql`
+    update webhooks set failing_since = null, last_success_at = now()
+    where id = ${webhookId} and (
+      failing_since is not null or last_success_at is null or last_success_at < now() - interval '1 second')`.execute(
+    tx,
+  );
+}
+
+/** What waits stays, and goes on when the endpoint is enabled again. That it was disabled stands in its list. */
+async function disable(
+  tx: Transaction<MessagingTables>,
+  webhookId: string,
+  reason: DisabledReason,
+  condition: ReturnType<typeof sql<boolean>>,
+): Promise<boolean> {
+  const type = 'webhook.disabled';
+  const body = webhookBodyOf(type, new Date().toISOString(), { webhookId, reason });
+  const { rows } = await sql<{ id: string }>`
+    with disabled as (
+      update webhooks set disabled_at = now(), disabled_reason = ${reason}, updated_at = now()
+      where id = ${webhookId} and disabled_at is null and ${condition} returning id
+    )
+    insert into webhook_deliveries (id, webhook_id, type, body, state, code, due_at)
+    select ${newId('whd')}, id, ${type}, ${body}, 'failed', 'webhook_disabled', null from disabled
+    returning id`.execute(tx);
+  return rows.length > 0;
+}

@@ -1,0 +1,125 @@
+import { type Kysely, type Selectable, sql } from 'kysely';
+import type { WebhookDeliveryQuery } from '../../contracts/webhooks';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { WebhookDeliveryState } from '../../domain/webhook';
+import type { MessagingTables } from '../tables';
+
+/** Deliveries as an endpoint's owner sees and repeats them. Who may see which endpoint is decided before. */
+export interface WebhookDelivery {
+  id: string;
+  type: string;
+  sequence: number | null;
+  state: WebhookDeliveryState;
+  attempts: number;
+  status: number | null;
+  code: string | null;
+  answer: string | null;
+  dueAt: Date | null;
+  lastAttemptAt: Date | null;
+  createdAt: Date;
+}
+
+/** Newest first. */
+export async function listDeliveries(
+  db: Kysely<MessagingTables>,
+  webhookId: string,
+  { state, cursor, limit }: WebhookDeliveryQuery,
+): Promise<{ deliveries: WebhookDelivery[]; next: string | null }> {
+  let query = select(db)
+    .where('webhook_id', '=', webhookId)
+    .orderBy('id', 'desc')
+    .limit(limit + 1);
+  if (state) query = query.where('state', '=', state);
+  // The id of the last one seen; any text is a place in the order.
+  if (cursor !== undefined) query = query.where('id', '<', cursor);
+  const rows = await query.execute();
+  const page = rows.slice(0, limit);
+  return {
+    deliveries: page.map(toDelivery),
+    next: rows.length > limit ? (page.at(-1)?.id ?? null) : null,
+  };
+}
+
+/** Repeated with the same id, it is the same one. */
+export async function insertTest(
+  db: Kysely<MessagingTables>,
+  webhookId: string,
+  id: string,
+  nowMs: number,
+): Promise<WebhookDelivery> {
+  const type = 'webhook.test';
+  const body = webhookBodyOf(type, new Date(nowMs).toISOString(), { webhookId });
+  await db
+    .insertInto('webhook_deliveries')
+    .values({ id, webhook_id: webhookId, type, body, due_at: sql<Date>`now()` })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  return readDelivery(db, webhookId, id);
+}
+
+/** What is sent and signed: the form that Standard Webhooks asks for. */
+export const webhookBodyOf = (type: string, timestamp: string, data: Record<string, unknown>): string =>
+  JSON.stringify({ type, timestamp, data });
+
+/** One that waits goes at once and keeps its count of attempts; one that has ended begins anew. */
+export async function redeliverOne(
+  db: Kysely<MessagingTables>,
+  webhookId: string,
+  id: string,
+): Promise<WebhookDelivery> {
+  await sql`
+    update webhook_deliveries set due_at = now(), state = 'pending',
+      attempts = case when state = 'pending' then attempts else 0 end
+    where id = ${id} and webhook_id = ${webhookId} and not claimed`.execute(db);
+  return readDelivery(db, webhookId, id);
+}
+
+/** The oldest first, so that repeating the call comes to an end. */
+export async function redeliverFailed(
+  db: Kysely<MessagingTables>,
+  webhookId: string,
+  since: string | undefined,
+): Promise<{ redelivered: number; more: boolean }> {
+  const { rows } = await sql<{ redelivered: number; failed: number }>`
+    with failed as (
+      select id from webhook_deliveries
+      where webhook_id = ${webhookId} and state = 'failed'
+        and created_at >= ${since ?? EVER}::timestamptz
+      order by id limit ${LIMITS.webhookRedeliveries + 1}
+    ), begun as (
+      update webhook_deliveries d set state = 'pending', attempts = 0, due_at = now()
+      from (select id from failed order by id limit ${LIMITS.webhookRedeliveries}) f
+      where d.id = f.id and d.state = 'failed' returning d.id
+    )
+    select (select count(*) from begun)::int as redelivered, (select count(*) from failed)::int as failed
+  `.execute(db);
+  const { redelivered = 0, failed = 0 } = rows[0] ?? {};
+  return { redelivered, more: failed > LIMITS.webhookRedeliveries };
+}
+
+const EVER = '-infinity';
+
+function select(db: Kysely<MessagingTables>) {
+  return db
+    .selectFrom('webhook_deliveries')
+    .select(['id', 'type', 'sequence', 'state', 'attempts', 'status', 'code', 'answer'])
+    .select(['due_at', 'last_attempt_at', 'created_at']);
+}
+
+async function readDelivery(
+  db: Kysely<MessagingTables>,
+  webhookId: string,
+  id: string,
+): Promise<WebhookDelivery> {
+  const row = await select(db).where('id', '=', id).where('webhook_id', '=', webhookId).executeTakeFirst();
+  if (!row) throw new DomainError('not_found', `No delivery ${id} of webhook ${webhookId}`);
+  return toDelivery(row);
+}
+
+function toDelivery(
+  row: Omit<Selectable<MessagingTables['webhook_deliveries']>, 'webhook_id' | 'body' | 'claimed' | 'fence'>,
+): WebhookDelivery {
+  const { due_at: dueAt, last_attempt_at: lastAttemptAt, created_at: createdAt, ...same } = row;
+  return { ...same, dueAt, lastAttemptAt, createdAt };
+}

@@ -1,0 +1,174 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { isIP } from 'node:net';
+import { isDomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import { hostOf, type PinnedAddress, type TargetGuard } from './target-guard';
+
+/** What one attempt came to. Only a 2xx is a success; a redirect is none, and is not followed. */
+export interface PostOutcome {
+  success: boolean;
+  status: number | null;
+  /** Why it failed. */
+  code: string | null;
+  /** How the answer's body begins. */
+  answer: string | null;
+  retryAfterMs: number | null;
+}
+
+export interface WebhookPoster {
+  /** Never throws. */
+  post(url: string, headers: Record<string, string>, body: string): Promise<PostOutcome>;
+  close(): void;
+}
+
+/** Connections that nobody uses are closed after so long. */
+const IDLE_MS = 10_000;
+const IDLE_SOCKETS = 50;
+
+export function createWebhookPoster(guard: TargetGuard, answerMs: number): WebhookPoster {
+  const kept = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: IDLE_SOCKETS };
+  const agents = { 'http:': new HttpAgent(kept), 'https:': new HttpsAgent(kept) };
+
+  async function attempt(
+    target: URL,
+    headers: Record<string, string>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<PostOutcome> {
+    const addresses = await withDeadline(guard.addressesOf(target), signal);
+    const send = (fresh: boolean) => sendOnce({ target, addresses, headers, body, signal, fresh, agents });
+    try {
+      return outcomeOf(await send(false), signal);
+    } catch (error) {
+      // A kept connection may have been closed by the other side just as it was used again: its loss says nothing.
+      if (!(error as { onKeptConnection?: boolean }).onKeptConnection) throw error;
+      return outcomeOf(await send(true), signal);
+    }
+  }
+
+  return {
+    async post(url, headers, body) {
+      const deadline = new AbortController();
+      const timer = setTimeout(() => deadline.abort(), answerMs);
+      try {
+        return await attempt(new URL(url), headers, body, deadline.signal);
+      } catch (error) {
+        const code = deadline.signal.aborted ? 'timeout' : codeOf(error);
+        return { success: false, status: null, code, answer: null, retryAfterMs: null };
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    close() {
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
+  };
+}
+
+interface Sending {
+  target: URL;
+  addresses: PinnedAddress[];
+  headers: Record<string, string>;
+  body: string;
+  signal: AbortSignal;
+  /** On a connection of its own. */
+  fresh: boolean;
+  agents: { 'http:': HttpAgent; 'https:': HttpsAgent };
+}
+
+function sendOnce({
+  target,
+  addresses,
+  headers,
+  body,
+  signal,
+  fresh,
+  agents,
+}: Sending): Promise<IncomingMessage> {
+  const isTls = target.protocol === 'https:';
+  const host = hostOf(target);
+  const bytes = Buffer.from(body);
+  return new Promise((done, fail) => {
+    const request = (isTls ? httpsRequest : httpRequest)({
+      method: 'POST',
+      host,
+      port: target.port || (isTls ? 443 : 80),
+      path: target.pathname + target.search,
+      // The name stays in Host and, with TLS, in what the certificate is checked against.
+      headers: {
+        host: target.host,
+        'content-type': 'application/json',
+        'content-length': bytes.length,
+        'user-agent': 'fanfare-webhooks',
+        ...headers,
+      },
+      ...(isTls && !isIP(host) ? { servername: host } : {}),
+      agent: fresh ? false : agents[isTls ? 'https:' : 'http:'],
+      // The addresses that were judged, and no second question.
+      lookup: (_name, options, callback) => {
+        const first = addresses[0] as PinnedAddress;
+        if (options.all) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      },
+      signal,
+    });
+    request.on('response', done);
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      const lost = request.reusedSocket && error.code === 'ECONNRESET' && !signal.aborted;
+      fail(lost ? Object.assign(error, { onKeptConnection: true }) : error);
+    });
+    request.end(bytes);
+  });
+}
+
+async function outcomeOf(response: IncomingMessage, signal: AbortSignal): Promise<PostOutcome> {
+  const status = response.statusCode ?? 0;
+  const answer = await beginningOf(response, signal);
+  if (status >= 200 && status < 300) return { success: true, status, code: null, answer, retryAfterMs: null };
+  const retryAfterMs = ASK_FOR_LESS.has(status) ? parseRetryAfter(response.headers['retry-after']) : null;
+  return { success: false, status, code: `http_${status}`, answer, retryAfterMs };
+}
+
+const ASK_FOR_LESS = new Set([429, 502, 503, 504]);
+
+/** The status has said it all: a body that is too long, breaks off or never comes changes nothing. */
+async function beginningOf(response: IncomingMessage, signal: AbortSignal): Promise<string | null> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of response) {
+      chunks.push(chunk as Buffer);
+      bytes += (chunk as Buffer).length;
+      if (bytes >= LIMITS.webhookAnswerBytes || signal.aborted) break;
+    }
+  } catch {
+    response.destroy();
+  }
+  const text = Buffer.concat(chunks).toString('utf8').replace(UNPRINTABLE, ' ').trim();
+  return text === '' ? null : text.slice(0, LIMITS.webhookAnswerKeptChars);
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a database takes no NUL, a terminal no escapes.
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\ud800-\udfff]+/g;
+
+/** Seconds or a date (RFC 9110, 10.2.3). */
+function parseRetryAfter(value: string | undefined): number | null {
+  if (value === undefined || value === '') return null;
+  const seconds = Number(value);
+  const ms = Number.isNaN(seconds) ? Date.parse(value) - Date.now() : seconds * 1_000;
+  return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), LIMITS.webhookSilenceMs);
+}
+
+function codeOf(error: unknown): string {
+  if (isDomainError(error)) return error.code;
+  const { code } = error as NodeJS.ErrnoException;
+  return typeof code === 'string' ? code.toLowerCase() : 'no_answer';
+}
+
+async function withDeadline<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const expired = new Promise<never>((_, fail) => {
+    signal.addEventListener('abort', () => fail(new Error('Too late')), { once: true });
+  });
+  return Promise.race([work, expired]);
+}

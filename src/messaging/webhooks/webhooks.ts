@@ -1,0 +1,338 @@
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import type { WebhookChange, WebhookDeliveryQuery, WebhookInput } from '../../contracts/webhooks';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import { type DisabledReason, wantsMessages } from '../../domain/webhook';
+import { type Mint, RANDOM } from '../mint';
+import type { MessagingTables } from '../tables';
+import {
+  insertTest,
+  listDeliveries,
+  redeliverFailed,
+  redeliverOne,
+  type WebhookDelivery,
+} from './deliveries';
+import { newSigningSecret, type SigningSecret } from './signature';
+import type { TargetGuard } from './target-guard';
+
+export interface Webhook {
+  id: string;
+  url: string;
+  events: string[];
+  description: string | null;
+  enabled: boolean;
+  disabledAt: Date | null;
+  disabledReason: DisabledReason | null;
+  failingSince: Date | null;
+  pausedUntil: Date | null;
+  lastSuccessAt: Date | null;
+  oldSecretValidTill: Date | null;
+  pending: number;
+  unread: number;
+  missed: number;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** A workspace's endpoints, as their owner sees them. All fail with `not_found`. */
+export interface Webhooks {
+  /** Newest first. */
+  list(
+    workspaceId: string,
+    page: { page: number; limit: number },
+  ): Promise<{ webhooks: Webhook[]; total: number }>;
+  read(workspaceId: string, id: string): Promise<Webhook>;
+  /** It is told what happens from now on. The secret is told here and never again. */
+  create(
+    workspaceId: string,
+    input: WebhookInput,
+    mint?: Mint,
+  ): Promise<{ webhook: Webhook; secret: string }>;
+  /** Enabled again, it is told what happens from then on, and what waited when it was disabled. */
+  change(workspaceId: string, id: string, change: WebhookChange): Promise<Webhook>;
+  delete(workspaceId: string, id: string): Promise<void>;
+  /** For a day deliveries are signed with the former secret too. */
+  rotateSecret(workspaceId: string, id: string, mint?: Mint): Promise<{ webhook: Webhook; secret: string }>;
+  /** Tells it `webhook.test`, whatever it asked to be told. */
+  test(workspaceId: string, id: string, mint?: Mint): Promise<WebhookDelivery>;
+  deliveries(
+    workspaceId: string,
+    id: string,
+    query: WebhookDeliveryQuery,
+  ): Promise<{ deliveries: WebhookDelivery[]; next: string | null }>;
+  /** Once more from the first attempt, under the same id. */
+  redeliver(workspaceId: string, id: string, deliveryId: string): Promise<WebhookDelivery>;
+  redeliverFailed(
+    workspaceId: string,
+    id: string,
+    since: string | undefined,
+  ): Promise<{ redelivered: number; more: boolean }>;
+}
+
+const HOUR_MS = 3_600_000;
+
+export function createWebhooks(deps: {
+  db: Kysely<MessagingTables>;
+  guard: TargetGuard;
+  /** Something is to be done, or another endpoint is to be looked after. */
+  onChanged: () => void;
+  now?: () => number;
+}): Webhooks {
+  const { db, guard, onChanged, now = Date.now } = deps;
+
+  async function find(on: Kysely<MessagingTables>, workspaceId: string, id: string) {
+    const row = await selectWebhooks(on, workspaceId).where('w.id', '=', id).executeTakeFirst();
+    return row && toWebhook(row, now());
+  }
+
+  async function read(on: Kysely<MessagingTables>, workspaceId: string, id: string): Promise<Webhook> {
+    const webhook = await find(on, workspaceId, id);
+    if (!webhook) throw new DomainError('not_found', `No webhook ${id} in this workspace`);
+    return webhook;
+  }
+
+  async function readEnabled(workspaceId: string, id: string): Promise<void> {
+    const { enabled } = await read(db, workspaceId, id);
+    if (enabled) return;
+    const message = `Webhook ${id} is disabled; enable it first, then nothing that waits is lost`;
+    throw new DomainError('webhook_disabled', message);
+  }
+
+  return {
+    async list(workspaceId, { page, limit }) {
+      const rows = await selectWebhooks(db, workspaceId)
+        .orderBy('w.id', 'desc')
+        .limit(limit)
+        .offset((page - 1) * limit)
+        .execute();
+      return {
+        webhooks: rows.map((row) => toWebhook(row, now())),
+        total: await countWebhooks(db, workspaceId),
+      };
+    },
+
+    read: (workspaceId, id) => read(db, workspaceId, id),
+
+    async create(workspaceId, input, mint = RANDOM) {
+      guard.refuseLiteral(new URL(input.url));
+      const [id, secret] = [mint.id('whk'), newSigningSecret(mint)];
+      const webhook = await db.transaction().execute(async (tx) => {
+        const known = await find(tx, workspaceId, id);
+        if (known) return known;
+        if ((await countWebhooks(tx, workspaceId)) >= LIMITS.webhooksPerWorkspace) {
+          const message = `A workspace has at most ${LIMITS.webhooksPerWorkspace} webhooks`;
+          throw new DomainError('limit_reached', message);
+        }
+        await insertWebhook(tx, workspaceId, { ...input, id, secret });
+        return read(tx, workspaceId, id);
+      });
+      onChanged();
+      return { webhook, secret };
+    },
+
+    async change(workspaceId, id, change) {
+      if (change.url !== undefined) guard.refuseLiteral(new URL(change.url));
+      const webhook = await db.transaction().execute(async (tx) => {
+        const before = await lockWebhook(tx, workspaceId, id);
+        await updateWebhook(tx, before, change);
+        return read(tx, workspaceId, id);
+      });
+      onChanged();
+      return webhook;
+    },
+
+    async delete(workspaceId, id) {
+      const { numUpdatedRows } = await db
+        .updateTable('webhooks')
+        // Its deliveries may be many: the sweep takes them away in steps.
+        .set({
+          deleted_at: sql<Date>`now()`,
+          disabled_at: sql<Date>`coalesce(disabled_at, now())`,
+          secrets: '[]',
+        })
+        .where('id', '=', id)
+        .where('workspace_id', '=', workspaceId)
+        .where('deleted_at', 'is', null)
+        .executeTakeFirst();
+      if (numUpdatedRows === 0n) throw new DomainError('not_found', `No webhook ${id} in this workspace`);
+      onChanged();
+    },
+
+    async rotateSecret(workspaceId, id, mint = RANDOM) {
+      const secret = newSigningSecret(mint);
+      const webhook = await db.transaction().execute(async (tx) => {
+        const before = await lockWebhook(tx, workspaceId, id);
+        const secrets = rotated(before.secrets, secret, { id, nowMs: now() });
+        await tx
+          .updateTable('webhooks')
+          .set({ secrets: JSON.stringify(secrets), updated_at: sql<Date>`now()` })
+          .where('id', '=', id)
+          .execute();
+        return read(tx, workspaceId, id);
+      });
+      return { webhook, secret };
+    },
+
+    async test(workspaceId, id, mint = RANDOM) {
+      await readEnabled(workspaceId, id);
+      const delivery = await insertTest(db, id, mint.id('whd'), now());
+      onChanged();
+      return delivery;
+    },
+
+    async deliveries(workspaceId, id, query) {
+      await read(db, workspaceId, id);
+      return listDeliveries(db, id, query);
+    },
+
+    async redeliver(workspaceId, id, deliveryId) {
+      await readEnabled(workspaceId, id);
+      const delivery = await redeliverOne(db, id, deliveryId);
+      onChanged();
+      return delivery;
+    },
+
+    async redeliverFailed(workspaceId, id, since) {
+      await readEnabled(workspaceId, id);
+      const answer = await redeliverFailed(db, id, since);
+      onChanged();
+      return answer;
+    },
+  };
+}
+
+function selectWebhooks(db: Kysely<MessagingTables>, workspaceId: string) {
+  return (
+    db
+      .selectFrom('webhooks as w')
+      .selectAll('w')
+      // Both numbers are bounded work: the backlog has a limit, and the feed's head is one row.
+      .select([
+        sql<number>`(
+        select count(*)::int from webhook_deliveries d where d.webhook_id = w.id and d.due_at is not null
+      )`.as('pending'),
+        sql<number>`coalesce((
+        select h.next_seq - 1 - w.after_seq from event_heads h where h.workspace_id = w.workspace_id
+      ), 0)`.as('unread'),
+      ])
+      .where('w.workspace_id', '=', workspaceId)
+      .where('w.deleted_at', 'is', null)
+  );
+}
+
+async function countWebhooks(db: Kysely<MessagingTables>, workspaceId: string): Promise<number> {
+  const { total } = await db
+    .selectFrom('webhooks')
+    .select(sql<number>`count(*)::int`.as('total'))
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return total;
+}
+
+async function insertWebhook(
+  tx: Transaction<MessagingTables>,
+  workspaceId: string,
+  { id, url, events, description, secret }: WebhookInput & { id: string; secret: string },
+): Promise<void> {
+  const secrets: SigningSecret[] = [{ secret, validTill: null }];
+  await sql`
+    insert into webhooks (id, workspace_id, url, events, description, secrets, after_seq)
+    values (${id}, ${workspaceId}, ${url}, ${events}::text[], ${description ?? null},
+      ${JSON.stringify(secrets)}::jsonb, ${endOfFeed(workspaceId)})
+    on conflict (id) do nothing`.execute(tx);
+}
+
+async function lockWebhook(
+  tx: Transaction<MessagingTables>,
+  workspaceId: string,
+  id: string,
+): Promise<Selectable<MessagingTables['webhooks']>> {
+  const row = await tx
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!row) throw new DomainError('not_found', `No webhook ${id} in this workspace`);
+  return row;
+}
+
+/** One that was not listening, to messages or at all, begins where the feed ends now. */
+async function updateWebhook(
+  tx: Transaction<MessagingTables>,
+  before: Selectable<MessagingTables['webhooks']>,
+  { url, events, description, enabled }: WebhookChange,
+): Promise<void> {
+  const wasDisabled = before.disabled_at !== null;
+  const begins =
+    (enabled === true && wasDisabled) ||
+    (events !== undefined && wantsMessages(events) && !wantsMessages(before.events));
+  await tx
+    .updateTable('webhooks')
+    .set({
+      ...(url === undefined ? {} : { url }),
+      ...(events === undefined ? {} : { events }),
+      ...(description === undefined ? {} : { description }),
+      ...(enabled === true ? { disabled_at: null, disabled_reason: null } : {}),
+      // What kept the former address from being asked says nothing of another, or of one that was seen to.
+      ...((enabled === true && wasDisabled) || (url !== undefined && url !== before.url)
+        ? { failing_since: null, paused_until: null }
+        : {}),
+      ...(enabled === false && !wasDisabled
+        ? { disabled_at: sql<Date>`now()`, disabled_reason: 'user' }
+        : {}),
+      ...(begins ? { after_seq: endOfFeed(before.workspace_id) } : {}),
+      updated_at: sql<Date>`now()`,
+    })
+    .where('id', '=', before.id)
+    .execute();
+}
+
+const endOfFeed = (workspaceId: string) => sql<number>`coalesce((
+  select next_seq - 1 from event_heads where workspace_id = ${workspaceId}), 0)`;
+
+function rotated(
+  secrets: readonly SigningSecret[],
+  secret: string,
+  { id, nowMs }: { id: string; nowMs: number },
+): SigningSecret[] {
+  // A repetition of a call that has come this far before.
+  if (secrets.some((known) => known.secret === secret)) return [...secrets];
+  const till = new Date(nowMs + LIMITS.webhookSecretOverlapHours * HOUR_MS).toISOString();
+  const working = secrets.filter(({ validTill }) => validTill === null || Date.parse(validTill) > nowMs);
+  if (working.length >= LIMITS.webhookSecrets) {
+    const message = `Webhook ${id} has ${working.length} secrets that sign; wait for one to end`;
+    throw new DomainError('limit_reached', message);
+  }
+  const replaced = working.map((known) => ({ ...known, validTill: known.validTill ?? till }));
+  return [{ secret, validTill: null }, ...replaced];
+}
+
+function toWebhook(
+  row: Selectable<MessagingTables['webhooks']> & { pending: number; unread: number },
+  nowMs: number,
+): Webhook {
+  const till = row.secrets.map(({ validTill }) => (validTill === null ? 0 : Date.parse(validTill)));
+  const oldestTill = Math.max(0, ...till);
+  return {
+    id: row.id,
+    url: row.url,
+    events: row.events,
+    description: row.description,
+    enabled: row.disabled_at === null,
+    disabledAt: row.disabled_at,
+    disabledReason: row.disabled_reason,
+    failingSince: row.failing_since,
+    pausedUntil: row.paused_until && row.paused_until.getTime() > nowMs ? row.paused_until : null,
+    lastSuccessAt: row.last_success_at,
+    oldSecretValidTill: oldestTill > nowMs ? new Date(oldestTill) : null,
+    pending: row.pending,
+    unread: row.disabled_at === null && wantsMessages(row.events) ? Math.max(0, row.unread) : 0,
+    missed: row.missed,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
