@@ -70,6 +70,7 @@ export const VARIABLES = z.object({
     .string()
     .regex(/^[A-Za-z0-9._~-]{1,200}$/, 'only letters, digits and . _ ~ - may be in it, at most 200')
     .optional(),
+  FANFARE_UNSUBSCRIBE_MAILTO: z.email().optional(),
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
@@ -107,6 +108,8 @@ export interface Config {
   senderLimits: SenderLimits;
   /** In the path that carriers report to; without it one is made and kept. */
   inboundSecret: string | undefined;
+  /** Where mail that unsubscribes goes, beside the link. */
+  unsubscribeMailto: string | undefined;
   simulator: { seed: number; latencyMs: number };
   logLevel: string;
 }
@@ -162,6 +165,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       voice: { rate: v.FANFARE_VOICE_RATE, concurrentCalls: v.FANFARE_VOICE_CONCURRENT_CALLS },
     },
     inboundSecret: v.FANFARE_INBOUND_SECRET,
+    unsubscribeMailto: v.FANFARE_UNSUBSCRIBE_MAILTO,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
     logLevel: v.LOG_LEVEL,
   };

@@ -32,6 +32,7 @@ import { suppressionRoutes } from '../http/routes/suppression';
 import { templateTrialRoutes } from '../http/routes/template-trials';
 import { templateRoutes } from '../http/routes/templates';
 import { tokenRoutes } from '../http/routes/token';
+import { unsubscribeRoutes } from '../http/routes/unsubscribe';
 import type { App } from '../http/routing';
 import type { Log } from '../log';
 import type { Delivery } from '../messaging/delivery';
@@ -40,6 +41,8 @@ import { createSuppressionList } from '../messaging/suppression';
 import type { MessagingTables } from '../messaging/tables';
 import type { TemplateVersions } from '../messaging/template-versions';
 import { createTemplates } from '../messaging/templates';
+import { createUnsubscribe } from '../messaging/unsubscribe';
+import type { UnsubscribeTokens } from '../messaging/unsubscribe-tokens';
 import type { Storage } from '../storage/storage';
 import { suppression } from './suppression-rule';
 
@@ -56,6 +59,7 @@ export interface ApiParts {
   /** Everything the process depends on, by name. */
   readiness: () => Promise<Record<string, boolean>>;
   inboundSecret: string;
+  unsubscribeTokens: UnsubscribeTokens;
   publicUrl: string | undefined;
   log: Log;
 }
@@ -100,7 +104,12 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     holdRoutes(delivery),
     senderLimitRoutes(delivery.senderLimits),
     suppressionRoutes(createSuppressionList({ db: messagingDb })),
-    inboundRoutes({ secret: parts.inboundSecret, takeReceipts: delivery.receiptsOf('http'), log }),
+    inboundRoutes({
+      secret: parts.inboundSecret,
+      takeReceipts: delivery.receiptsOf('http'),
+      takeInbound: delivery.inboundOf('http'),
+    }),
+    unsubscribeRoutes(createUnsubscribe({ db: messagingDb, tokens: parts.unsubscribeTokens })),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
     (scope) => campaignReportRoutes(scope, { campaigns }),

@@ -8,6 +8,7 @@ import { createIdempotency } from '../../src/messaging/idempotency';
 import { createIdentity, type Identity } from '../../src/messaging/identity';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/template-versions';
+import { createUnsubscribeTokens } from '../../src/messaging/unsubscribe-tokens';
 import type { Storage } from '../../src/storage/storage';
 import { createOutboxRig, type OutboxRig } from '../messaging/outbox-rig';
 import { listen, type TestServer } from './service';
@@ -22,6 +23,7 @@ export interface WholeApi extends TestServer {
 }
 
 export const INBOUND_SECRET = 'the-carrier-knows';
+export const UNSUBSCRIBE_TOKENS = createUnsubscribeTokens('the installation knows');
 
 export async function startWholeApi(
   storage: Storage,
@@ -65,6 +67,7 @@ export async function startWholeApi(
         schedules: { keepSchedule: async () => undefined, removeSchedule: async () => undefined },
         readiness: async () => ({ database: true }),
         inboundSecret: INBOUND_SECRET,
+        unsubscribeTokens: UNSUBSCRIBE_TOKENS,
         publicUrl: undefined,
         log,
       }),
