@@ -78,6 +78,7 @@ export const VARIABLES = z.object({
     .regex(/^[A-Za-z0-9._~-]{1,200}$/, 'only letters, digits and . _ ~ - may be in it, at most 200')
     .optional(),
   FANFARE_WEBHOOK_ALLOW_PRIVATE: flag,
+  FANFARE_UNSUBSCRIBE_MAILTO: z.email().optional(),
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
@@ -119,6 +120,8 @@ export interface Config {
   inboundSecret: string | undefined;
   /** Webhooks may lead to this machine and to private networks. */
   webhookAllowPrivate: boolean;
+  /** Where mail that unsubscribes goes, beside the link. */
+  unsubscribeMailto: string | undefined;
   simulator: { seed: number; latencyMs: number };
   logLevel: string;
 }
@@ -179,6 +182,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     },
     inboundSecret: v.FANFARE_INBOUND_SECRET,
     webhookAllowPrivate: v.FANFARE_WEBHOOK_ALLOW_PRIVATE,
+    unsubscribeMailto: v.FANFARE_UNSUBSCRIBE_MAILTO,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
     logLevel: v.LOG_LEVEL,
   };

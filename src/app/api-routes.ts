@@ -34,6 +34,7 @@ import { suppressionRoutes } from '../http/routes/suppression';
 import { templateTrialRoutes } from '../http/routes/template-trials';
 import { templateRoutes } from '../http/routes/templates';
 import { tokenRoutes } from '../http/routes/token';
+import { unsubscribeRoutes } from '../http/routes/unsubscribe';
 import { webhookRoutes } from '../http/routes/webhooks';
 import type { App } from '../http/routing';
 import type { Log } from '../log';
@@ -43,6 +44,8 @@ import { createSuppressionList } from '../messaging/suppression';
 import type { MessagingTables } from '../messaging/tables';
 import type { TemplateVersions } from '../messaging/template-versions';
 import { createTemplates } from '../messaging/templates';
+import { createUnsubscribe } from '../messaging/unsubscribe';
+import type { UnsubscribeTokens } from '../messaging/unsubscribe-tokens';
 import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Storage } from '../storage/storage';
 import { suppression } from './suppression-rule';
@@ -61,6 +64,7 @@ export interface ApiParts {
   /** Everything the process depends on, by name. */
   readiness: () => Promise<Record<string, boolean>>;
   inboundSecret: string;
+  unsubscribeTokens: UnsubscribeTokens;
   publicUrl: string | undefined;
   log: Log;
 }
@@ -106,7 +110,12 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     senderLimitRoutes(delivery.senderLimits),
     suppressionRoutes(createSuppressionList({ db: messagingDb })),
     webhookRoutes(parts.webhooks),
-    inboundRoutes({ secret: parts.inboundSecret, takeReceipts: delivery.receiptsOf('http'), log }),
+    inboundRoutes({
+      secret: parts.inboundSecret,
+      takeReceipts: delivery.receiptsOf('http'),
+      takeInbound: delivery.inboundOf('http'),
+    }),
+    unsubscribeRoutes(createUnsubscribe({ db: messagingDb, tokens: parts.unsubscribeTokens })),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
     (scope) => campaignReportRoutes(scope, { campaigns }),

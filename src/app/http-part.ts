@@ -8,10 +8,13 @@ import { createDelivery } from '../messaging/delivery';
 import { keepExpiring } from '../messaging/expiry';
 import { createIdempotency } from '../messaging/idempotency';
 import { createIdentity } from '../messaging/identity';
+import { installationSecret } from '../messaging/installation-secret';
+import { createListMail } from '../messaging/list-mail';
 import { keepRetention } from '../messaging/retention';
 import { newSecret } from '../messaging/secrets';
 import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/template-versions';
+import { createUnsubscribeTokens } from '../messaging/unsubscribe-tokens';
 import { type NewWorkspace, planWorkspace } from '../messaging/workspaces';
 import { StartupError } from '../startup-error';
 import type { Storage } from '../storage/storage';
@@ -54,12 +57,19 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
   const identity = createIdentity({ db: messagingDb });
   const versions = createTemplateVersions(messagingDb);
+  const unsubscribeTokens = createUnsubscribeTokens(await installationSecret(messagingDb, 'unsubscribe'));
+  let reachableAt = publicUrl ?? addressOf(config.http);
   const delivery = createDelivery({
     db: messagingDb,
     engine: storage.engine,
     templates: versions,
     providers: await openProviders(config, log),
     senderLimits: config.senderLimits,
+    listMail: createListMail({
+      tokens: unsubscribeTokens,
+      publicUrl: () => reachableAt,
+      mailto: config.unsubscribeMailto,
+    }),
     log,
   });
   closers.add('delivery', () => delivery.stop());
@@ -100,12 +110,14 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
       holds: campaignHolds(options.gatewayFor),
       readiness,
       inboundSecret,
+      unsubscribeTokens,
       publicUrl,
       log,
     }),
   });
   closers.add('http', () => app.close());
   const baseUrl = await listen(app, config.http);
+  reachableAt ??= baseUrl;
 
   return {
     baseUrl,
@@ -141,8 +153,16 @@ async function listen(app: App, { host, port }: Config['http']): Promise<string>
       { cause: error },
     );
   }
-  const listening = (app.server.address() as AddressInfo).port;
+  return baseUrlOf(host, (app.server.address() as AddressInfo).port);
+}
+
+/** Known before we listen, unless any free port will do: what was left to be sent by a process that is gone
+ * leaves at once. */
+const addressOf = ({ host, port }: Config['http']): string | undefined =>
+  port === 0 ? undefined : baseUrlOf(host, port);
+
+function baseUrlOf(host: string, port: number): string {
   // Listening everywhere includes the loopback, where our own workers reach us.
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${listening}`;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

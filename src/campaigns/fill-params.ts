@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { ANY_PLACEHOLDER } from '../domain/template';
+import { ANY_PLACEHOLDER, isIfThere, nameOf } from '../domain/template';
 
 /**
  * Where a placeholder's value comes from, strongest first: the contact's own param of that name, the
@@ -29,7 +29,7 @@ export function paramValue(name: string, campaignParams: Record<string, ParamVal
 
 /** The placeholders that a recipient must have a value for. */
 export function requiredNames(placeholders: readonly string[]): string[] {
-  return placeholders.filter((name) => name !== ANY_PLACEHOLDER);
+  return placeholders.filter((name) => name !== ANY_PLACEHOLDER && !isIfThere(name));
 }
 
 const OWN_PARAMS = sql`(
@@ -51,7 +51,7 @@ export function filledParams(
     const names = [...Object.keys(FIELDS), ...Object.keys(campaignParams)];
     objects.push(OWN_PARAMS, filledParams([...new Set(names)], campaignParams));
   }
-  const named = requiredNames(placeholders);
+  const named = placeholders.filter((name) => name !== ANY_PLACEHOLDER).map(nameOf);
   for (let from = 0; from < named.length; from += PAIRS_MAX) {
     const pairs = named
       .slice(from, from + PAIRS_MAX)

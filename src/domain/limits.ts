@@ -109,8 +109,9 @@ export const LIMITS = {
   templateCacheEntries: 10_000,
 
   // HTTP server
-  /** A uid of full length with every character percent-encoded. */
-  pathParamChars: 384,
+  /** A uid of full length with every character percent-encoded is 384; a link that unsubscribes the longest
+   * address is longer. */
+  pathParamChars: 512,
   httpHeadersTimeoutMs: 15_000,
   /** A silent connection is dropped after this; longer than the longest poll. */
   httpIdleTimeoutMs: 75_000,
@@ -243,6 +244,32 @@ export const LIMITS = {
   /** How long ended deliveries can be looked at and repeated: those that were taken, and those that were not. */
   webhookDeliveredDays: 3,
   webhookFailedDays: 30,
+  // Opting out
+  /** Of an inbound SMS, what is looked at for keywords: more than ten segments. */
+  inboundTextChars: 1_600,
+  /** How long an inbound SMS is known as told before; carriers give up within days. */
+  inboundKeptDays: 30,
+  /** An answer to a keyword that comes later than this surprises more than it helps. */
+  replyWithinMinutes: 60,
+  /** Answers to one person in a day: two machines that answer each other come to an end. */
+  repliesPerDay: 10,
+  /** How often answers that are owed still are looked for, and how many at once. */
+  replySweepMs: 15_000,
+  repliesAtOnce: 100,
+  /** Workspaces that share a sender, for each of which one STOP is kept. */
+  workspacesPerSender: 1_000,
+  /** Senders that a process remembers to have noted. */
+  sendersNoted: 10_000,
+  /** Mail that failed for the moment on so many days of so many: the mailbox is given up. */
+  softBounceDays: 5,
+  softBounceWindowDays: 30,
+  /** Of the form that unsubscribes. */
+  unsubscribeBodyBytes: 4 * KiB,
+  /** Changes by one link, and wrong links from one address, in a minute. */
+  unsubscribesPerMinute: 20,
+  wrongLinksPerMinute: 60,
+  /** Links and addresses that are counted at once. */
+  rateWindowKeys: 10_000,
 
   // Providers
   /** Receipts given to the product in one call. */

@@ -1,8 +1,9 @@
 import type { Channel } from './channel';
 
 /**
- * Where a block came from. An operator's `START` answer lifts only what a keyword made; the others stay
- * until somebody removes them on purpose.
+ * Where a block came from. What people made they can lift again: START lifts what a `keyword` made, and the
+ * page that unsubscribes what it made itself (`unsubscribe`). The others stay until somebody removes them on
+ * purpose. `provider`: the carrier said that it blocks this sender for its subscriber.
  */
 export const SUPPRESSION_SOURCES = [
   'api',
@@ -12,6 +13,7 @@ export const SUPPRESSION_SOURCES = [
   'bounce',
   'unsubscribe',
   'voice',
+  'provider',
 ] as const;
 export type SuppressionSource = (typeof SUPPRESSION_SOURCES)[number];
 

@@ -16,6 +16,14 @@ export interface CompiledText {
 /** Beside the names of a template whose text is not shown whole: there may be others. No name is written so. */
 export const ANY_PLACEHOLDER = '*';
 
+/** In an email's body it has a value by itself, the link by which its recipient unsubscribes. */
+export const UNSUBSCRIBE_URL = 'UNSUBSCRIBE_URL';
+
+/** A name that is filled if there is a value, and need not be: so a caller's link comes before ours. */
+export const ifThere = (name: string): string => `${name}?`;
+export const isIfThere = (placeholder: string): boolean => placeholder.endsWith('?');
+export const nameOf = (placeholder: string): string => placeholder.replace(/\?$/, '');
+
 const PLACEHOLDER = /\{\{ *([A-Z][A-Z0-9_]*) *\}\}/g;
 
 /** With `known`, a placeholder of another name is literal text: what derives from a text asks for no more. */

@@ -3,7 +3,7 @@ import { DomainError } from '../domain/errors';
 import { inParallel } from '../domain/in-parallel';
 import { LIMITS } from '../domain/limits';
 import type { MessageEvent } from '../domain/message';
-import { ANY_PLACEHOLDER, placeholdersOf } from '../domain/template';
+import { ANY_PLACEHOLDER, ifThere, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
 import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
 import { bulkAnswers, messageAnswer } from './send-answer';
 import { parseToken, type Token, TokenSource } from './token-source';
@@ -131,7 +131,12 @@ class HttpGateway implements Gateway {
     if (answer.status !== 200) throw refusal('GET /api/template', answer);
     const { template } = answer.body as { template: Record<string, unknown> };
     if (template.channel !== channel) return undefined;
-    return templateInfo(template, version);
+    const info = templateInfo(template, version);
+    // Our own service has a value for it.
+    const placeholders = info.placeholders.map((name) =>
+      channel === 'email' && name === UNSUBSCRIBE_URL ? ifThere(name) : name,
+    );
+    return { ...info, placeholders };
   }
 
   /** The specification has only the list, by pages, and shows an email's subject but not its body. */

@@ -35,6 +35,7 @@ export async function insertMessages(
     channel: sql`g.channel`,
     to: sql`g.to_address`,
     from: sql`g.from_address`,
+    id: sql`g.id`,
   });
   const { rows } = await sql<{
     lanes: number;

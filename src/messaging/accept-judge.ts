@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Message } from '../contracts/send';
 import { DomainError } from '../domain/errors';
 import { measureSms } from '../domain/sms-encoding';
-import { compileText, placeholdersOf } from '../domain/template';
+import { compileText, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
 import { newId } from '../storage/new-id';
 import { ownBodyToFill, requireFilledLength, type TextsToFill } from './filled-length';
 import type { Draft } from './outgoing';
@@ -75,7 +75,9 @@ function requireParams(
   template: CompiledTemplate | undefined,
   params: Record<string, string | number>,
 ): void {
-  const missing = neededNames(message, template).filter((name) => params[name] === undefined);
+  const missing = neededNames(message, template).filter(
+    (name) => params[name] === undefined && !(message.channel === 'email' && name === UNSUBSCRIBE_URL),
+  );
   if (missing.length > 0) {
     throw new DomainError('missing_params', `No value for ${missing.join(', ')}`, {
       errors: missing.map((name) => ({

@@ -10,6 +10,7 @@ import type { Lane, Lanes } from './lanes';
 import type { OutboxCount } from './outbox-count';
 import type { Accepted, Draft, Outcome } from './outgoing';
 import { presentState } from './present-state';
+import type { SmsSenders } from './sms-senders';
 import type { MessagingTables } from './tables';
 import type { TemplateVersions } from './template-versions';
 
@@ -20,6 +21,8 @@ import type { TemplateVersions } from './template-versions';
 export interface Accept {
   /** One outcome per message, in order; each is judged alone. Errors are DomainErrors. */
   accept(workspaceId: string, messages: readonly Message[]): Promise<Outcome<Accepted>[]>;
+  /** A message of the service's own, which nobody has to judge. */
+  acceptOwn(workspaceId: string, draft: Draft): Promise<void>;
   /** Resolves when nothing is on its way into the table. */
   idle(): Promise<void>;
 }
@@ -29,6 +32,7 @@ interface Deps {
   templates: TemplateVersions;
   lanes: Lanes;
   outbox: OutboxCount;
+  senders: SmsSenders;
   /** These are in the table and due: the dispatcher may take them straight from memory. */
   onAccepted(lane: Lane, drafts: readonly Draft[]): void;
   /** It is not known which of a workspace's messages were written. */
@@ -80,6 +84,12 @@ export function createAccept(deps: Deps): Accept {
       });
       return outcomes;
     },
+    async acceptOwn(workspaceId, draft) {
+      count(outbox, workspaceId, [draft], 1);
+      const [written] = await group.add(workspaceId, [draft]);
+      if (!isToBeSent(written)) count(outbox, workspaceId, [draft], -1);
+      if (!written?.ok) throw refusal(written?.error);
+    },
     idle: () => group.idle(),
   };
 }
@@ -93,7 +103,8 @@ function count(outbox: OutboxCount, workspaceId: string, drafts: readonly Draft[
 }
 
 async function commit(deps: Deps, workspaceId: string, drafts: Draft[]): Promise<Outcome<Accepted>[]> {
-  const { db, lanes, onAccepted, onDoubt, onEvents } = deps;
+  const { db, lanes, senders, onAccepted, onDoubt, onEvents } = deps;
+  await senders.note(workspaceId, drafts);
   // The first message of a workspace finds no head, and a lane can be lost: both are mended and tried again.
   for (let attempt = 0; attempt < 3; attempt++) {
     const lane = await lanes.own();

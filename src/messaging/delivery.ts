@@ -3,19 +3,22 @@ import type { Message, MessageList } from '../contracts/send';
 import type { Channel } from '../domain/channel';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
 import type { Log } from '../log';
-import type { Provider, ReceiptSink } from '../providers/provider';
+import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
 import type { Storage } from '../storage/storage';
 import { createAccept } from './accept';
 import { cancelMessage } from './cancel';
 import { createDispatcher } from './dispatch';
 import { createEventFeed, type EventFeed } from './events';
 import { createHolds } from './holds';
+import { createInboundMessages } from './inbound-sms';
 import { createLanes } from './lanes';
+import type { ListMail } from './list-mail';
 import { createOutboxCount } from './outbox-count';
 import type { Accepted, Outcome } from './outgoing';
 import { createReceipts } from './receipts';
 import { createSenderLimitList, type SenderLimitList } from './sender-limit-list';
 import { createSenderLimits, type SenderLimits } from './sender-limits';
+import { createSmsSenders } from './sms-senders';
 import type { MessagingTables } from './tables';
 import type { TemplateVersions } from './template-versions';
 import { listMessages, type MessageRecord, type TrackedMessage, trackMessage } from './tracking';
@@ -36,6 +39,8 @@ export interface Delivery {
   readEvents: EventFeed['read'];
   /** Takes what a provider reports by other ways than through its own `start`. */
   receiptsOf(provider: string): ReceiptSink;
+  /** Takes what subscribers write, from those providers that do not bring it through their `start`. */
+  inboundOf(provider: string): InboundSink;
   /** Limits of single senders (sender-limit-list.ts). */
   senderLimits: SenderLimitList;
   /** What a sender is limited to, by its own limit or its channel's (sender-limits.ts). */
@@ -57,9 +62,11 @@ export function createDelivery(deps: {
   providers: Record<Channel, Provider>;
   /** What every sender of a channel is limited to that has no limit of its own. */
   senderLimits?: SenderLimitDefaults;
+  /** What mail to many carries, so that it can be unsubscribed from; without it, nothing. */
+  listMail?: ListMail | undefined;
   log: Log;
 }): Delivery {
-  const { db, engine, templates, providers, senderLimits = {}, log } = deps;
+  const { db, engine, templates, providers, senderLimits = {}, listMail, log } = deps;
   const feed = createEventFeed({ db, engine });
   const outbox = createOutboxCount(db);
   const receipts = createReceipts({
@@ -88,6 +95,7 @@ export function createDelivery(deps: {
   const dispatcher = createDispatcher({
     db,
     templates,
+    listMail,
     providers,
     lanes,
     holds,
@@ -102,6 +110,7 @@ export function createDelivery(deps: {
     templates,
     lanes,
     outbox,
+    senders: createSmsSenders(db),
     onAccepted(lane, drafts) {
       dispatcher.offer(
         lane,
@@ -113,6 +122,12 @@ export function createDelivery(deps: {
     },
     onDoubt: () => dispatcher.lookAgain(),
     onEvents: feed.notify,
+  });
+  const inbound = createInboundMessages({
+    db,
+    acceptOwn: acceptance.acceptOwn,
+    onEvents: feed.notify,
+    log,
   });
 
   return {
@@ -135,6 +150,7 @@ export function createDelivery(deps: {
     },
     readEvents: feed.read,
     receiptsOf: receipts.sinkOf,
+    inboundOf: inbound.sinkOf,
     senderLimits: createSenderLimitList({ db, onChanged: limits.refresh }),
     senderRate: limits.rateOf,
     hold: holds.hold,
@@ -147,10 +163,12 @@ export function createDelivery(deps: {
       await outbox.start();
       receipts.start();
       for (const provider of new Set(Object.values(providers))) {
-        await provider.start(receipts.sinkOf(provider.name));
+        await provider.start(receipts.sinkOf(provider.name), inbound.sinkOf(provider.name));
       }
+      inbound.start();
     },
     async stop() {
+      await inbound.stop();
       await acceptance.idle();
       await dispatcher.stop(DRAIN_MS);
       for (const provider of new Set(Object.values(providers))) await provider.close();

@@ -8,6 +8,7 @@ import { createHandOvers } from './handover';
 import type { Holds } from './holds';
 import { settleInDoubt } from './in-doubt';
 import type { Lane, Lanes } from './lanes';
+import type { ListMail } from './list-mail';
 import type { OutboxCount } from './outbox-count';
 import type { OutgoingMessage } from './outgoing';
 import { createProviderDesk, type ProviderDesk } from './provider-desk';
@@ -44,6 +45,7 @@ export interface Dispatcher {
 interface Deps {
   db: Kysely<MessagingTables>;
   templates: TemplateVersions;
+  listMail?: ListMail | undefined;
   providers: Record<Channel, Provider>;
   lanes: Lanes;
   holds: Holds;

@@ -87,6 +87,7 @@ function suppressedAmong(messages: readonly OutgoingMessage[], workspaceId: stri
       channel: sql`r.channel`,
       to: sql`r.to_address`,
       from: sql`r.from_address`,
+      id: sql`r.id`,
     })}
   `;
 }

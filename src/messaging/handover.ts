@@ -7,8 +7,10 @@ import { isDataError } from './database-error';
 import { abandonBatch, type Batch, findSuppressed, openBatch, recordVerdicts } from './handover-batch';
 import type { Holds } from './holds';
 import type { Lane, Lanes } from './lanes';
+import type { ListMail } from './list-mail';
 import type { OutgoingMessage } from './outgoing';
 import { type ProviderDesk, throttledSenders } from './provider-desk';
+import { suppressByVerdicts } from './receipt-suppression';
 import { type Rendered, renderBatch } from './render-batch';
 import type { MessagingTables } from './tables';
 import type { TemplateVersions } from './template-versions';
@@ -43,6 +45,7 @@ export interface Unsent {
 interface Deps {
   db: Kysely<MessagingTables>;
   templates: TemplateVersions;
+  listMail?: ListMail | undefined;
   lanes: Lanes;
   holds: Holds;
   log: Log;
@@ -61,6 +64,7 @@ const RETRY_MS = 300;
 export function createHandOvers(deps: Deps): HandOvers {
   const { db, templates, lanes, holds, log, onRecorded, onNotOurs, onCanceled, waitingIn, onThrottled } =
     deps;
+  const render = { templates, listMail: deps.listMail };
   let givenUp = false;
 
   async function send(desk: ProviderDesk, lane: Lane, messages: readonly OutgoingMessage[]): Promise<Unsent> {
@@ -73,7 +77,7 @@ export function createHandOvers(deps: Deps): HandOvers {
       if (isExpired(message, now)) continue;
       (holds.isHeld(message.workspaceId, message.campaign) ? held : live).push(message);
     }
-    const rendered = await renderBatch(templates, live).catch((error: unknown) => {
+    const rendered = await renderBatch(render, live).catch((error: unknown) => {
       log.warn({ err: error }, 'Templates could not be read; trying again');
     });
     if (!rendered) return { rest: [], hindered: messages, held: [], handedOver: [] };
@@ -198,6 +202,7 @@ export function createHandOvers(deps: Deps): HandOvers {
     if (workspaceId === undefined) return;
     let kept = verdicts;
     const written = await untilDone(async () => {
+      await suppressByVerdicts(db, verdicts);
       try {
         return await recordVerdicts(db, kept, { workspaceId, provider, batchId: id });
       } catch (error) {
@@ -233,7 +238,7 @@ export function createHandOvers(deps: Deps): HandOvers {
   return {
     send,
     async resend(desk, batch) {
-      const { ready } = await renderBatch(templates, batch.messages, Number.POSITIVE_INFINITY);
+      const { ready } = await renderBatch(render, batch.messages, Number.POSITIVE_INFINITY);
       const suppressed = await findSuppressed(db, batch.messages);
       if (!(await lanes.confirm(batch.lane))) {
         if (batch.lane.lost) return;

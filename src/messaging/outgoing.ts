@@ -16,6 +16,7 @@ export interface OutgoingMessage {
   readonly body: string | undefined;
   readonly params: Readonly<Record<string, string | number>>;
   readonly campaign: string | undefined;
+  readonly class: Message['class'];
   readonly replyTo: string | undefined;
   /** Calls only. */
   readonly voice: CallOptions | undefined;
@@ -30,7 +31,6 @@ export interface OutgoingMessage {
 
 /** A message that passed every check and waits for its insert. */
 export interface Draft extends OutgoingMessage {
-  readonly class: Message['class'];
   readonly paramsJson: string;
   readonly payloadHash: string;
   readonly encoding: string | undefined;

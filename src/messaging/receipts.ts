@@ -18,6 +18,7 @@ import {
   writeChanges,
 } from './receipt-rows';
 import { byWorkspace, isHandedOver, sortReceipts, targetOf } from './receipt-sort';
+import { suppressByReceipts } from './receipt-suppression';
 import { createReceiptTargets, isEnd } from './receipt-targets';
 import type { MessagingTables } from './tables';
 import { storable, type Verdict } from './verdict';
@@ -113,7 +114,9 @@ export function createReceipts(deps: {
     for (let round = 0; rest.length > 0; round++) {
       if (round === ROUNDS_MAX)
         throw new Error('Receipts could not be recorded: their messages keep changing');
-      const sorted = sortReceipts(rest, await targets.find(rest));
+      const found = await targets.find(rest);
+      await suppressByReceipts(db, rest, found);
+      const sorted = sortReceipts(rest, found);
       early.push(...sorted.early);
       const missed: FromProvider[] = [];
       for (const [workspaceId, group] of byWorkspace(sorted.changes)) {

@@ -1,5 +1,6 @@
 import { LIMITS } from '../domain/limits';
 import type { HandOver } from '../providers/provider';
+import type { ListMail } from './list-mail';
 import type { OutgoingMessage } from './outgoing';
 import { render } from './render';
 import type { TemplateVersions } from './template-versions';
@@ -15,7 +16,7 @@ export interface Rendered {
  * message holds its own copy. `failed` are those whose template is not there.
  */
 export async function renderBatch(
-  templates: TemplateVersions,
+  { templates, listMail }: { templates: TemplateVersions; listMail?: ListMail | undefined },
   messages: readonly OutgoingMessage[],
   charsMax: number = LIMITS.handoverChars,
 ): Promise<{ ready: Rendered[]; failed: Verdict[]; rest: readonly OutgoingMessage[] }> {
@@ -28,7 +29,7 @@ export async function renderBatch(
     const template =
       templateId === undefined ? undefined : await templates.get(workspaceId, templateId, templateVersion);
     if (templateId === undefined || template) {
-      const handOver = render(message, template);
+      const handOver = render(message, template, listMail);
       chars += (handOver.html?.length ?? 0) + (handOver.text?.length ?? 0) + (handOver.xml?.length ?? 0);
       if (handOver.flow) chars += template?.flow?.chars ?? 0;
       ready.push({ message, handOver });

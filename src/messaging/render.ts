@@ -1,29 +1,48 @@
 import { BoundedCache } from '../domain/bounded-cache';
 import { LIMITS } from '../domain/limits';
-import { type CompiledText, compileText } from '../domain/template';
+import { type CompiledText, compileText, UNSUBSCRIBE_URL } from '../domain/template';
 import type { HandOver } from '../providers/provider';
+import type { ListMail } from './list-mail';
 import type { OutgoingMessage } from './outgoing';
 import { plainTextOf } from './plain-text';
 import type { CompiledTemplate } from './template-versions';
 
 /** A message's texts with its values filled in, as a provider takes them. */
-export function render(message: OutgoingMessage, template: CompiledTemplate | undefined): HandOver {
+export function render(
+  message: OutgoingMessage,
+  template: CompiledTemplate | undefined,
+  listMail?: ListMail | undefined,
+): HandOver {
   const { id, uid, channel, to, from, campaign, params } = message;
   const common = { id, uid, channel, to, from, campaign, attempt: message.attempt + 1 };
-  if (channel === 'sms') return { ...common, text: template?.body.render(params) };
+  // Only an answer to a keyword has a text of its own, and it has no placeholders.
+  if (channel === 'sms') return { ...common, text: template ? template.body.render(params) : message.body };
   if (channel === 'voice') {
     const { voice } = message;
     return { ...common, xml: template?.body.render(params), flow: template?.flow?.render(params), voice };
   }
   const own = ownTexts(message);
+  const body = own.body ?? template?.body;
+  const link = listMail?.linkFor(message, body?.placeholders.includes(UNSUBSCRIBE_URL) ?? false);
+  const values = link === undefined ? params : { [UNSUBSCRIBE_URL]: link, ...params };
   return {
     ...common,
-    subject: (own.subject ?? template?.subject)?.render(params),
-    html: (own.body ?? template?.body)?.render(params),
+    subject: (own.subject ?? template?.subject)?.render(values),
+    html: body?.render(values),
     // A body of the message's own says something else than the template's plain text.
-    text: (own.body ? own.text : template?.text)?.render(params),
-    headers: message.replyTo === undefined ? undefined : { 'Reply-To': message.replyTo },
+    text: (own.body ? own.text : template?.text)?.render(values),
+    headers: headersOf(message, link, listMail),
   };
+}
+
+function headersOf(
+  message: OutgoingMessage,
+  link: string | undefined,
+  listMail: ListMail | undefined,
+): HandOver['headers'] {
+  const ofList = message.class === 'marketing' && link !== undefined && listMail?.headersFor(message, link);
+  if (!ofList) return message.replyTo === undefined ? undefined : { 'Reply-To': message.replyTo };
+  return message.replyTo === undefined ? ofList : { 'Reply-To': message.replyTo, ...ofList };
 }
 
 interface OwnTexts {

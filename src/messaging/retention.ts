@@ -11,7 +11,8 @@ import type { MessagingTables } from './tables';
  * go from the beginning of the feed. With a record goes what its uid was remembered by: sent again, it is a
  * new message. A reader of the feed whose place is gone is told so (events.ts).
  *
- * Buckets of senders that were not used for a week go in any case; a new one is full, as the old one is.
+ * Buckets of senders that were not used for a week go in any case; a new one is full, as the old one is. So do
+ * inbound messages that no carrier will tell again, and soft bounces that no longer count.
  */
 export interface Retention {
   /** Everything that is too old by now, in bounded steps with pauses between. */
@@ -39,6 +40,8 @@ export function keepRetention(deps: {
       const heads = await db.selectFrom('event_heads').select('workspace_id').execute();
       for (const { workspace_id } of heads) await inSteps(() => deleteEvents(db, workspace_id, beforeMs));
     }
+    await inSteps(() => deleteInbound(db, now() - LIMITS.inboundKeptDays * DAY_MS));
+    await inSteps(() => deleteSoftBounces(db, now() - LIMITS.softBounceWindowDays * DAY_MS));
     await inSteps(() => deleteBuckets(db, now() - BUCKET_DAYS * DAY_MS));
   }
 
@@ -103,6 +106,27 @@ async function deleteEvents(
     select count(*)::int as gone from gone
   `.execute(db);
   return rows[0]?.gone ?? 0;
+}
+
+async function deleteInbound(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from inbound_messages where id in (
+      select id from inbound_messages where received_at < ${new Date(beforeMs).toISOString()}::timestamptz
+      order by received_at limit ${LIMITS.retentionRows}
+    )
+  `.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
+
+async function deleteSoftBounces(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from soft_bounces where (workspace_id, address, day) in (
+      select workspace_id, address, day from soft_bounces
+      where day < ${new Date(beforeMs).toISOString()}::timestamptz::date
+      order by day limit ${LIMITS.retentionRows}
+    )
+  `.execute(db);
+  return Number(numAffectedRows ?? 0);
 }
 
 async function deleteBuckets(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {

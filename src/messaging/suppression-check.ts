@@ -11,9 +11,15 @@ import { type RawBuilder, sql } from 'kysely';
  */
 export function isSuppressed(
   workspaceId: string,
-  message: { channel: RawBuilder<unknown>; to: RawBuilder<unknown>; from: RawBuilder<unknown> },
+  message: {
+    channel: RawBuilder<unknown>;
+    to: RawBuilder<unknown>;
+    from: RawBuilder<unknown>;
+    /** Where there is a message already: the answer to a STOP passes the block that the STOP made. */
+    id?: RawBuilder<unknown>;
+  },
 ): RawBuilder<boolean> {
-  const { channel, to, from } = message;
+  const { channel, to, from, id } = message;
   return sql<boolean>`case when exists (select 1 from suppressions where workspace_id = ${workspaceId})
     then (
       select true from suppressions s
@@ -21,9 +27,14 @@ export function isSuppressed(
         and s.address = ${addressKeySql(to)}
         and s.channel in (${channel}, 'all')
         and s.sender in ('', ${senderKeySql(from)})
+        ${id ? sql`and not ${answersKeyword(id)}` : sql``}
       limit 1
     ) is true else false end`;
 }
+
+/** Looked at for messages that are blocked, so for few. A START says that blocks are gone, and passes none. */
+const answersKeyword = (id: RawBuilder<unknown>) => sql`(s.source = 'keyword' and exists (
+  select 1 from inbound_messages i where i.reply_id = ${id} and i.reply in ('stop', 'help')))`;
 
 /** The keys of domain/suppression.ts. Addresses are ASCII, whose cases the collation "C" knows. */
 const addressKeySql = (to: RawBuilder<unknown>) => sql`lower(${to} collate "C")`;

@@ -10,8 +10,10 @@ export interface UpsertCounts {
 }
 
 /**
- * Adds blocks in one statement. What is there already takes the new reason and source, with one exception:
- * a keyword does not take the place of anything else, because START lifts what a keyword made.
+ * Adds blocks in one statement. What is there already takes the reason and source of what a person on our
+ * side or a complaint says. What happened by itself, such as a bounce, takes the place only of what people
+ * can lift again, a keyword or an unsubscribing; and those take the place of nothing else, or lifting them
+ * would lift more.
  *
  * Their ids sort in the order given. They are written in the order of the key, so that two writers of
  * the same blocks wait for each other instead of ending in a deadlock.
@@ -40,7 +42,8 @@ export async function upsertSuppressions(
       on conflict (workspace_id, address, channel, sender) do update
         set reason = excluded.reason, source = excluded.source, updated_at = now()
         where (s.reason, s.source) is distinct from (excluded.reason, excluded.source)
-          and (excluded.source <> 'keyword' or s.source = 'keyword')
+          and (excluded.source in ('api', 'csv', 'complaint') or s.source = excluded.source
+            or (s.source in ('keyword', 'unsubscribe') and excluded.source not in ('keyword', 'unsubscribe')))
       returning (xmax = 0) as created
     )
     select count(*) filter (where created)::int as created,

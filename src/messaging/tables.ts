@@ -1,6 +1,7 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { Channel } from '../domain/channel';
 import type { MessageState } from '../domain/message';
+import type { KeywordAction } from '../domain/opt-out-keywords';
 import type { SuppressionSource } from '../domain/suppression';
 import type { CallOptions } from '../domain/voice/call-options';
 import type { DisabledReason, WebhookDeliveryState } from '../domain/webhook';
@@ -151,6 +152,23 @@ export interface MessagingTables {
     created_at: CreatedAt;
     updated_at: CreatedAt;
   };
+  inbound_messages: {
+    id: string;
+    provider: string;
+    fingerprint: string;
+    action: KeywordAction | 'none';
+    received_at: CreatedAt;
+    reply: KeywordAction | null;
+    reply_id: string | null;
+    reply_workspace: string | null;
+    reply_from: string | null;
+    reply_to: string | null;
+    reply_language: string | null;
+    replied_at: Timestamp | null;
+  };
+  sms_senders: { sender: string; workspace_id: string };
+  soft_bounces: { workspace_id: string; address: string; day: string };
+  installation_secrets: { name: string; secret: string; created_at: CreatedAt };
   sender_limits: {
     workspace_id: string;
     channel: Channel;

@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/channel';
 import type { Finding } from '../domain/finding';
 import { measureSms, type SmsEncoding } from '../domain/sms-encoding';
-import { compileText } from '../domain/template';
+import { compileText, UNSUBSCRIBE_URL } from '../domain/template';
 import { lintPlaceholders } from '../domain/template-lint';
 import { lintEmail, lintSms } from '../domain/template-preview-lint';
 import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
@@ -37,8 +37,13 @@ export interface TemplatePreview {
 export function previewOf(template: Template, params: Params): TemplatePreview {
   const compiled = compileTemplate(template);
   const used = compiled.placeholders;
-  const missing = used.filter((name) => params[name] === undefined);
-  const shown = { ...params, ...Object.fromEntries(missing.map((name) => [name, `{{${name}}}`])) };
+  const missing = used.filter((name) => params[name] === undefined && !isOwn(template.channel, name));
+  const shown = {
+    ...params,
+    ...Object.fromEntries(
+      used.filter((name) => params[name] === undefined).map((name) => [name, `{{${name}}}`]),
+    ),
+  };
   const { id: templateId, channel, version } = template;
   requireFilledLength(channel, compiled, shown);
   return {
@@ -47,6 +52,8 @@ export function previewOf(template: Template, params: Params): TemplatePreview {
     ...{ used, missing },
   };
 }
+
+const isOwn = (channel: Channel, name: string) => channel === 'email' && name === UNSUBSCRIBE_URL;
 
 export const placeholdersIn = (template: Template): readonly string[] =>
   compileTemplate(template).placeholders;
@@ -74,7 +81,15 @@ function partsOf(
     subject,
     html: body,
     text: compiled.text?.render(shown),
-    warnings: [...braces, ...lintEmail({ subject, source: template.body, html: body, params })],
+    warnings: [
+      ...braces,
+      ...lintEmail({
+        subject,
+        source: template.body,
+        html: body,
+        params: { [UNSUBSCRIBE_URL]: 'https:', ...params },
+      }),
+    ],
   };
 }
 

@@ -18,8 +18,11 @@ export interface Provider {
     /** Most messages one `handOver` takes. */
     batchMax: number;
   };
-  /** Begins delivering receipts to `sink`, which may be called again with the same ones until it resolves. */
-  start(sink: ReceiptSink): Promise<void>;
+  /**
+   * Begins delivering receipts to `sink`, which may be called again with the same ones until it resolves, and
+   * what subscribers write to `inbound`, for which the same holds.
+   */
+  start(sink: ReceiptSink, inbound?: InboundSink): Promise<void>;
   /**
    * Gives messages to the provider; answers one result each, in order, and never throws for a single
    * message's sake. Whatever cannot be known is `unknown`.
@@ -29,6 +32,19 @@ export interface Provider {
 }
 
 export type ReceiptSink = (receipts: Receipt[]) => Promise<void>;
+
+/** Resolves when they are stored, with all that follows from them; rejected, it is to be called again. */
+export type InboundSink = (messages: readonly InboundSms[]) => Promise<void>;
+
+/** An SMS from a subscriber. */
+export interface InboundSms {
+  /** The carrier's: told twice, it is one message. */
+  id: string;
+  from: string;
+  /** The sender that was answered. */
+  to: string;
+  text: string;
+}
 
 /** A rendered message on its way out (api.md 12). */
 export interface HandOver {

@@ -5,7 +5,7 @@ import type { Storage } from '../../src/storage/storage';
 import { describeEachEngine } from '../support/storage';
 import { until } from '../support/until';
 import { bearerFor, type CallOptions, type HttpAnswer, newWorkspace } from './service';
-import { INBOUND_SECRET, startWholeApi, type WholeApi } from './whole-api';
+import { INBOUND_SECRET, startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from './whole-api';
 
 /**
  * Whatever arrives, the answer is the contract's: never a 5xx, always a problem+json that can be read,
@@ -21,6 +21,9 @@ const BODIES: Record<string, unknown> = {
   'POST /api/v1/auth/revoke': { token: 'fft_unknown' },
   'POST /api/session': { email: ADDRESS.email, password: 'not the password' },
   [`POST /inbound/http/${INBOUND_SECRET}`]: [{ id: 'msg_1', type: 'delivered', at: '2026-01-01T00:00:00Z' }],
+  [`POST /u/${UNSUBSCRIBE_TOKENS.seal({ workspaceId: 'ws_none', address: ADDRESS.email })}`]: {
+    'List-Unsubscribe': 'One-Click',
+  },
   'POST /api/template': {
     channel: 'email',
     templateName: 'T',

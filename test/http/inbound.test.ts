@@ -3,12 +3,13 @@ import { inboundRoutes } from '../../src/http/routes/inbound';
 import type { App } from '../../src/http/routing';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
-import type { Receipt } from '../../src/providers/provider';
+import type { InboundSms, Receipt } from '../../src/providers/provider';
 
 describe('POST /inbound/http/{secret}', () => {
   let app: App;
   let base: string;
   let received: Receipt[];
+  let inbound: InboundSms[];
   let refuse: Error | undefined;
 
   beforeAll(async () => {
@@ -19,7 +20,10 @@ describe('POST /inbound/http/{secret}', () => {
       routes: [
         inboundRoutes({
           secret: 'the-secret',
-          log: createLog('silent'),
+          takeInbound: async (messages) => {
+            if (refuse) throw refuse;
+            inbound.push(...messages);
+          },
           takeReceipts: async (receipts) => {
             if (refuse) throw refuse;
             received.push(...receipts);
@@ -33,6 +37,7 @@ describe('POST /inbound/http/{secret}', () => {
   afterAll(() => app.close());
   beforeEach(() => {
     received = [];
+    inbound = [];
     refuse = undefined;
   });
 
@@ -75,6 +80,7 @@ describe('POST /inbound/http/{secret}', () => {
     const sms = { type: 'inbound', id: 'in-1', from: '+12125550190', to: '12345', text: 'STOP' };
     const { status, data } = await post([sms]);
     expect([status, data]).toEqual([200, { receipts: 0, inbound: 1 }]);
+    expect(inbound).toEqual([sms]);
   });
 
   test('says what is wrong with an entry, and takes the others all the same', async () => {

@@ -83,6 +83,10 @@ export const STORY: Step[] = [
   { operation: 'readEvents', status: 200 },
   { operation: 'trackMessage', status: 200 },
   { operation: 'releaseCampaign', status: 200 },
+  { operation: 'showUnsubscribePage', status: 200 },
+  { operation: 'unsubscribeByLink', status: 200 },
+  { operation: 'unsubscribeByLink', status: 200, headers: { accept: 'text/html' } },
+  { operation: 'unsubscribeByLink', example: 'resubscribe', status: 200 },
   { operation: 'reportReceipts', example: 'receipt', status: 200 },
   { operation: 'reportReceipts', example: 'several', status: 200 },
   {

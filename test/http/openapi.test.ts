@@ -15,7 +15,7 @@ import { type Documented, documentedFor, Names, operationsOf, requestOf } from '
 import { schemasOf } from './openapi-schemas';
 import { STORY, type Step } from './openapi-story';
 import { basic, bearerFor, type HttpAnswer, newWorkspace } from './service';
-import { INBOUND_SECRET, startWholeApi, type WholeApi } from './whole-api';
+import { INBOUND_SECRET, startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from './whole-api';
 
 describeEachEngine('the OpenAPI document', (engine) => {
   let api: WholeApi;
@@ -46,6 +46,8 @@ describeEachEngine('the OpenAPI document', (engine) => {
     operations = operationsOf(document);
     findingsOf = schemasOf(document);
     names.set(EXAMPLE.inboundSecret, INBOUND_SECRET);
+    const reader = { workspaceId: owner.workspace.id, address: 'reader@example.com' };
+    names.set(EXAMPLE.unsubscribeToken, UNSUBSCRIBE_TOKENS.seal(reader));
   });
   afterAll(() => api.stop());
 

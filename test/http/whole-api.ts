@@ -8,6 +8,7 @@ import { createIdempotency } from '../../src/messaging/idempotency';
 import { createIdentity, type Identity } from '../../src/messaging/identity';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/template-versions';
+import { createUnsubscribeTokens } from '../../src/messaging/unsubscribe-tokens';
 import { createTargetGuard } from '../../src/messaging/webhooks/target-guard';
 import { createWebhooks } from '../../src/messaging/webhooks/webhooks';
 import type { Storage } from '../../src/storage/storage';
@@ -24,6 +25,7 @@ export interface WholeApi extends TestServer {
 }
 
 export const INBOUND_SECRET = 'the-carrier-knows';
+export const UNSUBSCRIBE_TOKENS = createUnsubscribeTokens('the installation knows');
 
 export async function startWholeApi(
   storage: Storage,
@@ -72,6 +74,7 @@ export async function startWholeApi(
         schedules: { keepSchedule: async () => undefined, removeSchedule: async () => undefined },
         readiness: async () => ({ database: true }),
         inboundSecret: INBOUND_SECRET,
+        unsubscribeTokens: UNSUBSCRIBE_TOKENS,
         publicUrl: undefined,
         log,
       }),

@@ -43,7 +43,7 @@ async function startInbound(takeReceipts: ReceiptSink): Promise<{ url: string; c
   const app = await buildServer({
     authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
     log: createLog('silent'),
-    routes: [inboundRoutes({ secret: 'secret', takeReceipts, log: createLog('silent') })],
+    routes: [inboundRoutes({ secret: 'secret', takeReceipts, takeInbound: async () => undefined })],
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as AddressInfo;

@@ -12,6 +12,7 @@ export const EXAMPLE = {
   clientSecret: 'ffs_q8Wn3LkJ5xTz0RbVc2YfHs7MdGp4AeUi9KoXtNyE1wB',
   token: 'fft_1bVn7KsXq4TzRk0YwLc9GmJd3HpAeUi8Fo2NtBx5yE6',
   inboundSecret: 'ffi_c5RkYh0TzQw8LmNb2VxJd9GsPf4AeUi7Ko3XtByE1n6',
+  unsubscribeToken: 'aAbVn7KsXq4TzRk0YwLc9GmJd3HpAeUi8Fo2NtBx5yE6c5RkYh0TzQw8LmNb2VxJd9GsPf4AeUi7',
   password: 'vR7-kQ2mX9wTz4LcB1nYsDpG',
   email: 'owner@harbour-books.example',
   smsTemplate: 'tpl_01kbjt2ajt25hdsg0gvfk71kr8',

@@ -3,9 +3,8 @@ import { answer } from '../../contracts/common';
 import { inboundBody, inboundEntry } from '../../contracts/inbound';
 import { DomainError, type FieldError, isDomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
-import type { Log } from '../../log';
 import { hashSecret, matchesHash } from '../../messaging/secrets';
-import type { ReceiptSink } from '../../providers/provider';
+import type { InboundSink, ReceiptSink } from '../../providers/provider';
 import { reportReceipts } from '../operations/service';
 import type { App } from '../routing';
 import { invalidRequest, parseBody } from '../validation';
@@ -14,11 +13,12 @@ export interface InboundRoutesDeps {
   secret: string;
   /** Takes receipts for the `http` provider; a rejection makes the carrier tell them again. */
   takeReceipts: ReceiptSink;
-  log: Log;
+  /** The same for what subscribers write. */
+  takeInbound: InboundSink;
 }
 
 /** api.md 12: what carriers behind the HTTP provider report, one object or many. */
-export function inboundRoutes({ secret, takeReceipts, log }: InboundRoutesDeps): (app: App) => void {
+export function inboundRoutes({ secret, takeReceipts, takeInbound }: InboundRoutesDeps): (app: App) => void {
   const expected = hashSecret(secret);
 
   return (app) => {
@@ -39,14 +39,11 @@ export function inboundRoutes({ secret, takeReceipts, log }: InboundRoutesDeps):
         for (let i = 0; i < receipts.length; i += LIMITS.receiptBatch) {
           await takeReceipts(receipts.slice(i, i + LIMITS.receiptBatch));
         }
-        for (const entry of entries) {
-          // Nobody answers replies yet; taking them keeps carriers from telling them for ever.
-          if (entry.type === 'inbound') log.info({ providerId: entry.id }, 'an inbound SMS was received');
-        }
+        const inbound = entries.filter((entry) => entry.type === 'inbound');
+        await takeInbound(inbound);
         // The others are taken by now. Told again with these corrected, they change nothing.
         if (errors.length > 0) throw invalidRequest(errors);
-        const inbound = entries.length - receipts.length;
-        return answer(200, 'Taken', { receipts: receipts.length, inbound });
+        return answer(200, 'Taken', { receipts: receipts.length, inbound: inbound.length });
       },
     );
   };

@@ -1,0 +1,15 @@
+import { z } from 'zod';
+
+/**
+ * What is posted to a link that unsubscribes: by a mail program what RFC 8058 says, by the page what its button
+ * says. Anything else is a program that tries links out, and unsubscribes nobody.
+ */
+export const unsubscribeBody = z.union(
+  [
+    z
+      .object({ 'List-Unsubscribe': z.string().regex(/^one-click$/i) })
+      .transform(() => 'unsubscribe' as const),
+    z.object({ action: z.literal('resubscribe') }).transform(() => 'resubscribe' as const),
+  ],
+  { error: 'This must be List-Unsubscribe=One-Click, or action=resubscribe' },
+);

@@ -1,0 +1,123 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { answer } from '../../contracts/common';
+import { unsubscribeBody } from '../../contracts/unsubscribe';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { Unsubscribe } from '../../messaging/unsubscribe';
+import type { Subscriber } from '../../messaging/unsubscribe-tokens';
+import { callerAddress } from '../caller-address';
+import { showUnsubscribePage, unsubscribeByLink } from '../operations/unsubscribe';
+import { createRateWindow } from '../rate-window';
+import type { App } from '../routing';
+import { UNSUBSCRIBE_POLICY, type UnsubscribePage, unsubscribePage } from '../unsubscribe-page';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    subscriber: Subscriber | undefined;
+  }
+}
+
+/**
+ * The link in a mail (api.md 9, RFC 8058). Reading it changes nothing, because whatever scans mail reads it;
+ * posting to it asks for no cookie, leads nowhere else, and may be done again. Who has a link may post to it
+ * as often as a person would; a limit on callers would turn away the mail services, who post for thousands.
+ */
+export function unsubscribeRoutes(links: Unsubscribe): (app: App) => void {
+  const config = { auth: 'open' } as const;
+  const params = z.object({ token: z.string() });
+  const byLink = createRateWindow(LIMITS.unsubscribesPerMinute);
+  const wrong = createRateWindow(LIMITS.wrongLinksPerMinute);
+
+  /** Before a byte of the body is read. */
+  const findSubscriber = async (request: FastifyRequest, reply: FastifyReply) => {
+    reply.headers(HEADERS);
+    const { token } = request.params as { token: string };
+    request.subscriber = links.subscriberOf(token);
+    if (!request.subscriber) {
+      const waitSeconds = wrong.take(callerAddress(request));
+      return waitSeconds > 0
+        ? refuse(request, reply, 'busy', tooMany(waitSeconds))
+        : refuse(request, reply, 'unknown', new DomainError('not_found', 'There is nothing at this path'));
+    }
+    if (request.method !== 'POST') return;
+    const waitSeconds = byLink.take(token);
+    if (waitSeconds > 0) return refuse(request, reply, 'busy', tooMany(waitSeconds));
+  };
+
+  return (app) => {
+    app.decorateRequest('subscriber', undefined);
+    app.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: LIMITS.unsubscribeBodyBytes },
+      (_request, text, done) => done(null, Object.fromEntries(new URLSearchParams(String(text)))),
+    );
+    // RFC 8058 lets mail services choose.
+    app.addContentTypeParser(
+      'multipart/form-data',
+      { parseAs: 'string', bodyLimit: LIMITS.unsubscribeBodyBytes },
+      (_request, text, done) => done(null, fieldsOf(String(text))),
+    );
+
+    app.get(
+      '/u/:token',
+      { config, schema: { operation: showUnsubscribePage, params }, onRequest: findSubscriber },
+      async (_request, reply) => sendPage(reply, 'ask'),
+    );
+
+    app.post(
+      '/u/:token',
+      {
+        config,
+        schema: { operation: unsubscribeByLink, params, body: unsubscribeBody },
+        bodyLimit: LIMITS.unsubscribeBodyBytes,
+        onRequest: findSubscriber,
+      },
+      async (request, reply) => {
+        const wish = request.body;
+        if (request.subscriber) await links[wish](request.subscriber);
+        if (prefersPage(request)) return sendPage(reply, wish === 'unsubscribe' ? 'done' : 'undone');
+        const message = wish === 'unsubscribe' ? 'Unsubscribed' : 'Subscribed again';
+        return answer(200, message, { unsubscribed: wish === 'unsubscribe' });
+      },
+    );
+  };
+}
+
+const HEADERS = {
+  'cache-control': 'no-store',
+  'x-robots-tag': 'noindex, nofollow',
+  'referrer-policy': 'no-referrer',
+  vary: 'accept',
+};
+
+const tooMany = (retryAfterSeconds: number) =>
+  new DomainError('too_many_attempts', 'Too many tries; wait and try again', { retryAfterSeconds });
+
+/** A person gets a page, a program the error. */
+function refuse(request: FastifyRequest, reply: FastifyReply, page: UnsubscribePage, error: DomainError) {
+  if (!prefersPage(request)) throw error;
+  if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds);
+  return sendPage(reply.code(page === 'busy' ? 429 : 404), page);
+}
+
+const prefersPage = ({ headers }: FastifyRequest): boolean => /\btext\/html\b/i.test(headers.accept ?? '');
+
+function sendPage(reply: FastifyReply, page: UnsubscribePage): FastifyReply {
+  return reply
+    .type('text/html; charset=utf-8')
+    .header('content-security-policy', UNSUBSCRIBE_POLICY)
+    .header('x-content-type-options', 'nosniff')
+    .send(unsubscribePage(page));
+}
+
+/** Short texts by name, which is all that anybody sends here. */
+function fieldsOf(body: string): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (const [, name, value] of body.matchAll(
+    /\bname="?([\w-]+)"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n([^\r\n]*)/gi,
+  )) {
+    if (name !== undefined) fields[name] = value ?? '';
+  }
+  return fields;
+}

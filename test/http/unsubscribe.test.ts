@@ -1,0 +1,177 @@
+import { FormData, request } from 'undici';
+import type { MessagingTables } from '../../src/messaging/tables';
+import { describeEachEngine } from '../support/storage';
+import { startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from './whole-api';
+
+const FORM = 'application/x-www-form-urlencoded';
+const ONE_CLICK = 'List-Unsubscribe=One-Click';
+const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+
+describeEachEngine('the link that unsubscribes', (engine) => {
+  let api: WholeApi;
+  let people = 0;
+  let address: string;
+  let path: string;
+  let linkOf: (address: string) => string;
+  let blocks: () => Promise<{ source: string; reason: string; channel: string; sender: string }[]>;
+
+  beforeAll(async () => {
+    const storage = await engine.open();
+    const db = storage.tables<MessagingTables>();
+    api = await startWholeApi(storage);
+    linkOf = (one) => `/u/${UNSUBSCRIBE_TOKENS.seal({ workspaceId: api.rig.workspaceId, address: one })}`;
+    blocks = () =>
+      db
+        .selectFrom('suppressions')
+        .select(['source', 'reason', 'channel', 'sender'])
+        .where('workspace_id', '=', api.rig.workspaceId)
+        .where('address', '=', address)
+        .execute();
+  });
+  afterAll(() => api.stop());
+  beforeEach(() => {
+    people += 1;
+    address = `person-${people}@example.com`;
+    path = linkOf(address);
+  });
+
+  const post = (body: unknown = ONE_CLICK, headers: Record<string, string> = {}, type = FORM) =>
+    api.call('POST', path, { body, headers, type });
+
+  test('one click: no cookie, no redirection, and no mail of the workspace from then on', async () => {
+    const { status, headers, body } = await post();
+    expect([status, headers.location, headers['set-cookie']]).toEqual([200, undefined, undefined]);
+    expect(body.data).toEqual({ unsubscribed: true });
+    expect(await blocks()).toEqual([
+      { source: 'unsubscribe', reason: 'one_click', channel: 'email', sender: '' },
+    ]);
+    const mail = api.rig.email(`after-${people}`, { to: address.toUpperCase(), from: 'other@example.com' });
+    const { delivery } = await api.rig.process();
+    expect((await delivery.accept(api.rig.workspaceId, mail)).state).toBe('suppressed');
+  });
+
+  test('again, it is harmless', async () => {
+    expect([(await post()).status, (await post()).status]).toEqual([200, 200]);
+    expect(await blocks()).toHaveLength(1);
+  });
+
+  test('a mail service may send a form of parts', async () => {
+    const form = new FormData();
+    form.set('List-Unsubscribe', 'One-Click');
+    const { statusCode, body } = await request(`${api.url}${path}`, { method: 'POST', body: form });
+    await body.dump();
+    expect(statusCode).toBe(200);
+    expect(await blocks()).toHaveLength(1);
+  });
+
+  test.each(['GET', 'HEAD'] as const)('%s changes nothing, however often', async (method) => {
+    for (let i = 0; i < 3; i++) {
+      expect((await api.call(method, path, { headers: BROWSER })).status).toBe(200);
+    }
+    expect(await blocks()).toEqual([]);
+  });
+
+  test.each(['', 'x=1', 'List-Unsubscribe=no', 'action=unsubscribe'])(
+    'a program that posts %j to try links out unsubscribes nobody',
+    async (body) => {
+      const { status } = await post(body);
+      expect([400, 422]).toContain(status);
+      expect(await blocks()).toEqual([]);
+    },
+  );
+
+  test('a person gets a page with one button, which leads to another page', async () => {
+    const page = await api.call('GET', path, { headers: BROWSER });
+    expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(page.body).toContain('<html lang="en">');
+    expect(page.body.match(/<h1>/g)).toHaveLength(1);
+    expect(page.body.match(/<form method="post">/g)).toHaveLength(1);
+    expect(page.body.match(/<button>/g)).toHaveLength(1);
+    const [, name, value] = /name="([^"]+)" value="([^"]+)"/.exec(page.body) ?? [];
+    const done = await post(`${name}=${value}`, BROWSER);
+    expect([done.status, done.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(done.body).toContain('You are unsubscribed');
+    expect(done.body).toContain('value="resubscribe"');
+    expect(await blocks()).toHaveLength(1);
+  });
+
+  test('the way back lifts what the link made, and nothing else', async () => {
+    await post();
+    const back = await post('action=resubscribe', BROWSER);
+    expect(back.body).toContain('You are subscribed again');
+    expect(await blocks()).toEqual([]);
+    const db = api.rig.db;
+    for (const source of ['complaint', 'bounce', 'api'] as const) {
+      await db.deleteFrom('suppressions').where('address', '=', address).execute();
+      await db
+        .insertInto('suppressions')
+        .values({
+          id: `sup_${source}_${people}`,
+          workspace_id: api.rig.workspaceId,
+          address,
+          channel: 'email',
+          reason: 'kept',
+          source,
+        })
+        .execute();
+      await post();
+      await post('action=resubscribe');
+      expect(await blocks()).toMatchObject([{ source, reason: 'kept' }]);
+    }
+  });
+
+  test('the page runs no script, loads nothing, is not indexed, and tells nobody where it came from', async () => {
+    const { headers, body } = await api.call('GET', path, { headers: BROWSER });
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/=]+'; form-action 'self';/);
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(body).not.toMatch(/<script|<img|<link|https?:|\bon\w+=/i);
+    expect(body).toContain('noindex');
+    expect(headers).toMatchObject({
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'x-robots-tag': 'noindex, nofollow',
+    });
+    expect(body).not.toContain(address);
+  });
+
+  test('a link that we did not make is not there, whatever is wrong with it', async () => {
+    const token = path.slice(3);
+    const other = linkOf('else@example.com').slice(3);
+    const wrong = [
+      'x',
+      `${token.slice(0, -2)}AA`,
+      `b${token.slice(1)}`,
+      token.slice(0, 25) + other.slice(25),
+      `${token}A`,
+      'a'.repeat(400),
+    ];
+    for (const one of wrong) {
+      for (const method of ['GET', 'POST'] as const) {
+        const options = method === 'POST' ? { body: ONE_CLICK, type: FORM } : {};
+        const { status, body } = await api.call(method, `/u/${one}`, options);
+        expect([one, status, body.code]).toEqual([one, 404, 'not_found']);
+      }
+    }
+    const page = await api.call('GET', '/u/x', { headers: BROWSER });
+    expect([page.status, page.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
+    expect(await blocks()).toEqual([]);
+  });
+
+  test('one link is used some times a minute, and others go on', async () => {
+    const statuses = [];
+    for (let i = 0; i < 25; i++) statuses.push((await post()).status);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(5);
+    expect((await post()).headers['retry-after']).toMatch(/^\d+$/);
+    path = linkOf('somebody-else@example.com');
+    expect((await post()).status).toBe(200);
+  });
+
+  test('the longest address there is has a link that works', async () => {
+    address = `${'x'.repeat(64)}@${'y'.repeat(63)}.${'z'.repeat(63)}.${'w'.repeat(57)}.com`;
+    expect(address).toHaveLength(254);
+    path = linkOf(address);
+    expect((await post()).status).toBe(200);
+    expect(await blocks()).toHaveLength(1);
+  });
+});
