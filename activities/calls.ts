@@ -28,6 +28,7 @@ import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { AbortWatch } from './abort-watch';
+import { capCall, releaseCall } from './call-caps';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
 import { OUT_OF_HOURS, partByHours } from './hours';
@@ -157,6 +158,8 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
     const idempotent = able.has('idempotent');
     const opening = await openCall(db, input, rule);
     if (opening.kind !== 'open') return opening;
+    const capped = await capCall(db, run, input, opening);
+    if (capped) return capped;
     const settings = run.settings.voice;
     if (!settings)
       throw new DomainError('invalid_request', `Campaign ${run.campaignId} has no voice settings`);
@@ -190,9 +193,11 @@ export function callActivities({ db, gatewayFor, signals }: ActivityDeps, abort:
         await endRecipient(db, input, 'accepted', undefined);
         return { kind: 'over' };
       case 'suppressed':
+        await releaseCall(db, run, input, opening);
         await endRecipient(db, input, 'suppressed', undefined);
         return { kind: 'over' };
       case 'rejected':
+        await releaseCall(db, run, input, opening);
         await endRecipient(db, input, 'rejected', answer.code);
         return { kind: 'over' };
       case 'later':

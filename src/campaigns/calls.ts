@@ -12,6 +12,7 @@ import { DomainError } from '../domain/errors';
 import { parseMessageUid } from '../domain/ids';
 import { CALL_ENDS, type CallEnd, type MessageEvent } from '../domain/message';
 import type { RecipientState } from '../domain/recipient';
+import { phonePrefix } from '../domain/time-zones/phone-zones';
 import { addToCounts } from './count-moves';
 import { readControl } from './runs';
 import type { CampaignTables } from './tables';
@@ -96,14 +97,15 @@ export async function holdCall(
     if ((await readControl(tx, key.runId)) !== 'run') return undefined;
     const recipient = await tx
       .selectFrom('recipients')
-      .select(['place', 'state'])
+      .select(['place', 'address', 'state'])
       .where('run_id', '=', key.runId)
       .where('channel', '=', 'voice')
       .where('seq', '=', key.seq)
       .forUpdate()
       .executeTakeFirst();
     if (!recipient || !['pending', 'waiting', 'sending'].includes(recipient.state)) return undefined;
-    const retryAt = nextFor(recipient.place);
+    // Without a place when nobody asked for hours by recipients' clocks as the audience was frozen.
+    const retryAt = nextFor(recipient.place ?? phonePrefix(recipient.address) ?? null);
     if (retryAt) await moveRecipient(tx, key, { state: 'waiting', code, retryAt });
     return retryAt;
   });

@@ -4,9 +4,11 @@ import { type Control, isLive, type RunPhase } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
 import { misfire } from '../domain/recurrence';
+import type { WorkspacePolicy } from '../domain/policy';
 import type { RetryPolicy } from '../domain/retry-policy';
 import type { WeeklyWindow } from '../domain/time-zones/hours';
 import { runStart } from '../domain/time-zones/recipient-hours';
+import { policyInForce } from './policy';
 import type { CampaignTables } from './tables';
 
 /** A run with what its campaign says about sending; everything but `control` and `phase` is fixed. */
@@ -49,7 +51,7 @@ export interface RunOptions {
   abort?: AbortRule;
   strategy?: 'broadcast' | 'fallback';
   fallbackAfterSeconds?: number;
-  exclude?: { campaignIds?: string[] };
+  exclude?: { campaignIds?: string[]; suppressionOnly?: boolean };
   schedule?: {
     startAt?: string;
     endAt?: string;
@@ -58,6 +60,8 @@ export interface RunOptions {
     cron?: string;
     misfire?: 'send' | 'skip';
   };
+  /** The workspace's, as it is now; not the campaign's own. */
+  policy?: WorkspacePolicy;
 }
 
 export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promise<RunPlan> {
@@ -66,6 +70,7 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
     .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
     .select(['runs.workspace_id', 'runs.campaign_id', 'runs.phase', 'runs.control'])
     .select(['campaigns.channels', 'campaigns.settings', 'campaigns.contact_list_ids', 'campaigns.options'])
+    .select(policyInForce(sql.ref('runs.workspace_id')).as('policy'))
     .where('runs.id', '=', runId)
     .executeTakeFirst();
   if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
@@ -76,7 +81,7 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
     channels: row.channels,
     settings: readSettings(row.settings),
     contactListIds: row.contact_list_ids,
-    options: row.options as RunOptions,
+    options: { ...(row.options as RunOptions), ...(row.policy ? { policy: row.policy } : {}) },
     phase: row.phase,
     control: row.control,
   };

@@ -27,20 +27,32 @@ const zoneOr = (...words: string[]) =>
       params: { code: 'invalid_timezone' },
     });
 const days = z.array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])).min(1);
-export const window = z
-  .strictObject({
-    from: timeOfDay,
-    to: timeOfDay,
-    timezone: zoneOr(RECIPIENT_ZONE)
-      .optional()
-      .meta({ description: 'Whose clocks: a zone, or `recipient`, which is the default.' }),
-    days: days.optional(),
-  })
-  .refine(({ from, to }) => from !== to, {
-    path: ['to'],
-    message: 'This is the same as from: hours begin and end',
-    params: { code: 'empty_window' },
-  });
+const windowFields = {
+  from: timeOfDay,
+  to: timeOfDay,
+  timezone: zoneOr(RECIPIENT_ZONE)
+    .optional()
+    .meta({ description: 'Whose clocks: a zone, or `recipient`, which is the default.' }),
+  days: days.optional(),
+};
+
+/** Hours of a week, with what else belongs to them where they stand. */
+export const weeklyWindow = <More extends z.ZodRawShape>(more: More) =>
+  z.strictObject({ ...windowFields, ...more }).superRefine(
+    (value, context) => {
+      const { from, to } = value as { from?: unknown; to?: unknown };
+      if (from === undefined || from !== to) return;
+      context.addIssue({
+        code: 'custom',
+        path: ['to'],
+        message: 'This is the same as from: hours begin and end',
+        params: { code: 'empty_window' },
+      });
+    },
+    // Beside the other findings, not after them.
+    { when: ({ value }) => typeof value === 'object' && value !== null },
+  );
+export const window = weeklyWindow({});
 
 const schedule = z.strictObject({
   /** With its offset as given, which tells the hour that is meant when there is no timezone. */
@@ -135,7 +147,13 @@ export const additions = {
     description: `How long a message may be silent before the next channel; ${LIMITS.fallbackAfterSecondsDefault} if left out.`,
   }),
   exclude: z
-    .strictObject({ campaignIds: z.array(id).max(100).optional(), suppressionOnly: z.boolean().optional() })
+    .strictObject({
+      campaignIds: z.array(id).max(100).optional(),
+      suppressionOnly: z.boolean().optional().meta({
+        description:
+          'Of these campaigns, leave out only who had opted out, also from another sender, and not everybody they reached.',
+      }),
+    })
     .optional(),
   abort: z
     .strictObject({ failureRate: z.number().gt(0).max(1), minSample: integer.min(1).optional() })
@@ -146,7 +164,6 @@ export const additions = {
 const NOT_YET: { path: string[]; anyway?: unknown }[] = [
   { path: ['voice', 'machine'], anyway: 'speak' },
   { path: ['voice', 'ringTimeoutSeconds'] },
-  { path: ['exclude', 'suppressionOnly'], anyway: false },
 ];
 
 /** A fallback needs something to fall back to. */

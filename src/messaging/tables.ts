@@ -118,6 +118,7 @@ export interface MessagingTables {
     lane: string;
     accepted_seq: number;
     history: ColumnType<Record<string, unknown>[], string | undefined, string>;
+    suffix: string | null;
     created_at: CreatedAt;
     updated_at: CreatedAt;
   };
@@ -148,6 +149,7 @@ export interface MessagingTables {
     created_at: CreatedAt;
     updated_at: CreatedAt;
   };
+  opt_out_notices: { workspace_id: string; sender: string; address: string; message_id: string };
   sender_limits: {
     workspace_id: string;
     channel: Channel;
