@@ -3,6 +3,7 @@ import { parseMessageUid } from '../domain/ids';
 import type { MessageEvent } from '../domain/message';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
 import { type EndedCall, storeEndings } from './calls';
+import { releaseUnsent } from './cap-outcomes';
 import { addToCounts, rank } from './count-moves';
 import { followOutcomes, isFollowed, type Outcome, runRules } from './outcomes-followed';
 import { sendNews, storeSendNews } from './send-outcomes';
@@ -52,7 +53,9 @@ export async function applyEvents(
     if (moved.numUpdatedRows !== 1n) return undefined;
     await takeIn(tx, outcomes);
     await storeEndings(tx, calls);
-    return { sends: await storeSendNews(tx, workspaceId, sends) };
+    const woken = await storeSendNews(tx, workspaceId, sends);
+    await releaseUnsent(tx, workspaceId, events);
+    return { sends: woken };
   });
 }
 

@@ -13,6 +13,7 @@ import { createHolds } from './holds';
 import { createLanes } from './lanes';
 import { createOutboxCount } from './outbox-count';
 import type { Accepted, Outcome } from './outgoing';
+import type { PolicySource } from './policy-rules';
 import { createReceipts } from './receipts';
 import { createSenderLimitList, type SenderLimitList } from './sender-limit-list';
 import { createSenderLimits, type SenderLimits } from './sender-limits';
@@ -54,12 +55,14 @@ export function createDelivery(deps: {
   db: Kysely<MessagingTables>;
   engine: Storage['engine'];
   templates: TemplateVersions;
+  /** Without it, no workspace has a policy. */
+  policyOf?: PolicySource | undefined;
   providers: Record<Channel, Provider>;
   /** What every sender of a channel is limited to that has no limit of its own. */
   senderLimits?: SenderLimitDefaults;
   log: Log;
 }): Delivery {
-  const { db, engine, templates, providers, senderLimits = {}, log } = deps;
+  const { db, engine, templates, policyOf, providers, senderLimits = {}, log } = deps;
   const feed = createEventFeed({ db, engine });
   const outbox = createOutboxCount(db);
   const receipts = createReceipts({
@@ -100,6 +103,7 @@ export function createDelivery(deps: {
   const acceptance = createAccept({
     db,
     templates,
+    policyOf,
     lanes,
     outbox,
     onAccepted(lane, drafts) {

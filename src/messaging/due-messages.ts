@@ -24,6 +24,7 @@ const COLUMNS = [
   'expires_at',
   'segments',
   'attempt',
+  'suffix',
 ] as const;
 type Row = Pick<Selectable<MessagingTables['messages']>, (typeof COLUMNS)[number]> & { size: number };
 
@@ -128,6 +129,7 @@ function outgoing(row: Row): OutgoingMessage {
     replyTo: row.reply_to ?? undefined,
     expiresAtMs: row.expires_at?.getTime(),
     segments: row.segments ?? undefined,
+    suffix: row.suffix ?? undefined,
     attempt: row.attempt,
     size: row.size,
   };

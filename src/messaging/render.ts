@@ -4,13 +4,16 @@ import { type CompiledText, compileText } from '../domain/template';
 import type { HandOver } from '../providers/provider';
 import type { OutgoingMessage } from './outgoing';
 import { plainTextOf } from './plain-text';
+import { withSuffix } from './policy-rules';
 import type { CompiledTemplate } from './template-versions';
 
 /** A message's texts with its values filled in, as a provider takes them. */
 export function render(message: OutgoingMessage, template: CompiledTemplate | undefined): HandOver {
   const { id, uid, channel, to, from, campaign, params } = message;
   const common = { id, uid, channel, to, from, campaign, attempt: message.attempt + 1 };
-  if (channel === 'sms') return { ...common, text: template?.body.render(params) };
+  if (channel === 'sms') {
+    return { ...common, text: template && withSuffix(template.body.render(params), message.suffix) };
+  }
   if (channel === 'voice') {
     return { ...common, xml: template?.body.render(params), flow: template?.flow?.render(params) };
   }
