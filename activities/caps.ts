@@ -1,6 +1,11 @@
 import type { Kysely } from 'kysely';
 import { type Place, releaseContacts, reserveContacts } from '../src/campaigns/contact-caps';
-import { type OpenPage, type PageRecipient, type RecipientResult, withdrawOffer } from '../src/campaigns/ledger';
+import {
+  type OpenPage,
+  type PageRecipient,
+  type RecipientResult,
+  withdrawOffer,
+} from '../src/campaigns/ledger';
 import type { RunPlan } from '../src/campaigns/runs';
 import type { CampaignTables } from '../src/campaigns/tables';
 import { type DeliveryRule, expiryOf } from '../src/domain/delivery-rule';

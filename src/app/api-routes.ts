@@ -1,7 +1,9 @@
 import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contact-lists';
 import { createContactParams } from '../campaigns/contact-params';
+import { createContactTimeline } from '../campaigns/contact-timeline';
 import { createDurableSends } from '../campaigns/durable-sends';
+import { createPolicies } from '../campaigns/policy';
 import type {
   CampaignHolds,
   CampaignSchedules,
@@ -25,6 +27,7 @@ import { healthRoutes } from '../http/routes/health';
 import { holdRoutes } from '../http/routes/holds';
 import { inboundRoutes } from '../http/routes/inbound';
 import { messageRoutes } from '../http/routes/messages';
+import { policyRoutes } from '../http/routes/policy';
 import { sendRoutes } from '../http/routes/send';
 import { senderLimitRoutes } from '../http/routes/sender-limits';
 import { sessionRoutes } from '../http/routes/session';
@@ -41,6 +44,7 @@ import type { MessagingTables } from '../messaging/tables';
 import type { TemplateVersions } from '../messaging/template-versions';
 import { createTemplates } from '../messaging/templates';
 import type { Storage } from '../storage/storage';
+import { contactNews } from './contact-news';
 import { suppression } from './suppression-rule';
 
 /** What the routes of the whole API are made on. */
@@ -101,6 +105,10 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     senderLimitRoutes(delivery.senderLimits),
     suppressionRoutes(createSuppressionList({ db: messagingDb })),
     inboundRoutes({ secret: parts.inboundSecret, takeReceipts: delivery.receiptsOf('http'), log }),
+    policyRoutes({
+      policies: createPolicies({ db: campaignsDb }),
+      timeline: createContactTimeline({ db: campaignsDb, news: contactNews(messagingDb) }),
+    }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
     (scope) => campaignReportRoutes(scope, { campaigns }),

@@ -57,7 +57,9 @@ export async function surveyAudience(
     await sql`
       create temporary table surveyed on commit drop as
       with ${rankedContacts(audience, places)}
-      select id, reason, place, ${overCap(audience, caps)} as over_cap, case when ${keeps} then params end as params from ranked`.execute(tx);
+      select id, reason, place, ${overCap(audience, caps)} as over_cap, case when ${keeps} then params end as params from ranked`.execute(
+      tx,
+    );
     const { rows } = await sql<{ reason: SkipReason | null; contacts: number }>`
       select reason, count(*)::int as contacts from surveyed group by reason`.execute(tx);
     const left = rows.filter((row): row is { reason: SkipReason; contacts: number } => row.reason !== null);
@@ -93,7 +95,9 @@ async function countPlaces(tx: Transaction<CampaignTables>): Promise<PlaceCount[
 }
 
 function overCap({ workspaceId }: Audience, caps: readonly ContactCap[]) {
-  return caps.length ? sql`reason is null and ${isOverCap(workspaceId, caps, sql`ranked.address`)}` : sql`false`;
+  return caps.length
+    ? sql`reason is null and ${isOverCap(workspaceId, caps, sql`ranked.address`)}`
+    : sql`false`;
 }
 
 async function countOverCap(tx: Transaction<CampaignTables>): Promise<number> {

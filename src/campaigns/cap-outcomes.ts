@@ -15,7 +15,9 @@ export async function releaseUnsent(
 ): Promise<void> {
   const uids = [...new Set(events.filter(isUnsent).map(({ uid }) => uid))];
   if (!uids.length) return;
-  const { rows } = await sql`select 1 from contact_uses where workspace_id = ${workspaceId} limit 1`.execute(tx);
+  const { rows } = await sql`select 1 from contact_uses where workspace_id = ${workspaceId} limit 1`.execute(
+    tx,
+  );
   if (!rows.length) return;
   await releaseContacts(tx, workspaceId, [
     ...(await ofRecipients(tx, uids)),

@@ -87,7 +87,10 @@ export function createDryRuns(deps: {
           ]),
         ),
         durationSeconds: durationOf(workspaceId, content, settings, surveys, senderRate),
-        warnings: [...surveyWarnings(content, surveys, hours), ...policyWarnings(content, surveys, hours, policy)],
+        warnings: [
+          ...surveyWarnings(content, surveys, hours),
+          ...policyWarnings(content, surveys, hours, policy),
+        ],
       };
     } finally {
       running -= 1;

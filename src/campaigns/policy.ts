@@ -28,7 +28,10 @@ export function createPolicies({ db }: { db: Kysely<CampaignTables> }): Policies
         if (before && isDeepStrictEqual(before.policy, policy)) return before;
         const version = (before?.version ?? 0) + 1;
         if (version > LIMITS.policyVersions) {
-          throw new DomainError('limit_reached', `A policy is changed ${LIMITS.policyVersions} times at most`);
+          throw new DomainError(
+            'limit_reached',
+            `A policy is changed ${LIMITS.policyVersions} times at most`,
+          );
         }
         const row = await db
           .insertInto('policy_versions')

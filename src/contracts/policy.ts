@@ -4,11 +4,15 @@ import { LIMITS } from '../domain/limits';
 import { POLICY_PRESETS, type WorkspacePolicy } from '../domain/policy';
 import { senderOf } from './addresses';
 import { weeklyWindow } from './campaign-additions';
-import { integer } from './common';
+import { cursorQuery, emptyAsAbsent, integer, pageLimit } from './common';
 
 /** What `PUT /api/policy` takes. It replaces the whole, so that what is left out is off. All of it is strict. */
 
-const channels = z.array(z.enum(CHANNELS)).min(1).max(CHANNELS.length).refine(isSet, 'A channel stands here twice');
+const channels = z
+  .array(z.enum(CHANNELS))
+  .min(1)
+  .max(CHANNELS.length)
+  .refine(isSet, 'A channel stands here twice');
 const DOMAIN = /^@(?=.{4,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+$/i;
 // Placeholders are the template's; what is added after them is the same for everybody.
 const optOutText = z
@@ -37,7 +41,11 @@ const senders = (channel: Channel) =>
 const policy = {
   quietHours: weeklyWindow({
     channels: channels.default(['sms', 'voice']),
-    classes: z.array(z.enum(['marketing', 'transactional'])).min(1).max(2).default(['marketing']),
+    classes: z
+      .array(z.enum(['marketing', 'transactional']))
+      .min(1)
+      .max(2)
+      .default(['marketing']),
   }).nullish(),
   caps: z
     .array(
@@ -97,3 +105,13 @@ export function policyOf(body: z.output<typeof policyBody>): WorkspacePolicy {
 function isSet(values: readonly string[]): boolean {
   return new Set(values).size === values.length;
 }
+
+export const timelineQuery = z.object({
+  cursor: cursorQuery.cursor,
+  limit: emptyAsAbsent(pageLimit(LIMITS.timelinePageMax).default(LIMITS.pageSizeMax)),
+});
+
+export const timelinePosition = z.strictObject({
+  at: z.iso.datetime(),
+  key: z.string().max(LIMITS.uidChars * 2),
+});

@@ -316,6 +316,12 @@ export const LIMITS = {
   policyVersions: 10_000,
   /** How stale a service's copy of a policy may be. */
   policyCacheMs: 1_000,
+  /** Messages to one recipient that a timeline shows: the last of them. */
+  timelineMessages: 20,
+  /** Entries of a page of it. */
+  timelinePageMax: 200,
+  /** Blocks of one contact's addresses: a sender each. */
+  timelineBlocks: 100,
   /** Addresses that one look, once a minute, forgets because nobody wrote to them for longer than any cap. */
   contactUsesForgotten: 10_000,
 

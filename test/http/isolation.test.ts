@@ -109,6 +109,10 @@ const PROBES: Record<string, Probe> = {
   'PUT /api/sender-limit': { kind: 'own', why: 'a sender belongs to nobody' },
   'DELETE /api/sender-limit': at((of) => `/api/sender-limit?channel=sms&sender=${of.sender}`),
 
+  'GET /api/policy': { kind: 'own', why: 'a workspace has one policy' },
+  'PUT /api/policy': { kind: 'own', why: 'a workspace has one policy' },
+  'GET /api/contact/:id/timeline': at((of) => `/api/contact/${of.contact}/timeline`),
+
   'GET /api/campaign': { kind: 'list', path: '/api/campaign?page=1&limit=100&channel=sms' },
   'POST /api/campaign': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
   'POST /api/campaign/dry-run': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },

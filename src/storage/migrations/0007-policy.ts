@@ -34,8 +34,9 @@ create table skipped_contacts (
 );
 -- Whom an excluded campaign left out because they had opted out.
 create index skipped_contacts_suppressed on skipped_contacts (run_id, channel) where reason = 'suppressed';
--- All that became of one contact, in any run.
+-- All that became of one contact, in any run and by durable sends.
 create index recipients_by_contact on recipients (contact_id);
+create index durable_sends_by_address on durable_sends (workspace_id, (content ->> 'to'));
 
 -- Which message told a number how to opt out, for each sender.
 create table opt_out_notices (
