@@ -109,7 +109,8 @@ function rounds(wanted: readonly Place[]): Wanted[][] {
     const key = addressKey(place.address);
     const round = met.get(key) ?? 0;
     met.set(key, round + 1);
-    (result[round] ??= []).push({ ...place, key });
+    if (round === result.length) result.push([]);
+    result[round]?.push({ ...place, key });
   }
   for (const round of result) round.sort((one, other) => (one.key < other.key ? -1 : 1));
   return result;
