@@ -30,6 +30,7 @@ import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { AbortWatch } from './abort-watch';
+import { capCall, releaseCall } from './call-caps';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
 import { OUT_OF_HOURS, partByHours } from './hours';
@@ -162,18 +163,14 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
       );
       if (until) return { kind: 'later', waitMs: until.getTime() - now };
     }
-    const reserved = await reserve();
-    if (reserved.kind === 'later') {
-      const { until } = reserved;
-      const held = await holdCall(db, input, FREQUENCY_CAP, () => until);
-      if (held) return { kind: 'later', waitMs: Math.max(0, held.getTime() - now) };
-    }
     // Before anything is written down: without a token nothing can have been placed.
     const gateway = gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
     const idempotent = able.has('idempotent');
     const opening = await openCall(db, input, rule);
     if (opening.kind !== 'open') return opening;
+    const capped = await capCall(db, run, input, opening);
+    if (capped) return capped;
     const settings = run.settings.voice;
     if (!settings)
       throw new DomainError('invalid_request', `Campaign ${run.campaignId} has no voice settings`);
@@ -208,9 +205,11 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
         await endRecipient(db, input, 'accepted', undefined);
         return { kind: 'over' };
       case 'suppressed':
+        await releaseCall(db, run, input, opening);
         await endRecipient(db, input, 'suppressed', undefined);
         return { kind: 'over' };
       case 'rejected':
+        await releaseCall(db, run, input, opening);
         await endRecipient(db, input, 'rejected', answer.code);
         return { kind: 'over' };
       case 'later':
@@ -234,14 +233,5 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
     return granted ? undefined : { kind: 'later', waitMs: Math.max(waitMs, REDIAL_LOOK_MS) };
   }
 }
-
-type Reservation = { kind: 'go' } | { kind: 'later'; until: Date };
-
-/**
- * Whether this number may be called once more today. Asked again for a call that may be in the air already, so
- * that whoever counts has to know a uid that it has let through.
- */
-const reserve = async (): Promise<Reservation> => ({ kind: 'go' });
-const FREQUENCY_CAP = 'frequency_cap';
 
 const laterThan = (now: number, next: number) => (next > now ? new Date(next) : undefined);

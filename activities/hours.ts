@@ -1,4 +1,5 @@
 import type { PageRecipient, RecipientResult } from '../src/campaigns/ledger';
+import { phonePrefix } from '../src/domain/time-zones/phone-zones';
 import type { OpenHours } from '../src/domain/time-zones/recipient-hours';
 
 /** Why a recipient waits, for its owner; a wait is no attempt. */
@@ -13,7 +14,8 @@ export function partByHours(
   const ready: PageRecipient[] = [];
   const held: RecipientResult[] = [];
   for (const recipient of recipients) {
-    const next = hours.nextFor(recipient.place, now);
+    // Without a place when hours by recipients' clocks were not asked for as the audience was frozen.
+    const next = hours.nextFor(recipient.place ?? phonePrefix(recipient.address) ?? null, now);
     if (next <= now) ready.push(recipient);
     else
       held.push({

@@ -4,7 +4,6 @@ import {
   type PageRecipient,
   recordChunk,
   takePage,
-  withdrawOffer,
 } from '../src/campaigns/ledger';
 import { pageAtPace } from '../src/campaigns/run-pace';
 import { loadRun, type RunPlan } from '../src/campaigns/runs';
@@ -18,6 +17,7 @@ import { nextPageSize } from '../src/domain/page-size';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { OutgoingMessage } from '../src/gateway/gateway';
 import type { AbortWatch } from './abort-watch';
+import { pageCaps } from './caps';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
 import { partByHours } from './hours';
@@ -77,6 +77,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       idempotent: able.has('idempotent'),
       uidOf: (recipient) => uidOf(page, recipient),
     };
+    const caps = pageCaps(db, run, page, judgement);
     if (page.offered > page.resolved && !judgement.idempotent) await giveUpDoubtful(page, judgement);
     while (page.resolved < page.size) {
       stopIfCancelled();
@@ -89,21 +90,24 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       const { inTime, expired } = doubtful
         ? { inTime: offered, expired: [] }
         : splitExpired(offered, judgement.rule, Date.now());
-      const { ready, held } = doubtful ? { ready: inTime, held: [] } : partByHours(inTime, hours);
+      const open = doubtful ? { ready: inTime, held: [] } : partByHours(inTime, hours);
+      // Of what is in doubt, whoever has no place among the messages of his address has not been sent to.
+      const { ready, held } = await caps.part(open.ready);
       const messages = ready.map((recipient) => toMessage(run, page, recipient, judgement.rule));
       const answers = await gateway.send(messages).catch(async (error: unknown) => {
         // Sending throws for want of a token only, before anything has left.
-        if (isDomainError(error) && !doubtful) await withdrawOffer(db, page);
+        if (isDomainError(error) && !doubtful) await caps.withdraw(ready);
         throw error;
       });
       const wait = everybodyWaits(ready, answers, judgement);
       if (wait) {
-        if (!doubtful && !(wait.kind === 'later' && wait.inDoubt)) await withdrawOffer(db, page);
+        if (!doubtful && !(wait.kind === 'later' && wait.inDoubt)) await caps.withdraw(ready);
         if (wait.kind === 'account') throw accountRefused(wait.code);
         return { kind: 'backoff', waitMs: wait.retryAfterMs };
       }
-      const results = [...expired, ...held, ...resultsOf(ready, answers, judgement, Date.now())];
-      const control = await recordChunk(db, page, results);
+      const sent = resultsOf(ready, answers, judgement, Date.now());
+      const results = [...expired, ...open.held, ...held, ...sent];
+      const control = await recordChunk(db, page, results, doubtful ? undefined : caps.release(ready, sent));
       if (run.options.abort) await abort.note(run.runId, able.has('events'));
       for (const answer of answers) if (answer.kind === 'account') throw accountRefused(answer.code);
       if (control !== 'run' && page.resolved < page.size) return { kind: 'stopped', control };

@@ -2,7 +2,9 @@ import { createCallRecords } from '../campaigns/call-records';
 import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contact-lists';
 import { createContactParams } from '../campaigns/contact-params';
+import { createContactTimeline } from '../campaigns/contact-timeline';
 import { createDurableSends } from '../campaigns/durable-sends';
+import { createPolicies } from '../campaigns/policy';
 import type {
   CampaignHolds,
   CampaignSchedules,
@@ -27,6 +29,7 @@ import { healthRoutes } from '../http/routes/health';
 import { holdRoutes } from '../http/routes/holds';
 import { inboundRoutes } from '../http/routes/inbound';
 import { messageRoutes } from '../http/routes/messages';
+import { policyRoutes } from '../http/routes/policy';
 import { sendRoutes } from '../http/routes/send';
 import { senderLimitRoutes } from '../http/routes/sender-limits';
 import { sessionRoutes } from '../http/routes/session';
@@ -48,6 +51,7 @@ import { createUnsubscribe } from '../messaging/unsubscribe';
 import type { UnsubscribeTokens } from '../messaging/unsubscribe-tokens';
 import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Storage } from '../storage/storage';
+import { contactNews } from './contact-news';
 import { suppression } from './suppression-rule';
 
 /** What the routes of the whole API are made on. */
@@ -116,6 +120,10 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       takeInbound: delivery.inboundOf('http'),
     }),
     unsubscribeRoutes(createUnsubscribe({ db: messagingDb, tokens: parts.unsubscribeTokens })),
+    policyRoutes({
+      policies: createPolicies({ db: campaignsDb }),
+      timeline: createContactTimeline({ db: campaignsDb, news: contactNews(messagingDb) }),
+    }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
     (scope) => campaignReportRoutes(scope, { campaigns }),

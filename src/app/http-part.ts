@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { sql } from 'kysely';
+import type { CampaignTables } from '../campaigns/tables';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
 import type { App } from '../http/routing';
@@ -24,6 +25,7 @@ import { createSchedules } from '../temporal/schedules';
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
+import { policySource } from './policy-source';
 import { openProviders } from './providers';
 import { campaignHolds, type GatewayFor, templateLookup } from './service-gateway';
 import { openWebhookPart } from './webhook-part';
@@ -63,6 +65,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     db: messagingDb,
     engine: storage.engine,
     templates: versions,
+    policyOf: policySource(storage.tables<CampaignTables>()),
     providers: await openProviders(config, log),
     senderLimits: config.senderLimits,
     listMail: createListMail({

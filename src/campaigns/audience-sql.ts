@@ -19,6 +19,8 @@ export interface Audience {
   campaignParams: Record<string, string | number>;
   /** Whom these campaigns have reached on this channel is left out. */
   excludedCampaigns?: string[] | undefined;
+  /** Of those, only who had opted out. */
+  excludesOptedOut?: boolean | undefined;
   /** SQL: whether an address may not be sent to. Without it, all may. */
   isSuppressed?: ((address: RawBuilder<unknown>) => RawBuilder<boolean>) | undefined;
   /** At which hours they may be reached. */
@@ -47,6 +49,7 @@ export function audienceOf(
     placeholders,
     campaignParams: options.params ?? {},
     excludedCampaigns: options.exclude?.campaignIds,
+    excludesOptedOut: options.exclude?.suppressionOnly,
     hours: options,
     isSuppressed: suppression && ((address) => suppression(workspaceId, { channel, from, address })),
   };
@@ -93,7 +96,8 @@ export function rankedContacts(audience: Audience, places: PlacePlan | undefined
  * and joins a million contacts to what it takes for one row by looping through all of it for each. States
  * are derived as in ledger.ts: what a page has taken on is on its way at least.
  */
-function exclusion({ workspaceId, channel, excludedCampaigns }: Audience) {
+function exclusion(audience: Audience) {
+  const { workspaceId, channel, excludedCampaigns, excludesOptedOut } = audience;
   if (!excludedCampaigns?.length) return { expressions: sql``, from: sql`candidate`, applies: sql`false` };
   return {
     expressions: sql`reached as (
@@ -102,7 +106,8 @@ function exclusion({ workspaceId, channel, excludedCampaigns }: Audience) {
       join shards s on s.run_id = runs.id and s.channel = ${channel}
       join recipients r on r.run_id = s.run_id and r.channel = s.channel and r.seq >= s.from_seq and r.seq < s.to_seq
       where runs.workspace_id = ${workspaceId} and runs.campaign_id = any(${excludedCampaigns}::text[])
-        and (r.state = any(${[...REACHED]}::text[]) or (r.state = 'pending' and r.seq < s.next_seq))
+        and ${excludesOptedOut ? sql`(r.state = 'suppressed' or r.outcome = 'opted_out')` : sql`(r.state = any(${[...REACHED]}::text[]) or (r.state = 'pending' and r.seq < s.next_seq))`}
+      ${excludesOptedOut ? optedOutBefore(audience) : sql``}
     ), marked as (
       select *, bool_or(is_reached) over (partition by id) as met,
         bool_or(is_reached) over (partition by address) as used
@@ -111,4 +116,12 @@ function exclusion({ workspaceId, channel, excludedCampaigns }: Audience) {
     from: sql`(select id, address, params, place, met, used from marked where not is_reached) candidate`,
     applies: sql`(met or used)`,
   };
+}
+
+/** Who had opted out before such a campaign was sent was never its recipient. */
+function optedOutBefore({ workspaceId, channel, excludedCampaigns = [] }: Audience) {
+  return sql`union all
+      select k.contact_id, null::text, null::jsonb, null::text, true
+      from runs join skipped_contacts k on k.run_id = runs.id and k.channel = ${channel} and k.reason = 'suppressed'
+      where runs.workspace_id = ${workspaceId} and runs.campaign_id = any(${excludedCampaigns}::text[])`;
 }

@@ -1,10 +1,12 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { LIMITS } from '../domain/limits';
+import type { ContactCap } from '../domain/policy';
 import { type Skipped, type SkipReason, skippedOf } from '../domain/recipient';
 import { measureSms } from '../domain/sms-encoding';
 import { compileText } from '../domain/template';
 import { planPlaces, UNKNOWN_PLACE } from './audience-places';
 import { type Audience, rankedContacts } from './audience-sql';
+import { isOverCap } from './contact-caps';
 import { type ParamValue, requiredNames } from './fill-params';
 import type { CampaignTables } from './tables';
 
@@ -20,6 +22,8 @@ export interface AudienceSurvey {
   segments?: SegmentCount | undefined;
   /** Recipients by where they are; UNKNOWN_PLACE for those of whom nobody knows. */
   places: PlaceCount[];
+  /** Recipients to whom the workspace's caps allow no more messages now. */
+  overCap: number;
 }
 
 export interface PlaceCount {
@@ -45,6 +49,7 @@ export async function surveyAudience(
   db: Kysely<CampaignTables>,
   audience: Audience,
   smsText: string | undefined,
+  caps: readonly ContactCap[] = [],
 ): Promise<AudienceSurvey> {
   return db.transaction().execute(async (tx) => {
     const keeps = smsText === undefined ? sql`reason = 'missing_params'` : sql`true`;
@@ -52,7 +57,9 @@ export async function surveyAudience(
     await sql`
       create temporary table surveyed on commit drop as
       with ${rankedContacts(audience, places)}
-      select id, reason, place, case when ${keeps} then params end as params from ranked`.execute(tx);
+      select id, reason, place, ${overCap(audience, caps)} as over_cap, case when ${keeps} then params end as params from ranked`.execute(
+      tx,
+    );
     const { rows } = await sql<{ reason: SkipReason | null; contacts: number }>`
       select reason, count(*)::int as contacts from surveyed group by reason`.execute(tx);
     const left = rows.filter((row): row is { reason: SkipReason; contacts: number } => row.reason !== null);
@@ -63,6 +70,7 @@ export async function surveyAudience(
       offenders: await findOffenders(tx, audience.placeholders),
       segments: smsText === undefined ? undefined : await countSegments(tx, smsText),
       places: await countPlaces(tx),
+      overCap: caps.length ? await countOverCap(tx) : 0,
     };
   });
 }
@@ -84,6 +92,18 @@ async function countPlaces(tx: Transaction<CampaignTables>): Promise<PlaceCount[
   const { rows } = await sql<PlaceCount>`
     select place, count(*)::int as recipients from surveyed where reason is null group by place`.execute(tx);
   return rows;
+}
+
+function overCap({ workspaceId }: Audience, caps: readonly ContactCap[]) {
+  return caps.length
+    ? sql`reason is null and ${isOverCap(workspaceId, caps, sql`ranked.address`)}`
+    : sql`false`;
+}
+
+async function countOverCap(tx: Transaction<CampaignTables>): Promise<number> {
+  const { rows } = await sql<{ recipients: number }>`
+    select count(*)::int as recipients from surveyed where over_cap`.execute(tx);
+  return rows[0]?.recipients ?? 0;
 }
 
 /** Every message is rendered as it would be sent: how long one is depends on the values. */

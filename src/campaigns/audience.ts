@@ -40,7 +40,7 @@ async function countShards(tx: Transaction<CampaignTables>, input: AudienceInput
   return count;
 }
 
-/** One statement. A contact that is left out is counted under the first reason that applies. */
+/** One statement. A contact that is left out is counted under the first reason that applies, and kept with it. */
 async function insertRecipients(
   tx: Transaction<CampaignTables>,
   input: AudienceInput,
@@ -58,6 +58,9 @@ async function insertRecipients(
     ), inserted as (
       insert into recipients (run_id, channel, seq, shard, contact_id, address, params, place, due_at${first.columns})
       select ${input.runId}, ${input.channel}, seq, seq / ${sliceSql}, id, address, params, place, due_at${first.values} from numbered
+    ), left_out as (
+      insert into skipped_contacts (run_id, channel, contact_id, reason)
+      select ${input.runId}, ${input.channel}, id, reason from ranked where reason is not null
     )
     select reason, count(*)::int as contacts from ranked where reason is not null group by reason`.execute(
     tx,

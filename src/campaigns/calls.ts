@@ -4,6 +4,7 @@ import type { Control } from '../domain/campaign';
 import { type DeliveryRule, deliveryRule, expiryOf } from '../domain/delivery-rule';
 import { DomainError } from '../domain/errors';
 import type { RecipientState } from '../domain/recipient';
+import { phonePrefix } from '../domain/time-zones/phone-zones';
 import { settleUnknown } from './call-news';
 import { addToCounts } from './count-moves';
 import { readControl } from './runs';
@@ -89,14 +90,15 @@ export async function holdCall(
     if ((await readControl(tx, key.runId)) !== 'run') return undefined;
     const recipient = await tx
       .selectFrom('recipients')
-      .select(['place', 'state'])
+      .select(['place', 'address', 'state'])
       .where('run_id', '=', key.runId)
       .where('channel', '=', 'voice')
       .where('seq', '=', key.seq)
       .forUpdate()
       .executeTakeFirst();
     if (!recipient || !['pending', 'waiting', 'sending'].includes(recipient.state)) return undefined;
-    const retryAt = nextFor(recipient.place);
+    // Without a place when nobody asked for hours by recipients' clocks as the audience was frozen.
+    const retryAt = nextFor(recipient.place ?? phonePrefix(recipient.address) ?? null);
     if (retryAt) await moveRecipient(tx, key, { state: 'waiting', code, retryAt });
     return retryAt;
   });

@@ -1,10 +1,12 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { DomainError, type ErrorCode, type FieldError } from '../domain/errors';
+import { isAllowedSender, type WorkspacePolicy } from '../domain/policy';
 import type { CampaignContent } from './campaign-record';
 import { contactById } from './contact-by-id';
 import { paramValue, requiredNames } from './fill-params';
 import type { TemplateFound, TemplateLookup } from './ports';
+import { readSettings } from './runs';
 import type { CampaignTables } from './tables';
 
 /**
@@ -17,8 +19,10 @@ export async function checkReferences(
   templates: TemplateLookup,
   workspaceId: string,
   content: CampaignContent,
+  policy?: WorkspacePolicy,
 ): Promise<Partial<Record<Channel, TemplateFound>>> {
   const { findings, placeholders, byChannel } = await lookUpTemplates(templates, workspaceId, content);
+  findings.push(...refusedSenders(content, policy));
   findings.push(...(await missingLists(db, workspaceId, content.contactListIds)));
   findings.push(...(await missingCampaigns(db, workspaceId, content.options.exclude?.campaignIds ?? [])));
   const unfilled = await unfilledPlaceholders(db, workspaceId, content, [...placeholders.keys()]);
@@ -31,6 +35,18 @@ export async function checkReferences(
   }
   refuse(findings);
   return byChannel;
+}
+
+const SENDER_FIELD: Record<Channel, string> = { email: 'fromEmail', sms: 'shortCode', voice: 'callerId' };
+
+function refusedSenders({ channels, settings }: CampaignContent, policy: WorkspacePolicy | undefined) {
+  const senders = readSettings(settings);
+  return channels.flatMap((channel): FieldError[] => {
+    if (isAllowedSender(policy, channel, senders[channel]?.from ?? '')) return [];
+    const path = `settings.${channel}.${SENDER_FIELD[channel]}`;
+    const message = `The workspace's policy does not allow this sender of ${channel}`;
+    return [{ path, code: 'sender_not_allowed', message }];
+  });
 }
 
 /** Those of the lists that the workspace does not have; in a transaction, the others stay until it ends. */

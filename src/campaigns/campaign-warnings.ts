@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../domain/channel';
 import type { Finding } from '../domain/finding';
 import { LIMITS } from '../domain/limits';
+import type { WorkspacePolicy } from '../domain/policy';
 import { measureSms } from '../domain/sms-encoding';
 import { compileText } from '../domain/template';
 import { phonePrefix } from '../domain/time-zones/phone-zones';
@@ -12,6 +13,7 @@ import type { AudienceSurvey, PlaceCount } from './audience-survey';
 import type { CampaignContent } from './campaign-record';
 import { contactById } from './contact-by-id';
 import { type ForecastHours, forecastHours, NIGHT_TEXT } from './forecast-hours';
+import { quietWarnings } from './policy-warnings';
 import type { CampaignTables } from './tables';
 
 /** What is told of a campaign that is possible and perhaps not meant (api.md 7). It changes nothing. */
@@ -24,8 +26,9 @@ export async function creationWarnings(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   content: CampaignContent,
-  { smsText, now }: { smsText: string | undefined; now: number },
+  of: { smsText: string | undefined; now: number; policy?: WorkspacePolicy | undefined },
 ): Promise<Finding[]> {
+  const { smsText, now, policy } = of;
   const warnings = startWarnings(content);
   for (const channel of inOrder(content.channels)) {
     const sample = await samplePlaces(db, workspaceId, content.contactListIds, channel);
@@ -35,8 +38,9 @@ export async function creationWarnings(
       warnings.push(warning(channel, 'no_recipients', `No contact of the lists has ${what}`));
     }
     const whole = people < LIMITS.warningSample ? '' : 'the first ';
-    const hours = forecastHours(content.options, channel, sample, now);
+    const hours = forecastHours({ ...content.options, policy }, channel, sample, now);
     warnings.push(...hourWarnings(channel, hours, `${whole}${people} contacts`));
+    warnings.push(...quietWarnings(channel, hours, `${whole}${people} contacts`));
   }
   const { segments } = measureSms(compileText(smsText ?? '', 'none').render({}));
   if (content.channels.includes('sms') && segments > 1) {

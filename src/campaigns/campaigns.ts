@@ -24,6 +24,7 @@ import { creationWarnings } from './campaign-warnings';
 import { changeDelivery, type DeliveryChange } from './delivery-change';
 import { createDryRuns } from './dry-run';
 import { keepSchedule } from './keep-schedules';
+import { readPolicy } from './policy';
 import type {
   CampaignHolds,
   CampaignSchedules,
@@ -108,7 +109,8 @@ export function createCampaigns(deps: CampaignsDeps) {
   async function warningsAgain(workspaceId: string, campaign: CampaignRecord): Promise<Finding[]> {
     const { sms } = campaign.settings;
     const text = sms && (await templates.find(workspaceId, 'sms', sms.templateId, sms.version))?.text;
-    return creationWarnings(db, workspaceId, campaign, { smsText: text, now: now() });
+    const policy = await readPolicy(db, workspaceId);
+    return creationWarnings(db, workspaceId, campaign, { smsText: text, now: now(), policy });
   }
 
   return {
@@ -128,10 +130,12 @@ export function createCampaigns(deps: CampaignsDeps) {
       }
       const content = contentOf(body);
       // Templates are looked up over HTTP, and so before the transaction.
-      const found = await checkReferences(db, templates, workspaceId, content);
+      const policy = await readPolicy(db, workspaceId);
+      const found = await checkReferences(db, templates, workspaceId, content, policy);
       const warnings = await creationWarnings(db, workspaceId, content, {
         smsText: found.sms?.text,
         now: now(),
+        policy,
       });
       const saved = body.campaignId
         ? await replaceCampaign(db, workspaceId, { id: body.campaignId, start: body.start }, content)
@@ -152,7 +156,9 @@ export function createCampaigns(deps: CampaignsDeps) {
         if (stage === 'started' || stage === 'canceled') throw alreadyStarted(id);
       }
       const content = contentOf(body);
-      return dryRun(workspaceId, content, await checkReferences(db, templates, workspaceId, content));
+      const policy = await readPolicy(db, workspaceId);
+      const found = await checkReferences(db, templates, workspaceId, content, policy);
+      return dryRun(workspaceId, content, found, policy);
     },
 
     list: (workspaceId: string, query: CampaignListQuery) => listCampaigns(db, workspaceId, query),

@@ -3,12 +3,14 @@ import { CHANNELS, type Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
 import type { Finding } from '../domain/finding';
 import { LIMITS } from '../domain/limits';
+import { capsOf, type WorkspacePolicy } from '../domain/policy';
 import type { Skipped } from '../domain/recipient';
 import { audienceOf } from './audience-sql';
 import { type AudienceSurvey, surveyAudience } from './audience-survey';
 import type { CampaignContent } from './campaign-record';
 import { surveyWarnings } from './campaign-warnings';
 import { type ForecastHours, forecastHours } from './forecast-hours';
+import { policyWarnings } from './policy-warnings';
 import type { SenderRate, SuppressionRule, TemplateFound } from './ports';
 import { type ChannelSettings, readSettings } from './runs';
 import type { CampaignTables } from './tables';
@@ -50,6 +52,7 @@ export function createDryRuns(deps: {
     workspaceId: string,
     content: CampaignContent,
     templates: Partial<Record<Channel, TemplateFound>>,
+    policy?: WorkspacePolicy,
   ): Promise<DryRun> {
     if (running >= LIMITS.dryRunsAtOnce) {
       throw new DomainError('overloaded', 'Other dry runs are under way; try again in a while', {
@@ -63,7 +66,7 @@ export function createDryRuns(deps: {
         workspaceId,
         settings,
         contactListIds: content.contactListIds,
-        options: content.options,
+        options: { ...content.options, policy },
       };
       const surveys: Partial<Record<Channel, AudienceSurvey>> = {};
       const hours: Partial<Record<Channel, ForecastHours>> = {};
@@ -71,9 +74,10 @@ export function createDryRuns(deps: {
       for (const channel of CHANNELS.filter((one) => content.channels.includes(one))) {
         const audience = audienceOf(source, channel, templates[channel]?.placeholders ?? [], suppression);
         const text = channel === 'sms' ? templates.sms?.text : undefined;
-        const survey = await surveyAudience(db, audience, text);
+        const caps = capsOf(policy, channel, content.options.class);
+        const survey = await surveyAudience(db, audience, text, caps);
         surveys[channel] = survey;
-        hours[channel] = forecastHours(content.options, channel, survey.places, startedAt);
+        hours[channel] = forecastHours(source.options, channel, survey.places, startedAt);
       }
       return {
         channels: Object.fromEntries(
@@ -83,7 +87,10 @@ export function createDryRuns(deps: {
           ]),
         ),
         durationSeconds: durationOf(workspaceId, content, settings, surveys, senderRate),
-        warnings: surveyWarnings(content, surveys, hours),
+        warnings: [
+          ...surveyWarnings(content, surveys, hours),
+          ...policyWarnings(content, surveys, hours, policy),
+        ],
       };
     } finally {
       running -= 1;
@@ -92,7 +99,7 @@ export function createDryRuns(deps: {
 }
 
 function forecastOf(
-  { segments, places: _, ...survey }: AudienceSurvey,
+  { segments, places: _, overCap: __, ...survey }: AudienceSurvey,
   hours: ForecastHours | undefined,
 ): ChannelForecast {
   return {

@@ -3,8 +3,10 @@ import type { DurableSendBody } from '../contracts/durable-sends';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
 import { durableSendWorkflowId, sendMessageUid } from '../domain/ids';
+import { isAllowedSender } from '../domain/policy';
 import type { RecipientState } from '../domain/recipient';
 import type { Log } from '../log';
+import { readPolicy } from './policy';
 import type { SendLauncher } from './ports';
 import type { SendContent } from './send-content';
 import type { SendRow } from './send-step';
@@ -61,6 +63,7 @@ export function createDurableSends(deps: {
     async create(workspaceId, id, body) {
       const { uid, channel, sendAt, ...rest } = body;
       const content: SendContent = { ...rest, ...(sendAt === undefined ? {} : { sendAt }) };
+      await refuseSender(db, workspaceId, body);
       const found = await insertOrFind(db, { workspaceId, id, uid, channel, content });
       if (!found.same) {
         throw new DomainError('uid_conflict', `uid ${uid} was used for a durable send with other content`);
@@ -102,6 +105,26 @@ export function createDurableSends(deps: {
       return viewOf(row);
     },
   };
+}
+
+/** One that was accepted before the policy forbade its sender is answered for as ever. */
+async function refuseSender(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  { uid, channel, from }: DurableSendBody,
+): Promise<void> {
+  if (isAllowedSender(await readPolicy(db, workspaceId), channel, from)) return;
+  const known = await db
+    .selectFrom('durable_sends')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('uid', '=', uid)
+    .executeTakeFirst();
+  if (known) return;
+  const message = `The workspace's policy does not allow this sender of ${channel}`;
+  throw new DomainError('sender_not_allowed', `from: ${message}`, {
+    errors: [{ path: 'from', code: 'sender_not_allowed', message }],
+  });
 }
 
 async function insertOrFind(

@@ -21,6 +21,8 @@ export interface ForecastHours {
   late: number;
   /** For whom it is night then, and nothing in the campaign keeps them from it. */
   atNight: number;
+  /** Whom the workspace's quiet hours keep waiting, beyond what the campaign asks for itself. */
+  quiet: number;
 }
 
 /** What is called night when nobody has said what is. */
@@ -36,12 +38,14 @@ export function forecastHours(
 ): ForecastHours {
   const hours = openHours(options, channel);
   const heedsNight = hourRules(options, channel).length > 0;
-  const result: ForecastHours = { earliest: null, latest: null, late: 0, atNight: 0 };
+  const result: ForecastHours = { earliest: null, latest: null, late: 0, atNight: 0, quiet: 0 };
+  const ownHours = options.policy?.quietHours ? openHours({ ...options, policy: undefined }, channel) : hours;
   const recurrence = recurrenceOf(options);
   const occurrence = (recurrence && nextIn(recurrence, now)) ?? now;
   for (const { place, recipients } of places) {
     const start = startFor(place, options) ?? runStart(options) ?? occurrence;
     const due = hours.nextFor(place, Math.max(start, now));
+    if (due > ownHours.nextFor(place, Math.max(start, now))) result.quiet += recipients;
     if (options.schedule?.recipientLocal && start < now) result.late += recipients;
     if (!result.earliest || due < result.earliest.getTime()) result.earliest = new Date(due);
     if (!result.latest || due > result.latest.getTime()) result.latest = new Date(due);

@@ -269,13 +269,14 @@ export interface RecipientResult {
 }
 
 /**
- * Records everything offered so far and closes the page at its end, in one transaction. Answers what the
- * owner wants by now. Fails with `page_fenced` when another attempt owns the page.
+ * Records everything offered so far and closes the page at its end, in one transaction, in which `also` is done
+ * what else depends on it. Answers what the owner wants by now. Fails with `page_fenced` when another attempt owns the page.
  */
 export async function recordChunk(
   db: Kysely<CampaignTables>,
   page: OpenPage,
   results: readonly RecipientResult[],
+  also?: (tx: Transaction<CampaignTables>) => Promise<void>,
 ): Promise<Control> {
   const rows = page.seqs ? results : results.filter((result) => result.state !== 'accepted');
   const control = await db.transaction().execute(async (tx) => {
@@ -283,6 +284,7 @@ export async function recordChunk(
     else await fencedDelete(tx, page);
     if (rows.length) await writeResults(tx, page, rows);
     await countTaken(tx, page, page.offered - page.resolved);
+    await also?.(tx);
     return readControl(tx, page.runId);
   });
   page.resolved = page.offered;

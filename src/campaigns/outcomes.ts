@@ -3,6 +3,7 @@ import { parseMessageUid } from '../domain/ids';
 import type { MessageEvent } from '../domain/message';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
 import { storeCallNews } from './call-news';
+import { releaseUnsent } from './cap-outcomes';
 import { addToCounts, rank } from './count-moves';
 import { followOutcomes, isFollowed, type Outcome, runRules } from './outcomes-followed';
 import { sendNews, storeSendNews } from './send-outcomes';
@@ -51,7 +52,9 @@ export async function applyEvents(
     if (moved.numUpdatedRows !== 1n) return undefined;
     await takeIn(tx, outcomes);
     await storeCallNews(tx, events);
-    return { sends: await storeSendNews(tx, workspaceId, sends) };
+    const woken = await storeSendNews(tx, workspaceId, sends);
+    await releaseUnsent(tx, workspaceId, events);
+    return { sends: woken };
   });
 }
 

@@ -94,3 +94,30 @@ export interface SendLauncher {
   /** Something has happened to the send: its row says what. Harmless when its workflow has ended. */
   wakeSend(sendId: string): Promise<void>;
 }
+
+/** What the messaging half knows of a contact (contact-timeline.ts). */
+export interface ContactNews {
+  /** Those that it has of these. */
+  messagesOf(workspaceId: string, uids: readonly string[]): Promise<ContactMessage[]>;
+  /** Of addresses as they are compared, now. */
+  suppressionsOf(workspaceId: string, addresses: readonly string[]): Promise<ContactBlock[]>;
+}
+
+export interface ContactMessage {
+  uid: string;
+  state: string | null;
+  code: string | null;
+  events: { at: string; type: string; state: string; code?: string | undefined }[];
+}
+
+export interface ContactBlock {
+  id: string;
+  channel: string;
+  address: string;
+  /** Empty for every sender. */
+  sender: string;
+  reason: string;
+  source: string;
+  since: Date;
+  changedAt: Date;
+}

@@ -154,7 +154,7 @@ export async function withCalls(
 }
 
 /** The derivation of ledger.ts over `recipients r`, its shard `s` and `runs`. */
-const derivedState = sql`case
+export const derivedState = sql<RecipientState>`case
   when r.state = 'waiting' and exists (
     select 1 from pages p where p.run_id = r.run_id and p.channel = r.channel and p.shard = r.shard
       and r.seq = any(p.seqs)) then 'sending'

@@ -4,10 +4,12 @@ import type { CallPolicy, MachinePolicy } from '../domain/call-policy';
 import { type Control, isLive, type RunPhase } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
+import type { WorkspacePolicy } from '../domain/policy';
 import { misfire } from '../domain/recurrence';
 import type { RetryPolicy } from '../domain/retry-policy';
 import type { WeeklyWindow } from '../domain/time-zones/hours';
 import { runStart } from '../domain/time-zones/recipient-hours';
+import { policyInForce } from './policy';
 import type { CampaignTables } from './tables';
 
 /** A run with what its campaign says about sending; everything but `control` and `phase` is fixed. */
@@ -51,7 +53,7 @@ export interface RunOptions {
   abort?: AbortRule;
   strategy?: 'broadcast' | 'fallback';
   fallbackAfterSeconds?: number;
-  exclude?: { campaignIds?: string[] };
+  exclude?: { campaignIds?: string[]; suppressionOnly?: boolean };
   schedule?: {
     startAt?: string;
     endAt?: string;
@@ -60,6 +62,8 @@ export interface RunOptions {
     cron?: string;
     misfire?: 'send' | 'skip';
   };
+  /** The workspace's, as it is now; not the campaign's own. */
+  policy?: WorkspacePolicy;
 }
 
 export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promise<RunPlan> {
@@ -68,6 +72,7 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
     .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
     .select(['runs.workspace_id', 'runs.campaign_id', 'runs.phase', 'runs.control'])
     .select(['campaigns.channels', 'campaigns.settings', 'campaigns.contact_list_ids', 'campaigns.options'])
+    .select(policyInForce(sql.ref('runs.workspace_id')).as('policy'))
     .where('runs.id', '=', runId)
     .executeTakeFirst();
   if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
@@ -78,7 +83,7 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
     channels: row.channels,
     settings: readSettings(row.settings),
     contactListIds: row.contact_list_ids,
-    options: row.options as RunOptions,
+    options: { ...(row.options as RunOptions), ...(row.policy ? { policy: row.policy } : {}) },
     phase: row.phase,
     control: row.control,
   };

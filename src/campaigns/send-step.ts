@@ -10,9 +10,10 @@ import {
   nextCallStep,
 } from '../domain/call-policy';
 import { LIMITS } from '../domain/limits';
+import { quietHoursOf, type WorkspacePolicy } from '../domain/policy';
 import type { RecipientState } from '../domain/recipient';
 import { nextAttempt, retryPolicy } from '../domain/retry-policy';
-import { nextAllowed } from '../domain/time-zones/hours';
+import { type HourRule, nextAllowed } from '../domain/time-zones/hours';
 import { phonePrefix, phoneZones } from '../domain/time-zones/phone-zones';
 import type { CampaignTables } from './tables';
 
@@ -31,7 +32,7 @@ export type SendStep =
   /** It is at the service, and is to be called back there. */
   | { kind: 'cancel' };
 
-export function nextSendStep(row: SendRow, now: Date): SendStep {
+export function nextSendStep(row: SendRow, now: Date, policy?: WorkspacePolicy): SendStep {
   if (row.finished_at !== null) return { kind: 'ended' };
   if (row.ended !== null) return row.channel === 'voice' ? afterCall(row) : afterMessage(row, row.ended);
   if (row.control === 'cancel' && !row.offered) return { kind: 'end', state: 'canceled' };
@@ -43,14 +44,16 @@ export function nextSendStep(row: SendRow, now: Date): SendStep {
   // One that expires while it waits is told so then.
   if (dueInMs > 0) return { kind: 'wait', waitMs: row.offered ? dueInMs : Math.min(dueInMs, expiresInMs) };
   // What is in doubt is asked for again at any hour: it may have been sent long ago.
-  const opensInMs = row.offered ? 0 : opensAt(row, now.getTime()) - now.getTime();
+  const opensInMs = row.offered ? 0 : opensAt(row, now.getTime(), policy) - now.getTime();
   return opensInMs > 0 ? { kind: 'closed', waitMs: opensInMs } : { kind: 'send' };
 }
 
-/** When its window allows it, where its recipient may be: the zones of a phone number. */
-function opensAt({ content }: SendRow, at: number): number {
-  if (!content.window) return at;
-  const rules = [{ kind: 'open' as const, window: content.window }];
+/** When its window and the workspace's quiet hours allow it, where its recipient may be: the zones of a phone number. */
+function opensAt({ channel, content }: SendRow, at: number, policy: WorkspacePolicy | undefined): number {
+  const rules: HourRule[] = content.window ? [{ kind: 'open', window: content.window }] : [];
+  const quiet = quietHoursOf(policy, channel, content.class);
+  if (quiet) rules.push({ kind: 'quiet', window: quiet });
+  if (rules.length === 0) return at;
   const prefix = content.to.startsWith('+') ? phonePrefix(content.to) : undefined;
   const zones = (prefix && phoneZones().get(prefix.slice(1))) || NOWHERE;
   // In a country so wide that its zones never agree, nobody's clock decides.

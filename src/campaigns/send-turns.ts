@@ -1,8 +1,12 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { DomainError } from '../domain/errors';
+import { sendMessageUid } from '../domain/ids';
 import { LIMITS } from '../domain/limits';
+import { capsOf, FREQUENCY_CAP, type WorkspacePolicy } from '../domain/policy';
 import type { RecipientState } from '../domain/recipient';
 import { nextAttempt, retryPolicy } from '../domain/retry-policy';
+import { releaseContacts, reserveContacts } from './contact-caps';
+import { policyInForce } from './policy';
 import { nextSendStep, pauseMs, type SendRow, type SendStep } from './send-step';
 import type { CampaignTables } from './tables';
 
@@ -39,9 +43,16 @@ export async function claimSend(
   offer: boolean,
 ): Promise<SendClaim | undefined> {
   return db.transaction().execute(async (tx) => {
-    const { row, step } = await takeIn(tx, sendId);
+    const { row, step, policy } = await takeIn(tx, sendId);
     if (step.kind !== 'send' && step.kind !== 'cancel') return undefined;
     const inDoubt = row.offered;
+    if (offer && step.kind === 'send' && !inDoubt) {
+      const until = await placeFor(tx, row, policy);
+      if (until) {
+        await putOff(tx, sendId, until.getTime() - Date.now(), FREQUENCY_CAP);
+        return undefined;
+      }
+    }
     const { rows } = await sql<SendRow>`
       update durable_sends set fence = fence + 1,
         offered = offered or ${offer && step.kind === 'send'}, started_at = coalesce(started_at, now()), updated_at = now(),
@@ -51,18 +62,35 @@ export async function claimSend(
   });
 }
 
+type Looked = SendRow & { now: Date; policy: WorkspacePolicy | null };
+
+/** The workspace's caps: when there is room for one more message, if there is none now. */
+async function placeFor(
+  tx: Transaction<CampaignTables>,
+  row: SendRow,
+  policy: WorkspacePolicy | undefined,
+): Promise<Date | undefined> {
+  const { workspace_id: workspaceId, channel, content } = row;
+  const caps = capsOf(policy, channel, content.class);
+  const uid = sendMessageUid(row.id, row.attempt);
+  const waits = await reserveContacts(tx, { workspaceId, channel, caps }, [{ uid, address: content.to }]);
+  return waits.get(uid);
+}
+
 /** Until nothing more follows from what the row says by itself. */
 async function takeIn(tx: Transaction<CampaignTables>, sendId: string) {
-  const { rows } = await sql<SendRow & { now: Date }>`
-    select *, now() as now from durable_sends where id = ${sendId} for update`.execute(tx);
-  let row: (SendRow & { now: Date }) | undefined = rows[0];
+  const { rows } = await sql<Looked>`
+    select s.*, now() as now, ${policyInForce(sql`s.workspace_id`)} as policy
+    from durable_sends s where id = ${sendId} for update of s`.execute(tx);
+  let row: Looked | undefined = rows[0];
   if (!row) throw new DomainError('not_found', `There is no durable send ${sendId}`);
   const { now } = row;
+  const policy = row.policy ?? undefined;
   for (;;) {
-    const step = nextSendStep(row, now);
+    const step = nextSendStep(row, now, policy);
     if (step.kind === 'wait') await waitUntil(tx, sendId, step.waitMs);
-    if (step.kind !== 'end' && step.kind !== 'again' && step.kind !== 'closed') return { row, step };
-    row = { ...(await change(tx, row, step)), now };
+    if (step.kind !== 'end' && step.kind !== 'again' && step.kind !== 'closed') return { row, step, policy };
+    row = { ...(await change(tx, row, step)), now, policy: row.policy };
   }
 }
 
@@ -75,9 +103,14 @@ function change(
   return step.kind === 'again' ? again(tx, row, step) : putOff(tx, row.id, step.waitMs);
 }
 
-async function putOff(tx: Transaction<CampaignTables>, sendId: string, waitMs: number): Promise<SendRow> {
+async function putOff(
+  tx: Transaction<CampaignTables>,
+  sendId: string,
+  waitMs: number,
+  code: string | null = null,
+): Promise<SendRow> {
   const { rows } = await sql<SendRow>`
-    update durable_sends set state = 'waiting', due_at = now() + make_interval(secs => ${waitMs / 1000}),
+    update durable_sends set state = 'waiting', code = coalesce(${code}::text, code), due_at = now() + make_interval(secs => ${waitMs / 1000}),
       started_at = coalesce(started_at, now()), updated_at = now()
     where id = ${sendId} returning *`.execute(tx);
   return rows[0] as SendRow;
@@ -149,13 +182,27 @@ export async function recordSend(
   result: SendResult,
 ): Promise<SendTurn> {
   const { row } = claim;
-  const { numAffectedRows } = await sql`
-    update durable_sends set ${changesOf(claim, result)}, updated_at = now()
-    where id = ${row.id} and fence = ${row.fence} and finished_at is null`.execute(db);
+  const numAffectedRows = await db.transaction().execute(async (tx) => {
+    const updated = await sql`
+      update durable_sends set ${changesOf(claim, result)}, updated_at = now()
+      where id = ${row.id} and fence = ${row.fence} and finished_at is null`.execute(tx);
+    if (updated.numAffectedRows === 1n && isUnsent(claim, result)) {
+      const place = { uid: sendMessageUid(row.id, row.attempt), address: row.content.to };
+      await releaseContacts(tx, row.workspace_id, [place]);
+    }
+    return updated.numAffectedRows;
+  });
   if (numAffectedRows === 1n && result.kind === 'accepted' && result.follow) {
     return { kind: 'wait', waitMs: LIMITS.sendLookSecondsMin * 1000 };
   }
   return lookAtSend(db, row.id);
+}
+
+/** Certainly not sent, so that its place among the messages to its address is free again. */
+function isUnsent({ kind, inDoubt }: SendClaim, result: SendResult): boolean {
+  if (kind !== 'send' || inDoubt) return false;
+  if (result.kind === 'end') return result.state !== 'unknown';
+  return result.kind === 'failed' || result.kind === 'throttled' || result.kind === 'account';
 }
 
 function changesOf({ row, inDoubt }: SendClaim, result: SendResult) {

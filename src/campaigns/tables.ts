@@ -2,7 +2,8 @@ import type { ColumnType, Generated } from 'kysely';
 import type { AbortBaseline } from '../domain/abort-threshold';
 import type { Control, Phase, RunPhase, Stage } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
-import type { RecipientState, Skipped } from '../domain/recipient';
+import type { WorkspacePolicy } from '../domain/policy';
+import type { RecipientState, Skipped, SkipReason } from '../domain/recipient';
 import type { SendContent } from './send-content';
 
 /** The campaigns' tables, as Kysely sees them (schema: storage/migrations). */
@@ -173,6 +174,21 @@ export interface CampaignTables {
     phase: Phase;
     at: CreatedAt;
   };
+  policy_versions: {
+    workspace_id: string;
+    version: number;
+    policy: Json<WorkspacePolicy>;
+    created_at: CreatedAt;
+  };
+  contact_uses: {
+    workspace_id: string;
+    address: string;
+    uids: string[];
+    channels: string[];
+    used_at: ColumnType<Date[], string[], string[]>;
+    last_at: Timestamp;
+  };
+  skipped_contacts: { run_id: string; channel: Channel; contact_id: string; reason: SkipReason };
   event_cursors: { workspace_id: string; cursor: string; updated_at: CreatedAt };
 }
 

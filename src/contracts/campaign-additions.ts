@@ -5,10 +5,7 @@ import { isIanaZone } from '../domain/time-zones/wall-time';
 import { id, integer } from './common';
 import { params } from './params';
 
-/**
- * What api.md 7 adds to a campaign on create. Every shape is here in full; what is not carried out yet is
- * listed in NOT_YET and refused, since a wish that is silently ignored would be worse.
- */
+/** What api.md 7 adds to a campaign on create. */
 const DAY_MS = 86_400_000;
 const CALLS_MAX = 100;
 const DELAY_SECONDS_MAX = 30 * 24 * 3_600;
@@ -27,20 +24,32 @@ const zoneOr = (...words: string[]) =>
       params: { code: 'invalid_timezone' },
     });
 const days = z.array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])).min(1);
-export const window = z
-  .strictObject({
-    from: timeOfDay,
-    to: timeOfDay,
-    timezone: zoneOr(RECIPIENT_ZONE)
-      .optional()
-      .meta({ description: 'Whose clocks: a zone, or `recipient`, which is the default.' }),
-    days: days.optional(),
-  })
-  .refine(({ from, to }) => from !== to, {
-    path: ['to'],
-    message: 'This is the same as from: hours begin and end',
-    params: { code: 'empty_window' },
-  });
+const windowFields = {
+  from: timeOfDay,
+  to: timeOfDay,
+  timezone: zoneOr(RECIPIENT_ZONE)
+    .optional()
+    .meta({ description: 'Whose clocks: a zone, or `recipient`, which is the default.' }),
+  days: days.optional(),
+};
+
+/** Hours of a week, with what else belongs to them where they stand. */
+export const weeklyWindow = <More extends z.ZodRawShape>(more: More) =>
+  z.strictObject({ ...windowFields, ...more }).superRefine(
+    (value, context) => {
+      const { from, to } = value as { from?: unknown; to?: unknown };
+      if (from === undefined || from !== to) return;
+      context.addIssue({
+        code: 'custom',
+        path: ['to'],
+        message: 'This is the same as from: hours begin and end',
+        params: { code: 'empty_window' },
+      });
+    },
+    // Beside the other findings, not after them.
+    { when: ({ value }) => typeof value === 'object' && value !== null },
+  );
+export const window = weeklyWindow({});
 
 const schedule = z.strictObject({
   /** With its offset as given, which tells the hour that is meant when there is no timezone. */
@@ -146,17 +155,18 @@ export const additions = {
     description: `How long a message may be silent before the next channel; ${LIMITS.fallbackAfterSecondsDefault} if left out.`,
   }),
   exclude: z
-    .strictObject({ campaignIds: z.array(id).max(100).optional(), suppressionOnly: z.boolean().optional() })
+    .strictObject({
+      campaignIds: z.array(id).max(100).optional(),
+      suppressionOnly: z.boolean().optional().meta({
+        description:
+          'Of these campaigns, leave out only who had opted out, also from another sender, and not everybody they reached.',
+      }),
+    })
     .optional(),
   abort: z
     .strictObject({ failureRate: z.number().gt(0).max(1), minSample: integer.min(1).optional() })
     .optional(),
 };
-
-/** Paths that are refused, except with the value that says what happens anyway. */
-const NOT_YET: { path: string[]; anyway?: unknown }[] = [
-  { path: ['exclude', 'suppressionOnly'], anyway: false },
-];
 
 /** A fallback needs something to fall back to. */
 export function checkStrategy(value: unknown, context: z.RefinementCtx): void {
@@ -169,26 +179,4 @@ export function checkStrategy(value: unknown, context: z.RefinementCtx): void {
   if (fallbackAfterSeconds !== undefined && strategy !== 'fallback') {
     refuse('fallbackAfterSeconds', 'not_applicable', 'This belongs to the strategy fallback');
   }
-}
-
-export function refuseUnsupported(value: unknown, context: z.RefinementCtx): void {
-  for (const { path, anyway } of NOT_YET) {
-    const given = at(value, path);
-    if (given === undefined || given === anyway) continue;
-    context.addIssue({
-      code: 'custom',
-      path,
-      message: 'This is not supported yet',
-      params: { code: 'not_supported' },
-    });
-  }
-}
-
-function at(value: unknown, path: readonly string[]): unknown {
-  let found = value;
-  for (const key of path) {
-    if (typeof found !== 'object' || found === null) return undefined;
-    found = (found as Record<string, unknown>)[key];
-  }
-  return found;
 }

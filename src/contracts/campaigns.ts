@@ -4,7 +4,7 @@ import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
 import { senderOf } from './addresses';
-import { additions, checkStrategy, deliveryChange, refuseUnsupported } from './campaign-additions';
+import { additions, checkStrategy, deliveryChange } from './campaign-additions';
 import { checkHours } from './campaign-hours';
 import { checkSchedule } from './campaign-schedule';
 import { cursorQuery, emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
@@ -44,7 +44,6 @@ export const campaignBody = z
     (value, context) => {
       checkChannels(value, context);
       checkStrategy(value, context);
-      refuseUnsupported(value, context);
       checkSchedule(value, context);
       checkHours(value, context);
     },

@@ -31,6 +31,8 @@ export const ERRORS = {
   not_found: { title: 'Not found', status: 404, retry: 'permanent' },
   template_not_found: { title: 'Template not found', status: 422, retry: 'permanent' },
   contact_list_not_found: { title: 'Contact list not found', status: 422, retry: 'permanent' },
+  // Concerns every message of the sender alike: a run stops for it and can be resumed.
+  sender_not_allowed: { title: 'Sender not allowed by the policy', status: 422, retry: 'account' },
   campaign_not_found: { title: 'Campaign not found', status: 422, retry: 'permanent' },
   method_not_allowed: { title: 'Method not allowed', status: 405, retry: 'permanent' },
   request_timeout: { title: 'Request took too long to arrive', status: 408, retry: 'transient' },
@@ -74,6 +76,7 @@ export const ERRORS = {
   answer_lost: { title: 'Sent, but the answer was lost', status: 504, retry: 'unknown' },
   call_end_unknown: { title: 'Nobody told how the call ended', status: 504, retry: 'unknown' },
   expired: { title: 'Too late to send', status: 422, retry: 'permanent' },
+  frequency_cap: { title: 'As many messages as the policy allows', status: 422, retry: 'permanent' },
   attempts_exhausted: { title: 'All attempts used', status: 422, retry: 'permanent' },
   // The durable run
   // The one that took it may be the older: a process that was frozen wakes up in the middle of a statement.

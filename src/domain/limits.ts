@@ -409,6 +409,27 @@ export const LIMITS = {
   callEntries: 30,
   callSaid: 50,
   callSaidChars: 4_000,
+  // The workspace's policy
+  policyCaps: 10,
+  /** Of one cap; with the days, what is remembered of an address. */
+  capMessages: 100,
+  capDays: 30,
+  /** On each channel. */
+  allowedSenders: 1_000,
+  /** Of one segment, so that the message itself still has most of one. */
+  optOutTextChars: 80,
+  /** Changes of a policy that are kept; a workspace that changes it more often is a program gone wrong. */
+  policyVersions: 10_000,
+  /** How stale a service's copy of a policy may be. */
+  policyCacheMs: 1_000,
+  /** Messages to one recipient that a timeline shows: the last of them. */
+  timelineMessages: 20,
+  /** Entries of a page of it. */
+  timelinePageMax: 200,
+  /** Blocks of one contact's addresses: a sender each. */
+  timelineBlocks: 100,
+  /** Addresses that one look, once a minute, forgets because nobody wrote to them for longer than any cap. */
+  contactUsesForgotten: 10_000,
 
   // Speech
   /** Of one text that is spoken: some six minutes. */

@@ -55,5 +55,7 @@ function judge(
       because: status === 429 || retryClassOf(code) === 'throttled' ? 'throttled' : 'refused',
     };
   }
+  // Nothing is wrong with this one message: every other from the sender is refused alike.
+  if (code !== undefined && retryClassOf(code) === 'account') return { kind: 'account', code };
   return { kind: 'rejected', code: code ?? `http_${status}` };
 }

@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto';
 import type { Message } from '../contracts/send';
 import { DomainError } from '../domain/errors';
+import type { WorkspacePolicy } from '../domain/policy';
 import { measureSms } from '../domain/sms-encoding';
 import { compileText, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
 import { newId } from '../storage/new-id';
 import { ownBodyToFill, requireFilledLength, type TextsToFill } from './filled-length';
 import type { Draft } from './outgoing';
+import { refusedSender, suffixOf } from './policy-rules';
 import type { CompiledTemplate, TemplateVersions } from './template-versions';
 
 /**
@@ -17,12 +19,14 @@ export async function judge(
   workspaceId: string,
   message: Message,
   nowMs: number,
+  policy?: WorkspacePolicy,
 ): Promise<Draft> {
   const template = await templateOf(templates, workspaceId, message);
   const params = message.params ?? {};
   requireParams(message, template, params);
   requireFilledLength(message.channel, textsOf(message, template, params), params);
-  const sms = message.channel === 'sms' && template ? measureSms(template.body.render(params)) : undefined;
+  const text = message.channel === 'sms' ? template?.body.render(params) : undefined;
+  const sms = text === undefined ? undefined : measureSms(text);
   const paramsJson = message.params ? JSON.stringify(params) : '{}';
   const scheduled = message.sendAt !== undefined && Date.parse(message.sendAt) > nowMs;
   return {
@@ -50,6 +54,8 @@ export async function judge(
     expiresAt: message.expiresAt,
     expiresAtMs: message.expiresAt === undefined ? undefined : Date.parse(message.expiresAt),
     attempt: 0,
+    ending: suffixOf(message, text, policy),
+    refusal: refusedSender(message, policy),
     size: 500 + paramsJson.length + (message.body?.length ?? 0),
   };
 }

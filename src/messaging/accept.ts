@@ -2,13 +2,15 @@ import { type Kysely, sql } from 'kysely';
 import type { Message } from '../contracts/send';
 import { DomainError, isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
-import { ensureEventHead, insertMessages } from './accept-insert';
+import { ensureEventHead } from './accept-insert';
 import { judge } from './accept-judge';
 import { isDataError } from './database-error';
 import { createGroupCommit } from './group-commit';
 import type { Lane, Lanes } from './lanes';
+import { insertWithNotices } from './opt-out-notices';
 import type { OutboxCount } from './outbox-count';
 import type { Accepted, Draft, Outcome } from './outgoing';
+import type { PolicySource } from './policy-rules';
 import { presentState } from './present-state';
 import type { SmsSenders } from './sms-senders';
 import type { MessagingTables } from './tables';
@@ -30,6 +32,8 @@ export interface Accept {
 interface Deps {
   db: Kysely<MessagingTables>;
   templates: TemplateVersions;
+  /** Without it, no workspace has a policy. */
+  policyOf?: PolicySource | undefined;
   lanes: Lanes;
   outbox: OutboxCount;
   senders: SmsSenders;
@@ -57,16 +61,20 @@ export function createAccept(deps: Deps): Accept {
         throw new DomainError('overloaded', 'Too many messages wait to be stored', { retryAfterSeconds: 1 });
       }
       const now = Date.now();
+      const policy = await policyOfWorkspace(deps, workspaceId);
       const judged = await Promise.allSettled(
-        messages.map((message) => judge(templates, workspaceId, message, now)),
+        messages.map((message) => judge(templates, workspaceId, message, now, policy)),
       );
       const outcomes: Outcome<Accepted>[] = new Array(messages.length);
       const drafts: Draft[] = [];
       const places: number[] = [];
+      const refused: { draft: Draft; place: number }[] = [];
       let room = outbox.room(workspaceId, messages.length);
       judged.forEach((one, i) => {
         if (one.status === 'rejected') {
           outcomes[i] = { ok: false, error: one.reason };
+        } else if (one.value.refusal) {
+          refused.push({ draft: one.value, place: i });
         } else if (room === 0) {
           outcomes[i] = { ok: false, error: outboxFull() };
         } else {
@@ -75,6 +83,7 @@ export function createAccept(deps: Deps): Accept {
           places.push(i);
         }
       });
+      if (refused.length > 0) await answerRefused(deps.db, workspaceId, refused, outcomes);
       count(outbox, workspaceId, drafts, 1);
       const written = await group.add(workspaceId, drafts);
       const notTaken = drafts.filter((_, i) => !isToBeSent(written[i]));
@@ -102,14 +111,39 @@ function count(outbox: OutboxCount, workspaceId: string, drafts: readonly Draft[
   if (due > 0) outbox.change(workspaceId, sign * due);
 }
 
-async function commit(deps: Deps, workspaceId: string, drafts: Draft[]): Promise<Outcome<Accepted>[]> {
+/** One that cannot be read holds messages up: to send what it forbids would be worse. */
+async function policyOfWorkspace({ policyOf }: Deps, workspaceId: string) {
+  return policyOf?.(workspaceId).catch((error: unknown) => {
+    throw refusal(error);
+  });
+}
+
+/** What was taken on before the policy forbade it is answered for as ever. */
+async function answerRefused(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  refused: readonly { draft: Draft; place: number }[],
+  outcomes: Outcome<Accepted>[],
+): Promise<void> {
+  const drafts = refused.map(({ draft }) => draft);
+  const known = await answerRepeats(db, workspaceId, drafts, NOTHING_INSERTED).catch((error: unknown) =>
+    drafts.map((): Outcome<Accepted> => ({ ok: false, error: refusal(error) })),
+  );
+  refused.forEach(({ place }, i) => {
+    outcomes[place] = known[i] as Outcome<Accepted>;
+  });
+}
+
+const NOTHING_INSERTED = { inserted: new Set<string>(), suppressed: new Set<string>() };
+
+async function commit(deps: Deps, workspaceId: string, given: Draft[]): Promise<Outcome<Accepted>[]> {
   const { db, lanes, senders, onAccepted, onDoubt, onEvents } = deps;
-  await senders.note(workspaceId, drafts);
+  await senders.note(workspaceId, given);
   // The first message of a workspace finds no head, and a lane can be lost: both are mended and tried again.
   for (let attempt = 0; attempt < 3; attempt++) {
     const lane = await lanes.own();
     const at = new Date().toISOString();
-    const outcome = await insertMessages(db, workspaceId, lane, drafts, at).catch((error) => {
+    const { outcome, drafts } = await insertWithNotices(db, workspaceId, lane, given, at).catch((error) => {
       if (!isDataError(error)) onDoubt(lane);
       throw error;
     });
@@ -155,6 +189,7 @@ async function answerRepeats(
   return drafts.map((draft) => {
     if (inserted.has(draft.id)) return { ok: true, answer: answerOf(draft, suppressed) };
     const row = existing.get(draft.uid);
+    if (!row && draft.refusal) return { ok: false, error: draft.refusal };
     if (!row || row.payload_hash !== draft.payloadHash) return { ok: false, error: conflict(draft.uid) };
     const answer: Accepted = {
       id: row.id,

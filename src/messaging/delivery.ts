@@ -15,6 +15,7 @@ import { createLanes } from './lanes';
 import type { ListMail } from './list-mail';
 import { createOutboxCount } from './outbox-count';
 import type { Accepted, Outcome } from './outgoing';
+import type { PolicySource } from './policy-rules';
 import { createReceipts } from './receipts';
 import { createSenderLimitList, type SenderLimitList } from './sender-limit-list';
 import { createSenderLimits, type SenderLimits } from './sender-limits';
@@ -59,6 +60,8 @@ export function createDelivery(deps: {
   db: Kysely<MessagingTables>;
   engine: Storage['engine'];
   templates: TemplateVersions;
+  /** Without it, no workspace has a policy. */
+  policyOf?: PolicySource | undefined;
   providers: Record<Channel, Provider>;
   /** What every sender of a channel is limited to that has no limit of its own. */
   senderLimits?: SenderLimitDefaults;
@@ -66,7 +69,7 @@ export function createDelivery(deps: {
   listMail?: ListMail | undefined;
   log: Log;
 }): Delivery {
-  const { db, engine, templates, providers, senderLimits = {}, listMail, log } = deps;
+  const { db, engine, templates, policyOf, providers, senderLimits = {}, listMail, log } = deps;
   const feed = createEventFeed({ db, engine });
   const outbox = createOutboxCount(db);
   const receipts = createReceipts({
@@ -108,6 +111,7 @@ export function createDelivery(deps: {
   const acceptance = createAccept({
     db,
     templates,
+    policyOf,
     lanes,
     outbox,
     senders: createSmsSenders(db),

@@ -26,6 +26,7 @@ const COLUMNS = [
   'expires_at',
   'segments',
   'attempt',
+  'suffix',
 ] as const;
 type Row = Pick<Selectable<MessagingTables['messages']>, (typeof COLUMNS)[number]> & { size: number };
 
@@ -132,6 +133,7 @@ function outgoing(row: Row): OutgoingMessage {
     voice: row.voice ?? undefined,
     expiresAtMs: row.expires_at?.getTime(),
     segments: row.segments ?? undefined,
+    suffix: row.suffix ?? undefined,
     attempt: row.attempt,
     size: row.size,
   };

@@ -1,6 +1,8 @@
 import type { Message } from '../contracts/send';
 import type { Channel } from '../domain/channel';
+import type { DomainError } from '../domain/errors';
 import type { CallOptions } from '../domain/voice/call-options';
+import type { Suffix } from './policy-rules';
 
 /** An accepted message as the dispatcher holds it in memory, until it is with a provider. */
 export interface OutgoingMessage {
@@ -23,6 +25,8 @@ export interface OutgoingMessage {
   readonly expiresAtMs: number | undefined;
   /** What it takes of a sender's rate; SMS only. */
   readonly segments: number | undefined;
+  /** What the workspace's policy adds at the end; SMS only. */
+  readonly suffix?: string | undefined;
   /** Hand-overs that counted so far. */
   readonly attempt: number;
   /** Bytes of content, roughly: what queues are bounded by. */
@@ -37,6 +41,10 @@ export interface Draft extends OutgoingMessage {
   readonly state: 'accepted' | 'scheduled';
   readonly sendAt: string | undefined;
   readonly expiresAt: string | undefined;
+  /** What may have to be added. */
+  readonly ending?: Suffix | undefined;
+  /** By the policy; nothing is written then, and only what was there before is answered for. */
+  readonly refusal?: DomainError | undefined;
 }
 
 /** The answer to a message that was taken on, now or before. */

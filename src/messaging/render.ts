@@ -5,6 +5,7 @@ import type { HandOver } from '../providers/provider';
 import type { ListMail } from './list-mail';
 import type { OutgoingMessage } from './outgoing';
 import { plainTextOf } from './plain-text';
+import { withSuffix } from './policy-rules';
 import type { CompiledTemplate } from './template-versions';
 
 /** A message's texts with its values filled in, as a provider takes them. */
@@ -15,8 +16,11 @@ export function render(
 ): HandOver {
   const { id, uid, channel, to, from, campaign, params } = message;
   const common = { id, uid, channel, to, from, campaign, attempt: message.attempt + 1 };
-  // Only an answer to a keyword has a text of its own, and it has no placeholders.
-  if (channel === 'sms') return { ...common, text: template ? template.body.render(params) : message.body };
+  if (channel === 'sms') {
+    // Only an answer to a keyword has a text of its own, and it has no placeholders.
+    const text = template ? withSuffix(template.body.render(params), message.suffix) : message.body;
+    return { ...common, text };
+  }
   if (channel === 'voice') {
     const { voice } = message;
     return { ...common, xml: template?.body.render(params), flow: template?.flow?.render(params), voice };

@@ -122,6 +122,7 @@ export interface MessagingTables {
     lane: string;
     accepted_seq: number;
     history: ColumnType<Record<string, unknown>[], string | undefined, string>;
+    suffix: string | null;
     created_at: CreatedAt;
     updated_at: CreatedAt;
   };
@@ -169,6 +170,7 @@ export interface MessagingTables {
   sms_senders: { sender: string; workspace_id: string };
   soft_bounces: { workspace_id: string; address: string; day: string };
   installation_secrets: { name: string; secret: string; created_at: CreatedAt };
+  opt_out_notices: { workspace_id: string; sender: string; address: string; message_id: string };
   sender_limits: {
     workspace_id: string;
     channel: Channel;

@@ -71,14 +71,28 @@ export async function trackMessage(
   workspaceId: string,
   uid: string,
 ): Promise<TrackedMessage> {
-  const row = await db
+  const [found] = await trackMessages(db, workspaceId, [uid]);
+  if (!found) throw new DomainError('not_found', `No message '${uid}' in this workspace`);
+  return found;
+}
+
+/** Those that are there, in no order. */
+export async function trackMessages(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  uids: readonly string[],
+): Promise<TrackedMessage[]> {
+  const rows = await db
     .selectFrom('messages as m')
     .select(COLUMNS)
     .select(['accepted_seq', 'history', presentState('m').as('present')])
     .where('workspace_id', '=', workspaceId)
-    .where('uid', '=', uid)
-    .executeTakeFirst();
-  if (!row) throw new DomainError('not_found', `No message '${uid}' in this workspace`);
+    .where('uid', '=', sql<string>`any(${uids}::text[])`)
+    .execute();
+  return rows.map(tracked);
+}
+
+function tracked(row: Row & { accepted_seq: number; history: Record<string, unknown>[] }): TrackedMessage {
   const common = { uid: row.uid, id: row.id, channel: row.channel, campaign: row.campaign ?? undefined };
   const state = firstState(row);
   const first = { seq: row.accepted_seq, at: row.created_at.toISOString(), type: state, state } as const;

@@ -5,6 +5,7 @@ import * as callOptions from './migrations/0003-call-options';
 import * as callRecords from './migrations/0004-call-records';
 import * as webhooks from './migrations/0005-webhooks';
 import * as optOut from './migrations/0006-opt-out';
+import * as policy from './migrations/0007-policy';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -14,6 +15,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0004-call-records': callRecords.UP,
   '0005-webhooks': webhooks.UP,
   '0006-opt-out': optOut.UP,
+  '0007-policy': policy.UP,
 };
 
 /**

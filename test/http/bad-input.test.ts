@@ -68,6 +68,12 @@ const BODIES: Record<string, unknown> = {
     description: 'D',
   },
   'PATCH /api/webhook/whk_none': { url: 'https://hooks.example.com/y', events: ['*'], enabled: true },
+  'PUT /api/policy': {
+    quietHours: { from: '21:00', to: '08:00', timezone: 'recipient', days: ['mon'], channels: ['sms'] },
+    caps: [{ channels: ['sms'], classes: ['marketing'], max: 3, days: 7 }],
+    allowedSenders: { email: ['@example.com'], sms: ['12345'], voice: ['+12025550100'] },
+    smsOptOutText: { text: 'Reply STOP', onlyFirst: true },
+  },
   'POST /api/contact-list': { name: 'L' },
   'PATCH /api/contact-list/:list': { name: 'L2' },
   'POST /api/contact-list/:list/contacts': {
@@ -123,6 +129,7 @@ const QUERIES = [
   '/api/sender-limit?page=1&limit=5&channel=sms',
   '/api/webhook?page=1&limit=5',
   '/api/webhook/whk_none/deliveries?state=failed&cursor=x&limit=5',
+  '/api/contact/con_none/timeline?cursor=x&limit=5',
   '/api/contact-list?page=1&limit=5&search=a',
   '/api/contact-list/:list/contacts?cursor=x&limit=5&search=a',
   '/api/campaign?page=1&limit=5&channel=sms&search=a&column=name&dateFrom=11/20/2026&dateTo=11/21/2026',

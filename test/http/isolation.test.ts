@@ -128,6 +128,9 @@ const PROBES: Record<string, Probe> = {
   ),
   'POST /api/webhook/:id/redeliver': at((of) => `/api/webhook/${of.webhook}/redeliver`),
   'DELETE /api/webhook/:id': at((of) => `/api/webhook/${of.webhook}`),
+  'GET /api/policy': { kind: 'own', why: 'a workspace has one policy' },
+  'PUT /api/policy': { kind: 'own', why: 'a workspace has one policy' },
+  'GET /api/contact/:id/timeline': at((of) => `/api/contact/${of.contact}/timeline`),
 
   'GET /api/campaign': { kind: 'list', path: '/api/campaign?page=1&limit=100&channel=sms' },
   'POST /api/campaign': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },

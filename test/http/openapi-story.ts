@@ -70,6 +70,11 @@ export const STORY: Step[] = [
   { operation: 'listSenderLimits', status: 200 },
   { operation: 'liftSenderLimit', status: 200 },
 
+  { operation: 'readPolicy', status: 200 },
+  { operation: 'setPolicy', example: 'whole', status: 200 },
+  { operation: 'setPolicy', example: 'preset', status: 200 },
+  { operation: 'setPolicy', example: 'off', status: 200 },
+
   { operation: 'holdCampaign', status: 200 },
   { operation: 'sendMessage', example: 'sms', status: 202 },
   { operation: 'sendMessage', example: 'sms', status: 200 },
@@ -135,6 +140,7 @@ export const STORY: Step[] = [
   { operation: 'readCampaign', status: 200, first: 'freeze the audience' },
   { operation: 'listRuns', status: 200 },
   { operation: 'listRecipients', status: 200 },
+  { operation: 'readContactTimeline', status: 200, without: ['cursor'] },
   { operation: 'changeCampaign', status: 200 },
   { operation: 'exportRecipients', status: 200 },
   { operation: 'summarizeCalls', status: 200 },

@@ -1,5 +1,6 @@
 import type { Channel } from '../channel';
 import { LIMITS } from '../limits';
+import { quietHoursOf, type WorkspacePolicy } from '../policy';
 import { type HourRule, nextAllowed, RECIPIENT_ZONE, type WeeklyWindow } from './hours';
 import { phoneZones } from './phone-zones';
 import { instantOf, isIanaZone, wallTimeAt } from './wall-time';
@@ -24,10 +25,16 @@ export interface HourOptions {
     | undefined;
   delivery?: { quietHours?: WeeklyWindow | undefined } | undefined;
   voice?: { callWindow?: WeeklyWindow | undefined } | undefined;
+  class?: string | undefined;
+  /** The workspace's, which holds beside the campaign's own. */
+  policy?: Pick<WorkspacePolicy, 'quietHours'> | undefined;
 }
 
-export function hourRules({ delivery, voice }: HourOptions, channel: Channel): HourRule[] {
+export function hourRules(options: HourOptions, channel: Channel): HourRule[] {
+  const { delivery, voice, policy } = options;
   const rules: HourRule[] = [];
+  const quiet = quietHoursOf(policy, channel, options.class);
+  if (quiet) rules.push({ kind: 'quiet', window: quiet });
   if (delivery?.quietHours) rules.push({ kind: 'quiet', window: delivery.quietHours });
   if (voice?.callWindow && channel === 'voice') rules.push({ kind: 'open', window: voice.callWindow });
   return rules;

@@ -1,0 +1,85 @@
+import type { Kysely } from 'kysely';
+import { type Place, releaseContacts, reserveContacts } from '../src/campaigns/contact-caps';
+import {
+  type OpenPage,
+  type PageRecipient,
+  type RecipientResult,
+  withdrawOffer,
+} from '../src/campaigns/ledger';
+import type { RunPlan } from '../src/campaigns/runs';
+import type { CampaignTables } from '../src/campaigns/tables';
+import { type DeliveryRule, expiryOf } from '../src/domain/delivery-rule';
+import { capsOf, FREQUENCY_CAP } from '../src/domain/policy';
+
+/** The workspace's caps around one page (src/campaigns/contact-caps.ts). Without caps, nothing is asked. */
+export function pageCaps(
+  db: Kysely<CampaignTables>,
+  run: RunPlan,
+  page: OpenPage,
+  { rule, uidOf }: { rule: DeliveryRule; uidOf(recipient: PageRecipient): string },
+) {
+  const { workspaceId } = run;
+  const caps = capsOf(run.options.policy, page.channel, run.options.class);
+  const placeOf = (recipient: PageRecipient): Place => ({
+    uid: uidOf(recipient),
+    address: recipient.address,
+  });
+
+  return {
+    /** Those who may have one more message, and what is recorded of the others; a wait is no attempt. */
+    async part(recipients: readonly PageRecipient[]) {
+      const waits = await reserveContacts(
+        db,
+        { workspaceId, channel: page.channel, caps },
+        recipients.map(placeOf),
+      );
+      const ready: PageRecipient[] = [];
+      const held: RecipientResult[] = [];
+      for (const recipient of recipients) {
+        const until = waits.get(uidOf(recipient));
+        if (until) held.push(heldResult(recipient, until, rule));
+        else ready.push(recipient);
+      }
+      return { ready, held };
+    },
+
+    /** What of a chunk is given back, in the transaction that records it. */
+    release(recipients: readonly PageRecipient[], results: readonly RecipientResult[]) {
+      const unsent = new Set(results.filter(certainlyUnsent).map(({ seq }) => seq));
+      const places = recipients.filter(({ seq }) => unsent.has(seq)).map(placeOf);
+      if (!caps.length || !places.length) return undefined;
+      return (tx: Kysely<CampaignTables>) => releaseContacts(tx, workspaceId, places);
+    },
+
+    /** Nothing of the chunk has left. */
+    async withdraw(recipients: readonly PageRecipient[]): Promise<void> {
+      if (!caps.length) return withdrawOffer(db, page);
+      const offered = page.offered;
+      await db
+        .transaction()
+        .execute(async (tx) => {
+          await withdrawOffer(tx, page);
+          await releaseContacts(tx, workspaceId, recipients.map(placeOf));
+        })
+        .catch((error: unknown) => {
+          page.offered = offered;
+          throw error;
+        });
+    },
+  };
+}
+
+function heldResult(
+  { seq, dueAt, attempt }: PageRecipient,
+  until: Date,
+  rule: DeliveryRule,
+): RecipientResult {
+  const held = { seq, attempt, code: FREQUENCY_CAP, attempted: false };
+  return until.getTime() > expiryOf(rule, dueAt)
+    ? { ...held, state: 'expired' }
+    : { ...held, state: 'waiting', retryAt: until };
+}
+
+function certainlyUnsent({ state, code }: RecipientResult): boolean {
+  return state !== 'accepted' && state !== 'unknown' && code !== 'answer_lost';
+}

@@ -1,0 +1,47 @@
+import type { Kysely } from 'kysely';
+import { sql } from 'kysely';
+import type { ContactNews } from '../campaigns/ports';
+import { LIMITS } from '../domain/limits';
+import type { MessagingTables } from '../messaging/tables';
+import { trackMessages } from '../messaging/tracking';
+
+/** What the service of this installation knows; of messages that went through another, its events told the ledger. */
+export function contactNews(db: Kysely<MessagingTables>): ContactNews {
+  return {
+    async messagesOf(workspaceId, uids) {
+      const messages = await trackMessages(db, workspaceId, uids);
+      return messages.map(({ uid, state, code, events }) => ({
+        uid,
+        state,
+        code: code ?? null,
+        events: events.map((event) => ({
+          at: event.at,
+          type: event.type,
+          state: event.state,
+          ...(event.code === undefined ? {} : { code: event.code }),
+        })),
+      }));
+    },
+    async suppressionsOf(workspaceId, addresses) {
+      if (addresses.length === 0) return [];
+      const rows = await db
+        .selectFrom('suppressions')
+        .selectAll()
+        .where('workspace_id', '=', workspaceId)
+        .where('address', '=', sql<string>`any(${addresses}::text[])`)
+        .orderBy('updated_at', 'desc')
+        .limit(LIMITS.timelineBlocks)
+        .execute();
+      return rows.map(({ id, channel, address, sender, reason, source, created_at, updated_at }) => ({
+        id,
+        channel,
+        address,
+        sender,
+        reason,
+        source,
+        since: created_at,
+        changedAt: updated_at,
+      }));
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import { CHANNELS, type Channel } from '../domain/channel';
+import type { Finding } from '../domain/finding';
+import { classOf, type WorkspacePolicy } from '../domain/policy';
+import type { AudienceSurvey } from './audience-survey';
+import type { CampaignContent } from './campaign-record';
+import type { ForecastHours } from './forecast-hours';
+
+/** What the workspace's policy does to a campaign, for whoever looks at it before it is sent. */
+export function policyWarnings(
+  { channels, options }: CampaignContent,
+  surveys: Partial<Record<Channel, AudienceSurvey>>,
+  hours: Partial<Record<Channel, ForecastHours>>,
+  policy: WorkspacePolicy | undefined,
+): Finding[] {
+  const warnings: Finding[] = [];
+  for (const channel of CHANNELS.filter((one) => channels.includes(one))) {
+    const survey = surveys[channel];
+    const forecast = hours[channel];
+    if (!survey) continue;
+    if (survey.overCap > 0) {
+      const text = `${survey.overCap} of ${survey.recipients} recipients are over the cap of the workspace's policy now, and wait until there is room`;
+      warnings.push(warning(channel, 'frequency_cap', text));
+    }
+    if (forecast) warnings.push(...quietWarnings(channel, forecast, `${survey.recipients} recipients`));
+    const optOut = policy?.smsOptOutText;
+    if (channel === 'sms' && optOut && classOf(options.class) === 'marketing') {
+      const which = optOut.onlyFirst ? 'The first message to a number' : 'Each message';
+      const text = `${which} ends with the policy's text of ${optOut.text.length} characters, which is not in these counts`;
+      warnings.push(warning(channel, 'opt_out_text', text));
+    }
+  }
+  return warnings;
+}
+
+export function quietWarnings(channel: Channel, { quiet }: ForecastHours, all: string): Finding[] {
+  if (quiet === 0) return [];
+  const text = `The quiet hours of the workspace's policy let ${quiet} of ${all} wait`;
+  return [warning(channel, 'policy_quiet_hours', text)];
+}
+
+const warning = (channel: Channel, code: string, message: string): Finding => ({
+  path: `settings.${channel}`,
+  code,
+  message,
+  severity: 'warning',
+});

@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import { CHANNELS, type Channel } from '../domain/channel';
+import { LIMITS } from '../domain/limits';
+import { POLICY_PRESETS, type WorkspacePolicy } from '../domain/policy';
+import { senderOf } from './addresses';
+import { weeklyWindow } from './campaign-additions';
+import { cursorQuery, emptyAsAbsent, integer, pageLimit } from './common';
+
+/** What `PUT /api/policy` takes. It replaces the whole, so that what is left out is off. All of it is strict. */
+
+const channels = z
+  .array(z.enum(CHANNELS))
+  .min(1)
+  .max(CHANNELS.length)
+  .refine(isSet, 'A channel stands here twice');
+const DOMAIN = /^@(?=.{4,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+$/i;
+// Placeholders are the template's; what is added after them is the same for everybody.
+const optOutText = z
+  .string()
+  .trim()
+  .min(1)
+  .max(LIMITS.optOutTextChars)
+  .refine((text) => !/[\r\n]/.test(text), 'This is one line')
+  .refine((text) => !text.includes('{{'), 'Nothing is filled in here');
+
+const senders = (channel: Channel) =>
+  z
+    .array(
+      z.string().transform((value, context) => {
+        if (channel === 'email' && DOMAIN.test(value)) return value.toLowerCase();
+        const sender = senderOf[channel].safeParse(value);
+        if (sender.success) return sender.data;
+        context.addIssue({ code: 'custom', message: `This is not a sender of ${channel}` });
+        return z.NEVER;
+      }),
+    )
+    .min(1)
+    .max(LIMITS.allowedSenders)
+    .nullish();
+
+const policy = {
+  quietHours: weeklyWindow({
+    channels: channels.default(['sms', 'voice']),
+    classes: z
+      .array(z.enum(['marketing', 'transactional']))
+      .min(1)
+      .max(2)
+      .default(['marketing']),
+  }).nullish(),
+  caps: z
+    .array(
+      z.strictObject({
+        channels: channels.default([...CHANNELS]).meta({ description: 'Counted together; all if left out.' }),
+        classes: z.array(z.literal('marketing')).min(1).max(1).optional(),
+        max: integer.min(1).max(LIMITS.capMessages),
+        days: integer.min(1).max(LIMITS.capDays).meta({ description: 'The last so many times 24 hours.' }),
+      }),
+    )
+    .max(LIMITS.policyCaps)
+    .nullish(),
+  allowedSenders: z
+    .strictObject({ email: senders('email'), sms: senders('sms'), voice: senders('voice') })
+    .nullish(),
+  smsOptOutText: z
+    .union([
+      optOutText.transform((text) => ({ text, onlyFirst: true })),
+      z.strictObject({ text: optOutText, onlyFirst: z.boolean().default(true) }),
+    ])
+    .nullish(),
+};
+
+export const policyBody = z
+  .strictObject({
+    preset: z
+      .enum(Object.keys(POLICY_PRESETS) as [keyof typeof POLICY_PRESETS])
+      .optional()
+      .meta({ description: 'A whole policy in one word, and so instead of everything else.' }),
+    ...policy,
+  })
+  .superRefine(
+    (value, context) => {
+      if (value.preset === undefined) return;
+      for (const path of Object.keys(policy)) {
+        if (!(path in value)) continue;
+        const message = 'The preset says it all; set what it sets, to change some of it';
+        context.addIssue({ code: 'custom', path: [path], message, params: { code: 'not_applicable' } });
+      }
+    },
+    // Beside the other findings, not after them.
+    { when: ({ value }) => typeof value === 'object' && value !== null },
+  );
+
+export function policyOf(body: z.output<typeof policyBody>): WorkspacePolicy {
+  if (body.preset) return structuredClone(POLICY_PRESETS[body.preset]) as unknown as WorkspacePolicy;
+  const { quietHours, caps, allowedSenders, smsOptOutText } = body;
+  const lists = Object.entries(allowedSenders ?? {}).filter(([, list]) => list);
+  return {
+    quietHours: quietHours ?? null,
+    caps: caps?.length ? caps.map(({ channels: of, max, days }) => ({ channels: of, max, days })) : null,
+    allowedSenders: lists.length ? Object.fromEntries(lists) : null,
+    smsOptOutText: smsOptOutText ?? null,
+  };
+}
+
+function isSet(values: readonly string[]): boolean {
+  return new Set(values).size === values.length;
+}
+
+export const timelineQuery = z.object({
+  cursor: cursorQuery.cursor,
+  limit: emptyAsAbsent(pageLimit(LIMITS.timelinePageMax).default(LIMITS.pageSizeMax)),
+});
+
+export const timelinePosition = z.strictObject({
+  at: z.iso.datetime(),
+  key: z.string().max(LIMITS.uidChars * 2),
+});

@@ -1,0 +1,136 @@
+import type { Channel } from './channel';
+import { senderKey } from './suppression';
+import type { WeeklyWindow } from './time-zones/hours';
+
+/**
+ * What a workspace holds back in all that it sends (api.md 7). Every part is off until it is set. Transactional
+ * messages are exempt from caps and from the text on opting out, and from quiet hours unless these name them.
+ */
+export interface WorkspacePolicy {
+  quietHours: PolicyQuietHours | null;
+  caps: ContactCap[] | null;
+  allowedSenders: Partial<Record<Channel, string[]>> | null;
+  smsOptOutText: OptOutText | null;
+}
+
+export type MessageClass = 'marketing' | 'transactional';
+
+export interface PolicyQuietHours extends WeeklyWindow {
+  channels: Channel[];
+  classes: MessageClass[];
+}
+
+/** At most so many messages to an address within so many days, on these channels together. */
+export interface ContactCap {
+  channels: Channel[];
+  max: number;
+  days: number;
+}
+
+export interface OptOutText {
+  text: string;
+  /** To a number, from a sender. Otherwise each marketing SMS ends with it. */
+  onlyFirst: boolean;
+}
+
+/** A policy with its number, which grows by one with every change. */
+export interface PolicyVersion {
+  version: number;
+  policy: WorkspacePolicy;
+  /** Null for a workspace that never set one. */
+  updatedAt: Date | null;
+}
+
+export const NO_POLICY: WorkspacePolicy = {
+  quietHours: null,
+  caps: null,
+  allowedSenders: null,
+  smsOptOutText: null,
+};
+
+/** Why a recipient waits, or was not sent to in time. */
+export const FREQUENCY_CAP = 'frequency_cap';
+
+export const POLICY_PRESETS = {
+  /** What most countries' rules and carriers' codes of conduct ask of marketing to private persons. */
+  consumer: {
+    quietHours: {
+      from: '21:00',
+      to: '08:00',
+      timezone: 'recipient',
+      channels: ['sms', 'voice'],
+      classes: ['marketing'],
+    },
+    caps: [{ channels: ['voice'], max: 2, days: 1 }],
+    allowedSenders: null,
+    smsOptOutText: { text: 'Reply STOP to opt out', onlyFirst: true },
+  },
+} as const satisfies Record<string, DeepReadonly<WorkspacePolicy>>;
+
+type DeepReadonly<T> = T extends (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+    : T;
+
+export const classOf = (given: string | undefined): MessageClass =>
+  given === 'transactional' ? 'transactional' : 'marketing';
+
+export function quietHoursOf(
+  policy: Pick<WorkspacePolicy, 'quietHours'> | undefined,
+  channel: Channel,
+  given: string | undefined,
+): WeeklyWindow | undefined {
+  const quiet = policy?.quietHours;
+  if (!quiet?.channels.includes(channel) || !quiet.classes.includes(classOf(given))) return undefined;
+  return quiet;
+}
+
+export function capsOf(
+  policy: Pick<WorkspacePolicy, 'caps'> | undefined,
+  channel: Channel,
+  given: string | undefined,
+): ContactCap[] {
+  if (!policy?.caps || classOf(given) !== 'marketing') return [];
+  return policy.caps.filter((cap) => cap.channels.includes(channel));
+}
+
+/** A channel without a list is open to every sender. `@example.com` is every sender of the domain. */
+export function isAllowedSender(
+  policy: Pick<WorkspacePolicy, 'allowedSenders'> | undefined,
+  channel: Channel,
+  from: string,
+): boolean {
+  const allowed = policy?.allowedSenders?.[channel];
+  if (!allowed) return true;
+  const sender = senderKey(from);
+  const domain = sender.slice(sender.lastIndexOf('@'));
+  return allowed.some((one) => {
+    const key = senderKey(one);
+    return key === sender || (channel === 'email' && key.startsWith('@') && key === domain);
+  });
+}
+
+/** One message that counts. */
+export interface ContactUse {
+  channel: string;
+  at: Date;
+}
+
+const DAY_MS = 86_400_000;
+
+/** When every cap has room for one more; in the past, or now, if they have it already. */
+export function roomAt(caps: readonly ContactCap[], uses: readonly ContactUse[], now: number): number {
+  let room = now;
+  for (const { channels, max, days } of caps) {
+    const since = now - days * DAY_MS;
+    const counted = uses
+      .filter(({ channel, at }) => (channels as string[]).includes(channel) && at.getTime() > since)
+      .map(({ at }) => at.getTime())
+      .sort((one, other) => one - other);
+    // Enough of the oldest must have left the window for the newest to be one fewer than allowed.
+    const lastToLeave = counted[counted.length - max];
+    if (lastToLeave !== undefined) room = Math.max(room, lastToLeave + days * DAY_MS);
+  }
+  return room;
+}
