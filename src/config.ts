@@ -71,6 +71,7 @@ export const VARIABLES = z.object({
     .regex(/^[A-Za-z0-9._~-]{1,200}$/, 'only letters, digits and . _ ~ - may be in it, at most 200')
     .optional(),
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
+  FANFARE_SPEECH: z.enum(['none', 'espeak-ng']).default('none'),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
@@ -107,6 +108,8 @@ export interface Config {
   senderLimits: SenderLimits;
   /** In the path that carriers report to; without it one is made and kept. */
   inboundSecret: string | undefined;
+  /** The engine that speaks texts. */
+  speech: 'none' | 'espeak-ng';
   simulator: { seed: number; latencyMs: number };
   logLevel: string;
 }
@@ -162,6 +165,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       voice: { rate: v.FANFARE_VOICE_RATE, concurrentCalls: v.FANFARE_VOICE_CONCURRENT_CALLS },
     },
     inboundSecret: v.FANFARE_INBOUND_SECRET,
+    speech: v.FANFARE_SPEECH,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
     logLevel: v.LOG_LEVEL,
   };

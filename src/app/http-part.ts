@@ -23,6 +23,7 @@ import type { AppOptions } from './app';
 import type { Closers } from './closers';
 import { openProviders } from './providers';
 import { campaignHolds, type GatewayFor, templateLookup } from './service-gateway';
+import { openSpeech } from './speech';
 
 export interface HttpPart {
   baseUrl: string;
@@ -53,11 +54,12 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
   const identity = createIdentity({ db: messagingDb });
   const versions = createTemplateVersions(messagingDb);
+  const synthesizer = await openSpeech(config);
   const delivery = createDelivery({
     db: messagingDb,
     engine: storage.engine,
     templates: versions,
-    providers: await openProviders(config, log),
+    providers: await openProviders(config, log, synthesizer),
     senderLimits: config.senderLimits,
     log,
   });
@@ -87,6 +89,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     idempotency: createIdempotency({ db: messagingDb, engine: storage.engine }),
     routes: apiRoutes({
       storage,
+      speaks: synthesizer?.speaks,
       identity,
       delivery,
       versions,
