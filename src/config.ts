@@ -80,6 +80,7 @@ export const VARIABLES = z.object({
   FANFARE_WEBHOOK_ALLOW_PRIVATE: flag,
   FANFARE_UNSUBSCRIBE_MAILTO: z.email().optional(),
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
+  FANFARE_SPEECH: z.enum(['none', 'espeak-ng']).default('none'),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
@@ -122,6 +123,8 @@ export interface Config {
   webhookAllowPrivate: boolean;
   /** Where mail that unsubscribes goes, beside the link. */
   unsubscribeMailto: string | undefined;
+  /** The engine that speaks texts. */
+  speech: 'none' | 'espeak-ng';
   simulator: { seed: number; latencyMs: number };
   logLevel: string;
 }
@@ -183,6 +186,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     inboundSecret: v.FANFARE_INBOUND_SECRET,
     webhookAllowPrivate: v.FANFARE_WEBHOOK_ALLOW_PRIVATE,
     unsubscribeMailto: v.FANFARE_UNSUBSCRIBE_MAILTO,
+    speech: v.FANFARE_SPEECH,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
     logLevel: v.LOG_LEVEL,
   };

@@ -14,6 +14,7 @@ import type {
 } from '../campaigns/ports';
 import { createProgressFeed } from '../campaigns/progress-feed';
 import type { CampaignTables } from '../campaigns/tables';
+import type { Speaks } from '../domain/voice/spoken-languages';
 import { adminClientRoutes } from '../http/routes/admin-clients';
 import { adminKeyRoutes } from '../http/routes/admin-keys';
 import { adminUserRoutes } from '../http/routes/admin-users';
@@ -60,6 +61,8 @@ export interface ApiParts {
   identity: Identity;
   delivery: Delivery;
   versions: TemplateVersions;
+  /** Whether texts in a language can be spoken, where texts are spoken at all. */
+  speaks?: Speaks | undefined;
   templateLookup: TemplateLookup;
   webhooks: Webhooks;
   launcher: RunLauncher & SendLauncher;
@@ -101,7 +104,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     adminClientRoutes(identity.clients),
     adminKeyRoutes(identity.apiKeys),
     adminWorkspaceRoutes(identity),
-    templateRoutes(templates),
+    templateRoutes(templates, parts.speaks),
     templateTrialRoutes({
       templates,
       contactParams: createContactParams({ db: campaignsDb }),

@@ -28,6 +28,7 @@ import type { Closers } from './closers';
 import { policySource } from './policy-source';
 import { openProviders } from './providers';
 import { campaignHolds, type GatewayFor, templateLookup } from './service-gateway';
+import { openSpeech } from './speech';
 import { openWebhookPart } from './webhook-part';
 
 export interface HttpPart {
@@ -61,12 +62,13 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const versions = createTemplateVersions(messagingDb);
   const unsubscribeTokens = createUnsubscribeTokens(await installationSecret(messagingDb, 'unsubscribe'));
   let reachableAt = publicUrl ?? addressOf(config.http);
+  const synthesizer = await openSpeech(config);
   const delivery = createDelivery({
     db: messagingDb,
     engine: storage.engine,
     templates: versions,
     policyOf: policySource(storage.tables<CampaignTables>()),
-    providers: await openProviders(config, log),
+    providers: await openProviders(config, log, synthesizer),
     senderLimits: config.senderLimits,
     listMail: createListMail({
       tokens: unsubscribeTokens,
@@ -103,6 +105,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     idempotency: createIdempotency({ db: messagingDb, engine: storage.engine }),
     routes: apiRoutes({
       storage,
+      speaks: synthesizer?.speaks,
       identity,
       delivery,
       versions,

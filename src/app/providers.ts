@@ -5,9 +5,18 @@ import type { Log } from '../log';
 import { openHttpProvider } from '../providers/http-provider';
 import type { Provider } from '../providers/provider';
 import { openSimulator } from '../providers/simulator';
+import { type Synthesizer, TELEPHONE_HZ } from '../speech/synthesizer';
 
 /** The provider of each channel, as configured. */
-export async function openProviders(config: Config, log: Log): Promise<Record<Channel, Provider>> {
+export async function openProviders(
+  config: Config,
+  log: Log,
+  synthesizer: Synthesizer | undefined,
+): Promise<Record<Channel, Provider>> {
+  const speechMs =
+    synthesizer &&
+    (async (...spoken: Parameters<Synthesizer['synthesize']>) =>
+      (1_000 * (await synthesizer.synthesize(...spoken)).length) / TELEPHONE_HZ);
   const providers: Partial<Record<Channel, Provider>> = {};
   for (const channel of CHANNELS) {
     const http = config.httpProviders[channel];
@@ -17,6 +26,7 @@ export async function openProviders(config: Config, log: Log): Promise<Record<Ch
           channel,
           directory: join(config.dataDir, 'simulator'),
           ...config.simulator,
+          speechMs,
           log,
         });
   }

@@ -75,6 +75,7 @@ export function createDelivery(deps: {
   const receipts = createReceipts({
     db,
     engine,
+    templates,
     log,
     onEvents: feed.notify,
     onCallsEnded: (workspaceId, ids) => limits.callsEnded(workspaceId, ids),

@@ -6,6 +6,7 @@ import type { Log } from '../log';
 import type { Receipt, ReceiptSink } from '../providers/provider';
 import type { Storage } from '../storage/storage';
 import { storableData } from './receipt-change';
+import { blocksFor, markOptOuts } from './receipt-opt-out';
 import {
   type Change,
   dropOldOrphans,
@@ -20,7 +21,9 @@ import {
 import { byWorkspace, isHandedOver, sortReceipts, targetOf } from './receipt-sort';
 import { suppressByReceipts } from './receipt-suppression';
 import { createReceiptTargets, isEnd } from './receipt-targets';
+import { upsertSuppressions } from './suppression-rows';
 import type { MessagingTables } from './tables';
+import type { TemplateVersions } from './template-versions';
 import { storable, type Verdict } from './verdict';
 
 /**
@@ -52,6 +55,7 @@ const SWEEP_MAX = 1_000;
 export function createReceipts(deps: {
   db: Kysely<MessagingTables>;
   engine: Storage['engine'];
+  templates: TemplateVersions;
   log: Log;
   onEvents(workspaceId: string): void;
   /** These calls are over, however they ended. */
@@ -116,11 +120,12 @@ export function createReceipts(deps: {
         throw new Error('Receipts could not be recorded: their messages keep changing');
       const found = await targets.find(rest);
       await suppressByReceipts(db, rest, found);
-      const sorted = sortReceipts(rest, found);
+      const { receipts: told, numbers } = await markOptOuts(deps, rest, found);
+      const sorted = sortReceipts(told, found);
       early.push(...sorted.early);
       const missed: FromProvider[] = [];
       for (const [workspaceId, group] of byWorkspace(sorted.changes)) {
-        const written = await writeChanges(db, workspaceId, group);
+        const written = await write(workspaceId, group, numbers);
         for (const change of group) {
           if (written.has(change.target.id)) targets.written(change);
           else {
@@ -134,6 +139,21 @@ export function createReceipts(deps: {
       rest = [...missed, ...sorted.later];
     }
     return early;
+  }
+
+  /** Who asks not to be called again is not called again from the moment on that this is known. */
+  async function write(
+    workspaceId: string,
+    changes: readonly Change[],
+    numbers: ReadonlyMap<string, string>,
+  ): Promise<Set<string>> {
+    if (blocksFor(changes, numbers).length === 0) return writeChanges(db, workspaceId, changes);
+    return db.transaction().execute(async (transaction) => {
+      const written = await writeChanges(transaction, workspaceId, changes);
+      const those = changes.filter(({ target }) => written.has(target.id));
+      await upsertSuppressions(transaction, workspaceId, blocksFor(those, numbers), 'voice');
+      return written;
+    });
   }
 
   /** The receipt counts whatever becomes of this; a call that is not ended here ends by its time. */

@@ -4,6 +4,7 @@ import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { type CompiledText, compileText } from '../domain/template';
 import { type CompiledFlowTexts, compileFlowTexts } from '../domain/voice/flow-texts';
+import { documentKeys, type OptOutKeys } from '../domain/voice/opt-out-keys';
 import type { MessagingTables } from './tables';
 import { selectTemplateVersion } from './template-query';
 
@@ -19,6 +20,8 @@ export interface CompiledTemplate {
   readonly text?: CompiledText | undefined;
   /** Voice only: the flow, which goes out beside the document (api.md 12). */
   readonly flow?: CompiledFlowTexts | undefined;
+  /** Voice only: the keys by which people ask not to be called again. */
+  readonly optOut?: OptOutKeys | undefined;
   /** Of all parts together, in order of first appearance. */
   readonly placeholders: readonly string[];
 }
@@ -126,7 +129,7 @@ export function compileTemplate(row: VersionRow): CompiledTemplate {
     const body = compileText(row.body, 'xml');
     // What only the flow asks for is nobody's to bring: the document is what is sent.
     const flow = row.design === null ? undefined : compileFlowTexts(row.design);
-    return { ...identity, body, flow, placeholders: body.placeholders };
+    return { ...identity, body, flow, optOut: documentKeys(row.body), placeholders: body.placeholders };
   }
   const subject = compileText(row.subject ?? '', 'none');
   const body = compileText(row.body, 'html');

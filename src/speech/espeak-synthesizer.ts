@@ -4,11 +4,10 @@ import { runEngine } from './espeak-process';
 import { voiceFor } from './language-voice';
 import { createResampler } from './resample';
 import { createSpeechCache } from './speech-cache';
-import type { Synthesizer, SynthesizerFinding } from './synthesizer';
+import { type Synthesizer, type SynthesizerFinding, TELEPHONE_HZ } from './synthesizer';
 import { readWav } from './wav';
 import { createWorkQueue } from './work-queue';
 
-const TELEPHONE_HZ = 8_000;
 /** Of espeak's voices and of those it takes from MBROLA. */
 const ENGINE_HZ = [8_000, 16_000, 22_050];
 /** Words a minute. The engine's own 175 are hard to follow on a telephone. */

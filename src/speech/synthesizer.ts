@@ -1,3 +1,5 @@
+export const TELEPHONE_HZ = 8_000;
+
 /** Speech as telephones take it: 8 kHz, 16 bit, one channel. */
 export interface Synthesizer {
   /**

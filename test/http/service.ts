@@ -92,6 +92,7 @@ export async function startService(
     publicUrl?: string;
     trustProxy?: string[];
     routes?: ((app: App) => void)[];
+    speaks?: (language: string | undefined) => boolean;
   } = {},
 ): Promise<TestService> {
   const identity = createIdentity({ db, passwordCost: CHEAP, ...(options.now ? { now: options.now } : {}) });
@@ -108,7 +109,7 @@ export async function startService(
       adminKeyRoutes(identity.apiKeys),
       adminWorkspaceRoutes(identity),
       sessionRoutes({ sessions: identity, publicUrl: options.publicUrl }),
-      templateRoutes(createTemplates({ db, versions: createTemplateVersions(db) })),
+      templateRoutes(createTemplates({ db, versions: createTemplateVersions(db) }), options.speaks),
       healthRoutes(async () => ({ database: true })),
       ...(options.routes ?? []),
     ],

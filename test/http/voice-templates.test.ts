@@ -24,7 +24,7 @@ describeEachEngine('voice templates', (engine) => {
   let authorization: string;
   beforeAll(async () => {
     const db: Kysely<MessagingTables> = (await engine.open()).tables<MessagingTables>();
-    service = await startService(db);
+    service = await startService(db, { speaks: (language) => language !== 'tlh' });
     authorization = await bearerFor(service.identity, await newWorkspace(service.identity));
   });
   afterAll(() => service.app.close());
@@ -43,6 +43,18 @@ describeEachEngine('voice templates', (engine) => {
     expect(created.status).toBe(201);
     expect(created.body.template).toMatchObject({ body: XML, voiceJson: FLOW });
     expect(created.body.warnings).toEqual([]);
+  });
+
+  test('a language that no voice speaks is warned of', async () => {
+    const body = XML.replace('<Say>', '<Say language="tlh">');
+    const created = await create({ body });
+    expect(created.body.warnings).toMatchObject([{ path: 'body', code: 'no_voice' }]);
+    const url = `/api/template/${created.body.template.id}`;
+    const replaced = await service.call('PUT', url, {
+      headers: { authorization },
+      body: { templateName: `call ${count}`, channel: 'voice', body: XML, voiceJson: FLOW },
+    });
+    expect(replaced.body.warnings).toEqual([]);
   });
 
   test.each([[''], ['  \n'], [null], [undefined]])(

@@ -24,10 +24,7 @@ export function runCall(program: VoiceProgram, options: CallOptions, control: Ca
  * A circle in the document ends with the call's longest time, or where no time passes, with
  * LIMITS.callCommands.
  */
-export function* callSteps(
-  program: VoiceProgram,
-  options: CallOptions,
-): Generator<CallCommand, CallRecord, Heard> {
+function* callSteps(program: VoiceProgram, options: CallOptions): Generator<CallCommand, CallRecord, Heard> {
   const line = new CallLine();
   if (program.steps.find(({ verb }) => verb !== 'Other')?.verb === 'Reject') {
     line.end('rejected_by_flow');

@@ -1,3 +1,5 @@
+import { hasErrors } from './findings';
+import { parseVoiceXml } from './parse-voice-xml';
 import { allSteps, type VoiceProgram } from './program';
 
 /** The keys by which a person asks not to be called again. */
@@ -27,4 +29,10 @@ export function optOutKeysOf(program: VoiceProgram): OptOutKeys {
 export function isOptOut(keys: OptOutKeys, digits: unknown, gather: unknown): boolean {
   if (typeof digits !== 'string' || digits.length !== 1) return false;
   return ((typeof gather === 'string' ? keys.byGather.get(gather) : undefined) ?? keys.all).includes(digits);
+}
+
+/** The opt-out keys of a document, which in a template may still be placeholders. */
+export function documentKeys(xml: string): OptOutKeys | undefined {
+  const { program, findings } = parseVoiceXml(xml);
+  return program && !hasErrors(findings) ? optOutKeysOf(program) : undefined;
 }

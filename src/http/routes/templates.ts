@@ -8,6 +8,7 @@ import {
 } from '../../contracts/templates';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { type Speaks, withoutVoice } from '../../domain/voice/spoken-languages';
 import type { ListedTemplate, Template, TemplateContent } from '../../messaging/template-record';
 import type { Templates } from '../../messaging/templates';
 import { callerOf } from '../caller';
@@ -22,7 +23,7 @@ import {
 import type { App } from '../routing';
 
 /** messaging-service.md, List and Create templates; api.md 5. */
-export function templateRoutes(templates: Templates): (app: App) => void {
+export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App) => void {
   const config = { auth: 'app' } as const;
   const large = { config, bodyLimit: LIMITS.templateBodyBytes };
 
@@ -46,7 +47,7 @@ export function templateRoutes(templates: Templates): (app: App) => void {
       const { workspaceId } = callerOf(request);
       const { channel } = request.body;
       const created = await templates.create(workspaceId, channel, contentOf(request.body), mintOf(request));
-      const warnings = warningsOf(request.body);
+      const warnings = [...warningsOf(request.body), ...unspoken(created, speaks)];
       return reply.code(201).send({ success: true, template: present(created), warnings });
     });
 
@@ -70,7 +71,8 @@ export function templateRoutes(templates: Templates): (app: App) => void {
         channel,
         contentOf(request.body),
       );
-      return { ...whole(replaced, 'New version saved'), warnings: warningsOf(request.body) };
+      const warnings = [...warningsOf(request.body), ...unspoken(replaced, speaks)];
+      return { ...whole(replaced, 'New version saved'), warnings };
     });
 
     app.delete(
@@ -84,6 +86,9 @@ export function templateRoutes(templates: Templates): (app: App) => void {
     );
   };
 }
+
+const unspoken = ({ channel, body }: Template, speaks: Speaks | undefined) =>
+  channel === 'voice' && speaks ? withoutVoice(body, speaks) : [];
 
 function contentOf(body: TemplateBody): TemplateContent {
   const common = {

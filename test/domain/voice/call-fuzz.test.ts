@@ -93,9 +93,9 @@ function graphs(): fc.Arbitrary<unknown> {
       ),
     );
     const across = fc.array(
-      fc.tuple(fc.nat({ max: count }), fc.nat({ max: count }), fc.constantFrom(...HANDLES)),
+      fc.tuple(fc.nat({ max: count - 1 }), fc.nat({ max: count - 1 }), fc.constantFrom(...HANDLES)),
       {
-        maxLength: 6,
+        maxLength: 3,
       },
     );
     return fc

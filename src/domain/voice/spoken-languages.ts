@@ -1,0 +1,22 @@
+import type { Finding } from '../finding';
+import { holdsPlaceholder } from './attribute-value';
+import { parseVoiceXml } from './parse-voice-xml';
+import { allSteps } from './program';
+
+export type Speaks = (language: string | undefined) => boolean;
+
+/** The languages of a document that no voice speaks, each told once. One that a value decides is not known yet. */
+export function withoutVoice(xml: string, speaks: Speaks): Finding[] {
+  const languages = new Set<string | undefined>();
+  for (const step of allSteps(parseVoiceXml(xml).program?.steps ?? [])) {
+    if (step.verb === 'Say' && !holdsPlaceholder(step.language ?? '')) languages.add(step.language);
+  }
+  return [...languages]
+    .filter((language) => !speaks(language))
+    .map((language) => ({
+      path: 'body',
+      code: 'no_voice',
+      message: `There is no voice for ${language === undefined ? 'texts without a language' : `the language ${language}`}`,
+      severity: 'warning' as const,
+    }));
+}
