@@ -57,7 +57,7 @@ export async function callsOnEveryPath(api: ApiClient, client: Client): Promise<
     await api.expect('POST', `/api/campaign/${id}/cancel`);
   }
 
-  function untilAsleep(id: string): Promise<void> {
+  function untilAsleep(id: string): Promise<unknown> {
     return until(
       'a call that sleeps',
       async () => (await campaignDetail(api, id)).counts.voice?.waiting === 1,
