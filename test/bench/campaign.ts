@@ -4,6 +4,7 @@ import { memoryPart } from './memory';
 import { importPart, millionPart, pagesPart } from './million';
 import { ratioPart } from './ratio';
 import { note, option } from './rig';
+import { sleepingPart } from './sleeping';
 import { pacePart, pausePart } from './steering';
 import { writesPart } from './writes';
 
@@ -17,6 +18,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   alone: alonePart,
   writes: writesPart,
   memory: memoryPart,
+  sleeping: sleepingPart,
   pause: pausePart,
   pace: pacePart,
   import: importPart,

@@ -14,6 +14,7 @@ import {
 import { makePlace, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
 import { ROOT } from '../support/root';
 import { until } from '../support/until';
+import { callsOnEveryPath } from './record-calls';
 
 /**
  * Records one history per workflow for replay.test.ts, from a small campaign on the built program:
@@ -21,7 +22,11 @@ import { until } from '../support/until';
  * that is meant to stay compatible; never overwrite what an earlier release recorded.
  */
 async function main(release: string, names: string): Promise<void> {
-  const place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '20' });
+  const place = await makePlace({
+    FANFARE_SIMULATOR_LATENCY_MS: '20',
+    FANFARE_CALL_FAULT_SECONDS: '1',
+    FANFARE_CALL_SILENCE_SECONDS: '25',
+  });
   const fanfare = startFanfare(place);
   try {
     await untilReady(fanfare);
@@ -30,9 +35,11 @@ async function main(release: string, names: string): Promise<void> {
     const runId = await smallCampaign(api);
     const sendId = await redialledSend(api);
     const recurringId = await recurringCampaign(api);
-    await api.close();
     const connection = await Connection.connect({ address: credentials.temporal.address });
-    const { workflow, schedule } = new Client({ connection, namespace: credentials.temporal.namespace });
+    const client = new Client({ connection, namespace: credentials.temporal.namespace });
+    const { workflow, schedule } = client;
+    const calls = await callsOnEveryPath(api, client);
+    await api.close();
     let longestCall = { events: 0, workflowId: '' };
     for await (const execution of workflow.list()) {
       if (!execution.workflowId.startsWith(`call:${runId}`)) continue;
@@ -56,6 +63,7 @@ async function main(release: string, names: string): Promise<void> {
       'voice-call-redialled': longestCall.workflowId,
       'outcome-feed': `outcomes:${credentials.workspace.id}`,
       'durable-send-redialled': `send:${sendId}`,
+      ...calls,
     };
     for (const [name, workflowId] of Object.entries(wanted)) {
       if (!name.startsWith(names)) continue;

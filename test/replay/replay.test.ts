@@ -41,6 +41,12 @@ describe('recorded histories', () => {
     }
   });
 
+  it('exist for every path of a call', () => {
+    for (const path of ['redialled', 'unknown', 'faults', 'later', 'paused', 'canceled']) {
+      expect([path, files.some((file) => file.startsWith(`voice-call-${path}-`))]).toEqual([path, true]);
+    }
+  });
+
   it('do not replay when the workflow would do something else', async () => {
     const altered = read(files.find((file) => file.startsWith('campaign-run')) ?? '');
     const scheduled = altered.events.find((event) => event.activityTaskScheduledEventAttributes);

@@ -10,6 +10,8 @@ export interface Script {
   /** Receipts on the way. */
   way?: string[];
   lastsMs: number;
+  /** It goes on at least until then. */
+  until?: Promise<void>;
   /** The end is told before the hand-over is answered. */
   early?: boolean;
 }
@@ -88,8 +90,12 @@ export async function startCallCarrier(options: {
 
   async function run(id: string, call: CarrierCall, script: Script): Promise<void> {
     const { end, way = [] } = script;
-    if (!end) return;
+    if (!end) {
+      if (way.length > 0) await tell(way.map((type) => ({ id, type })));
+      return;
+    }
     await new Promise((done) => setTimeout(done, script.lastsMs));
+    await script.until;
     live.set(call.from, (live.get(call.from) ?? 1) - 1);
     call.endedAt = Date.now();
     const receipts = [{ id, ...end }, ...way.map((type) => ({ id, type })), { id, ...end }];
