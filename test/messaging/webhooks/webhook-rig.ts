@@ -6,7 +6,10 @@ import type { MessagingTables } from '../../../src/messaging/tables';
 import type { WebhookTiming } from '../../../src/messaging/webhooks/attempts';
 import type { WebhookDelivery as DeliveryRecord } from '../../../src/messaging/webhooks/deliveries';
 import { createTargetGuard, type Resolve } from '../../../src/messaging/webhooks/target-guard';
-import { createWebhookDelivery, type WebhookDelivery } from '../../../src/messaging/webhooks/webhook-delivery';
+import {
+  createWebhookDelivery,
+  type WebhookDelivery,
+} from '../../../src/messaging/webhooks/webhook-delivery';
 import { createWebhooks, type Webhooks } from '../../../src/messaging/webhooks/webhooks';
 import { newId } from '../../../src/storage/new-id';
 import type { Storage } from '../../../src/storage/storage';
