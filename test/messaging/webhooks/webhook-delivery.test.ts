@@ -66,7 +66,7 @@ describeEachEngine('delivery of webhooks', (engine) => {
   test('a receiver that was down for days gets everything once it is back', async () => {
     receiver.answerWith(() => ({ status: 500, body: 'Not\u0000 today' }));
     const id = await create(['*']);
-    await rig.deliver({ timing: { scale: 1e-5 } });
+    await rig.deliver({ timing: { scale: 1e-4 } });
     await rig.accept(60);
     await until('each was tried four times', async () => {
       const tried = await rig.deliveries(id, 'pending');
