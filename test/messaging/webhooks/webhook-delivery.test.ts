@@ -2,7 +2,7 @@ import { Webhook as Verifier } from 'standardwebhooks';
 import type { Storage } from '../../../src/storage/storage';
 import { describeEachEngine } from '../../support/storage';
 import { until } from '../../support/until';
-import { type Receiver, startReceiver } from './receiver';
+import { type ReceivedRequest, type Receiver, startReceiver } from './receiver';
 import { createWebhookRig, type WebhookRig } from './webhook-rig';
 
 /** A day in 86 ms: the ladder of attempts takes 0.3 s, and its five days of failing 0.4 s. */
@@ -66,7 +66,7 @@ describeEachEngine('delivery of webhooks', (engine) => {
   test('a receiver that was down for days gets everything once it is back', async () => {
     receiver.answerWith(() => ({ status: 500, body: 'Not\u0000 today' }));
     const id = await create(['*']);
-    await rig.deliver({ timing: { scale: 1e-5 } });
+    await rig.deliver({ timing: { scale: 1e-4 } });
     await rig.accept(60);
     await until('each was tried four times', async () => {
       const tried = await rig.deliveries(id, 'pending');
@@ -223,7 +223,7 @@ describeEachEngine('delivery of webhooks', (engine) => {
     await rig.deliver();
     await rig.webhooks.test(rig.workspaceId, webhook.id);
     await until('it is there', () => receiver.taken.size === 1);
-    const { body, headers } = receiver.requests[0] ?? { body: '', headers: {} };
+    const [{ body, headers }] = receiver.requests as [ReceivedRequest];
     expect(String(headers['webhook-signature']).split(' ')).toHaveLength(2);
     for (const one of [old, secret]) {
       expect(() => new Verifier(one).verify(body, headers as Record<string, string>)).not.toThrow();

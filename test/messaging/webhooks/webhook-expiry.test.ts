@@ -1,0 +1,63 @@
+import { createLog } from '../../../src/log';
+import { keepWebhookExpiry, type WebhookExpiry } from '../../../src/messaging/webhooks/webhook-expiry';
+import { newId } from '../../../src/storage/new-id';
+import { describeEachEngine } from '../../support/storage';
+import { createWebhookRig, type WebhookRig } from './webhook-rig';
+
+const DAY_MS = 86_400_000;
+
+describeEachEngine('clearing away of webhooks', (engine) => {
+  let rig: WebhookRig;
+  let expiry: WebhookExpiry;
+
+  beforeEach(async () => {
+    rig = await createWebhookRig(await engine.open());
+    expiry = keepWebhookExpiry({ db: rig.db, log: createLog('silent') });
+  });
+  afterEach(async () => {
+    expiry.stop();
+    await rig.stop();
+  });
+
+  const create = async () => {
+    const input = { url: 'https://hooks.example.com/', events: ['*'], description: null };
+    return (await rig.webhooks.create(rig.workspaceId, input)).webhook.id;
+  };
+
+  async function insert(webhookId: string, state: 'pending' | 'delivered' | 'failed', days: number) {
+    const id = newId('whd');
+    const created_at = new Date(Date.now() - days * DAY_MS);
+    const due_at = state === 'pending' ? created_at : null;
+    await rig.db
+      .insertInto('webhook_deliveries')
+      .values({ id, webhook_id: webhookId, type: 'webhook.test', body: '{}', state, created_at, due_at })
+      .execute();
+    return id;
+  }
+
+  test('what was taken goes after three days, what failed after thirty, what waits stays', async () => {
+    const id = await create();
+    const kept = [
+      await insert(id, 'delivered', 2.9),
+      await insert(id, 'failed', 29),
+      await insert(id, 'pending', 400),
+    ];
+    await insert(id, 'delivered', 3.1);
+    await insert(id, 'failed', 31);
+    await expiry.sweep();
+    expect((await rig.deliveries(id)).map((delivery) => delivery.id).sort()).toEqual(kept.sort());
+  });
+
+  test('one that was deleted goes with everything that it had, and no other does', async () => {
+    const [gone, other] = [await create(), await create()];
+    await insert(gone, 'pending', 0);
+    await insert(gone, 'delivered', 0);
+    await insert(other, 'delivered', 0);
+    await rig.webhooks.delete(rig.workspaceId, gone);
+    await expiry.sweep();
+    const left = await rig.db.selectFrom('webhooks').select('id').execute();
+    expect(left).toEqual([{ id: other }]);
+    const rows = await rig.db.selectFrom('webhook_deliveries').select('webhook_id').execute();
+    expect(rows).toEqual([{ webhook_id: other }]);
+  });
+});
