@@ -22,6 +22,7 @@ export type ApiClientOptions = {
 export interface ApiClient {
   get<T>(path: string, schema: z.ZodType<T>): Promise<T>;
   post<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
+  put<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
   patch<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
   /** Sends a file as it is, however long; `onProgress` hears how many bytes have been read. */
   postFile<T>(
@@ -81,6 +82,7 @@ export function createApiClient({ baseUrl, authUrl, signal, ...who }: ApiClientO
     get: (path, schema) => read({ method: 'GET', path }, parsedBy(schema)),
     post: (path, json, schema) =>
       read({ method: 'POST', path, json, headers: { 'idempotency-key': randomUUID() } }, parsedBy(schema)),
+    put: (path, json, schema) => read({ method: 'PUT', path, json }, parsedBy(schema)),
     patch: (path, json, schema) => read({ method: 'PATCH', path, json }, parsedBy(schema)),
     postFile: (path, file, type, schema, onProgress) => {
       const text = { type, open: () => openFile(file, onProgress), once: false };

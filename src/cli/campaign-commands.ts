@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
+import { createCampaign, dryRunCampaign } from './campaign-from-file';
 import { listCampaigns } from './campaign-list';
 import { actOnCampaign, reportCampaign, showCampaign } from './campaign-reading';
 import { listRuns } from './campaign-runs';
@@ -27,6 +28,18 @@ export function addCampaignCommands(program: Command, end: (code: number) => voi
     .option('--limit <number>', 'how many at most', wholeLimit, LIMITS.pageSizeDefault)
     .option('--json', 'print them as JSON')
     .action((options) => withApi(openBackend(), (api) => listCampaigns(api, options)));
+
+  campaign
+    .command('create <file>')
+    .description('create a campaign from what POST /api/campaign takes; - reads the standard input')
+    .option('--json', 'print the campaign as JSON')
+    .action((file, options) => withApi(openBackend(), (api) => createCampaign(api, file, options)));
+
+  campaign
+    .command('dry-run <file>')
+    .description('tell what would become of a campaign; sends and creates nothing')
+    .option('--json', 'print the answer as JSON')
+    .action((file, options) => withApi(openBackend(), (api) => dryRunCampaign(api, file, options)));
 
   campaign
     .command('status <id>')

@@ -7,9 +7,13 @@ import { StartupError } from '../startup-error';
 import { openStorage } from '../storage/storage';
 import { addAdminCommands } from './admin-commands';
 import { addCampaignCommands } from './campaign-commands';
+import { addCheckoutCommands } from './checkout-commands';
+import { print } from './command';
 import { addContactCommands } from './contact-commands';
+import { addDoctorCommand } from './doctor';
 import { repeatDemo } from './first-demo';
 import { runParts } from './run-parts';
+import { addTemplateCommands } from './template-commands';
 
 const USAGE_ERROR = 2;
 
@@ -50,19 +54,24 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
       code = await repeatDemo();
     });
 
-  addAdminCommands(program);
-  addCampaignCommands(program, (ended) => {
+  const end = (ended: number) => {
     code = ended;
-  });
+  };
+  addAdminCommands(program);
+  addCampaignCommands(program, end);
   addContactCommands(program);
+  addTemplateCommands(program, end);
+  addDoctorCommand(program, end);
+  addCheckoutCommands(program, end);
 
   program
     .command('migrate')
     .description('bring the database schema up to date')
-    .action(async () => {
+    .option('--json', 'print the outcome as JSON')
+    .action(async ({ json }: { json?: boolean }) => {
       const config = readConfig(process.env);
       await (await openStorage({ databaseUrl: config.databaseUrl, dataDir: config.dataDir })).close();
-      process.stdout.write('The database schema is up to date.\n');
+      print(json, { upToDate: true }, ['The database schema is up to date.']);
     });
 
   try {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartupError } from '../startup-error';
 import { newId } from './new-id';
@@ -35,6 +35,11 @@ export function lockDirectory(directory: string): () => void {
   }
 }
 
+/** The process that has the directory, if one has. */
+export function ownerOf(directory: string): number | undefined {
+  return existsSync(directory) ? livingOwner(directory) : undefined;
+}
+
 interface Owner {
   pid: number;
   startedAt: string;
@@ -56,7 +61,7 @@ function putDown(claim: string, directory: string): void {
   }
 }
 
-function livingOwner(directory: string, mine: string): number | undefined {
+function livingOwner(directory: string, mine?: string): number | undefined {
   let living: number | undefined;
   for (const name of readdirSync(directory)) {
     if (!name.startsWith('lock-') || name.endsWith('.new') || name === mine) continue;

@@ -38,23 +38,36 @@ export interface TemporalExecutable {
  * that a later one could mistake for the executable: the last step is a rename.
  */
 export async function findTemporalExecutable(options: FindExecutableOptions): Promise<TemporalExecutable> {
-  if (options.cliPath) return fromCliPath(options.cliPath);
+  const { found, tried } = await lookForExecutable(options);
+  return found ?? obtain(options, tried);
+}
+
+/** The same without obtaining one: what is there, or where it was looked for and why that was nothing. */
+export async function lookForExecutable({
+  cliPath,
+  cacheDir,
+  env,
+}: Pick<FindExecutableOptions, 'cliPath' | 'cacheDir' | 'env'>): Promise<{
+  found?: TemporalExecutable;
+  tried: string[];
+}> {
   const tried: string[] = [];
+  if (cliPath) return { found: await fromCliPath(cliPath), tried };
   for (const [origin, candidates] of [
-    ['PATH', pathCandidates(options.env)],
-    ['cache', [join(options.cacheDir, 'temporal')]],
+    ['PATH', pathCandidates(env)],
+    ['cache', [join(cacheDir, 'temporal')]],
   ] as const) {
-    let found = false;
+    let isThere = false;
     for (const path of candidates) {
       if (!(await isExecutable(path))) continue;
-      found = true;
+      isThere = true;
       const version = await versionOf(path);
-      if (version.ok) return { path, version: version.text, origin };
+      if (version.ok) return { found: { path, version: version.text, origin }, tried };
       tried.push(`${origin}: ${path} does not work: ${version.why}`);
     }
-    if (!found) tried.push(`${origin}: no executable called temporal`);
+    if (!isThere) tried.push(`${origin}: no executable called temporal`);
   }
-  return obtain(options, tried);
+  return { tried };
 }
 
 /** The user's cache directory for this program, by the XDG rules: a relative XDG_CACHE_HOME is ignored. */

@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import { ownerOf } from '../storage/directory-lock';
+import type { Finding, Look } from './doctor';
+import { clockFinding } from './doctor-machine';
+
+const ANSWER_MS = 5_000;
+
+/** Whether an instance answers, and what it says of itself. */
+export const lookAtInstance: Look = async ({ config, credentials }) => {
+  const check = 'instance';
+  const named = config.service.appUrl;
+  const baseUrl = named ?? credentials?.baseUrl;
+  if (!baseUrl) {
+    return [
+      { check, state: 'note', found: 'none has been started here', wayOut: 'Start one with `fanfare up`.' },
+    ];
+  }
+  const answer = await ask(`${baseUrl}/readyz`);
+  if ('problem' in answer) {
+    const found = `nothing answers at ${baseUrl}: ${answer.problem}`;
+    // One that holds its directory and does not answer is ill; one that is not there may be meant to be.
+    const expected = named !== undefined || ownerOf(config.dataDir) !== undefined;
+    const wayOut = named ? 'Start it, or correct FANFARE_APP_URL.' : 'Start one with `fanfare up`.';
+    return [{ check, state: expected ? 'broken' : 'note', found, wayOut }];
+  }
+  const clock = clockFinding('the instance', answer.clockAheadMs);
+  if (answer.status === 200) return [{ check, state: 'ok', found: `${baseUrl} is ready` }, ...clock];
+  if (answer.status === 404) {
+    return [
+      { check, state: 'note', found: `${baseUrl} is a service that does not tell its state` },
+      ...clock,
+    ];
+  }
+  const { message } = z
+    .looseObject({ message: z.string().catch('') })
+    .catch({ message: '' })
+    .parse(answer.body);
+  const found = `${baseUrl} answers ${answer.status}${message ? `: ${message}` : ''}`;
+  const wayOut = 'Look at what the other checks found, and at the log of the instance.';
+  return [{ check, state: 'broken', found, wayOut }, ...clock];
+};
+
+const token = z.looseObject({ access_token: z.string(), capabilities: z.array(z.string()).optional() });
+
+/** Whether the credentials that campaigns are sent with are good, at the service that they are for. */
+export const lookAtService: Look = async ({ config, credentials }) => {
+  const check = 'messaging service';
+  const { service } = config;
+  const hosted = service.clientId !== undefined;
+  const clientId = service.clientId ?? credentials?.client.id;
+  const clientSecret = service.clientSecret ?? credentials?.client.secret;
+  const authUrl = service.authUrl ?? service.appUrl ?? credentials?.baseUrl;
+  const sendUrl = service.sendUrl ?? service.appUrl ?? credentials?.baseUrl;
+  if (hosted && (!authUrl || clientSecret === undefined)) {
+    const missing = authUrl ? 'FANFARE_CLIENT_SECRET' : 'FANFARE_AUTH_URL';
+    return [
+      {
+        check,
+        state: 'broken',
+        found: `FANFARE_CLIENT_ID is set and ${missing} is not`,
+        wayOut: `Set ${missing}.`,
+      },
+    ];
+  }
+  if (!authUrl || clientId === undefined || clientSecret === undefined) return [];
+  const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');
+  const answer = await ask(`${authUrl}/api/v1/auth/token`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${basic}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ grant_type: 'client_credentials', valid_hour: 1 }),
+  });
+  const source = hosted ? 'FANFARE_CLIENT_ID and FANFARE_CLIENT_SECRET' : 'the client of credentials.json';
+  if ('problem' in answer) {
+    // Our own is missed where instances are looked at.
+    if (!hosted && !service.authUrl) return [];
+    const found = `nothing answers at ${authUrl}: ${answer.problem}`;
+    return [
+      { check, state: 'broken', found, wayOut: 'Correct FANFARE_AUTH_URL, or let this machine reach it.' },
+    ];
+  }
+  const made = token.safeParse(answer.body);
+  if (answer.status !== 200 || !made.success) {
+    const found = `${authUrl} gives no token: it answers ${answer.status}`;
+    return [{ check, state: 'broken', found, wayOut: `Correct ${source}.` }];
+  }
+  const bearer = `Bearer ${made.data.access_token}`;
+  const apiKey = service.apiKey ?? credentials?.apiKey;
+  return [
+    { check, state: 'ok', found: `${authUrl} gives tokens to ${source}` },
+    ...(await lookAtKey({
+      check,
+      sendUrl,
+      apiKey,
+      bearer,
+      tells: made.data.capabilities?.includes('events') ?? false,
+    })),
+  ];
+};
+
+/** A service that has only the specification's endpoints cannot be asked without sending something. */
+async function lookAtKey(of: {
+  check: string;
+  sendUrl: string | undefined;
+  apiKey: string | undefined;
+  bearer: string;
+  tells: boolean;
+}): Promise<Finding[]> {
+  const { check, sendUrl, apiKey, bearer, tells } = of;
+  if (apiKey === undefined) {
+    return [{ check, state: 'broken', found: 'there is no API key', wayOut: 'Set FANFARE_API_KEY.' }];
+  }
+  if (!tells || !sendUrl) {
+    return [{ check, state: 'note', found: 'whether it takes the API key shows when something is sent' }];
+  }
+  const answer = await ask(`${sendUrl}/messages?limit=1`, {
+    headers: { authorization: bearer, 'x-api-key': apiKey },
+  });
+  if ('status' in answer && answer.status === 200) return [];
+  const said = 'status' in answer ? `answers ${answer.status}` : `does not answer: ${answer.problem}`;
+  const wayOut = 'Correct FANFARE_API_KEY and FANFARE_SEND_URL, or the key in credentials.json.';
+  return [{ check, state: 'broken', found: `with the API key, ${sendUrl} ${said}`, wayOut }];
+}
+
+type Answer = { status: number; body: unknown; clockAheadMs: number } | { problem: string };
+
+async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
+  try {
+    const answer = await fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_MS) });
+    const date = Date.parse(answer.headers.get('date') ?? '');
+    // The header has no milliseconds: the middle of its second.
+    const clockAheadMs = Number.isNaN(date) ? 0 : date + 500 - Date.now();
+    const body: unknown = await answer.json().catch(() => undefined);
+    return { status: answer.status, body, clockAheadMs };
+  } catch (error) {
+    let cause = error as Error;
+    while (cause.cause instanceof Error) cause = cause.cause;
+    return { problem: cause.message };
+  }
+}

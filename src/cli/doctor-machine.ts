@@ -1,0 +1,157 @@
+import { constants } from 'node:fs';
+import { access, stat, statfs } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { dirname, resolve } from 'node:path';
+import { credentialsFile } from '../credentials/credentials';
+import { CHANNELS } from '../domain/channel';
+import { findSynthesizer } from '../speech/find-synthesizer';
+import { ownerOf } from '../storage/directory-lock';
+import { lookAtPostgres } from '../storage/look-at-postgres';
+import type { Finding, Look } from './doctor';
+
+/** What `fanfare doctor` sees of this machine and of what is reached without an instance. */
+
+/** As in package.json. */
+const NODE_MIN = [20, 19];
+
+export const lookAtNode: Look = async () => {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const [needsMajor = 0, needsMinor = 0] = NODE_MIN;
+  const isEnough = major > needsMajor || (major === needsMajor && minor >= needsMinor);
+  if (isEnough) return [{ check: 'node', state: 'ok', found: process.versions.node }];
+  const wayOut = `Install Node ${NODE_MIN.join('.')} or newer.`;
+  return [{ check: 'node', state: 'broken', found: `${process.versions.node} is too old`, wayOut }];
+};
+
+/** Less, and a campaign of a few hundred thousand may fill it. */
+const FREE_BYTES_WANTED = 2 ** 30;
+
+export const lookAtDirectory: Look = async ({ config: { dataDir } }) => {
+  const check = 'data directory';
+  const path = resolve(dataDir);
+  const wayOut = 'Give this user write access to it, or set FANFARE_DATA_DIR to another directory.';
+  const isThere = await canAccess(path, constants.F_OK);
+  let ground = path;
+  while (!(await canAccess(ground, constants.F_OK)) && dirname(ground) !== ground) ground = dirname(ground);
+  if (!(await canAccess(ground, constants.W_OK | constants.X_OK))) {
+    return [{ check, state: 'broken', found: `${path} cannot be written`, wayOut }];
+  }
+  const findings: Finding[] = [];
+  const user = ownerOf(path);
+  const use = isThere
+    ? user === undefined
+      ? 'in use by nobody'
+      : `in use by process ${user}`
+    : 'made at the first start';
+  findings.push({ check, state: 'ok', found: `${path}, ${use}` });
+  const { bavail, bsize } = await statfs(ground);
+  if (bavail * bsize < FREE_BYTES_WANTED) {
+    const found = `${Math.round((bavail * bsize) / 2 ** 20)} MiB are free on its disk`;
+    findings.push({ check, state: 'note', found, wayOut: 'Make room; a database on a full disk stops.' });
+  }
+  const file = credentialsFile(path);
+  const mode = await stat(file).then(
+    (found) => found.mode & 0o777,
+    () => undefined,
+  );
+  if (mode !== undefined && (mode & 0o077) !== 0) {
+    const found = `${file} can be read by others (mode ${mode.toString(8).padStart(4, '0')})`;
+    findings.push({ check: 'credentials', state: 'broken', found, wayOut: `chmod 600 ${file}` });
+  }
+  return findings;
+};
+
+const canAccess = (path: string, mode: number): Promise<boolean> =>
+  access(path, mode).then(
+    () => true,
+    () => false,
+  );
+
+/** Processes that share a database agree by its clock; people read times of ours. */
+const CLOCK_NOTED_MS = 2_000;
+
+export function clockFinding(of: string, aheadMs: number): Finding[] {
+  if (Math.abs(aheadMs) < CLOCK_NOTED_MS) return [];
+  const found = `the clock of ${of} is ${Math.abs(aheadMs / 1_000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} ours`;
+  return [{ check: 'clock', state: 'note', found, wayOut: 'Let both follow a time server (NTP).' }];
+}
+
+export const lookAtDatabase: Look = async ({ config: { databaseUrl } }) => {
+  const check = 'database';
+  if (!databaseUrl) return [{ check, state: 'ok', found: 'embedded, in the data directory' }];
+  const { version, synchronousCommit, pending, unknown, clockAheadMs } = await lookAtPostgres(databaseUrl);
+  const findings: Finding[] = [];
+  if (unknown.length > 0) {
+    const found = `PostgreSQL ${version}, with a schema of a newer version of this program (${unknown.at(-1)})`;
+    findings.push({
+      check,
+      state: 'broken',
+      found,
+      wayOut: 'Use the program that it was made by, or a newer one.',
+    });
+  } else {
+    const schema =
+      pending.length === 0 ? 'its schema is up to date' : `${pending.length} migrations are to be run`;
+    const wayOut = 'They are run at the next start, or by `fanfare migrate`.';
+    findings.push({
+      ...{ check, state: pending.length === 0 ? 'ok' : 'note', found: `PostgreSQL ${version}, ${schema}` },
+      ...(pending.length === 0 ? {} : { wayOut }),
+    });
+  }
+  if (synchronousCommit === 'off') {
+    const found = 'synchronous_commit is off: a server that is killed forgets what was being handed over';
+    findings.push({
+      check,
+      state: 'broken',
+      found,
+      wayOut: 'Set it to on for the server, the database or the role.',
+    });
+  }
+  return [...findings, ...clockFinding('the database', clockAheadMs)];
+};
+
+const REACH_MS = 5_000;
+
+export const lookAtProviders: Look = async ({ config }) =>
+  Promise.all(
+    CHANNELS.map(async (channel): Promise<Finding> => {
+      const check = `${channel} provider`;
+      const http = config.httpProviders[channel];
+      if (!http) {
+        return { check, state: 'note', found: `${config.providers[channel]}: nothing leaves this machine` };
+      }
+      // Only whether somebody listens: a request of ours might be taken for a message.
+      const { protocol, hostname, port, host } = new URL(http.url);
+      const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+      const problem = await reach(hostname.replace(/^\[|\]$/g, ''), number);
+      if (!problem) return { check, state: 'ok', found: `http, ${host} can be reached` };
+      const variable = `FANFARE_${channel.toUpperCase()}_HTTP_URL`;
+      return {
+        ...{ check, state: 'broken', found: `http, ${host} cannot be reached: ${problem}` },
+        wayOut: `Start it, let this machine reach it, or correct ${variable}.`,
+      };
+    }),
+  );
+
+/** What keeps us from connecting. */
+async function reach(host: string, port: number): Promise<string | undefined> {
+  return new Promise((done) => {
+    const socket = connect({ host, port, timeout: REACH_MS });
+    const end = (problem?: string) => {
+      socket.destroy();
+      done(problem);
+    };
+    socket.once('connect', () => end());
+    socket.once('timeout', () => end('no answer in time'));
+    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
+  });
+}
+
+export const lookAtSpeech: Look = async ({ config }) => {
+  const check = 'speech';
+  if (config.speech === 'none')
+    return [{ check, state: 'ok', found: 'none is wanted; texts are not spoken' }];
+  const found = await findSynthesizer(config.speech);
+  if (!found.available) return [{ check, state: 'broken', found: found.reason, wayOut: found.wayOut }];
+  return [{ check, state: 'ok', found: `${config.speech} ${found.version}, ${found.voices.length} voices` }];
+};

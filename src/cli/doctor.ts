@@ -1,0 +1,100 @@
+import type { Command } from 'commander';
+import { type Config, readConfig } from '../config';
+import { type Credentials, readCredentials } from '../credentials/credentials';
+import { createLog } from '../log';
+import { StartupError } from '../startup-error';
+import { installTemporalRuntime } from '../temporal/runtime';
+import { print, printable } from './command';
+import { lookAtInstance, lookAtService } from './doctor-instance';
+import { lookAtDatabase, lookAtDirectory, lookAtNode, lookAtProviders, lookAtSpeech } from './doctor-machine';
+import { lookAtTemporal } from './doctor-temporal';
+
+/**
+ * `fanfare doctor` (api.md 13): looks at everything that this installation depends on, as the variables of this
+ * shell and credentials.json name it, and changes nothing. It may be run beside an instance or before the first
+ * one is started.
+ */
+export interface Finding {
+  check: string;
+  /** `note`: it works, and somebody may want to know. `broken`: it does not. */
+  state: 'ok' | 'note' | 'broken';
+  found: string;
+  /** What to do about it. */
+  wayOut?: string;
+}
+
+export interface Patient {
+  config: Config;
+  credentials: Credentials | undefined;
+  env: Record<string, string | undefined>;
+}
+
+export type Look = (patient: Patient) => Promise<Finding[]>;
+
+const LOOKS: Record<string, Look> = {
+  node: lookAtNode,
+  'data directory': lookAtDirectory,
+  database: lookAtDatabase,
+  temporal: lookAtTemporal,
+  instance: lookAtInstance,
+  'messaging service': lookAtService,
+  providers: lookAtProviders,
+  speech: lookAtSpeech,
+};
+
+export function addDoctorCommand(program: Command, end: (code: number) => void): void {
+  program
+    .command('doctor')
+    .description('check everything that an installation depends on, and say what to do')
+    .option('--json', 'print the findings as JSON')
+    .action(async ({ json }: { json?: boolean }) => {
+      const findings = await examine(process.env);
+      const broken = findings.filter(({ state }) => state === 'broken').length;
+      print(json, { healthy: broken === 0, findings }, [
+        ...findings.flatMap(linesOf),
+        '',
+        broken === 0
+          ? 'Nothing is broken.'
+          : `${broken} of ${findings.length} checks found something broken.`,
+      ]);
+      end(broken === 0 ? 0 : 1);
+    });
+}
+
+async function examine(env: Record<string, string | undefined>): Promise<Finding[]> {
+  let config: Config;
+  try {
+    config = readConfig(env);
+  } catch (error) {
+    return [brokenBy('configuration', error)];
+  }
+  const unreadable: Finding[] = [];
+  const credentials = await readCredentials(config.dataDir).catch((error: unknown) => {
+    unreadable.push(brokenBy('credentials', error));
+    return undefined;
+  });
+  installTemporalRuntime(createLog('silent'));
+  const patient = { config, credentials, env };
+  const looked = await Promise.all(
+    Object.entries(LOOKS).map(([check, look]) => look(patient).catch((error) => [brokenBy(check, error)])),
+  );
+  return [...unreadable, ...looked.flat()];
+}
+
+function brokenBy(check: string, error: unknown): Finding {
+  const found = error instanceof Error ? error.message : String(error);
+  return {
+    check,
+    state: 'broken',
+    found,
+    ...(error instanceof StartupError ? { wayOut: error.wayOut } : {}),
+  };
+}
+
+const CHECK_CHARS = 18;
+
+function linesOf({ check, state, found, wayOut }: Finding): string[] {
+  const lines = [`${state.padEnd(6)}  ${check.padEnd(CHECK_CHARS)}  ${printable(found)}`];
+  if (wayOut) lines.push(`${' '.repeat(CHECK_CHARS + 10)}${printable(wayOut)}`);
+  return lines;
+}

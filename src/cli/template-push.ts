@@ -1,0 +1,78 @@
+import { FanfareError } from '../client/fanfare-error';
+import { StartupError } from '../startup-error';
+import type { ApiClient } from './api-client';
+import { print, printable } from './command';
+import { isSame, readTemplateFile, type TemplateFile, templateFilesAt } from './template-file';
+import { findTemplate, readTemplate, wholeTemplate } from './template-lookup';
+
+interface Pushed {
+  file: string;
+  outcome: 'created' | 'updated' | 'unchanged' | 'refused';
+  channel?: string;
+  templateName?: string;
+  id?: string;
+  version?: number;
+  /** Why it was refused. */
+  errors?: string[];
+}
+
+/**
+ * Saves each file as a template, or as a new version of the one with its name; what is there already word for
+ * word makes none. One that is refused stops no other. Answers the exit code: 1 when any was refused.
+ */
+export async function pushTemplates(
+  api: ApiClient,
+  path: string,
+  { json }: { json?: boolean },
+): Promise<number> {
+  const files = await templateFilesAt(path);
+  if (files.length === 0) {
+    throw new StartupError(
+      `There are no templates in ${path}`,
+      'Name a file, or a directory that holds .json files, or folders email, sms and voice of them.',
+    );
+  }
+  const pushed: Pushed[] = [];
+  for (const file of files) pushed.push(await push(api, file));
+  print(json, pushed, pushed.flatMap(linesOf));
+  return pushed.some(({ outcome }) => outcome === 'refused') ? 1 : 0;
+}
+
+async function push(api: ApiClient, file: string): Promise<Pushed> {
+  try {
+    const content = await readTemplateFile(file);
+    return {
+      file,
+      channel: content.channel,
+      templateName: content.templateName,
+      ...(await save(api, content)),
+    };
+  } catch (error) {
+    if (error instanceof StartupError) return { file, outcome: 'refused', errors: [error.message] };
+    // What will be said to every file is no finding about this one.
+    if (!(error instanceof FanfareError) || error.status < 409 || error.isForTheMoment) throw error;
+    const findings = error.errors.map(({ path, message }) => `${path}: ${message}`);
+    return { file, outcome: 'refused', errors: findings.length > 0 ? findings : [error.message] };
+  }
+}
+
+async function save(
+  api: ApiClient,
+  content: TemplateFile,
+): Promise<Pick<Pushed, 'outcome' | 'id' | 'version'>> {
+  const known = await findTemplate(api, content.channel, content.templateName);
+  if (!known) {
+    const { template } = await api.post('/api/template/', content, wholeTemplate);
+    return { outcome: 'created', id: template.id, version: template.version };
+  }
+  const stored = await readTemplate(api, known.id);
+  if (isSame(content, stored)) return { outcome: 'unchanged', id: stored.id, version: stored.version };
+  const path = `/api/template/${encodeURIComponent(known.id)}`;
+  const { template } = await api.put(path, content, wholeTemplate);
+  return { outcome: 'updated', id: template.id, version: template.version };
+}
+
+function linesOf({ file, outcome, channel, templateName, id, version, errors = [] }: Pushed): string[] {
+  if (outcome === 'refused') return [`refused    ${file}`, ...errors.map((one) => `  ${printable(one)}`)];
+  return [`${outcome.padEnd(9)}  ${channel} ${printable(templateName ?? '')}, version ${version} (${id})`];
+}

@@ -1,0 +1,55 @@
+import { Client } from 'pg';
+import { MIGRATIONS } from './migrate';
+import { noAnswer } from './postgres';
+
+/** What can be seen of a PostgreSQL database without changing it. */
+export interface PostgresLook {
+  /** As the server tells it, for example `15.14`. */
+  version: string;
+  /** `off` forgets commits when the server is killed. */
+  synchronousCommit: string;
+  /** Of this schema version that the database has not had. */
+  pending: string[];
+  /** That the database has had and this program does not know: it is of a newer one. */
+  unknown: string[];
+  /** How far the server's clock is ahead of ours. */
+  clockAheadMs: number;
+}
+
+const TIMEOUT_MS = 5_000;
+
+/** Fails with a StartupError when nothing answers. */
+export async function lookAtPostgres(connectionString: string): Promise<PostgresLook> {
+  const client = new Client({
+    connectionString,
+    connectionTimeoutMillis: TIMEOUT_MS,
+    query_timeout: TIMEOUT_MS,
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const askedAt = Date.now();
+    const { rows } = await client.query<{ version: string; sync: string; at: Date; table: string | null }>(
+      `select current_setting('server_version') as version, current_setting('synchronous_commit') as sync,
+        clock_timestamp() as at, to_regclass('kysely_migration')::text as table`,
+    );
+    const [server] = rows;
+    if (!server) throw new Error('no answer to a question');
+    const between = (askedAt + Date.now()) / 2;
+    const done = server.table
+      ? await client.query<{ name: string }>('select name from kysely_migration')
+      : undefined;
+    const names = new Set(done?.rows.map(({ name }) => name));
+    return {
+      version: server.version,
+      synchronousCommit: server.sync,
+      pending: Object.keys(MIGRATIONS).filter((name) => !names.has(name)),
+      unknown: [...names].filter((name) => !Object.hasOwn(MIGRATIONS, name)),
+      clockAheadMs: Math.round(server.at.getTime() - between),
+    };
+  } catch (error) {
+    throw noAnswer(error);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
