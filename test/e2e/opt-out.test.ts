@@ -19,7 +19,7 @@ import {
 } from '../support/fanfare-process';
 import { until } from '../support/until';
 
-/** How soon after a STOP nothing more may be handed over (the promise), and what one STOP may take. */
+/** How soon after a STOP nothing more may be handed over. */
 const OBEYED_MS = 2_000;
 const SETTLED_MS = 120_000;
 
@@ -62,7 +62,7 @@ describe('opting out while a campaign runs', () => {
     async () => {
       const list = await createList(api, 300, 'stop');
       const id = await createSmsCampaign(api, list, await createSmsTemplate(api), {
-        delivery: { ratePerSecond: 30 },
+        delivery: { ratePerSecond: 20 },
       });
       await until(
         'it is sending',
@@ -72,19 +72,15 @@ describe('opting out while a campaign runs', () => {
       );
       // The last in line have seconds to go.
       const people = Array.from({ length: 20 }, (_, i) => `+1202${String(2_000_280 + i)}`);
-      const times = [];
-      for (const from of people) {
-        times.push(
-          await carrierTells([{ type: 'inbound', id: `stop-${from}`, from, to: '12345', text: 'Stop' }]),
-        );
-      }
+      const tookMs = await carrierTells(
+        people.map((from) => ({ type: 'inbound', id: `stop-${from}`, from, to: '12345', text: 'Stop' })),
+      );
+      expect(tookMs).toBeLessThan(OBEYED_MS);
       const { data: blocked } = await api.expect<{ data: { address: string; source: string }[] }>(
         'GET',
         '/api/suppression?channel=sms&limit=100',
       );
       expect(new Set(blocked.map(({ address }) => address))).toEqual(new Set(people));
-      const slowest = Math.max(...times);
-      expect(slowest).toBeLessThan(OBEYED_MS);
 
       await untilPhase(api, id, ['completed'], SETTLED_MS);
       const { data } = await api.expect<{ data: { address: string; state: string }[] }>(
