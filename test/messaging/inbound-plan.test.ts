@@ -33,9 +33,9 @@ describeOnPostgres('who is answered, among 100,000 messages', (engine) => {
       const explained = at.db as unknown as Kysely<MessagingTables>;
       const found = await findCorrespondents(explained, '+12020000007', ['12345', '+12345']);
       expect(found.map(({ workspaceId, target }) => [workspaceId, target?.id])).toEqual([
-        ['ws_0', 'msg_00060007'],
-        ['ws_1', 'msg_00040007'],
-        ['ws_2', 'msg_00080007'],
+        ['ws_0', 'msg_00080007'],
+        ['ws_1', 'msg_00060007'],
+        ['ws_2', 'msg_00040007'],
       ]);
       const [statement] = at.take();
       if (!statement) throw new Error('nothing was asked');
