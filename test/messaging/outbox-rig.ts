@@ -4,6 +4,7 @@ import type { MessageEvent } from '../../src/domain/message';
 import type { SenderLimits } from '../../src/domain/sender-limit';
 import { createLog, type Log } from '../../src/log';
 import { createDelivery, type Delivery } from '../../src/messaging/delivery';
+import type { PolicySource } from '../../src/messaging/policy-rules';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { derivedText } from '../../src/messaging/template-text';
 import { createTemplateVersions } from '../../src/messaging/template-versions';
@@ -20,7 +21,7 @@ export interface OutboxRig {
   /** A process of its own, as far as the database can tell. Stopped with the rig. */
   process(
     providers?: Partial<Record<'email' | 'sms' | 'voice', ScriptedProvider>>,
-    options?: { senderLimits?: SenderLimits },
+    options?: { senderLimits?: SenderLimits; policyOf?: PolicySource },
   ): Promise<TestProcess>;
   sms(uid: string, more?: Record<string, unknown>): Message;
   email(uid: string, more?: Record<string, unknown>): Message;
