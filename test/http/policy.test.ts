@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
-import { plantAudience } from '../support/audience';
 import { reserveContact } from '../../src/campaigns/contact-caps';
 import type { CampaignTables } from '../../src/campaigns/tables';
+import { plantAudience } from '../support/audience';
 import { describeEachEngine } from '../support/storage';
 import { bearerFor, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';
@@ -24,7 +24,7 @@ describeEachEngine('the policy of a workspace', (engine) => {
   beforeEach(async () => {
     const workspace = await newWorkspace(api.identity);
     workspaceId = workspace.workspace.id;
-    headers = await bearerFor(api, workspace);
+    headers = { authorization: await bearerFor(api.identity, workspace) };
     const sms = { templateName: 'T', channel: 'sms', body: 'Hello {{NAME}}' };
     template = (await call('POST', '/api/template', sms)).template.id;
     list = (await call('POST', '/api/contact-list', { name: 'L' })).data.id;
@@ -39,7 +39,7 @@ describeEachEngine('the policy of a workspace', (engine) => {
   });
 
   async function call(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown) {
-    return (await api.call(method, path, { headers, body })).body as any;
+    return (await api.call(method, path, { headers, body })).body;
   }
   const set = (body: unknown) => api.call('PUT', '/api/policy', { headers, body });
   const campaign = (more: object = {}) => ({
@@ -63,13 +63,21 @@ describeEachEngine('the policy of a workspace', (engine) => {
       version: 1,
       updatedAt: expect.any(String),
     });
-    expect((await set({ caps: [{ max: 2, days: 7 }], smsOptOutText: 'STOP ends it' })).body.data).toEqual(first);
+    expect((await set({ caps: [{ max: 2, days: 7 }], smsOptOutText: 'STOP ends it' })).body.data).toEqual(
+      first,
+    );
     expect((await set({})).body.data).toMatchObject({ ...off, version: 2 });
   });
 
   test('has a preset that says it in one word', async () => {
     expect((await set({ preset: 'consumer' })).body.data).toMatchObject({
-      quietHours: { from: '21:00', to: '08:00', timezone: 'recipient', channels: ['sms', 'voice'], classes: ['marketing'] },
+      quietHours: {
+        from: '21:00',
+        to: '08:00',
+        timezone: 'recipient',
+        channels: ['sms', 'voice'],
+        classes: ['marketing'],
+      },
       caps: [{ channels: ['voice'], max: 2, days: 1 }],
       smsOptOutText: { onlyFirst: true },
     });
@@ -79,7 +87,10 @@ describeEachEngine('the policy of a workspace', (engine) => {
   test('is refused with everything that is wrong with it', async () => {
     const answer = await set({
       quietHours: { from: '21:00', to: '21:00', timezone: 'Mars/Base', channels: [] },
-      caps: [{ channels: ['sms', 'sms'], max: 0, days: 31 }, { max: 1.5, days: 1 }],
+      caps: [
+        { channels: ['sms', 'sms'], max: 0, days: 31 },
+        { max: 1.5, days: 1 },
+      ],
       allowedSenders: { email: ['nobody'], fax: ['1'] },
       smsOptOutText: { text: 'Hi {{NAME}}', onlyFirst: 'yes' },
       other: true,
@@ -98,7 +109,9 @@ describeEachEngine('the policy of a workspace', (engine) => {
     ]) {
       expect([path, paths.has(path)]).toEqual([path, true]);
     }
-    expect(answer.body.errors.some(({ path }: { path: string }) => path.includes('smsOptOutText'))).toBe(true);
+    expect(answer.body.errors.some(({ path }: { path: string }) => path.includes('smsOptOutText'))).toBe(
+      true,
+    );
   });
 
   test('refuses campaigns, dry runs and durable sends of senders that are not allowed', async () => {
@@ -106,9 +119,18 @@ describeEachEngine('the policy of a workspace', (engine) => {
     for (const path of ['/api/campaign', '/api/campaign/dry-run']) {
       const answer = await api.call('POST', path, { headers, body: campaign() });
       expect([answer.status, answer.body.code]).toEqual([422, 'sender_not_allowed']);
-      expect(answer.body.errors).toMatchObject([{ path: 'settings.sms.shortCode', code: 'sender_not_allowed' }]);
+      expect(answer.body.errors).toMatchObject([
+        { path: 'settings.sms.shortCode', code: 'sender_not_allowed' },
+      ]);
     }
-    const send = { channel: 'sms', uid: 'u1', to: '+12025550101', from: '12345', 'template-id': template, params: { NAME: 'A' } };
+    const send = {
+      channel: 'sms',
+      uid: 'u1',
+      to: '+12025550101',
+      from: '12345',
+      'template-id': template,
+      params: { NAME: 'A' },
+    };
     expect((await call('POST', '/api/send', send)).code).toBe('sender_not_allowed');
     expect((await call('POST', '/api/send', { ...send, from: '54321' })).status).toBe(202);
   });
@@ -121,24 +143,41 @@ describeEachEngine('the policy of a workspace', (engine) => {
     const at = { workspaceId, channel: 'sms' as const, class: undefined };
     await reserveContact(db, { ...at, address: '+12025550101', uid: 'x' });
     const { data } = await call('POST', '/api/campaign/dry-run', campaign());
-    const codes = (data.warnings as { code: string; message: string }[]).map(({ code, message }) => `${code}: ${message}`);
+    const codes = (data.warnings as { code: string; message: string }[]).map(
+      ({ code, message }) => `${code}: ${message}`,
+    );
     expect(codes).toContainEqual(expect.stringMatching(/^frequency_cap: 1 of 2 /));
     expect(codes).toContainEqual(expect.stringMatching(/^policy_quiet_hours: .* 2 of 2 /));
     const transactional = await call('POST', '/api/campaign/dry-run', campaign({ class: 'transactional' }));
-    expect((transactional.data.warnings as { code: string }[]).map(({ code }) => code)).not.toContain('frequency_cap');
+    expect((transactional.data.warnings as { code: string }[]).map(({ code }) => code)).not.toContain(
+      'frequency_cap',
+    );
   });
 
   test('tells in one answer what became of a contact and why', async () => {
     await set({ caps: [{ channels: ['sms'], max: 1, days: 1 }] });
     await call('POST', '/api/suppression', { channel: 'sms', address: '+12025550102', reason: 'asked' });
     const run = await plantAudience(db, { contacts: 1, workspaceId });
-    const id = (await db.selectFrom('recipients').select('contact_id').where('run_id', '=', run.runId).executeTakeFirstOrThrow()).contact_id;
+    const id = (
+      await db
+        .selectFrom('recipients')
+        .select('contact_id')
+        .where('run_id', '=', run.runId)
+        .executeTakeFirstOrThrow()
+    ).contact_id;
     const at = { workspaceId, channel: 'sms' as const, class: undefined };
     await reserveContact(db, { ...at, address: '+12022000001', uid: `${run.runId}.sms.0.0` });
     const { data } = await call('GET', `/api/contact/${id}/timeline`);
     expect(data).toMatchObject([
       { kind: 'cap_place', uid: `${run.runId}.sms.0.0`, channel: 'sms' },
-      { kind: 'recipient', runId: run.runId, campaignId: run.campaignId, state: 'pending', policyVersion: 1, messages: [] },
+      {
+        kind: 'recipient',
+        runId: run.runId,
+        campaignId: run.campaignId,
+        state: 'pending',
+        policyVersion: 1,
+        messages: [],
+      },
     ]);
     const pages = [];
     for (let cursor = ''; ; ) {
@@ -148,23 +187,24 @@ describeEachEngine('the policy of a workspace', (engine) => {
       cursor = page.next;
     }
     expect(pages).toEqual(data);
-    const bob = contacts.find(({ id: one }) => one)?.id;
-    expect(bob).toBeDefined();
     const blocked = await Promise.all(contacts.map((one) => call('GET', `/api/contact/${one.id}/timeline`)));
     expect(blocked.flatMap((one) => one.data)).toMatchObject([{ kind: 'suppression', reason: 'asked' }]);
     expect((await api.call('GET', '/api/contact/con_none/timeline', { headers })).status).toBe(404);
   });
 
   test('remembers why a contact was left out of a run', async () => {
-    const run = await plantAudience(db, { contacts: 1, workspaceId });
     const odd = await plantAudience(db, { contacts: 1, workspaceId, channel: 'email' });
     await db
       .insertInto('skipped_contacts')
-      .values({ run_id: odd.runId, channel: 'email', contact_id: contacts[0]?.id ?? '', reason: 'no_address' })
+      .values({
+        run_id: odd.runId,
+        channel: 'email',
+        contact_id: contacts[0]?.id ?? '',
+        reason: 'no_address',
+      })
       .execute();
     expect((await call('GET', `/api/contact/${contacts[0]?.id}/timeline`)).data).toMatchObject([
       { kind: 'skipped', runId: odd.runId, reason: 'no_address', channel: 'email' },
     ]);
-    expect(run.runId).not.toBe(odd.runId);
   });
 });

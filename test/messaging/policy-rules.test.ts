@@ -25,13 +25,14 @@ describeEachEngine('the policy where messages are accepted', (engine) => {
   afterEach(() => rig.stop());
 
   const process = (number = 0) => open[number] as TestProcess;
-  const accept = (message: ReturnType<OutboxRig['sms']>) => process().delivery.accept(rig.workspaceId, message);
+  const accept = (message: ReturnType<OutboxRig['sms']>) =>
+    process().delivery.accept(rig.workspaceId, message);
   /** The texts that were handed over, by uid. */
   const texts = async (count: number) => {
     await until(`${count} are handed over`, async () => handOvers().length >= count);
     return Object.fromEntries(handOvers().map(({ uid, text }) => [uid, text]));
   };
-  const handOvers = () => open.flatMap(({ sms }) => sms.batches.flat());
+  const handOvers = () => open.flatMap(({ sms }) => sms.taken);
   const isEnded = async (count: number) =>
     Object.entries(await texts(count))
       .filter(([, text]) => text?.endsWith(TEXT))
@@ -101,7 +102,9 @@ describeEachEngine('the policy where messages are accepted', (engine) => {
     });
     expect(await accept(known)).toMatchObject({ uid: 'm1', duplicate: true });
     expect(await accept(rig.sms('m3', { from: '54321' }))).toMatchObject({ state: 'accepted' });
-    expect(await accept(rig.email('e1', { from: '"Us" <US@Example.com>' }))).toMatchObject({ state: 'accepted' });
+    expect(await accept(rig.email('e1', { from: '"Us" <US@Example.com>' }))).toMatchObject({
+      state: 'accepted',
+    });
     await expect(accept(rig.email('e2', { from: 'us@other.example' }))).rejects.toMatchObject({
       code: 'sender_not_allowed',
     });
