@@ -57,7 +57,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     db: messagingDb,
     engine: storage.engine,
     templates: versions,
-    providers: await openProviders(config, log),
+    providers: await openProviders(config, { returnPath: inboundSecret }, log),
     senderLimits: config.senderLimits,
     log,
   });

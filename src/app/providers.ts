@@ -1,24 +1,77 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../config';
+import type { Config, SmtpConfig } from '../config';
 import { CHANNELS, type Channel } from '../domain/channel';
 import type { Log } from '../log';
 import { openHttpProvider } from '../providers/http-provider';
 import type { Provider } from '../providers/provider';
 import { openSimulator } from '../providers/simulator';
+import type { DkimOptions } from '../providers/smtp/dkim';
+import { openSmtpProvider } from '../providers/smtp/smtp-provider';
+import { StartupError } from '../startup-error';
+
+export interface ProviderSecrets {
+  /** By which this installation knows return paths as its own, in every process and for years. */
+  returnPath: string;
+}
 
 /** The provider of each channel, as configured. */
-export async function openProviders(config: Config, log: Log): Promise<Record<Channel, Provider>> {
+export async function openProviders(
+  config: Config,
+  secrets: ProviderSecrets,
+  log: Log,
+): Promise<Record<Channel, Provider>> {
   const providers: Partial<Record<Channel, Provider>> = {};
   for (const channel of CHANNELS) {
     const http = config.httpProviders[channel];
-    providers[channel] = http
-      ? openHttpProvider({ channel, ...http })
-      : await openSimulator({
-          channel,
-          directory: join(config.dataDir, 'simulator'),
-          ...config.simulator,
-          log,
-        });
+    if (channel === 'email' && config.smtp) providers.email = await openSmtp(config.smtp, secrets, log);
+    else if (http) providers[channel] = openHttpProvider({ channel, ...http });
+    else {
+      const directory = join(config.dataDir, 'simulator');
+      providers[channel] = await openSimulator({ channel, directory, ...config.simulator, log });
+    }
   }
   return providers as Record<Channel, Provider>;
 }
+
+async function openSmtp(
+  { dkim, returnPath, ...config }: SmtpConfig,
+  secrets: ProviderSecrets,
+  log: Log,
+): Promise<Provider> {
+  const key = dkim && { ...dkim, privateKey: await readKey(dkim.keyFile) };
+  try {
+    const provider = openSmtpProvider({
+      ...config,
+      dkim: key satisfies DkimOptions | undefined,
+      returnPath: returnPath === undefined ? undefined : { domain: returnPath, secret: secrets.returnPath },
+      log,
+    });
+    return { ...provider, start: (sink) => provider.start(sink).catch(cannotListen) };
+  } catch (error) {
+    throw wrongKey((error as Error).message, error);
+  }
+}
+
+function cannotListen(error: unknown): never {
+  throw new StartupError(
+    `Cannot listen for inbound mail: ${(error as Error).message}`,
+    'Stop the program that uses the port, or set FANFARE_SMTP_LISTEN to another.',
+    { cause: error },
+  );
+}
+
+async function readKey(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw wrongKey(`it cannot be read: ${(error as NodeJS.ErrnoException).code}`, error);
+  }
+}
+
+const wrongKey = (reason: string, cause: unknown) =>
+  new StartupError(
+    `The key in FANFARE_SMTP_DKIM_KEY_FILE cannot be used: ${reason}`,
+    'Give the path of a private key in PEM, RSA of 2048 bits or Ed25519, that this user may read.',
+    { cause },
+  );
