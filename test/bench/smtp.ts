@@ -63,7 +63,9 @@ async function nodemailerRound({ port, count, connections, dkim }: Round & { por
     ignoreTLS: true,
     maxConnections: connections,
     maxMessages: Number.POSITIVE_INFINITY,
-    ...(dkim && { dkim: { domainName: dkim.domain, keySelector: dkim.selector, privateKey: dkim.privateKey } }),
+    ...(dkim && {
+      dkim: { domainName: dkim.domain, keySelector: dkim.selector, privateKey: dkim.privateKey },
+    }),
   });
   const startedAt = performance.now();
   let next = 0;

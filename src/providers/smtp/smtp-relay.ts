@@ -45,6 +45,12 @@ const IDLE_MS = 5_000;
 const TROUBLE_FIRST_MS = 500;
 const TROUBLE_MAX_MS = 30_000;
 
+/** A relay closes what was silent for long, and that may show at the next message only. */
+function wasHungUp(outcome: SendOutcome): boolean {
+  if (outcome.kind === 'refused') return outcome.reply.code === 421 && outcome.stage === 'mail';
+  return outcome.kind === 'not_offered';
+}
+
 export function createSmtpRelay({
   address,
   connections,
@@ -80,8 +86,7 @@ export function createSmtpRelay({
       const outcome = await current.send(envelope, mime);
       inUse.delete(current);
       keep(current);
-      // A relay closes what was silent for long, and that shows at the next message only.
-      if (kept && outcome.kind === 'not_offered' && !closed) continue;
+      if (kept && wasHungUp(outcome) && !closed) continue;
       return outcome;
     }
   }
