@@ -1,0 +1,236 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LIMITS } from '../../domain/limits';
+import type { SmtpRelayAddress } from '../../domain/smtp-relays';
+import type { Log } from '../../log';
+import type { HandOver, HandOverResult, Provider } from '../provider';
+import { createDestinations } from './destinations';
+import { createDkimSigner, type DkimOptions } from './dkim';
+import { composeMail, domainOf, splitSender, writeHeaders } from './mail-message';
+import { createRelayChoice } from './relay-choice';
+import { createReturnPath, type ReturnPath } from './return-path';
+import { createSenderBreaker } from './sender-breaker';
+import { classify, retryGapMs } from './smtp-codes';
+import { openSmtpInbound, type SmtpInbound } from './smtp-inbound';
+import { createSmtpRelay, type RelayOutcome, type SmtpRelay } from './smtp-relay';
+import type { SmtpTimeouts, SmtpUnreachable } from './smtp-session';
+
+export interface SmtpProviderOptions {
+  relays: readonly SmtpRelayAddress[];
+  /** To each relay. */
+  connections?: number | undefined;
+  heloName?: string | undefined;
+  dkim?: DkimOptions | undefined;
+  /** Domain of the envelope senders, and the secret by which we know our own; else the sender's own address. */
+  returnPath?: { domain: string; secret: string } | undefined;
+  /** Where reports and unsubscribing mails come in; port 0 takes any that is free. */
+  listen?: { host: string; port: number } | undefined;
+  /** Takes the token of an unsubscribing mail; rejects to be told again. Without it none is taken. */
+  unsubscribe?: ((token: string) => Promise<void>) | undefined;
+  log: Log;
+  /** Shorter in tests. */
+  timeouts?: Partial<SmtpTimeouts> | undefined;
+  ca?: Buffer | undefined;
+}
+
+/**
+ * Hands email to relays by SMTP. A relay that accepts a message answers for it; what becomes of it later
+ * comes back as mail, to the listener (smtp-inbound.ts). SMTP knows no repetition: a message whose verdict
+ * was lost is in doubt, and is never offered again.
+ */
+export interface SmtpProvider extends Provider {
+  /** Where the listener is; `undefined` before `start`, and without one. */
+  readonly inboundPort: number | undefined;
+}
+
+export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
+  const { log, connections = LIMITS.smtpConnectionsDefault } = options;
+  const timeouts = { connectMs: LIMITS.smtpConnectMs, answerMs: LIMITS.smtpAnswerMs, ...options.timeouts };
+  const relays = options.relays.map((address) =>
+    createSmtpRelay({ address, connections, heloName: options.heloName, timeouts, ca: options.ca }),
+  );
+  const choose = createRelayChoice(relays, connections);
+  const destinations = createDestinations();
+  const breaker = createSenderBreaker({
+    onClosed: (domain, pauseMs) =>
+      log.error({ domain, pauseMs }, 'Mail of this sender domain is refused by its receivers; it waits'),
+  });
+  const signer = options.dkim && createDkimSigner(options.dkim);
+  const returnPath =
+    options.returnPath && createReturnPath(options.returnPath.domain, options.returnPath.secret);
+  const batchMax = Math.min(
+    LIMITS.handoverBatch,
+    relays.length * connections * LIMITS.smtpBatchPerConnection,
+  );
+  const underWay = new Set<Promise<unknown>>();
+  let inbound: SmtpInbound | undefined;
+  let closing: Promise<void> | undefined;
+
+  async function handOne(message: HandOver, deadlineMs: number): Promise<HandOverResult> {
+    if (closing) return CLOSED;
+    const sender = domainOf(splitSender(message.from).address);
+    const turn = breaker.ask(sender);
+    if (turn.kind === 'closed') return { kind: 'throttled', retryAfterMs: turn.retryAfterMs };
+    const host = domainOf(message.to);
+    const entry = await destinations.enter(host, deadlineMs);
+    if (entry.kind === 'wait') {
+      return { kind: 'throttled', retryAfterMs: entry.retryAfterMs, scope: 'message' };
+    }
+    let left: 'taken' | 'slow_down' | 'other' = 'other';
+    try {
+      const { mime, messageId } = await write(message);
+      const outcome = await relay({
+        envelope: { from: envelopeSender(message, returnPath), to: message.to },
+        mime,
+        deadlineMs,
+        isVetoed: () =>
+          destinations.silentMs(host) > 0 || (turn.kind !== 'trial' && breaker.isClosed(sender)),
+      });
+      if (outcome.kind === 'accepted') left = 'taken';
+      if (outcome.kind === 'refused' && isSlowDown(outcome)) left = 'slow_down';
+      if (outcome.kind === 'accepted') {
+        breaker.taken(sender);
+        return { kind: 'accepted', providerId: messageId };
+      }
+      return resultOf(outcome, message, sender);
+    } finally {
+      entry.leave(left);
+    }
+  }
+
+  async function write(message: HandOver): Promise<{ mime: Buffer; messageId: string }> {
+    const { headers, body, messageId } = composeMail(message, Date.now());
+    let head = writeHeaders(headers);
+    if (signer) head = `DKIM-Signature: ${await signer.sign(headers, body)}\r\n${head}`;
+    // Every byte is ASCII by now.
+    return { mime: Buffer.from(`${head}\r\n${body}`, 'latin1'), messageId };
+  }
+
+  /** The next relay is asked only as long as none has got anything. */
+  async function relay(mail: Parameters<SmtpRelay['deliver']>[0]): Promise<RelayOutcome> {
+    const tried = new Set<SmtpRelay>();
+    let last: RelayOutcome = { kind: 'not_begun' };
+    for (;;) {
+      const next = closing ? undefined : choose(tried);
+      if (!next) return last;
+      const outcome = await next.deliver(mail);
+      if (outcome.kind !== 'unreachable' && outcome.kind !== 'not_offered') return outcome;
+      // A refused log-in must not be hidden by another relay's being away.
+      if (!(last.kind === 'unreachable' && last.reason.account)) last = outcome;
+      tried.add(next);
+    }
+  }
+
+  function resultOf(
+    outcome: Exclude<RelayOutcome, { kind: 'accepted' }>,
+    message: HandOver,
+    sender: string,
+  ): HandOverResult {
+    const retryAfterMs = retryGapMs(message.attempt);
+    switch (outcome.kind) {
+      case 'unknown':
+        return { kind: 'unknown' };
+      case 'not_begun':
+        return closing ? CLOSED : { kind: 'throttled', retryAfterMs: NOT_BEGUN_MS, scope: 'message' };
+      case 'not_offered':
+        return { kind: 'transient', code: outcome.code, retryAfterMs };
+      case 'unreachable':
+        return unreachable(outcome.reason, retryAfterMs);
+      case 'refused': {
+        const refusal = classify(outcome.reply, outcome.stage);
+        const { code } = refusal;
+        switch (refusal.class) {
+          case 'rejected':
+            return { kind: 'rejected', code, message: outcome.reply.text };
+          case 'transient':
+            return { kind: 'transient', code, retryAfterMs };
+          case 'account':
+            return { kind: 'account', code, message: outcome.reply.text };
+          case 'slow_down':
+            // Before it is told the recipient, a relay speaks for itself.
+            if (outcome.stage === 'mail') return { kind: 'throttled', retryAfterMs: RELAY_PAUSE_MS };
+            return { kind: 'throttled', retryAfterMs: LIMITS.smtpSilenceFirstMs, scope: 'message' };
+          case 'sender': {
+            const waitMs = breaker.refused(sender);
+            if (waitMs === undefined) return { kind: 'transient', code, retryAfterMs };
+            return { kind: 'throttled', retryAfterMs: waitMs };
+          }
+        }
+      }
+    }
+  }
+
+  return {
+    name: 'smtp',
+    channel: 'email',
+    // Without the listener nobody tells us anything more.
+    capabilities: { idempotent: false, receipts: options.listen !== undefined, batchMax },
+    get inboundPort() {
+      return inbound?.port;
+    },
+    async start(sink) {
+      if (!options.listen || !returnPath || closing) return;
+      inbound = await openSmtpInbound({
+        ...options.listen,
+        returnPath,
+        sink,
+        unsubscribe: options.unsubscribe,
+        log,
+      });
+    },
+    async handOver(messages) {
+      if (messages.length > batchMax) {
+        throw new RangeError(`${messages.length} messages in a hand-over of at most ${batchMax}`);
+      }
+      const deadlineMs = Date.now() + LIMITS.smtpBatchMs;
+      const results = Promise.all(
+        messages.map((message) =>
+          handOne(message, deadlineMs).catch((error: unknown): HandOverResult => {
+            log.error({ err: error, id: message.id }, 'A mail failed in an unforeseen way');
+            return { kind: 'unknown' };
+          }),
+        ),
+      );
+      underWay.add(results);
+      try {
+        return await results;
+      } finally {
+        underWay.delete(results);
+      }
+    },
+    close() {
+      closing ??= closeAll();
+      return closing;
+    },
+  };
+
+  async function closeAll(): Promise<void> {
+    await inbound?.close();
+    for (const one of relays) one.drain();
+    const giveUp = new AbortController();
+    const patience = delay(LIMITS.smtpDrainMs, undefined, { signal: giveUp.signal }).catch(() => undefined);
+    await Promise.race([Promise.allSettled(underWay), patience]);
+    giveUp.abort();
+    for (const one of relays) one.close();
+    await Promise.allSettled(underWay);
+  }
+}
+
+const CLOSED: HandOverResult = { kind: 'transient', code: 'closed' };
+const NOT_BEGUN_MS = 1_000;
+const RELAY_PAUSE_MS = 15_000;
+
+const isSlowDown = ({ reply, stage }: Extract<RelayOutcome, { kind: 'refused' }>) =>
+  stage !== 'mail' && classify(reply, stage).class === 'slow_down';
+
+function unreachable({ account, code, reply }: SmtpUnreachable, retryAfterMs: number): HandOverResult {
+  if (!account) return { kind: 'transient', code, retryAfterMs };
+  return {
+    kind: 'account',
+    code: reply?.enhanced ?? code,
+    message: reply?.text ?? 'The relay cannot be trusted',
+  };
+}
+
+function envelopeSender(message: HandOver, returnPath: ReturnPath | undefined): string {
+  return returnPath?.addressFor(message.id) ?? splitSender(message.from).address;
+}
