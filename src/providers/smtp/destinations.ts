@@ -13,6 +13,7 @@ export interface Destinations {
 }
 
 export type Entry =
+  /** Leaving again is nothing. */
   | { kind: 'room'; leave(outcome: 'taken' | 'slow_down' | 'other'): void }
   | { kind: 'wait'; retryAfterMs: number };
 
@@ -103,7 +104,14 @@ export function createDestinations(now: () => number = Date.now): Destinations {
         leave(domain, host, startedAtMs, 'other');
         return { kind: 'wait', retryAfterMs: host.silentUntilMs - startedAtMs };
       }
-      return { kind: 'room', leave: (outcome) => leave(domain, host, startedAtMs, outcome) };
+      let hasLeft = false;
+      return {
+        kind: 'room',
+        leave(outcome) {
+          if (!hasLeft) leave(domain, host, startedAtMs, outcome);
+          hasLeft = true;
+        },
+      };
     },
   };
 }

@@ -9,7 +9,8 @@ import { LIMITS } from '../../domain/limits';
 export interface SenderBreaker {
   /** Whether the domain's mail may be offered; the one that is to try is told so. */
   ask(domain: string): { kind: 'open' | 'trial' } | { kind: 'closed'; retryAfterMs: number };
-  isClosed(domain: string): boolean;
+  /** How long its way is closed still; 0 while it is open. */
+  closedMs(domain: string): number;
   taken(domain: string): void;
   /** Answers how long to wait if the way is closed by now. */
   refused(domain: string): number | undefined;
@@ -54,7 +55,7 @@ export function createSenderBreaker({
       sender.closedUntilMs = now() + LIMITS.smtpSenderTrialMs;
       return { kind: 'trial' };
     },
-    isClosed: (domain) => (senders.get(domain)?.pauseMs ?? 0) > 0,
+    closedMs: (domain) => Math.max(0, (senders.get(domain)?.closedUntilMs ?? 0) - now()),
     taken(domain) {
       senders.delete(domain);
     },

@@ -75,7 +75,7 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
     if (entry.kind === 'wait') {
       return { kind: 'throttled', retryAfterMs: entry.retryAfterMs, scope: 'message' };
     }
-    let left: 'taken' | 'slow_down' | 'other' = 'other';
+    let senderWaitMs: number | undefined;
     try {
       const { mime, messageId } = await write(message);
       const outcome = await relay({
@@ -83,18 +83,34 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
         mime,
         deadlineMs,
         isVetoed: () =>
-          destinations.silentMs(host) > 0 || (turn.kind !== 'trial' && breaker.isClosed(sender)),
+          destinations.silentMs(host) > 0 || (turn.kind !== 'trial' && breaker.closedMs(sender) > 0),
+        learn(outcome) {
+          if (outcome.kind === 'accepted') {
+            breaker.taken(sender);
+            entry.leave('taken');
+          } else if (outcome.kind === 'refused') {
+            const { class: kind } = classify(outcome.reply, outcome.stage);
+            if (kind === 'sender') senderWaitMs = breaker.refused(sender);
+            // Before it is told the recipient, a relay speaks for itself.
+            if (kind === 'slow_down' && outcome.stage !== 'mail') entry.leave('slow_down');
+          }
+        },
       });
-      if (outcome.kind === 'accepted') left = 'taken';
-      if (outcome.kind === 'refused' && isSlowDown(outcome)) left = 'slow_down';
-      if (outcome.kind === 'accepted') {
-        breaker.taken(sender);
-        return { kind: 'accepted', providerId: messageId };
-      }
-      return resultOf(outcome, message, sender);
+      if (outcome.kind === 'accepted') return { kind: 'accepted', providerId: messageId };
+      if (outcome.kind === 'not_begun' && !closing) return waiting(host, sender);
+      return resultOf(outcome, message, senderWaitMs);
     } finally {
-      entry.leave(left);
+      entry.leave('other');
     }
+  }
+
+  /** Its turn came too late, or was taken from it. */
+  function waiting(host: string, sender: string): HandOverResult {
+    const silentMs = destinations.silentMs(host);
+    if (silentMs > 0) return { kind: 'throttled', retryAfterMs: silentMs, scope: 'message' };
+    const closedMs = breaker.closedMs(sender);
+    if (closedMs > 0) return { kind: 'throttled', retryAfterMs: closedMs };
+    return { kind: 'throttled', retryAfterMs: NOT_BEGUN_MS, scope: 'message' };
   }
 
   async function write(message: HandOver): Promise<{ mime: Buffer; messageId: string }> {
@@ -117,45 +133,6 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
       // A refused log-in must not be hidden by another relay's being away.
       if (!(last.kind === 'unreachable' && last.reason.account)) last = outcome;
       tried.add(next);
-    }
-  }
-
-  function resultOf(
-    outcome: Exclude<RelayOutcome, { kind: 'accepted' }>,
-    message: HandOver,
-    sender: string,
-  ): HandOverResult {
-    const retryAfterMs = retryGapMs(message.attempt);
-    switch (outcome.kind) {
-      case 'unknown':
-        return { kind: 'unknown' };
-      case 'not_begun':
-        return closing ? CLOSED : { kind: 'throttled', retryAfterMs: NOT_BEGUN_MS, scope: 'message' };
-      case 'not_offered':
-        return { kind: 'transient', code: outcome.code, retryAfterMs };
-      case 'unreachable':
-        return unreachable(outcome.reason, retryAfterMs);
-      case 'refused': {
-        const refusal = classify(outcome.reply, outcome.stage);
-        const { code } = refusal;
-        switch (refusal.class) {
-          case 'rejected':
-            return { kind: 'rejected', code, message: outcome.reply.text };
-          case 'transient':
-            return { kind: 'transient', code, retryAfterMs };
-          case 'account':
-            return { kind: 'account', code, message: outcome.reply.text };
-          case 'slow_down':
-            // Before it is told the recipient, a relay speaks for itself.
-            if (outcome.stage === 'mail') return { kind: 'throttled', retryAfterMs: RELAY_PAUSE_MS };
-            return { kind: 'throttled', retryAfterMs: LIMITS.smtpSilenceFirstMs, scope: 'message' };
-          case 'sender': {
-            const waitMs = breaker.refused(sender);
-            if (waitMs === undefined) return { kind: 'transient', code, retryAfterMs };
-            return { kind: 'throttled', retryAfterMs: waitMs };
-          }
-        }
-      }
     }
   }
 
@@ -219,8 +196,46 @@ const CLOSED: HandOverResult = { kind: 'transient', code: 'closed' };
 const NOT_BEGUN_MS = 1_000;
 const RELAY_PAUSE_MS = 15_000;
 
-const isSlowDown = ({ reply, stage }: Extract<RelayOutcome, { kind: 'refused' }>) =>
-  stage !== 'mail' && classify(reply, stage).class === 'slow_down';
+function resultOf(
+  outcome: Exclude<RelayOutcome, { kind: 'accepted' }>,
+  { attempt }: HandOver,
+  senderWaitMs: number | undefined,
+): HandOverResult {
+  const retryAfterMs = retryGapMs(attempt);
+  switch (outcome.kind) {
+    case 'unknown':
+      return { kind: 'unknown' };
+    case 'not_begun':
+      return CLOSED;
+    case 'not_offered':
+      return { kind: 'transient', code: outcome.code, retryAfterMs };
+    case 'unreachable':
+      return unreachable(outcome.reason, retryAfterMs);
+    case 'refused':
+      return refused(outcome, retryAfterMs, senderWaitMs);
+  }
+}
+
+function refused(
+  { reply, stage }: Extract<RelayOutcome, { kind: 'refused' }>,
+  retryAfterMs: number,
+  senderWaitMs: number | undefined,
+): HandOverResult {
+  const { class: kind, code } = classify(reply, stage);
+  switch (kind) {
+    case 'rejected':
+    case 'account':
+      return { kind, code, message: reply.text };
+    case 'transient':
+      return { kind, code, retryAfterMs };
+    case 'slow_down':
+      if (stage === 'mail') return { kind: 'throttled', retryAfterMs: RELAY_PAUSE_MS };
+      return { kind: 'throttled', retryAfterMs: LIMITS.smtpSilenceFirstMs, scope: 'message' };
+    case 'sender':
+      if (senderWaitMs === undefined) return { kind: 'transient', code, retryAfterMs };
+      return { kind: 'throttled', retryAfterMs: senderWaitMs };
+  }
+}
 
 function unreachable({ account, code, reply }: SmtpUnreachable, retryAfterMs: number): HandOverResult {
   if (!account) return { kind: 'transient', code, retryAfterMs };

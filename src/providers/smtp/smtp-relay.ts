@@ -30,6 +30,8 @@ export interface RelayedMail {
   deadlineMs: number;
   /** Asked when its turn has come: something may have been learned meanwhile. */
   isVetoed(): boolean;
+  /** Told of the outcome before the next message has its turn. */
+  learn(outcome: RelayOutcome): void;
 }
 
 export type RelayOutcome =
@@ -160,12 +162,15 @@ export function createSmtpRelay({
     get trouble() {
       return isTroubled() ? trouble : undefined;
     },
-    async deliver({ envelope, mime, deadlineMs, isVetoed }) {
+    async deliver({ envelope, mime, deadlineMs, isVetoed, learn }) {
       load += 1;
       try {
         if (!(await placeBy(deadlineMs))) return { kind: 'not_begun' };
         try {
-          return isVetoed() ? { kind: 'not_begun' } : await sendOn(envelope, mime);
+          if (isVetoed()) return { kind: 'not_begun' };
+          const outcome = await sendOn(envelope, mime);
+          learn(outcome);
+          return outcome;
         } finally {
           leave();
         }

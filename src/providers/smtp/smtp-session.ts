@@ -150,7 +150,8 @@ function outcomeOf(error: SmtpError, drained: boolean): SendOutcome {
 
 function stageOf({ command }: SmtpError, drained: boolean): Stage {
   if (drained || command === 'DATA') return 'data';
-  return command === 'RCPT TO' ? 'rcpt' : 'mail';
+  // A good-bye at the recipient, when all commands were sent together, is told as one of the connection.
+  return command === 'MAIL FROM' ? 'mail' : 'rcpt';
 }
 
 async function reset(connection: SMTPConnection, timeouts: SmtpTimeouts): Promise<boolean> {

@@ -34,7 +34,10 @@ export async function startCuttingProxy(target: number, cut: Cut, times: number)
     };
     client.on('end', () => upstream.end());
     upstream.on('end', () => client.end());
-    if (cut.after === 'connect' && proxy.cuts < times) return tear();
+    if (cut.after === 'connect' && proxy.cuts < times) {
+      tear();
+      return;
+    }
     const pipe = (from: Socket, to: Socket, side: 'client' | 'server') =>
       from.on('data', (chunk: Buffer) => {
         if (side === cut.after) heard += chunk.toString('latin1');
