@@ -138,7 +138,7 @@ describeEachEngine('the policy of a workspace', (engine) => {
   test('shows in a dry run whom its caps and its quiet hours keep waiting', async () => {
     await set({
       caps: [{ channels: ['sms'], max: 1, days: 1 }],
-      quietHours: { from: '00:00', to: '23:59', timezone: 'UTC' },
+      quietHours: { from: inHours(-1), to: inHours(3), timezone: 'Etc/UTC' },
     });
     const at = { workspaceId, channel: 'sms' as const, class: undefined };
     await reserveContact(db, { ...at, address: '+12025550101', uid: 'x' });
@@ -208,3 +208,8 @@ describeEachEngine('the policy of a workspace', (engine) => {
     ]);
   });
 });
+
+/** `HH:MM` in UTC. */
+function inHours(hours: number): string {
+  return new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16);
+}
