@@ -1,5 +1,5 @@
 /**
- * Every bound of the system, once, with its reason. Sizes are bytes, times carry their unit, the rest
+ * Every bound of the system, once, with its reason; long because there are many. Sizes are bytes, times carry their unit, the rest
  * are counts. docs/configuration.md lists the ones a caller can meet.
  */
 
@@ -432,10 +432,11 @@ export const LIMITS = {
   /** Of ringing: below it nobody reaches the telephone, and no exchange rings for longer. */
   ringSecondsMin: 5,
   ringSecondsMax: 600,
-  /** Of a call once it is answered; the most is what one recording may take. */
+  /** Of a call once it is answered. With its ringing it ends within `callLeaseSeconds`, after which it would not
+   * count among its sender's any more. */
   callSecondsMin: 5,
-  callSecondsMax: 14_400,
-  /** Without a wish of the sender's; less than `callLeaseSeconds`. */
+  callSecondsMax: 840,
+  /** Without a wish of the sender's. */
   callSecondsDefault: 600,
   /** Of ringing without a wish: it ends before most mailboxes pick up. */
   ringSecondsDefault: 30,
