@@ -74,7 +74,7 @@ describe('the policy of a workspace, through the whole program', () => {
       );
       expect(timeline.data.map(({ kind }) => kind).sort()).toEqual(['cap_place', 'recipient', 'recipient']);
       expect(timeline.data.flatMap(({ messages }) => messages ?? [])).toHaveLength(1);
-      for (const id of ids) await api.expect('POST', `/api/campaign/${id}/cancel`, {});
+      for (const id of ids) await api.call('POST', `/api/campaign/${id}/cancel`, {});
     },
     SETTLED_MS + 30_000,
   );
