@@ -5,6 +5,7 @@ import {
   createSmsCampaign,
   createSmsTemplate,
 } from '../support/api-client';
+import { runFanfare } from '../support/fanfare-command';
 import {
   type FanfareProcess,
   makePlace,
@@ -74,7 +75,11 @@ describe('the policy of a workspace, through the whole program', () => {
       );
       expect(timeline.data.map(({ kind }) => kind).sort()).toEqual(['cap_place', 'recipient', 'recipient']);
       expect(timeline.data.flatMap(({ messages }) => messages ?? [])).toHaveLength(1);
-      for (const id of ids) await api.expect('POST', `/api/campaign/${id}/cancel`, {});
+      const shown = await runFanfare(['contacts', 'timeline', data[0]?.contactId ?? ''], {
+        FANFARE_DATA_DIR: place.dataDir,
+      }).ended;
+      expect([shown.code, shown.out]).toEqual([0, expect.stringContaining('waiting (frequency_cap)')]);
+      for (const id of ids) await api.call('POST', `/api/campaign/${id}/cancel`, {});
     },
     SETTLED_MS + 30_000,
   );
