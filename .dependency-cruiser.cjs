@@ -281,6 +281,9 @@ module.exports = {
     tsConfig: { fileName: 'tsconfig.json' },
     // Types count: half of the rules are about them.
     tsPreCompilationDeps: true,
-    enhancedResolveOptions: { conditionNames: ['require', 'node', 'default', 'types'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['require', 'node', 'default', 'types'],
+    },
   },
 };

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { CHANNELS, type Channel } from './domain/channel';
 import { LIMITS } from './domain/limits';
 import type { SenderLimits } from './domain/sender-limit';
+import { parseSmtpRelays, type SmtpRelayAddress } from './domain/smtp-relays';
 import { StartupError } from './startup-error';
 
 /**
@@ -10,7 +11,8 @@ import { StartupError } from './startup-error';
  * the two. A variable that is set but empty counts as not set.
  */
 const PROVIDERS = ['simulator', 'http'] as const;
-export type ProviderName = (typeof PROVIDERS)[number];
+const EMAIL_PROVIDERS = [...PROVIDERS, 'smtp'] as const;
+export type ProviderName = (typeof EMAIL_PROVIDERS)[number];
 
 const port = z.coerce.number().int().min(0).max(65_535);
 const httpUrl = z.url({ protocol: /^https?$/ });
@@ -20,6 +22,20 @@ const flag = z
   .enum(['true', 'false'])
   .default('false')
   .transform((value) => value === 'true');
+
+const domain = z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i, 'this is not a domain name');
+const smtpRelays = z.string().transform((value, context) => {
+  const relays = parseSmtpRelays(value);
+  if (typeof relays !== 'string') return relays;
+  context.addIssue({ code: 'custom', message: relays });
+  return z.NEVER;
+});
+const hostAndPort = z.string().transform((value, context) => {
+  const [, host, digits] = /^(.+):(\d{1,5})$/.exec(value) ?? [];
+  if (host && Number(digits) <= 65_535) return { host: host.replace(/^\[|\]$/g, ''), port: Number(digits) };
+  context.addIssue({ code: 'custom', message: 'this is not a host and a port such as 0.0.0.0:2525' });
+  return z.NEVER;
+});
 
 /**
  * A number of proxies, or their addresses. A host name is not among them: it would be looked up once, and
@@ -53,7 +69,7 @@ export const VARIABLES = z.object({
   TEMPORAL_ADDRESS: z.string().optional(),
   TEMPORAL_NAMESPACE: z.string().default('default'),
   TEMPORAL_CLI_PATH: z.string().optional(),
-  FANFARE_EMAIL_PROVIDER: z.enum(PROVIDERS).default('simulator'),
+  FANFARE_EMAIL_PROVIDER: z.enum(EMAIL_PROVIDERS).default('simulator'),
   FANFARE_SMS_PROVIDER: z.enum(PROVIDERS).default('simulator'),
   FANFARE_VOICE_PROVIDER: z.enum(PROVIDERS).default('simulator'),
   FANFARE_EMAIL_RATE: rate.optional(),
@@ -72,6 +88,19 @@ export const VARIABLES = z.object({
   FANFARE_SMS_HTTP_IDEMPOTENT: flag,
   FANFARE_VOICE_HTTP_URL: httpUrl.optional(),
   FANFARE_VOICE_HTTP_IDEMPOTENT: flag,
+  FANFARE_SMTP_URL: smtpRelays.optional(),
+  FANFARE_SMTP_CONNECTIONS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(LIMITS.smtpConnectionsMax)
+    .default(LIMITS.smtpConnectionsDefault),
+  FANFARE_SMTP_HELO_NAME: domain.optional(),
+  FANFARE_SMTP_DKIM_DOMAIN: domain.optional(),
+  FANFARE_SMTP_DKIM_SELECTOR: domain.optional(),
+  FANFARE_SMTP_DKIM_KEY_FILE: z.string().optional(),
+  FANFARE_SMTP_RETURN_PATH: domain.optional(),
+  FANFARE_SMTP_LISTEN: hostAndPort.optional(),
   /** Part of a path, where everybody else's secrets are headers; characters that need no escaping there. */
   FANFARE_INBOUND_SECRET: z
     .string()
@@ -111,6 +140,8 @@ export interface Config {
   providers: Record<Channel, ProviderName>;
   /** Of the channels whose provider is `http`. */
   httpProviders: Partial<Record<Channel, { url: string; idempotent: boolean }>>;
+  /** Of the email provider `smtp`, if it is chosen. */
+  smtp: SmtpConfig | undefined;
   /** How long records of messages are kept; for ever without it. */
   retentionDays: number | undefined;
   /** For every sender that has no limit of its own. */
@@ -129,10 +160,21 @@ export interface Config {
   logLevel: string;
 }
 
+export interface SmtpConfig {
+  relays: SmtpRelayAddress[];
+  /** To each relay. */
+  connections: number;
+  heloName: string | undefined;
+  dkim: { domain: string; selector: string; keyFile: string } | undefined;
+  /** Domain of the envelope senders. */
+  returnPath: string | undefined;
+  listen: { host: string; port: number } | undefined;
+}
+
 /** Fails with one StartupError that names every wrong variable. */
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const parsed = VARIABLES.superRefine(needUrls).safeParse(set);
+  const parsed = VARIABLES.superRefine(needUrls).superRefine(needSmtp).safeParse(set);
   if (!parsed.success) {
     const findings = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
     throw new StartupError(
@@ -173,6 +215,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
         return v[provider] === 'http' ? [[channel, { url: v[url], idempotent: v[idempotent] }]] : [];
       }),
     ),
+    smtp: smtpOf(v),
     retentionDays: v.FANFARE_RETENTION_DAYS,
     senderLimits: {
       email: { rate: v.FANFARE_EMAIL_RATE },
@@ -211,6 +254,37 @@ function needUrls(v: Variables, context: z.core.$RefinementCtx): void {
       context.addIssue({ code: 'custom', path: [url], message: `needed because ${provider} is http` });
     }
   }
+}
+
+function needSmtp(v: Variables, context: z.core.$RefinementCtx): void {
+  if (v.FANFARE_EMAIL_PROVIDER !== 'smtp') return;
+  const need = (path: keyof Variables, why: string) => {
+    if (v[path] === undefined)
+      context.addIssue({ code: 'custom', path: [path], message: `needed because ${why}` });
+  };
+  need('FANFARE_SMTP_URL', 'FANFARE_EMAIL_PROVIDER is smtp');
+  if (v.FANFARE_SMTP_LISTEN) need('FANFARE_SMTP_RETURN_PATH', 'FANFARE_SMTP_LISTEN is set');
+  const dkim = [
+    'FANFARE_SMTP_DKIM_DOMAIN',
+    'FANFARE_SMTP_DKIM_SELECTOR',
+    'FANFARE_SMTP_DKIM_KEY_FILE',
+  ] as const;
+  const set = dkim.find((path) => v[path] !== undefined);
+  if (set) for (const path of dkim) need(path, `${set} is set`);
+}
+
+function smtpOf(v: Variables): SmtpConfig | undefined {
+  if (v.FANFARE_EMAIL_PROVIDER !== 'smtp' || !v.FANFARE_SMTP_URL) return undefined;
+  const { FANFARE_SMTP_DKIM_DOMAIN: domain, FANFARE_SMTP_DKIM_SELECTOR: selector } = v;
+  const { FANFARE_SMTP_DKIM_KEY_FILE: keyFile } = v;
+  return {
+    relays: v.FANFARE_SMTP_URL,
+    connections: v.FANFARE_SMTP_CONNECTIONS,
+    heloName: v.FANFARE_SMTP_HELO_NAME,
+    dkim: domain && selector && keyFile ? { domain, selector, keyFile } : undefined,
+    returnPath: v.FANFARE_SMTP_RETURN_PATH,
+    listen: v.FANFARE_SMTP_LISTEN,
+  };
 }
 
 /** A channel's variables. */

@@ -68,7 +68,11 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     engine: storage.engine,
     templates: versions,
     policyOf: policySource(storage.tables<CampaignTables>()),
-    providers: await openProviders(config, log, synthesizer),
+    providers: await openProviders(config, {
+      returnPathSecret: await installationSecret(messagingDb, 'return_path'),
+      synthesizer,
+      log,
+    }),
     senderLimits: config.senderLimits,
     listMail: createListMail({
       tokens: unsubscribeTokens,

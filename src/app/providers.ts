@@ -1,18 +1,30 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../config';
+import type { Config, SmtpConfig } from '../config';
 import { CHANNELS, type Channel } from '../domain/channel';
 import type { Log } from '../log';
 import { openHttpProvider } from '../providers/http-provider';
 import type { Provider } from '../providers/provider';
 import { openSimulator } from '../providers/simulator';
+import type { DkimOptions } from '../providers/smtp/dkim';
+import { openSmtpProvider } from '../providers/smtp/smtp-provider';
 import { type Synthesizer, TELEPHONE_HZ } from '../speech/synthesizer';
+import { StartupError } from '../startup-error';
+
+export interface ProviderParts {
+  /** By which this installation knows return paths as its own, in every process and for years. */
+  returnPathSecret: string;
+  /** Without it, the simulator takes the length of what is said from the text. */
+  synthesizer: Synthesizer | undefined;
+  log: Log;
+}
 
 /** The provider of each channel, as configured. */
 export async function openProviders(
   config: Config,
-  log: Log,
-  synthesizer: Synthesizer | undefined,
+  parts: ProviderParts,
 ): Promise<Record<Channel, Provider>> {
+  const { synthesizer, log } = parts;
   const speechMs =
     synthesizer &&
     (async (...spoken: Parameters<Synthesizer['synthesize']>) =>
@@ -20,15 +32,53 @@ export async function openProviders(
   const providers: Partial<Record<Channel, Provider>> = {};
   for (const channel of CHANNELS) {
     const http = config.httpProviders[channel];
-    providers[channel] = http
-      ? openHttpProvider({ channel, ...http })
-      : await openSimulator({
-          channel,
-          directory: join(config.dataDir, 'simulator'),
-          ...config.simulator,
-          speechMs,
-          log,
-        });
+    if (channel === 'email' && config.smtp) providers.email = await openSmtp(config.smtp, parts);
+    else if (http) providers[channel] = openHttpProvider({ channel, ...http });
+    else {
+      const directory = join(config.dataDir, 'simulator');
+      providers[channel] = await openSimulator({ channel, directory, ...config.simulator, speechMs, log });
+    }
   }
   return providers as Record<Channel, Provider>;
 }
+
+async function openSmtp(
+  { dkim, returnPath, ...config }: SmtpConfig,
+  { returnPathSecret: secret, log }: ProviderParts,
+): Promise<Provider> {
+  const key = dkim && { ...dkim, privateKey: await readKey(dkim.keyFile) };
+  try {
+    const provider = openSmtpProvider({
+      ...config,
+      dkim: key satisfies DkimOptions | undefined,
+      returnPath: returnPath === undefined ? undefined : { domain: returnPath, secret },
+      log,
+    });
+    return { ...provider, start: (sink) => provider.start(sink).catch(cannotListen) };
+  } catch (error) {
+    throw wrongKey((error as Error).message, error);
+  }
+}
+
+function cannotListen(error: unknown): never {
+  throw new StartupError(
+    `Cannot listen for inbound mail: ${(error as Error).message}`,
+    'Stop the program that uses the port, or set FANFARE_SMTP_LISTEN to another.',
+    { cause: error },
+  );
+}
+
+async function readKey(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw wrongKey(`it cannot be read: ${(error as NodeJS.ErrnoException).code}`, error);
+  }
+}
+
+const wrongKey = (reason: string, cause: unknown) =>
+  new StartupError(
+    `The key in FANFARE_SMTP_DKIM_KEY_FILE cannot be used: ${reason}`,
+    'Give the path of a private key in PEM, RSA of 2048 bits or Ed25519, that this user may read.',
+    { cause },
+  );

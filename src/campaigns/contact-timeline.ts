@@ -117,16 +117,16 @@ const isBefore = (one: TimelinePosition, other: TimelinePosition) =>
   one.at === other.at ? one.key < other.key : one.at < other.at;
 
 /** SQL: a page of the rows of `source`, which has the columns `at` and `key`. Times are those of the answer. */
-async function pageOf<Row>(
+async function pageOf<Row extends object>(
   db: Kysely<CampaignTables>,
   { after, limit }: Scope,
   source: RawBuilder<unknown>,
 ): Promise<Row[]> {
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<Row & { happened: Date }>`
     select * from (select *, date_trunc('milliseconds', happened) as at from (${source}) one) dated
     where ${after ? sql`(at, key collate "C") < (${after.at}::timestamptz, ${after.key}::text collate "C")` : sql`true`}
     order by at desc, key collate "C" desc limit ${limit}`.execute(db);
-  return rows;
+  return rows.map(({ happened: _happened, ...row }) => row as unknown as Row);
 }
 
 const ofRun = (at: RawBuilder<unknown>) => sql`

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
@@ -25,7 +24,7 @@ export function createPolicies({ db }: { db: Kysely<CampaignTables> }): Policies
     async replace(workspaceId, policy) {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const before = await latest(db, workspaceId);
-        if (before && isDeepStrictEqual(before.policy, policy)) return before;
+        if (before && (await isSame(db, workspaceId, before.version, policy))) return before;
         const version = (before?.version ?? 0) + 1;
         if (version > LIMITS.policyVersions) {
           throw new DomainError(
@@ -60,6 +59,19 @@ async function latest(db: Kysely<CampaignTables>, workspaceId: string): Promise<
     .limit(1)
     .executeTakeFirst();
   return row && { version: row.version, policy: row.policy, updatedAt: row.created_at };
+}
+
+/** As the database compares: whatever the order of members, and whether one is absent or undefined. */
+async function isSame(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  version: number,
+  policy: WorkspacePolicy,
+): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from policy_versions where workspace_id = ${workspaceId} and version = ${version}
+      and policy = ${JSON.stringify(policy)}::jsonb`.execute(db);
+  return rows.length > 0;
 }
 
 /** SQL: the policy in force, null without one. */

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { StartupError } from '../startup-error';
 import type { ApiClient } from './api-client';
 import { print, printable, withApi } from './command';
+import { showTimeline, type TimelineOptions } from './contact-timeline';
 import { openBackend } from './instance';
 import { createProgressLine } from './progress-line';
 import { listenForStop } from './stop-signals';
@@ -28,6 +29,14 @@ export function addContactCommands(program: Command): void {
       } finally {
         stop.dispose();
       }
+    });
+  contacts
+    .command('timeline <id>')
+    .description('why a contact was, or was not, written to or called')
+    .option('--limit <n>', 'entries, newest first', '20')
+    .option('--json', 'print the entries as JSON')
+    .action(async (id, options: TimelineOptions) => {
+      await withApi(openBackend(), (api) => showTimeline(api, id, options));
     });
 }
 

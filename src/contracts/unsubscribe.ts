@@ -7,7 +7,7 @@ import { z } from 'zod';
 export const unsubscribeBody = z.union(
   [
     z
-      .object({ 'List-Unsubscribe': z.string().regex(/^one-click$/i) })
+      .object({ 'List-Unsubscribe': z.string().regex(/^[Oo][Nn][Ee]-[Cc][Ll][Ii][Cc][Kk]$/) })
       .transform(() => 'unsubscribe' as const),
     z.object({ action: z.literal('resubscribe') }).transform(() => 'resubscribe' as const),
   ],

@@ -1,5 +1,5 @@
 /**
- * Every bound of the system, once, with its reason. Sizes are bytes, times carry their unit, the rest
+ * Every bound of the system, once, with its reason; long because there are many. Sizes are bytes, times carry their unit, the rest
  * are counts. docs/configuration.md lists the ones a caller can meet.
  */
 
@@ -282,6 +282,44 @@ export const LIMITS = {
   /** With every answer that slow, the batches in flight still end within `handoverTimeoutSeconds`. */
   httpProviderAnswerMs: 20_000,
   httpProviderAnswerBytes: 64 * KiB,
+  /** SMTP: what one connection carries before it is closed, as many relays would do themselves. */
+  smtpMessagesPerConnection: 100,
+  smtpConnectionsDefault: 5,
+  smtpConnectionsMax: 200,
+  /** Messages of a batch for each connection: enough that none is idle at its end, as a crash leaves them in doubt. */
+  smtpBatchPerConnection: 8,
+  /** For connecting, and for greeting and encryption together: two relays can be asked within a hand-over's time. */
+  smtpConnectMs: 10_000,
+  /** From the first command to the verdict. A relay that takes longer may still take it: unknown. */
+  smtpAnswerMs: 50_000,
+  /** A message that has not begun so long after its batch is sent away; with the two above it ends in time. */
+  smtpBatchMs: 40_000,
+  smtpReplyBytes: 64 * KiB,
+  /** How messages are written: while a piece is left, the relay cannot have the whole. */
+  smtpPieceBytes: 64 * KiB,
+  /** Messages at once to one recipient's host, as many as large ones take from a good sender. */
+  smtpPerDestination: 20,
+  /** Hosts, and senders' domains, whose wishes are remembered. */
+  smtpDestinations: 10_000,
+  smtpSenders: 10_000,
+  /** How long a host that asked for less is left alone: first, and when it says so again and again. */
+  smtpSilenceFirstMs: 60_000,
+  smtpSilenceMaxMs: 3_600_000,
+  /** A message waits so long for its turn at a host that is being tried; then others have its connection. */
+  smtpSlowWaitMs: 2_000,
+  /** Refusals of a sender's domain in a row that are no accident. */
+  smtpSenderRefusals: 3,
+  smtpSenderPauseFirstMs: 60_000,
+  smtpSenderPauseMaxMs: 1_800_000,
+  smtpSenderTrialMs: 60_000,
+  /** How long messages under way may finish while the provider closes. */
+  smtpDrainMs: 3_000,
+  /** Reports and unsubscribing mails: a report may bring back the whole message, of which the first part is read. */
+  smtpInboundBytes: 10 * MiB,
+  smtpInboundReadBytes: 256 * KiB,
+  smtpInboundConnections: 50,
+  smtpInboundRecipients: 20,
+  smtpInboundIdleMs: 30_000,
   /** Messages whose receipts the simulator keeps in memory; the rest wait in its record. */
   simulatorReceipts: 20_000,
   /** The same for calls, since each keeps what its document came to: some KiB. */
@@ -394,10 +432,11 @@ export const LIMITS = {
   /** Of ringing: below it nobody reaches the telephone, and no exchange rings for longer. */
   ringSecondsMin: 5,
   ringSecondsMax: 600,
-  /** Of a call once it is answered; the most is what one recording may take. */
+  /** Of a call once it is answered. With its ringing it ends within `callLeaseSeconds`, after which it would not
+   * count among its sender's any more. */
   callSecondsMin: 5,
-  callSecondsMax: 14_400,
-  /** Without a wish of the sender's; less than `callLeaseSeconds`. */
+  callSecondsMax: 840,
+  /** Without a wish of the sender's. */
   callSecondsDefault: 600,
   /** Of ringing without a wish: it ends before most mailboxes pick up. */
   ringSecondsDefault: 30,

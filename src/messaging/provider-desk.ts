@@ -105,7 +105,7 @@ export function throttledSenders(
     senders.set(from, sender);
     sender.given += 1;
     const result = results[i];
-    if (result?.kind !== 'throttled') return;
+    if (result?.kind !== 'throttled' || result.scope === 'message') return;
     sender.away += 1;
     sender.delayMs = Math.max(sender.delayMs, Math.min(result.retryAfterMs, LIMITS.senderSilenceMs));
   });

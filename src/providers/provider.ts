@@ -72,8 +72,11 @@ export type HandOverResult =
   | { kind: 'rejected'; code: string; message: string }
   /** Not taken this time; counts as an attempt. */
   | { kind: 'transient'; code: string; retryAfterMs?: number | undefined }
-  /** Not taken, try later; does not count as an attempt. */
-  | { kind: 'throttled'; retryAfterMs: number }
+  /**
+   * Not taken, try later; does not count as an attempt. It is about the sender, unless `scope` says that it
+   * is about this message alone, as when only its recipient's host has had enough.
+   */
+  | { kind: 'throttled'; retryAfterMs: number; scope?: 'message' | undefined }
   /** Nobody's message will be taken until a person acts. */
   | { kind: 'account'; code: string; message: string }
   /** It may or may not have been taken. */

@@ -5,6 +5,7 @@ import { importPart, millionPart, pagesPart } from './million';
 import { ratioPart } from './ratio';
 import { note, option } from './rig';
 import { sleepingPart } from './sleeping';
+import { smtpPart } from './smtp';
 import { pacePart, pausePart } from './steering';
 import { writesPart } from './writes';
 
@@ -25,6 +26,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   freeze: freezePart,
   pages: pagesPart,
   million: millionPart,
+  smtp: smtpPart,
 };
 
 async function main(): Promise<void> {

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
-import { filledParams } from '../../src/campaigns/fill-params';
+import { filledParams, requiredNames } from '../../src/campaigns/fill-params';
 import type { CampaignTables } from '../../src/campaigns/tables';
+import { ifThere } from '../../src/domain/template';
 import { describeEachEngine } from '../support/storage';
 
 describeEachEngine('the values for placeholders', (engine) => {
@@ -39,6 +40,14 @@ describeEachEngine('the values for placeholders', (engine) => {
       CITY: 'Rome',
       YEAR: 2026,
     });
+  });
+
+  test('what the service fills by itself is filled if there is a value, and nobody has to bring one', async () => {
+    const placeholders = ['NAME', ifThere('UNSUBSCRIBE_URL')];
+    expect(requiredNames(placeholders)).toEqual(['NAME']);
+    expect(await fill(placeholders)).toEqual({ NAME: 'Annie' });
+    const own = { UNSUBSCRIBE_URL: 'https://example.com/bye' };
+    expect(await fill(placeholders, own)).toEqual({ NAME: 'Annie', ...own });
   });
 
   test('an empty text is no value, and what has no value is absent', async () => {

@@ -50,7 +50,7 @@ describe('the message of the send endpoint', () => {
     [{ ...SMS, sendAt: new Date(Date.now() + 400 * 86_400_000).toISOString() }, ['sendAt']],
     [{ ...SMS, class: 'other' }, ['class']],
     [{ ...SMS, voice: { machine: 'hangup' } }, ['voice']],
-    [{ ...CALL, voice: { machine: 'leave_message', ringTimeoutSeconds: 5, maxSeconds: 14_400 } }, []],
+    [{ ...CALL, voice: { machine: 'leave_message', ringTimeoutSeconds: 5, maxSeconds: 840 } }, []],
     [{ ...CALL, voice: {} }, []],
     [
       { ...CALL, voice: { machine: 'shout', ringTimeoutSeconds: 4, maxSeconds: 4 } },

@@ -186,9 +186,15 @@ describe('campaigns through the whole program', () => {
     });
     const open = async () => {
       const { sms = {}, voice: calls = {} } = (await campaignDetail(api, id)).counts;
-      return [sms.pending, sms.sending, sms.accepted, calls.sending];
+      // A call that its carrier could not place is asked for again, and waits meanwhile.
+      return [sms.pending, sms.sending, sms.accepted, calls.sending, calls.waiting];
     };
-    await until('all who may be reached', async () => (await open()).join() === '20,0,0,0', SETTLED_MS, 100);
+    await until(
+      'all who may be reached',
+      async () => (await open()).join() === '20,0,0,0,0',
+      SETTLED_MS,
+      100,
+    );
     const { counts, phase } = await campaignDetail(api, id);
     expect([phase, counts.sms?.pending, counts.voice?.pending]).toEqual(['running', 20, 20]);
     expect(record('sms').handOvers - (before[0] ?? 0)).toBeLessThanOrEqual(20);

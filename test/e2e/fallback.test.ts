@@ -132,6 +132,21 @@ describe('campaigns that go from channel to channel, through the whole program',
     ]);
   }, 120_000);
 
+  it('writes to whom no call reached, when the last redial is over, and to nobody else', async () => {
+    // A busy line that stays busy, one that is free at the redial, and one where somebody answers.
+    const phones = ['+12195550194', '+12195550199', '+12195550190'];
+    const id = await campaign(
+      ['voice', 'sms'],
+      phones.map((phone) => ({ externalId: `v${phone}`, phone })),
+      { voice: { retry: { busy: { maxAttempts: 2, delaysSeconds: [1] } } } },
+    );
+    const { counts } = await untilPhase(api, id, ['completed', 'failed'], SETTLED_MS);
+    sums(counts);
+    expect(counts.voice).toMatchObject({ total: 3, delivered: 2, undelivered: 1 });
+    expect(counts.sms).toMatchObject({ total: 3, canceled: 2 });
+    expect([await handedOver(id, 'voice'), await handedOver(id, 'sms')]).toEqual([5, 1]);
+  }, 120_000);
+
   it('begins with the next channel without an address, and goes on after silence', async () => {
     const id = await campaign(
       ['email', 'sms'],

@@ -110,6 +110,21 @@ describe('the gateway to the messaging service', () => {
     ]);
   });
 
+  it('tells how a call is to be run only to a service of our kind', async () => {
+    const voice = { machine: 'leave_message' as const, ringTimeoutSeconds: 20 };
+    const call = { ...(messages(1)[0] as OutgoingMessage), channel: 'voice' as const, voice };
+    await gateway.send([call]);
+    await gateway.close();
+    tokenAnswer = () => ({
+      access_token: 'other',
+      valid_till: '2099-01-01 00:00:00',
+      capabilities: ['idempotent'],
+    });
+    gateway = openGateway(access);
+    await gateway.send([call]);
+    expect(calls('/send-msg').map(({ body }) => body.voice)).toEqual([undefined, voice]);
+  });
+
   it('finds a template of such a service by its paged list', async () => {
     answer = ({ path }, response) => {
       const page = Number(new URL(path, 'http://x').searchParams.get('page'));

@@ -15,13 +15,15 @@ import { INBOUND_SECRET, startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from
 /** These stand in every valid body, and must not turn up in a log line. */
 const ADDRESS = { email: 'canary.person@example.com', phone: '+12025550147' };
 
+const LINK = UNSUBSCRIBE_TOKENS.seal({ workspaceId: 'ws_none', address: ADDRESS.email });
+
 /** A valid body of every route that takes one; `:template` and the like stand for ids of the workspace. */
 const BODIES: Record<string, unknown> = {
   'POST /api/v1/auth/token': { grant_type: 'client_credentials', valid_hour: 1 },
   'POST /api/v1/auth/revoke': { token: 'fft_unknown' },
   'POST /api/session': { email: ADDRESS.email, password: 'not the password' },
   [`POST /inbound/http/${INBOUND_SECRET}`]: [{ id: 'msg_1', type: 'delivered', at: '2026-01-01T00:00:00Z' }],
-  [`POST /u/${UNSUBSCRIBE_TOKENS.seal({ workspaceId: 'ws_none', address: ADDRESS.email })}`]: {
+  [`POST /u/${LINK}`]: {
     'List-Unsubscribe': 'One-Click',
   },
   'POST /api/template': {
@@ -256,7 +258,10 @@ describeEachEngine('bad input', (engine) => {
       .filter(({ schema, method }) => schema?.body !== undefined && method !== 'HEAD')
       .map(({ method, url }) => `${method} ${url.replace(/(?<=.)\/$/, '')}`);
     const tried = Object.keys(BODIES).map((key) =>
-      key.replace(INBOUND_SECRET, ':secret').replace(/:template|:list|(usr|cli|cmp|whk)_none/, ':id'),
+      key
+        .replace(INBOUND_SECRET, ':secret')
+        .replace(LINK, ':token')
+        .replace(/:template|:list|(usr|cli|cmp|whk)_none/, ':id'),
     );
     expect(open.filter((route) => !tried.includes(route))).toEqual([]);
   });

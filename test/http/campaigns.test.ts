@@ -133,13 +133,6 @@ describeEachEngine('campaigns over HTTP', (engine) => {
     expect((await call('POST', '/api/campaign', [])).status).toBe(422);
   });
 
-  test.each([['exclude', { suppressionOnly: true }, 'exclude.suppressionOnly']])(
-    '%s %p is refused as not supported yet',
-    async (member, value, path) => {
-      expect(findings(await create({ [member]: value }))).toEqual([`${path} not_supported`]);
-    },
-  );
-
   test.each([
     [{ strategy: 'fallback', channel: ['email'], settings: { email: EMAIL } }, 'strategy too_few_channels'],
     [{ fallbackAfterSeconds: 60 }, 'fallbackAfterSeconds not_applicable'],

@@ -90,8 +90,18 @@ export const STORY: Step[] = [
   { operation: 'releaseCampaign', status: 200 },
   { operation: 'showUnsubscribePage', status: 200 },
   { operation: 'unsubscribeByLink', status: 200 },
-  { operation: 'unsubscribeByLink', status: 200, headers: { accept: 'text/html' } },
-  { operation: 'unsubscribeByLink', example: 'resubscribe', status: 200 },
+  {
+    operation: 'unsubscribeByLink',
+    contentType: 'application/x-www-form-urlencoded',
+    status: 200,
+    headers: { accept: 'text/html' },
+  },
+  {
+    operation: 'unsubscribeByLink',
+    contentType: 'application/x-www-form-urlencoded',
+    example: 'resubscribe',
+    status: 200,
+  },
   { operation: 'reportReceipts', example: 'receipt', status: 200 },
   { operation: 'reportReceipts', example: 'several', status: 200 },
   {

@@ -71,7 +71,13 @@ describeEachEngine('calls that a carrier over HTTP makes', (engine) => {
     const inbound = await buildServer({
       authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
       log,
-      routes: [inboundRoutes({ secret: 'secret', takeReceipts: delivery.receiptsOf('http'), log })],
+      routes: [
+        inboundRoutes({
+          secret: 'secret',
+          takeReceipts: delivery.receiptsOf('http'),
+          takeInbound: delivery.inboundOf('http'),
+        }),
+      ],
     });
     await inbound.listen({ host: '127.0.0.1', port: 0 });
     closeInbound = () => inbound.close();

@@ -51,6 +51,21 @@ describeEachEngine('records of messages', (engine) => {
     await untilState('m1', 'sent');
   });
 
+  test('of what subscribers wrote, and of mailboxes that were full, go when they count no more', async () => {
+    await one.delivery.inboundOf('scripted')([{ id: 'in-1', from: '+12025550123', to: '7', text: 'hello' }]);
+    await sql`
+      insert into soft_bounces (workspace_id, address, day) values (${rig.workspaceId}, 'a@example.com', current_date)
+    `.execute(rig.db);
+    const left = async () => [
+      (await rig.db.selectFrom('inbound_messages').select('id').execute()).length,
+      (await rig.db.selectFrom('soft_bounces').select('day').execute()).length,
+    ];
+    await sweepInDays(28, undefined);
+    expect(await left()).toEqual([1, 1]);
+    await sweepInDays(32, undefined);
+    expect(await left()).toEqual([0, 0]);
+  });
+
   test('are kept while they are to be sent, and after a late receipt', async () => {
     await one.delivery.hold(rig.workspaceId, 'c1');
     const sendAt = new Date(Date.now() + 300 * DAY_MS).toISOString();

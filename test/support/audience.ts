@@ -59,7 +59,7 @@ export async function plantRun(
 /** The same, with its audience frozen. */
 export async function plantAudience(
   db: Kysely<CampaignTables>,
-  options: { contacts: number; channel?: Channel; options?: Record<string, unknown> },
+  options: { contacts: number; channel?: Channel; workspaceId?: string; options?: Record<string, unknown> },
 ): ReturnType<typeof plantRun> {
   const planted = await plantRun(db, options);
   await freezeAudience(db, {

@@ -100,6 +100,7 @@ export interface Credentials {
   user: { id: string; email: string; password: string };
   client: { id: string; secret: string };
   apiKey: string;
+  inboundSecret: string;
   temporal: { address: string; namespace: string };
 }
 

@@ -48,7 +48,7 @@ export const bulkResults = success(
 );
 
 const EVENT_TYPES = [
-  ...new Set([...MESSAGE_STATES, ...(Object.keys(RECEIPT_STATE) as ReceiptType[])]),
+  ...new Set([...MESSAGE_STATES, ...(Object.keys(RECEIPT_STATE) as ReceiptType[]), 'inbound' as const]),
 ] as const;
 
 const event = z

@@ -29,6 +29,10 @@ export const unsubscribeByLink: Operation = {
   parameters: { token: EXAMPLE.unsubscribeToken },
   body: {
     content: {
+      'application/json': {
+        schema: unsubscribeBody,
+        examples: { oneClick: { 'List-Unsubscribe': 'One-Click' } },
+      },
       'application/x-www-form-urlencoded': {
         schema: unsubscribeBody,
         examples: {

@@ -34,8 +34,7 @@ create table skipped_contacts (
 );
 -- Whom an excluded campaign left out because they had opted out.
 create index skipped_contacts_suppressed on skipped_contacts (run_id, channel) where reason = 'suppressed';
--- All that became of one contact, in any run and by durable sends.
-create index recipients_by_contact on recipients (contact_id);
+-- What was sent to one contact by durable sends; its part in runs has an index already.
 create index durable_sends_by_address on durable_sends (workspace_id, (content ->> 'to'));
 
 -- Which message told a number how to opt out, for each sender.

@@ -32,7 +32,7 @@ const options: fc.Arbitrary<CallOptions> = fc.record(
   {
     machine: fc.constantFrom(...MACHINE_BEHAVIOURS),
     ringTimeoutSeconds: fc.constantFrom(5, 30, 600),
-    maxSeconds: fc.constantFrom(5, 600, 14_400),
+    maxSeconds: fc.constantFrom(5, 600, 840),
   },
   { requiredKeys: [] },
 );

@@ -1,0 +1,85 @@
+import PostalMime from 'postal-mime';
+import type { ReceiptType } from '../../domain/message';
+
+/** What an inbound mail says, whoever it is addressed to. */
+export type MailReport = { isAutomatic: boolean } & (
+  | {
+      kind: 'delivery';
+      type: Extract<ReceiptType, 'delivered' | 'undelivered'>;
+      code: string | undefined;
+      data: Record<string, unknown> | undefined;
+    }
+  | { kind: 'complaint'; returnPath: string | undefined }
+  /** Anything else: a person's answer, an absence note, a report that something is merely late. */
+  | { kind: 'other' }
+);
+
+/** Reads a delivery report (RFC 3464) or a feedback report (RFC 5965). What cannot be read is `other`. */
+export async function readReport(raw: Buffer): Promise<MailReport> {
+  let mail: Awaited<ReturnType<typeof PostalMime.parse>>;
+  try {
+    mail = await PostalMime.parse(raw, { forceRfc822Attachments: true, maxNestingDepth: 10 });
+  } catch {
+    return { kind: 'other', isAutomatic: true };
+  }
+  const header = (name: string) => mail.headers.find(({ key }) => key === name)?.value;
+  const submitted = header('auto-submitted')?.trim().toLowerCase();
+  const isAutomatic =
+    (submitted !== undefined && !submitted.startsWith('no')) ||
+    header('x-autoreply') !== undefined ||
+    /^(?:bulk|junk|auto_reply)$/i.test(header('precedence')?.trim() ?? '');
+  const part = (type: string) => {
+    const found = mail.attachments.find(({ mimeType }) => mimeType.toLowerCase() === type);
+    return found && textOf(found.content);
+  };
+  const status = part('message/delivery-status') ?? part('message/global-delivery-status');
+  if (status !== undefined) return { isAutomatic, ...deliveryOf(status) };
+  const feedback = part('message/feedback-report');
+  if (feedback === undefined) return { kind: 'other', isAutomatic };
+  const original = part('message/rfc822') ?? part('text/rfc822-headers') ?? part('message/rfc822-headers');
+  return { isAutomatic, ...complaintOf(feedback, original) };
+}
+
+function deliveryOf(status: string) {
+  // The first group is about the message, each other about a recipient; ours have one.
+  const groups = status.split(/\r?\n[ \t]*\r?\n/).map(fieldsOf);
+  const about = groups.find((fields) => fields.has('action'));
+  const action = about?.get('action')?.toLowerCase();
+  if (action !== 'failed' && action !== 'delivered') return { kind: 'other' as const };
+  const code = /[245]\.\d{1,3}\.\d{1,3}/.exec(about?.get('status') ?? '')?.[0];
+  // Many hosts give 5.0.0 and say what happened in the words of the next one's answer.
+  const told = /^smtp;.*?\b([45]\.\d{1,3}\.\d{1,3})\b/is.exec(about?.get('diagnostic-code') ?? '')?.[1];
+  const reply = /^smtp;\s*([45]\d\d)\b/i.exec(about?.get('diagnostic-code') ?? '')?.[1];
+  const isVague = code === undefined || /^[45]\.0\.0$/.test(code);
+  const data = reply === undefined ? undefined : { reply };
+  return {
+    kind: 'delivery' as const,
+    type: action === 'failed' ? ('undelivered' as const) : ('delivered' as const),
+    code: action === 'delivered' ? undefined : isVague ? (told ?? code ?? reply) : code,
+    data,
+  };
+}
+
+/** Of the kinds of feedback, only that about good mail is no complaint. */
+function complaintOf(feedback: string, original: string | undefined) {
+  const fields = fieldsOf(feedback);
+  if (fields.get('feedback-type')?.toLowerCase() === 'not-spam') return { kind: 'other' as const };
+  const returned = fields.get('original-mail-from') ?? fieldsOf(original ?? '').get('return-path');
+  return { kind: 'complaint' as const, returnPath: returned?.replace(/^.*<|>.*$/g, '').trim() };
+}
+
+/** Fields up to the first empty line; of two with one name, the first. */
+function fieldsOf(text: string): Map<string, string> {
+  const fields = new Map<string, string>();
+  const head = text.replace(/^\s+/, '').split(/\r?\n\r?\n/, 1)[0] ?? '';
+  for (const line of head.replace(/\r?\n[ \t]+/g, ' ').split(/\r?\n/)) {
+    const colon = line.indexOf(':');
+    const name = line.slice(0, colon).trim().toLowerCase();
+    if (colon > 0 && !fields.has(name)) fields.set(name, line.slice(colon + 1).trim());
+  }
+  return fields;
+}
+
+function textOf(content: ArrayBuffer | Uint8Array | string): string {
+  return typeof content === 'string' ? content : new TextDecoder().decode(content);
+}

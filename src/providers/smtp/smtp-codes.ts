@@ -1,0 +1,63 @@
+import type { SmtpReply } from './smtp-reply';
+import type { Stage } from './smtp-session';
+
+/**
+ * What a refusal means for the message and for others.
+ *
+ * - `rejected`   this message will never be taken, because of its recipient or what it holds.
+ * - `transient`  not now; tried again, and counted.
+ * - `slow_down`  the recipient's host wants less of us for a while: its other messages wait as well.
+ * - `sender`     it is about the sender's domain: its reputation, its policy. The recipient did nothing.
+ * - `account`    the relay does not know us, or not any more.
+ */
+export type RefusalClass = 'rejected' | 'transient' | 'slow_down' | 'sender' | 'account';
+
+export interface Refusal {
+  class: RefusalClass;
+  /** The enhanced code if there is one, as it says more (RFC 3463), else the plain one. */
+  code: string;
+}
+
+export function classify(reply: SmtpReply, stage: Stage): Refusal {
+  const { code, enhanced } = reply;
+  if (!code || code < 400) return { class: 'transient', code: String(code) };
+  // RFC 4954: the commands that need a log-in are refused with these.
+  if (code === 530 || code === 534 || code === 535 || code === 538 || LOGIN.has(enhanced ?? '')) {
+    return { class: 'account', code: enhanced ?? String(code) };
+  }
+  return { class: code < 500 ? temporary(reply) : permanent(reply), code: codeOf(reply, stage) };
+}
+
+const LOGIN = new Set(['5.7.8', '5.7.9', '5.7.11', '5.7.12', '5.7.14']);
+/** A full mailbox may be emptied, whatever class its host gives it. */
+const MAILBOX_FULL = '5.2.2';
+
+function temporary({ code, enhanced }: SmtpReply): RefusalClass {
+  if (code === 421) return 'slow_down';
+  return enhanced?.startsWith('4.7.') ? 'slow_down' : 'transient';
+}
+
+function permanent({ enhanced }: SmtpReply): RefusalClass {
+  if (enhanced === MAILBOX_FULL) return 'transient';
+  return enhanced?.startsWith('5.7.') || enhanced === '5.1.8' ? 'sender' : 'rejected';
+}
+
+const NOBODY =
+  /\b(?:user|mailbox|recipient|account)\b.{0,20}\b(?:unknown|not found|does(?: no|n')t exist|unavailable)|(?:unknown|no such|invalid) (?:user|mailbox|recipient|account)/i;
+
+/** Old hosts say in words alone that there is no such mailbox, and then at the recipient, never later. */
+function codeOf({ code, enhanced, text }: SmtpReply, stage: Stage): string {
+  if (enhanced !== undefined) return enhanced;
+  const isNobody = stage === 'rcpt' && (code === 550 || code === 551 || code === 553) && NOBODY.test(text);
+  return isNobody ? 'unknown_recipient' : String(code);
+}
+
+const MINUTE = 60_000;
+/** Greylisting lets pass after five minutes or so, an overloaded host after an hour; at the eighth attempt a
+ * message has been tried for some eight hours. */
+const GAPS_MS = [1, 5, 15, 30, 60, 120, 240].map((minutes) => minutes * MINUTE);
+
+/** How long to wait after the given attempt, the first being 1. */
+export function retryGapMs(attempt: number): number {
+  return GAPS_MS[Math.min(Math.max(attempt, 1), GAPS_MS.length) - 1] ?? MINUTE;
+}

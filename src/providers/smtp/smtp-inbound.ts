@@ -1,0 +1,151 @@
+import type { AddressInfo } from 'node:net';
+import type { Readable } from 'node:stream';
+import { SMTPServer, type SMTPServerSession } from 'smtp-server';
+import { LIMITS } from '../../domain/limits';
+import type { Log } from '../../log';
+import type { Receipt, ReceiptSink } from '../provider';
+import { readReport } from './mail-report';
+import type { ReturnPath } from './return-path';
+
+/**
+ * Where mail about our mail comes in: reports of delivery to a message's own return path, reports of spam,
+ * and mails that unsubscribe. It takes nothing else, stores nothing, answers no mail with mail, and says
+ * "taken" only after what follows from it is stored: the host that brings it keeps it until then.
+ */
+export interface SmtpInbound {
+  readonly port: number;
+  /** Waits for what is being taken; the hosts bring the rest again. */
+  close(): Promise<void>;
+}
+
+export interface SmtpInboundOptions {
+  host: string;
+  port: number;
+  returnPath: ReturnPath;
+  sink: ReceiptSink;
+  unsubscribe: ((token: string) => Promise<void>) | undefined;
+  log: Log;
+}
+
+/** Where mailbox providers are asked to send their reports of spam. */
+const COMPLAINTS = 'fbl';
+const UNSUBSCRIBE = /^u\+([\w.~-]{1,512})$/i;
+
+type Purpose =
+  | { kind: 'bounce'; messageId: string }
+  | { kind: 'complaint' }
+  | { kind: 'unsubscribe'; token: string };
+
+export async function openSmtpInbound(options: SmtpInboundOptions): Promise<SmtpInbound> {
+  const { returnPath, sink, unsubscribe, log } = options;
+  const working = new Set<Promise<void>>();
+  let closing = false;
+
+  const server = new SMTPServer({
+    name: returnPath.domain,
+    banner: 'Fanfare',
+    logger: false,
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    disableReverseLookup: true,
+    size: LIMITS.smtpInboundBytes,
+    maxClients: LIMITS.smtpInboundConnections,
+    socketTimeout: LIMITS.smtpInboundIdleMs,
+    closeTimeout: 1_000,
+    onRcptTo({ address }, session, callback) {
+      if (session.envelope.rcptTo.length >= LIMITS.smtpInboundRecipients) {
+        return callback(refusal(452, '4.5.3 Too many recipients'));
+      }
+      callback(purposeOf(address) ? null : refusal(550, '5.1.1 Nobody here has this address'));
+    },
+    onData(stream, session, callback) {
+      const work = take(stream, session).then(
+        () => callback(null),
+        (error: unknown) => {
+          if (!(error instanceof TooLarge))
+            log.warn({ err: error }, 'An inbound mail was not taken; it comes again');
+          callback(
+            error instanceof TooLarge ? refusal(552, '5.3.4 Too large') : refusal(451, '4.3.0 Not now'),
+          );
+        },
+      );
+      working.add(work);
+      void work.finally(() => working.delete(work));
+    },
+  });
+  server.on('error', (error: Error) => log.debug({ err: error }, 'An inbound mail connection broke'));
+
+  function purposeOf(address: string): Purpose | undefined {
+    const messageId = returnPath.messageOf(address);
+    if (messageId !== undefined) return { kind: 'bounce', messageId };
+    const at = address.lastIndexOf('@');
+    if (address.slice(at + 1).toLowerCase() !== returnPath.domain) return undefined;
+    const local = address.slice(0, at);
+    if (local.toLowerCase() === COMPLAINTS) return { kind: 'complaint' };
+    const token = unsubscribe && UNSUBSCRIBE.exec(local)?.[1];
+    return token === undefined ? undefined : { kind: 'unsubscribe', token };
+  }
+
+  async function take(
+    stream: Readable & { sizeExceeded?: boolean },
+    session: SMTPServerSession,
+  ): Promise<void> {
+    const raw = await firstBytes(stream);
+    if (stream.sizeExceeded) throw new TooLarge();
+    if (closing) throw new Error('The listener is closing');
+    const { mailFrom, rcptTo } = session.envelope;
+    const report = await readReport(raw);
+    const receipts: Receipt[] = [];
+    for (const { address } of rcptTo) {
+      const purpose = purposeOf(address);
+      if (purpose?.kind === 'unsubscribe') {
+        // A person wrote it, or a mail program for one; a machine's absence note unsubscribes nobody.
+        if (!report.isAutomatic && mailFrom && mailFrom.address !== '') await unsubscribe?.(purpose.token);
+      } else if (report.kind === 'complaint') {
+        const ids = [purpose?.kind === 'bounce' ? purpose.messageId : undefined, report.returnPath]
+          .map((one) => (one?.includes('@') ? returnPath.messageOf(one) : one))
+          .filter((id) => id !== undefined);
+        // Whoever can call a mail spam has got it.
+        for (const id of ids.slice(0, 1))
+          receipts.push({ id, type: 'delivered', code: 'complaint', at: nowText() });
+      } else if (report.kind === 'delivery' && purpose?.kind === 'bounce' && isNull(mailFrom)) {
+        const { type, code, data } = report;
+        receipts.push({ id: purpose.messageId, type, code, at: nowText(), data });
+      }
+    }
+    if (receipts.length > 0 && !closing) await sink(receipts);
+    else if (receipts.length > 0) throw new Error('The listener is closing');
+  }
+
+  const listening = await new Promise<AddressInfo>((done, fail) => {
+    server.server.once('error', fail);
+    server.listen(options.port, options.host, () => done(server.server.address() as AddressInfo));
+  });
+  return {
+    port: listening.port,
+    async close() {
+      closing = true;
+      const closed = new Promise<void>((done) => server.close(() => done()));
+      await Promise.allSettled(working);
+      await closed;
+    },
+  };
+}
+
+class TooLarge extends Error {}
+
+const isNull = (mailFrom: { address: string } | false) => !mailFrom || mailFrom.address === '';
+const nowText = () => new Date().toISOString();
+
+const refusal = (responseCode: number, message: string) =>
+  Object.assign(new Error(message), { responseCode });
+
+/** What reports say stands before the message they bring back, of which a few lines are enough. */
+async function firstBytes(stream: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    if (bytes < LIMITS.smtpInboundReadBytes) chunks.push(chunk);
+    bytes += chunk.length;
+  }
+  return Buffer.concat(chunks).subarray(0, LIMITS.smtpInboundReadBytes);
+}

@@ -1,0 +1,251 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LIMITS } from '../../domain/limits';
+import type { SmtpRelayAddress } from '../../domain/smtp-relays';
+import type { Log } from '../../log';
+import type { HandOver, HandOverResult, Provider } from '../provider';
+import { createDestinations } from './destinations';
+import { createDkimSigner, type DkimOptions } from './dkim';
+import { composeMail, domainOf, splitSender, writeHeaders } from './mail-message';
+import { createRelayChoice } from './relay-choice';
+import { createReturnPath, type ReturnPath } from './return-path';
+import { createSenderBreaker } from './sender-breaker';
+import { classify, retryGapMs } from './smtp-codes';
+import { openSmtpInbound, type SmtpInbound } from './smtp-inbound';
+import { createSmtpRelay, type RelayOutcome, type SmtpRelay } from './smtp-relay';
+import type { SmtpTimeouts, SmtpUnreachable } from './smtp-session';
+
+export interface SmtpProviderOptions {
+  relays: readonly SmtpRelayAddress[];
+  /** To each relay. */
+  connections?: number | undefined;
+  heloName?: string | undefined;
+  dkim?: DkimOptions | undefined;
+  /** Domain of the envelope senders, and the secret by which we know our own; else the sender's own address. */
+  returnPath?: { domain: string; secret: string } | undefined;
+  /** Where reports and unsubscribing mails come in; port 0 takes any that is free. */
+  listen?: { host: string; port: number } | undefined;
+  /** Takes the token of an unsubscribing mail; rejects to be told again. Without it none is taken. */
+  unsubscribe?: ((token: string) => Promise<void>) | undefined;
+  log: Log;
+  /** Shorter in tests. */
+  timeouts?: Partial<SmtpTimeouts> | undefined;
+  ca?: Buffer | undefined;
+}
+
+/**
+ * Hands email to relays by SMTP. A relay that accepts a message answers for it; what becomes of it later
+ * comes back as mail, to the listener (smtp-inbound.ts). SMTP knows no repetition: a message whose verdict
+ * was lost is in doubt, and is never offered again.
+ */
+export interface SmtpProvider extends Provider {
+  /** Where the listener is; `undefined` before `start`, and without one. */
+  readonly inboundPort: number | undefined;
+}
+
+export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
+  const { log, connections = LIMITS.smtpConnectionsDefault } = options;
+  const timeouts = { connectMs: LIMITS.smtpConnectMs, answerMs: LIMITS.smtpAnswerMs, ...options.timeouts };
+  const relays = options.relays.map((address) =>
+    createSmtpRelay({ address, connections, heloName: options.heloName, timeouts, ca: options.ca }),
+  );
+  const choose = createRelayChoice(relays, connections);
+  const destinations = createDestinations();
+  const breaker = createSenderBreaker({
+    onClosed: (domain, pauseMs) =>
+      log.error({ domain, pauseMs }, 'Mail of this sender domain is refused by its receivers; it waits'),
+  });
+  const signer = options.dkim && createDkimSigner(options.dkim);
+  const returnPath =
+    options.returnPath && createReturnPath(options.returnPath.domain, options.returnPath.secret);
+  const batchMax = Math.min(
+    LIMITS.handoverBatch,
+    relays.length * connections * LIMITS.smtpBatchPerConnection,
+  );
+  const underWay = new Set<Promise<unknown>>();
+  let inbound: SmtpInbound | undefined;
+  let closing: Promise<void> | undefined;
+
+  async function handOne(message: HandOver, deadlineMs: number): Promise<HandOverResult> {
+    if (closing) return CLOSED;
+    const sender = domainOf(splitSender(message.from).address);
+    const turn = breaker.ask(sender);
+    if (turn.kind === 'closed') return { kind: 'throttled', retryAfterMs: turn.retryAfterMs };
+    const host = domainOf(message.to);
+    const entry = await destinations.enter(host, deadlineMs);
+    if (entry.kind === 'wait') {
+      return { kind: 'throttled', retryAfterMs: entry.retryAfterMs, scope: 'message' };
+    }
+    let senderWaitMs: number | undefined;
+    try {
+      const { mime, messageId } = await write(message);
+      const outcome = await relay({
+        envelope: { from: envelopeSender(message, returnPath), to: message.to },
+        mime,
+        deadlineMs,
+        isVetoed: () =>
+          destinations.silentMs(host) > 0 || (turn.kind !== 'trial' && breaker.closedMs(sender) > 0),
+        learn(outcome) {
+          if (outcome.kind === 'accepted') {
+            breaker.taken(sender);
+            entry.leave('taken');
+          } else if (outcome.kind === 'refused') {
+            const { class: kind } = classify(outcome.reply, outcome.stage);
+            if (kind === 'sender') senderWaitMs = breaker.refused(sender);
+            // Before it is told the recipient, a relay speaks for itself.
+            if (kind === 'slow_down' && outcome.stage !== 'mail') entry.leave('slow_down');
+          }
+        },
+      });
+      if (outcome.kind === 'accepted') return { kind: 'accepted', providerId: messageId };
+      if (outcome.kind === 'not_begun' && !closing) return waiting(host, sender);
+      return resultOf(outcome, message, senderWaitMs);
+    } finally {
+      entry.leave('other');
+    }
+  }
+
+  /** Its turn came too late, or was taken from it. */
+  function waiting(host: string, sender: string): HandOverResult {
+    const silentMs = destinations.silentMs(host);
+    if (silentMs > 0) return { kind: 'throttled', retryAfterMs: silentMs, scope: 'message' };
+    const closedMs = breaker.closedMs(sender);
+    if (closedMs > 0) return { kind: 'throttled', retryAfterMs: closedMs };
+    return { kind: 'throttled', retryAfterMs: NOT_BEGUN_MS, scope: 'message' };
+  }
+
+  async function write(message: HandOver): Promise<{ mime: Buffer; messageId: string }> {
+    const { headers, body, messageId } = composeMail(message, Date.now());
+    let head = writeHeaders(headers);
+    if (signer) head = `DKIM-Signature: ${await signer.sign(headers, body)}\r\n${head}`;
+    // Every byte is ASCII by now.
+    return { mime: Buffer.from(`${head}\r\n${body}`, 'latin1'), messageId };
+  }
+
+  /** The next relay is asked only as long as none has got anything. */
+  async function relay(mail: Parameters<SmtpRelay['deliver']>[0]): Promise<RelayOutcome> {
+    const tried = new Set<SmtpRelay>();
+    let last: RelayOutcome = { kind: 'not_begun' };
+    for (;;) {
+      const next = closing ? undefined : choose(tried);
+      if (!next) return last;
+      const outcome = await next.deliver(mail);
+      if (outcome.kind !== 'unreachable' && outcome.kind !== 'not_offered') return outcome;
+      // A refused log-in must not be hidden by another relay's being away.
+      if (!(last.kind === 'unreachable' && last.reason.account)) last = outcome;
+      tried.add(next);
+    }
+  }
+
+  return {
+    name: 'smtp',
+    channel: 'email',
+    // Without the listener nobody tells us anything more.
+    capabilities: { idempotent: false, receipts: options.listen !== undefined, batchMax },
+    get inboundPort() {
+      return inbound?.port;
+    },
+    async start(sink) {
+      if (!options.listen || !returnPath || closing) return;
+      inbound = await openSmtpInbound({
+        ...options.listen,
+        returnPath,
+        sink,
+        unsubscribe: options.unsubscribe,
+        log,
+      });
+    },
+    async handOver(messages) {
+      if (messages.length > batchMax) {
+        throw new RangeError(`${messages.length} messages in a hand-over of at most ${batchMax}`);
+      }
+      const deadlineMs = Date.now() + LIMITS.smtpBatchMs;
+      const results = Promise.all(
+        messages.map((message) =>
+          handOne(message, deadlineMs).catch((error: unknown): HandOverResult => {
+            log.error({ err: error, id: message.id }, 'A mail failed in an unforeseen way');
+            return { kind: 'unknown' };
+          }),
+        ),
+      );
+      underWay.add(results);
+      try {
+        return await results;
+      } finally {
+        underWay.delete(results);
+      }
+    },
+    close() {
+      closing ??= closeAll();
+      return closing;
+    },
+  };
+
+  async function closeAll(): Promise<void> {
+    await inbound?.close();
+    for (const one of relays) one.drain();
+    const giveUp = new AbortController();
+    const patience = delay(LIMITS.smtpDrainMs, undefined, { signal: giveUp.signal }).catch(() => undefined);
+    await Promise.race([Promise.allSettled(underWay), patience]);
+    giveUp.abort();
+    for (const one of relays) one.close();
+    await Promise.allSettled(underWay);
+  }
+}
+
+const CLOSED: HandOverResult = { kind: 'transient', code: 'closed' };
+const NOT_BEGUN_MS = 1_000;
+const RELAY_PAUSE_MS = 15_000;
+
+function resultOf(
+  outcome: Exclude<RelayOutcome, { kind: 'accepted' }>,
+  { attempt }: HandOver,
+  senderWaitMs: number | undefined,
+): HandOverResult {
+  const retryAfterMs = retryGapMs(attempt);
+  switch (outcome.kind) {
+    case 'unknown':
+      return { kind: 'unknown' };
+    case 'not_begun':
+      return CLOSED;
+    case 'not_offered':
+      return { kind: 'transient', code: outcome.code, retryAfterMs };
+    case 'unreachable':
+      return unreachable(outcome.reason, retryAfterMs);
+    case 'refused':
+      return refused(outcome, retryAfterMs, senderWaitMs);
+  }
+}
+
+function refused(
+  { reply, stage }: Extract<RelayOutcome, { kind: 'refused' }>,
+  retryAfterMs: number,
+  senderWaitMs: number | undefined,
+): HandOverResult {
+  const { class: kind, code } = classify(reply, stage);
+  switch (kind) {
+    case 'rejected':
+    case 'account':
+      return { kind, code, message: reply.text };
+    case 'transient':
+      return { kind, code, retryAfterMs };
+    case 'slow_down':
+      if (stage === 'mail') return { kind: 'throttled', retryAfterMs: RELAY_PAUSE_MS };
+      return { kind: 'throttled', retryAfterMs: LIMITS.smtpSilenceFirstMs, scope: 'message' };
+    case 'sender':
+      if (senderWaitMs === undefined) return { kind: 'transient', code, retryAfterMs };
+      return { kind: 'throttled', retryAfterMs: senderWaitMs };
+  }
+}
+
+function unreachable({ account, code, reply }: SmtpUnreachable, retryAfterMs: number): HandOverResult {
+  if (!account) return { kind: 'transient', code, retryAfterMs };
+  return {
+    kind: 'account',
+    code: reply?.enhanced ?? code,
+    message: reply?.text ?? 'The relay cannot be trusted',
+  };
+}
+
+function envelopeSender(message: HandOver, returnPath: ReturnPath | undefined): string {
+  return returnPath?.addressFor(message.id) ?? splitSender(message.from).address;
+}

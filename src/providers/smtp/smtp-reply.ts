@@ -1,0 +1,27 @@
+/** A relay's answer, read once where it enters. */
+export interface SmtpReply {
+  /** 200 to 599. */
+  code: number;
+  /** RFC 3463, as `5.1.1`. */
+  enhanced: string | undefined;
+  /** Without addresses, short enough to be kept. */
+  text: string;
+}
+
+const TEXT_CHARS = 200;
+const ADDRESS = /<?[^\s<>"'(),;:]+@[^\s<>"'(),;]+>?/g;
+
+export function parseReply(response: string): SmtpReply | undefined {
+  const code = Number(/^\d{3}/.exec(response)?.[0]);
+  if (!(code >= 200 && code < 600)) return undefined;
+  // Every line of a long answer begins with the codes.
+  const lines = response.split(/\r?\n/).map((line) => line.replace(/^\d{3}[ -]?/, ''));
+  const enhanced = /^([245]\.\d{1,3}\.\d{1,3})(?=\s|$)/.exec(lines[0] ?? '')?.[1];
+  const text = lines.map((line) => line.replace(/^[245]\.\d{1,3}\.\d{1,3}\s*/, '').trim()).join(' ');
+  return { code, enhanced, text: withoutAddresses(text).slice(0, TEXT_CHARS) };
+}
+
+/** Relays repeat the recipient's address, which is not to be kept with the reason. */
+export function withoutAddresses(text: string): string {
+  return text.replace(ADDRESS, '<address>');
+}

@@ -1,0 +1,214 @@
+import type { Kysely } from 'kysely';
+import { releaseUnsent } from '../../src/campaigns/cap-outcomes';
+import { forgetContactUses, reserveContact, reserveContacts } from '../../src/campaigns/contact-caps';
+import { createPolicies } from '../../src/campaigns/policy';
+import type { CampaignTables } from '../../src/campaigns/tables';
+import type { MessageEvent } from '../../src/domain/message';
+import { type ContactCap, NO_POLICY } from '../../src/domain/policy';
+import type { Gateway } from '../../src/gateway/gateway';
+import { newId } from '../../src/storage/new-id';
+import { plantAudience } from '../support/audience';
+import { describeEachEngine } from '../support/storage';
+import { PageRig, reply, StubService } from './page-rig';
+
+const DAY_MS = 86_400_000;
+const ONE_A_DAY: ContactCap = { channels: ['sms', 'voice'], max: 1, days: 1 };
+
+describeEachEngine('caps on messages to an address', (engine) => {
+  let db: Kysely<CampaignTables>;
+  let service: StubService;
+  let gateway: Gateway;
+  let rig: PageRig;
+  let workspaceId: string;
+
+  beforeAll(async () => {
+    db = (await engine.open()).tables<CampaignTables>();
+  });
+
+  beforeEach(async () => {
+    service = new StubService();
+    service.capabilities = ['idempotent'];
+    gateway = await service.start();
+    rig = new PageRig(db, gateway);
+    workspaceId = newId('wsp');
+    await setCaps([ONE_A_DAY]);
+  });
+
+  afterEach(async () => {
+    await gateway.close();
+    await service.stop();
+  });
+
+  const setCaps = (caps: ContactCap[]) =>
+    createPolicies({ db }).replace(workspaceId, { ...NO_POLICY, caps: caps.length ? caps : null });
+  const plant = async (contacts: number, options: Record<string, unknown> = {}) =>
+    (await plantAudience(db, { contacts, workspaceId, options })).runId;
+  const places = () =>
+    db
+      .selectFrom('contact_uses')
+      .select(['address', 'uids'])
+      .where('workspace_id', '=', workspaceId)
+      .orderBy('address')
+      .execute();
+  const uids = async () => (await places()).flatMap((row) => row.uids);
+  const ago = (ms: number) =>
+    db
+      .updateTable('contact_uses')
+      .set({ used_at: [new Date(Date.now() - ms).toISOString()], last_at: new Date(Date.now() - ms) })
+      .where('workspace_id', '=', workspaceId)
+      .execute();
+
+  it('lets each person have one of two campaigns that are sent at once, and the other wait', async () => {
+    const runs = [await plant(40), await plant(40)];
+    await Promise.all(runs.map((runId) => rig.sendPage(runId)));
+    const states = await Promise.all(runs.map((runId) => rig.states(runId)));
+    const count = (state: string) => states.reduce((sum, of) => sum + (of[state] ?? 0), 0);
+    expect({ accepted: count('accepted'), waiting: count('waiting') }).toEqual({ accepted: 40, waiting: 40 });
+    expect(new Set(service.sent.map(({ to }) => to)).size).toBe(40);
+    expect(service.sent).toHaveLength(40);
+  });
+
+  it('tells who waits for room, until when, and sends when there is some', async () => {
+    await rig.sendPage(await plant(1));
+    await ago(DAY_MS - 60_000);
+    const runId = await plant(1);
+    await rig.sendPage(runId);
+    const waiting = await rig.recipient(runId, 0);
+    expect(waiting).toMatchObject({ state: 'waiting', code: 'frequency_cap', attempts: 0 });
+    expect(Math.round((Number(waiting.retry_at) - Date.now()) / 10_000)).toBe(6);
+    await ago(DAY_MS + 1_000);
+    await rig.passTime(runId);
+    await rig.sendPage(runId);
+    expect(await rig.states(runId)).toEqual({ accepted: 1 });
+  });
+
+  it('ends who would wait for longer than the campaign lasts', async () => {
+    await rig.sendPage(await plant(2));
+    const runId = await plant(2, { delivery: { expireAfterSeconds: 3_600 } });
+    await rig.sendPage(runId);
+    expect(await rig.recipient(runId, 0)).toMatchObject({
+      state: 'expired',
+      code: 'frequency_cap',
+      attempts: 0,
+    });
+    expect(await rig.states(runId)).toEqual({ expired: 2 });
+  });
+
+  it('does not count what is transactional, nor hold it', async () => {
+    await rig.sendPage(await plant(2, { class: 'transactional' }));
+    expect(await uids()).toEqual([]);
+    await rig.sendPage(await plant(2));
+    const runId = await plant(2, { class: 'transactional' });
+    await rig.sendPage(runId);
+    expect(await rig.states(runId)).toEqual({ accepted: 2 });
+  });
+
+  it('asks for nothing when there is no cap on the channel', async () => {
+    await setCaps([{ channels: ['email'], max: 1, days: 1 }]);
+    for (const runId of [await plant(3), await plant(3)]) {
+      await rig.sendPage(runId);
+      expect(await rig.states(runId)).toEqual({ accepted: 3 });
+    }
+    expect(await uids()).toEqual([]);
+  });
+
+  it('gives the place back of a message that was refused, and not of one in doubt', async () => {
+    service.answer = (uid, response) => {
+      if (uid.includes('.sms.0.')) reply(response, 422, { code: 'missing_params' });
+      else if (uid.includes('.sms.1.')) response.destroy();
+      else reply(response, 202);
+    };
+    const runId = await plant(3);
+    await rig.sendPage(runId);
+    expect(await rig.recipient(runId, 0)).toMatchObject({ state: 'rejected' });
+    expect(await uids()).toEqual([`${runId}.sms.1.0`, `${runId}.sms.2.0`]);
+  });
+
+  it('gives places back when the service takes nothing', async () => {
+    service.answer = (_, response) => reply(response, 503);
+    const runId = await plant(2);
+    expect(await rig.sendPage(runId)).toMatchObject({ kind: 'backoff' });
+    expect(await uids()).toEqual([]);
+    service.answer = (_, response) => reply(response, 202);
+    await rig.sendPage(runId);
+    expect(await uids()).toHaveLength(2);
+  });
+
+  it('takes a page over with the places that were taken, and asks for the others', async () => {
+    const first = await plant(4);
+    const second = await plant(4);
+    await rig.dieWhileSending(first, 4);
+    // Killed after half of the places were taken; the other half went to somebody else meanwhile.
+    const scope = { workspaceId, channel: 'sms' as const, caps: [ONE_A_DAY] };
+    const own = [0, 1].map((seq) => ({ uid: `${first}.sms.${seq}.0`, address: `+1202200000${seq + 1}` }));
+    expect((await reserveContacts(db, scope, own)).size).toBe(0);
+    await rig.sendPage(second);
+    expect(await rig.states(second)).toEqual({ accepted: 2, waiting: 2 });
+    await rig.sendPage(first);
+    expect(await rig.states(first)).toEqual({ accepted: 2, waiting: 2 });
+    expect(service.sent.map(({ to }) => to).sort()).toEqual(
+      [1, 2, 3, 4].map((number) => `+1202200000${number}`),
+    );
+  });
+
+  it('gives the place back of a message that the service took and nobody got', async () => {
+    const runId = await plant(2);
+    await rig.sendPage(runId);
+    const told = (seq: number, state: string) =>
+      ({ uid: `${runId}.sms.${seq}.0`, channel: 'sms', type: state, state }) as MessageEvent;
+    await db
+      .transaction()
+      .execute((tx) => releaseUnsent(tx, workspaceId, [told(0, 'expired'), told(1, 'delivered')]));
+    expect(await uids()).toEqual([`${runId}.sms.1.0`]);
+  });
+
+  it('counts per day and per number, calls and messages together', async () => {
+    await setCaps([{ channels: ['sms', 'voice'], max: 2, days: 7 }]);
+    const ask = (channel: 'sms' | 'voice', uid: string, address = '+12025550123') =>
+      reserveContact(db, { workspaceId, channel, address, uid, class: undefined });
+    expect(await ask('sms', 'a')).toEqual({ kind: 'go' });
+    expect(await ask('voice', 'b')).toEqual({ kind: 'go' });
+    expect(await ask('voice', 'b')).toEqual({ kind: 'go' });
+    expect(await ask('voice', 'c')).toMatchObject({ kind: 'later' });
+    expect(await ask('voice', 'c', '+12025550124')).toEqual({ kind: 'go' });
+  });
+
+  it('holds all messages to one address in one chunk to the cap', async () => {
+    const scope = {
+      workspaceId,
+      channel: 'email' as const,
+      caps: [{ channels: ['email' as const], max: 2, days: 1 }],
+    };
+    const wanted = ['A@example.com', 'a@example.com', 'a@EXAMPLE.com'].map((address, i) => ({
+      uid: `u${i}`,
+      address,
+    }));
+    expect([...(await reserveContacts(db, scope, wanted)).keys()]).toEqual(['u2']);
+  });
+
+  it('forgets whom nobody wrote to for longer than any cap', async () => {
+    await rig.sendPage(await plant(1));
+    await forgetContactUses(db);
+    expect(await uids()).toHaveLength(1);
+    await ago(31 * DAY_MS);
+    await forgetContactUses(db);
+    expect(await places()).toEqual([]);
+  });
+
+  it('holds a call over the cap, and dials when there is room', async () => {
+    await setCaps([{ channels: ['voice'], max: 1, days: 1 }]);
+    const call = async () => (await plantAudience(db, { contacts: 1, channel: 'voice', workspaceId })).runId;
+    expect(await rig.placeCall(await call())).toMatchObject({ kind: expect.stringMatching(/placed|over/) });
+    const runId = await call();
+    const later = await rig.placeCall(runId);
+    expect(later).toMatchObject({ kind: 'later' });
+    expect(await rig.recipient(runId, 0)).toMatchObject({
+      state: 'waiting',
+      code: 'frequency_cap',
+      attempts: 0,
+    });
+    await ago(DAY_MS + 1_000);
+    expect(await rig.placeCall(runId)).toMatchObject({ kind: expect.stringMatching(/placed|over/) });
+    expect(service.uids).toContain(`${runId}.voice.0.1`);
+  });
+});

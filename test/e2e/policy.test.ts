@@ -1,0 +1,109 @@
+import {
+  ApiClient,
+  campaignDetail,
+  createList,
+  createSmsCampaign,
+  createSmsTemplate,
+} from '../support/api-client';
+import { runFanfare } from '../support/fanfare-command';
+import {
+  type FanfareProcess,
+  makePlace,
+  type Place,
+  readCredentials,
+  startFanfare,
+  untilReady,
+} from '../support/fanfare-process';
+import { until } from '../support/until';
+
+const SETTLED_MS = 60_000;
+const PEOPLE = 300;
+
+describe('the policy of a workspace, through the whole program', () => {
+  let place: Place;
+  let fanfare: FanfareProcess;
+  let api: ApiClient;
+
+  beforeAll(async () => {
+    place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '5' });
+    fanfare = startFanfare(place);
+    await untilReady(fanfare);
+    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
+  }, 120_000);
+
+  afterAll(async () => {
+    await api?.close();
+    await fanfare?.stop();
+    place.remove();
+  });
+
+  const counts = async (id: string) => (await campaignDetail(api, id)).counts.sms ?? {};
+  /** Who is not waiting is, or was, sent to. */
+  const reached = async (id: string) => {
+    const { total = 0, waiting = 0, pending = 0, expired = 0 } = await counts(id);
+    return total - waiting - pending - expired;
+  };
+
+  it(
+    'gives each of many people one message of two campaigns that are sent at once, and lets the other wait',
+    async () => {
+      await api.expect('PUT', '/api/policy', { caps: [{ channels: ['sms'], max: 1, days: 1 }] });
+      const list = await createList(api, PEOPLE, 'cap');
+      const template = await createSmsTemplate(api);
+      const ids = await Promise.all([1, 2].map(() => createSmsCampaign(api, list, template)));
+      await until(
+        'everybody was sent to, or waits',
+        async () => {
+          const all = await Promise.all(ids.map(counts));
+          const settled = (one: Record<string, number>) => (one.total ?? 0) > 0 && (one.pending ?? 0) === 0;
+          return (
+            all.every(settled) && (await reached(ids[0] ?? '')) + (await reached(ids[1] ?? '')) === PEOPLE
+          );
+        },
+        SETTLED_MS,
+      );
+      const waiting = await Promise.all(ids.map(async (id) => (await counts(id)).waiting ?? 0));
+      expect(waiting.reduce((sum, one) => sum + one)).toBe(PEOPLE);
+      const { data } = await api.expect<{ data: { contactId: string; code: string | null }[] }>(
+        'GET',
+        `/api/campaign/${ids[(waiting[0] ?? 0) > 0 ? 0 : 1]}/recipients?state=waiting&limit=1`,
+      );
+      expect(data[0]?.code).toBe('frequency_cap');
+      const timeline = await api.expect<{ data: { kind: string; messages?: unknown[] }[] }>(
+        'GET',
+        `/api/contact/${data[0]?.contactId}/timeline`,
+      );
+      expect(timeline.data.map(({ kind }) => kind).sort()).toEqual(['cap_place', 'recipient', 'recipient']);
+      expect(timeline.data.flatMap(({ messages }) => messages ?? [])).toHaveLength(1);
+      const shown = await runFanfare(['contacts', 'timeline', data[0]?.contactId ?? ''], {
+        FANFARE_DATA_DIR: place.dataDir,
+      }).ended;
+      expect([shown.code, shown.out]).toEqual([0, expect.stringContaining('waiting (frequency_cap)')]);
+      for (const id of ids) await api.call('POST', `/api/campaign/${id}/cancel`, {});
+    },
+    SETTLED_MS + 30_000,
+  );
+
+  it(
+    'lets nobody be sent to in its quiet hours, except by what is transactional',
+    async () => {
+      await api.expect('PUT', '/api/policy', {
+        quietHours: { from: inHours(-1), to: inHours(3), timezone: 'Etc/UTC', channels: ['sms'] },
+      });
+      const list = await createList(api, 5, 'quiet');
+      const template = await createSmsTemplate(api);
+      const held = await createSmsCampaign(api, list, template);
+      const sent = await createSmsCampaign(api, list, template, { class: 'transactional' });
+      await until('the transactional one is sent', async () => (await reached(sent)) === 5, SETTLED_MS);
+      expect(await reached(held)).toBe(0);
+      await api.expect('PUT', '/api/policy', {});
+      await api.expect('POST', `/api/campaign/${held}/cancel`, {});
+    },
+    SETTLED_MS + 30_000,
+  );
+});
+
+/** `HH:MM` in UTC. */
+function inHours(hours: number): string {
+  return new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16);
+}

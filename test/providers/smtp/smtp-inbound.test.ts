@@ -1,0 +1,212 @@
+import { execFile } from 'node:child_process';
+import { connect } from 'node:net';
+import { promisify } from 'node:util';
+import { LIMITS } from '../../../src/domain/limits';
+import type { Receipt } from '../../../src/providers/provider';
+import { createReturnPath } from '../../../src/providers/smtp/return-path';
+import type { SmtpProvider } from '../../../src/providers/smtp/smtp-provider';
+import { programOf } from '../../support/program';
+import { deliveryReport } from './smtp-carrier';
+import { openSmtp } from './smtp-rig';
+
+const run = promisify(execFile);
+const RETURN_PATH = { domain: 'bounces.example.org', secret: 'secret' };
+const paths = createReturnPath(RETURN_PATH.domain, RETURN_PATH.secret);
+const ID = 'msg_01kb3zz0q5rs7x2m8h4c9d6e1f';
+
+describe('the listener for mail about mail', () => {
+  let provider: SmtpProvider;
+  let receipts: Receipt[];
+  let unsubscribed: string[];
+  let failing: Error | undefined;
+  beforeEach(async () => {
+    [receipts, unsubscribed, failing] = [[], [], undefined];
+    provider = openSmtp('smtp://127.0.0.1:1', {
+      returnPath: RETURN_PATH,
+      listen: { host: '127.0.0.1', port: 0 },
+      unsubscribe: async (token) => void unsubscribed.push(token),
+    });
+    await provider.start(async (some) => {
+      if (failing) throw failing;
+      receipts.push(...some);
+    });
+  });
+  afterEach(() => provider.close());
+
+  /** Speaks as swaks does, a mailer of its own; answers the code of the last refusal, or 250. */
+  async function bring(to: string, raw: string, { from = '<>' } = {}): Promise<string> {
+    const swaks = programOf('swaks', 'swaks');
+    const args = ['--server', `127.0.0.1:${provider.inboundPort}`, '--from', from, '--to', to, '--data', '-'];
+    const child = run(swaks, [...args, '--hide-send']);
+    child.child.stdin?.end(raw);
+    const { stdout } = await child.catch((error: { stdout: string }) => error);
+    return (
+      /^<\*\* (\d{3}(?: \d\.\d\.\d)?)/m.exec(stdout)?.[1] ??
+      (/^<- {2}250 .*queued|^<- {2}250 OK: m/im.test(stdout) ? '250' : stdout)
+    );
+  }
+
+  const bounce = (fields: string) => deliveryReport(paths.addressFor(ID), fields).raw;
+
+  test.each([
+    ['Action: failed\r\nStatus: 5.1.1', [{ id: ID, type: 'undelivered', code: '5.1.1' }]],
+    ['Action: FAILED\r\nStatus: 4.4.7 (expired)', [{ id: ID, type: 'undelivered', code: '4.4.7' }]],
+    [
+      'Action: failed\r\nStatus: 5.0.0\r\nDiagnostic-Code: smtp; 550-5.2.1 The account\r\n 550 5.2.1 is disabled',
+      [{ id: ID, type: 'undelivered', code: '5.2.1', data: { reply: '550' } }],
+    ],
+    ['Action: delivered\r\nStatus: 2.0.0', [{ id: ID, type: 'delivered' }]],
+    ['Action: delayed\r\nStatus: 4.4.1', []],
+    ['Action: relayed\r\nStatus: 2.0.0', []],
+    ['Status: 5.1.1', []],
+  ])('a delivery report that says %j', async (fields, expected) => {
+    expect(await bring(paths.addressFor(ID), bounce(fields))).toBe('250');
+    expect(receipts).toHaveLength(expected.length);
+    expect(receipts).toMatchObject(expected);
+    expect(JSON.stringify(receipts)).not.toContain('@');
+  });
+
+  test('a host that changes the case of an address does no harm', async () => {
+    const upper = paths.addressFor(ID).toUpperCase();
+    expect(await bring(upper, bounce('Action: failed\r\nStatus: 5.1.1'))).toBe('250');
+    expect(receipts).toMatchObject([{ id: ID, code: '5.1.1' }]);
+  });
+
+  test('a return path that is not ours is nobody', async () => {
+    const raw = bounce('Action: failed\r\nStatus: 5.1.1');
+    const own = paths.addressFor(ID);
+    for (const to of [
+      `b+${ID}.0000000000000000@bounces.example.org`,
+      own.replace('zz0', 'zz1'),
+      own.replace('@bounces.', '@other.'),
+      'postmaster@bounces.example.org',
+      'ann@example.com',
+    ]) {
+      expect(await bring(to, raw)).toBe('550 5.1.1');
+    }
+    expect(receipts).toEqual([]);
+  });
+
+  test('a report from somebody who could be answered is none', async () => {
+    const raw = bounce('Action: failed\r\nStatus: 5.1.1');
+    expect(await bring(paths.addressFor(ID), raw, { from: 'ann@example.com' })).toBe('250');
+    expect(receipts).toEqual([]);
+  });
+
+  test('an absence note to the return path says nothing', async () => {
+    const raw =
+      'From: ann@example.com\r\nSubject: Away\r\nAuto-Submitted: auto-replied\r\n\r\n5.1.1 Action: failed\r\n';
+    expect(await bring(paths.addressFor(ID), raw)).toBe('250');
+    expect(receipts).toEqual([]);
+  });
+
+  const feedback = (type: string, original: string) =>
+    [
+      'From: fbl@provider.example',
+      'MIME-Version: 1.0',
+      'Content-Type: multipart/report; report-type=feedback-report; boundary="f"',
+      '',
+      '--f',
+      'Content-Type: text/plain',
+      '',
+      'Somebody complained.',
+      '--f',
+      'Content-Type: message/feedback-report',
+      '',
+      `Feedback-Type: ${type}`,
+      'User-Agent: Reporter/1',
+      'Version: 1',
+      original,
+      '--f',
+      'Content-Type: message/rfc822',
+      '',
+      `Return-Path: <${paths.addressFor(ID)}>`,
+      'Message-ID: <x@example.org>',
+      '',
+      'Hello',
+      '--f--',
+      '',
+    ].join('\r\n');
+
+  test.each([
+    ['fbl@bounces.example.org', `Original-Mail-From: <${paths.addressFor(ID)}>\r\n`],
+    ['fbl@bounces.example.org', ''],
+    [paths.addressFor(ID), 'Original-Mail-From: <x@example.org>\r\n'],
+  ])('a complaint sent to %s is about the message that left under that path', async (to, original) => {
+    expect(await bring(to, feedback('abuse', original), { from: 'fbl@provider.example' })).toBe('250');
+    expect(receipts).toMatchObject([{ id: ID, type: 'delivered', code: 'complaint' }]);
+  });
+
+  test('praise is no complaint, and neither is one with a path somebody made up', async () => {
+    const from = 'fbl@provider.example';
+    await bring('fbl@bounces.example.org', feedback('not-spam', ''), { from });
+    const forged = `Original-Mail-From: <b+${ID}.0000000000000000@bounces.example.org>\r\n`;
+    await bring('fbl@bounces.example.org', feedback('abuse', forged), { from });
+    expect(receipts).toEqual([]);
+  });
+
+  test('a mail to the unsubscribing address unsubscribes, whatever it says', async () => {
+    const to = 'u+Some.Token_1-~@bounces.example.org';
+    expect(await bring(to, 'Subject: unsubscribe\r\n\r\n', { from: 'ann@example.com' })).toBe('250');
+    expect(unsubscribed).toEqual(['Some.Token_1-~']);
+    await bring(to, 'Auto-Submitted: auto-replied\r\nSubject: Away\r\n\r\n', { from: 'ann@example.com' });
+    await bring(to, 'Subject: x\r\n\r\n');
+    expect(unsubscribed).toHaveLength(1);
+  });
+
+  test('what could not be stored is brought again', async () => {
+    failing = new Error('the database is away');
+    const raw = bounce('Action: failed\r\nStatus: 5.1.1');
+    expect(await bring(paths.addressFor(ID), raw)).toBe('451 4.3.0');
+    failing = undefined;
+    expect(await bring(paths.addressFor(ID), raw)).toBe('250');
+    expect(receipts).toHaveLength(1);
+  });
+
+  test('a report that brings back a large message is read, and only its beginning', async () => {
+    const raw = bounce('Action: failed\r\nStatus: 5.1.1').replace(/--r--\r\n$/, '');
+    const returned = `--r\r\nContent-Type: message/rfc822\r\n\r\nSubject: x\r\n\r\n${'All of it.\r\n'.repeat(100_000)}--r--\r\n`;
+    expect(await bring(paths.addressFor(ID), raw + returned)).toBe('250');
+    expect(receipts).toMatchObject([{ id: ID, code: '5.1.1' }]);
+  });
+
+  test('a mail that is larger than any report is refused', async () => {
+    const raw = bounce('Action: failed\r\nStatus: 5.1.1');
+    const huge =
+      raw +
+      'x'
+        .repeat(70)
+        .concat('\r\n')
+        .repeat(LIMITS.smtpInboundBytes / 72 + 1);
+    expect(await bring(paths.addressFor(ID), huge)).toBe('552 5.3.4');
+    expect(receipts).toEqual([]);
+  }, 30_000);
+
+  test.each([
+    ['an empty line', '\r\n'],
+    ['a broken multipart', 'Content-Type: multipart/report; boundary=""\r\n\r\n--\r\n--\r\n'],
+    ['bytes', '\u0000\u0001\u00ff\r\n\r\n\u0000'],
+    [
+      'parts within parts',
+      `${Array.from({ length: 500 }, (_, i) => `Content-Type: multipart/mixed; boundary=b${i}\r\n\r\n--b${i}\r\n`).join('')}`,
+    ],
+  ])('%s instead of a report is taken, and says nothing', async (_, raw) => {
+    expect(await bring(paths.addressFor(ID), raw)).toBe('250');
+    expect(receipts).toEqual([]);
+  });
+
+  test('it offers neither log-in nor a certificate that is not ours', async () => {
+    const said = await new Promise<string>((done) => {
+      let text = '';
+      const socket = connect(provider.inboundPort ?? 0, '127.0.0.1');
+      socket.on('data', (chunk) => {
+        text += chunk.toString();
+        if (/^250 .*\r\n$/m.test(text)) socket.write('QUIT\r\n');
+        else if (/^220 .*\r\n$/.test(text)) socket.write('EHLO x\r\n');
+      });
+      socket.on('close', () => done(text));
+    });
+    expect(said).toContain('SIZE');
+    expect(said).not.toMatch(/AUTH|STARTTLS/);
+  });
+});
