@@ -89,6 +89,13 @@ const FOLDERS = [
     why: 'routes translate between HTTP and the two halves',
   },
   {
+    name: 'metrics',
+    at: '^src/metrics/',
+    values: ['^src/domain/', '^src/startup-error'],
+    types: ['^src/messaging/observer', '^src/http/observer'],
+    why: 'it counts what others tell it, and knows none of them',
+  },
+  {
     name: 'workflows',
     at: '^workflows/',
     values: ['^src/domain/'],
@@ -141,6 +148,12 @@ const LIBRARIES = [
     at: 'undici',
     from: '^(src/(gateway|providers|cli)/|src/temporal/obtain-executable|src/app/|test/)',
     why: 'requests leave through the gateway and the providers',
+  },
+  {
+    name: 'prom-client',
+    at: 'prom-client',
+    from: '^(src/metrics/|test/)',
+    why: 'one place decides on names and labels',
   },
   { name: 'fastify', at: 'fastify', from: '^(src/http/|test/)', why: 'the two halves know nothing of HTTP' },
   {

@@ -58,6 +58,8 @@ export const VARIABLES = z.object({
   FANFARE_HTTP_HOST: z.string().default('127.0.0.1'),
   FANFARE_HTTP_PORT: port.default(8080),
   FANFARE_PUBLIC_URL: baseUrl.optional(),
+  FANFARE_METRICS_PORT: port.optional(),
+  FANFARE_TEMPORAL_METRICS_PORT: port.min(1).optional(),
   FANFARE_TRUST_PROXY: trustedProxies.optional(),
   FANFARE_AUTH_URL: baseUrl.optional(),
   FANFARE_SEND_URL: baseUrl.optional(),
@@ -126,6 +128,8 @@ export interface Config {
     publicUrl: string | undefined;
     trustProxy: string[] | number | undefined;
   };
+  /** Ports for nothing but metrics, on the address that HTTP listens on: ours, and the Temporal library's. */
+  metrics: { port: number | undefined; temporalPort: number | undefined };
   /** The messaging service that campaigns drive; parts left out are this process's own. */
   service: {
     authUrl: string | undefined;
@@ -192,6 +196,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       publicUrl: v.FANFARE_PUBLIC_URL,
       trustProxy: v.FANFARE_TRUST_PROXY,
     },
+    metrics: { port: v.FANFARE_METRICS_PORT, temporalPort: v.FANFARE_TEMPORAL_METRICS_PORT },
     service: {
       authUrl: v.FANFARE_AUTH_URL,
       sendUrl: v.FANFARE_SEND_URL,

@@ -30,6 +30,7 @@ import { healthRoutes } from '../http/routes/health';
 import { holdRoutes } from '../http/routes/holds';
 import { inboundRoutes } from '../http/routes/inbound';
 import { messageRoutes } from '../http/routes/messages';
+import { metricsRoutes } from '../http/routes/metrics';
 import { policyRoutes } from '../http/routes/policy';
 import { sendRoutes } from '../http/routes/send';
 import { senderLimitRoutes } from '../http/routes/sender-limits';
@@ -51,6 +52,7 @@ import { createTemplates } from '../messaging/templates';
 import { createUnsubscribe } from '../messaging/unsubscribe';
 import type { UnsubscribeTokens } from '../messaging/unsubscribe-tokens';
 import type { Webhooks } from '../messaging/webhooks/webhooks';
+import type { Metrics } from '../metrics/metrics';
 import type { Storage } from '../storage/storage';
 import { contactNews } from './contact-news';
 import { suppression } from './suppression-rule';
@@ -73,6 +75,7 @@ export interface ApiParts {
   inboundSecret: string;
   unsubscribeTokens: UnsubscribeTokens;
   publicUrl: string | undefined;
+  metrics: Pick<Metrics, 'read' | 'contentType'>;
   log: Log;
 }
 
@@ -98,6 +101,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
   });
   return [
     healthRoutes(parts.readiness),
+    metricsRoutes(parts.metrics),
     tokenRoutes(identity),
     sessionRoutes({ sessions: identity, publicUrl }),
     adminUserRoutes(identity.users),

@@ -8,6 +8,7 @@ import { StartupError } from '../startup-error';
 import { openStorage } from '../storage/storage';
 import { Closers } from './closers';
 import { type HttpPart, openHttpPart } from './http-part';
+import { openMetricsPart } from './metrics-part';
 import { withPatience } from './patience';
 import { lazyGateways } from './service-gateway';
 import { findExecutable, openTemporalPart } from './temporal-part';
@@ -67,7 +68,8 @@ async function openParts(options: AppOptions, closers: Closers): Promise<App> {
   const temporal = await openTemporalPart(options, executable, closers, fail);
   let credentials = await readCredentials(config.dataDir);
   const gatewayFor = lazyGateways(config, () => credentials, storage.tables<MessagingTables>(), closers);
-  const shared = { ...options, storage, temporal: temporal.handle, gatewayFor };
+  const metrics = await openMetricsPart(options, storage, closers);
+  const shared = { ...options, storage, metrics, temporal: temporal.handle, gatewayFor };
   const http = options.http ? await openHttpPart({ ...shared, credentials }, closers) : undefined;
   if (http) credentials = await settleCredentials(config, http, credentials, temporal.address);
   if (options.roles.length) await openWorkerPart(shared, closers, fail);

@@ -17,6 +17,7 @@ import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/template-versions';
 import { createUnsubscribeTokens } from '../messaging/unsubscribe-tokens';
 import { type NewWorkspace, planWorkspace } from '../messaging/workspaces';
+import type { Metrics } from '../metrics/metrics';
 import { StartupError } from '../startup-error';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
@@ -47,6 +48,7 @@ export interface HttpPartOptions extends AppOptions {
   temporal: Temporal;
   gatewayFor: GatewayFor;
   credentials: Credentials | undefined;
+  metrics: Metrics;
 }
 
 /** A name to log in with; no mail is sent to it. */
@@ -79,6 +81,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
       publicUrl: () => reachableAt,
       mailto: config.unsubscribeMailto,
     }),
+    observer: options.metrics.delivery,
     log,
   });
   closers.add('delivery', () => delivery.stop());
@@ -106,6 +109,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     log,
     publicUrl,
     trustProxy,
+    observe: options.metrics.requests,
     idempotency: createIdempotency({ db: messagingDb, engine: storage.engine }),
     routes: apiRoutes({
       storage,
@@ -121,6 +125,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
       readiness,
       inboundSecret,
       unsubscribeTokens,
+      metrics: options.metrics,
       publicUrl,
       log,
     }),

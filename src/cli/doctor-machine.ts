@@ -116,6 +116,7 @@ export const lookAtProviders: Look = async ({ config }) =>
   Promise.all(
     CHANNELS.map(async (channel): Promise<Finding> => {
       const check = `${channel} provider`;
+      if (channel === 'email' && config.smtp) return lookAtRelays(check, config.smtp.relays);
       const http = config.httpProviders[channel];
       if (!http) {
         return { check, state: 'note', found: `${config.providers[channel]}: nothing leaves this machine` };
@@ -132,6 +133,27 @@ export const lookAtProviders: Look = async ({ config }) =>
       };
     }),
   );
+
+/** Each relay's port; whether it takes our mail shows when some is sent. */
+async function lookAtRelays(
+  check: string,
+  relays: readonly { host: string; port: number }[],
+): Promise<Finding> {
+  const problems = await Promise.all(
+    relays.map(async ({ host, port }) => {
+      const problem = await reach(host, port);
+      return problem ? [`${host}:${port}: ${problem}`] : [];
+    }),
+  );
+  const away = problems.flat();
+  const found = `smtp, ${relays.length - away.length} of ${relays.length} relays can be reached`;
+  if (away.length === 0) return { check, state: 'ok', found };
+  return {
+    ...{ check, state: away.length === relays.length ? 'broken' : 'note' },
+    ...{ found: `${found} (${away.join('; ')})` },
+    wayOut: 'Start them, let this machine reach them, or correct FANFARE_SMTP_URL.',
+  };
+}
 
 /** What keeps us from connecting. */
 async function reach(host: string, port: number): Promise<string | undefined> {

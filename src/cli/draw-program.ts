@@ -23,7 +23,7 @@ export function drawProgram({ steps }: VoiceProgram): string[] {
   }
   const tree = steps.map((step, i) => nodeOf(step, { at: i, places }));
   if (!TERMINALS.has(steps.at(-1)?.verb ?? '')) tree.push({ text: 'the call ends' });
-  return ['the call is answered', ...lines(tree)];
+  return ['the call', ...lines(tree)];
 }
 
 interface Node {

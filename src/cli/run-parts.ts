@@ -19,7 +19,8 @@ export async function runParts({ http, roles, demo }: Parts): Promise<number> {
   const stop = listenForStop();
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
-  installTemporalRuntime(log);
+  const { temporalPort } = config.metrics;
+  installTemporalRuntime(log, temporalPort === undefined ? undefined : `${config.http.host}:${temporalPort}`);
   const line = createProgressLine(process.stdout);
   let app: App | undefined;
   let demonstrated: Promise<void> = Promise.resolve();

@@ -484,4 +484,6 @@ export const LIMITS = {
   speechCacheBytes: 64 * MiB,
   /** And on disk, if there is a directory for it. */
   speechDirectoryBytes: 512 * MiB,
+  /** What metrics ask of the database is asked no more often, however many read them. */
+  metricsQueryMs: 5_000,
 } as const;

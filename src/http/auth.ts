@@ -22,6 +22,7 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
     const kind = request.routeOptions.config.auth;
     // Without a kind there is no route: the answer will be 404 or 405.
     if (kind === undefined || kind === 'open') return;
+    if (kind === 'metrics' && isFromHere(request)) return;
     const caller = await ADMIT[kind](request, authenticator);
     if (caller.via === 'cookie') refuseCrossSite(request, publicOrigin);
     request.caller = caller;
@@ -29,7 +30,7 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
 
   app.decorate('stillAdmits', async (request) => {
     const kind = request.routeOptions.config.auth;
-    if (kind === undefined || kind === 'open') return true;
+    if (kind === undefined || kind === 'open' || kind === 'metrics') return true;
     try {
       const { workspaceId } = await ADMIT[kind](request, authenticator);
       return workspaceId === request.caller?.workspaceId;
@@ -81,6 +82,7 @@ const ADMIT: Record<Exclude<AuthKind, 'open'>, Admit> = {
   session: byCookie,
   admin: (request, authenticator) => byCookieOf(['owner', 'admin'], request, authenticator),
   owner: (request, authenticator) => byCookieOf(['owner'], request, authenticator),
+  metrics: byBearer,
 };
 
 async function byCookieOf(
@@ -93,13 +95,28 @@ async function byCookieOf(
   throw new DomainError('forbidden', `This needs a user with the role ${roles.join(' or ')}`);
 }
 
-/** A Bearer token was put there on purpose, so it counts before a cookie, which comes by itself. */
-async function byBearerOrCookie(request: FastifyRequest, authenticator: Authenticator): Promise<Caller> {
+/** A proxy on this machine connects from it as well, for whoever is behind it, and says so. */
+function isFromHere({ socket, headers }: FastifyRequest): boolean {
+  const address = socket.remoteAddress ?? '';
+  if (!/^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/i.test(address)) return false;
+  return !['x-forwarded-for', 'x-forwarded-host', 'forwarded', 'via', 'x-real-ip'].some(
+    (name) => name in headers,
+  );
+}
+
+async function byBearer(request: FastifyRequest, authenticator: Authenticator): Promise<Caller> {
   const token = bearerOf(request);
-  if (token === undefined) return byCookie(request, authenticator);
+  if (token === undefined) throw noCredentials('A Bearer token');
   const caller = await authenticator.byAccessToken(token);
   if (!caller) throw refused('The Bearer token is');
   return caller;
+}
+
+/** A Bearer token was put there on purpose, so it counts before a cookie, which comes by itself. */
+async function byBearerOrCookie(request: FastifyRequest, authenticator: Authenticator): Promise<Caller> {
+  return bearerOf(request) === undefined
+    ? byCookie(request, authenticator)
+    : byBearer(request, authenticator);
 }
 
 async function byCookie(request: FastifyRequest, authenticator: Authenticator): Promise<Caller> {

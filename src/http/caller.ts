@@ -12,8 +12,9 @@ import { DomainError } from '../domain/errors';
  * - `session`   session cookie
  * - `admin`     session cookie of an owner or admin
  * - `owner`     session cookie of an owner
+ * - `metrics`   anybody on this machine who asks directly, else Bearer token
  */
-export type AuthKind = 'open' | 'app' | 'campaign' | 'send' | 'session' | 'admin' | 'owner';
+export type AuthKind = 'open' | 'app' | 'campaign' | 'send' | 'session' | 'admin' | 'owner' | 'metrics';
 
 export interface Caller {
   workspaceId: string;

@@ -77,6 +77,7 @@ const BY_CALLER: Record<AuthKind, (changes: boolean) => ErrorCode[]> = {
   session: byCookie,
   admin: (changes) => [...byCookie(changes), 'forbidden'],
   owner: (changes) => [...byCookie(changes), 'forbidden'],
+  metrics: () => ['unauthenticated'],
 };
 
 function headersOf(status: number): Record<string, unknown> {

@@ -19,6 +19,8 @@ export const SECURITY: Record<AuthKind, Record<string, []>[]> = {
   session: [{ session: [] }],
   admin: [{ session: [] }],
   owner: [{ session: [] }],
+  // Or nothing, on the same machine.
+  metrics: [{ bearer: [] }, {}],
 };
 
 export const SECURITY_SCHEMES = {

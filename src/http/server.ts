@@ -9,6 +9,7 @@ import type { Authenticator } from './caller';
 import { acceptIdempotencyKeys } from './idempotency';
 import { parseJsonBodies } from './json-body';
 import { answerUnknownPaths, rememberRoutes } from './known-paths';
+import { observeRequests, type RequestObserver } from './observer';
 import { answerErrors, sendProblem } from './problem';
 import { docsRoutes } from './routes/docs';
 import type { App } from './routing';
@@ -24,6 +25,8 @@ export interface ServerDeps {
   publicUrl?: string | undefined;
   /** Proxies in front of us whose X-Forwarded-For is believed: addresses, or how many there are. */
   trustProxy?: string[] | number | undefined;
+  /** Told of every request. */
+  observe?: RequestObserver | undefined;
   /** How long a body that is taken in whole may be on its way; `LIMITS.httpBodyMs` unless said otherwise. */
   bodyWithinMs?: number | undefined;
   /** Each in a scope of its own: what one adds, such as a content type, the others do not get. */
@@ -55,6 +58,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
     reply.header('x-request-id', request.id);
     done();
   });
+  if (deps.observe) observeRequests(app, deps.observe);
   answerErrors(app, log);
   answerUnknownPaths(app);
   const known = rememberRoutes(app);

@@ -13,6 +13,7 @@ import { createHolds } from './holds';
 import { createInboundMessages } from './inbound-sms';
 import { createLanes } from './lanes';
 import type { ListMail } from './list-mail';
+import { type DeliveryObserver, tellMoves } from './observer';
 import { createOutboxCount } from './outbox-count';
 import type { Accepted, Outcome } from './outgoing';
 import type { PolicySource } from './policy-rules';
@@ -67,9 +68,10 @@ export function createDelivery(deps: {
   senderLimits?: SenderLimitDefaults;
   /** What mail to many carries, so that it can be unsubscribed from; without it, nothing. */
   listMail?: ListMail | undefined;
+  observer?: DeliveryObserver | undefined;
   log: Log;
 }): Delivery {
-  const { db, engine, templates, policyOf, providers, senderLimits = {}, listMail, log } = deps;
+  const { db, engine, templates, policyOf, providers, senderLimits = {}, listMail, observer, log } = deps;
   const feed = createEventFeed({ db, engine });
   const outbox = createOutboxCount(db);
   const receipts = createReceipts({
@@ -79,6 +81,7 @@ export function createDelivery(deps: {
     log,
     onEvents: feed.notify,
     onCallsEnded: (workspaceId, ids) => limits.callsEnded(workspaceId, ids),
+    observer,
   });
   const holds = createHolds({ db, onReleased: () => dispatcher.lookAgain() });
   const lanes = createLanes({
@@ -108,6 +111,7 @@ export function createDelivery(deps: {
     log,
     onEvents: feed.notify,
     onHandedOver: receipts.handedOver,
+    observer,
   });
   const acceptance = createAccept({
     db,
@@ -117,6 +121,7 @@ export function createDelivery(deps: {
     outbox,
     senders: createSmsSenders(db),
     onAccepted(lane, drafts) {
+      tellMoves(observer, drafts, ({ channel }) => channel);
       dispatcher.offer(
         lane,
         drafts.filter((draft) => draft.state === 'accepted'),

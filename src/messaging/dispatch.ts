@@ -9,6 +9,7 @@ import type { Holds } from './holds';
 import { settleInDoubt } from './in-doubt';
 import type { Lane, Lanes } from './lanes';
 import type { ListMail } from './list-mail';
+import { type DeliveryObserver, tellMoves } from './observer';
 import type { OutboxCount } from './outbox-count';
 import type { OutgoingMessage } from './outgoing';
 import { createProviderDesk, type ProviderDesk } from './provider-desk';
@@ -51,6 +52,7 @@ interface Deps {
   holds: Holds;
   limits: SenderLimits;
   outbox: OutboxCount;
+  observer?: DeliveryObserver | undefined;
   log: Log;
   onEvents(workspaceId: string): void;
   /** These are recorded as handed over; receipts that came too early can be taken up. */
@@ -64,7 +66,9 @@ const TROUBLE_PAUSE_MS = 500;
 export function createDispatcher(deps: Deps): Dispatcher {
   const { db, lanes, holds, limits, outbox, log, onEvents, onHandedOver } = deps;
   const memory = createDispatchMemory(limits.keyOf);
-  const desks = CHANNELS.map((channel) => createProviderDesk(channel, deps.providers[channel], log));
+  const desks = CHANNELS.map((channel) =>
+    createProviderDesk(channel, deps.providers[channel], log, deps.observer),
+  );
   const deskOf = (channel: Channel) => desks.find((desk) => desk.channel === channel) as ProviderDesk;
   const onError = (error: unknown) => log.warn({ err: error }, 'The outbox could not be read; trying again');
   const backlog = createBacklog({ db, memory, holds, limits, onRead: wake, onError });
@@ -213,6 +217,7 @@ export function createDispatcher(deps: Deps): Dispatcher {
   }
 
   async function onRecorded(verdicts: readonly Verdict[]): Promise<void> {
+    tellMoves(deps.observer, verdicts, ({ message }) => message.channel);
     const workspaceId = verdicts[0]?.message.workspaceId ?? '';
     let settled = 0;
     for (const { message, retryAtMs: atMs } of verdicts) {

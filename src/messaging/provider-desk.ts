@@ -2,6 +2,7 @@ import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { HandOver, HandOverResult, Provider } from '../providers/provider';
+import type { DeliveryObserver } from './observer';
 
 /**
  * One channel's provider as the dispatcher sees it: how many batches are with it, how large the next
@@ -24,7 +25,12 @@ export interface ProviderDesk {
 /** After trouble the provider is tried with a few before it is given many. */
 const PROBE_SIZE = 1;
 
-export function createProviderDesk(channel: Channel, provider: Provider, log: Log): ProviderDesk {
+export function createProviderDesk(
+  channel: Channel,
+  provider: Provider,
+  log: Log,
+  observer?: DeliveryObserver,
+): ProviderDesk {
   const sizeMax = Math.min(provider.capabilities.batchMax, LIMITS.handoverBatch);
   let batchSize = Math.min(100, sizeMax);
   let inFlight = 0;
@@ -74,7 +80,9 @@ export function createProviderDesk(channel: Channel, provider: Provider, log: Lo
         log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
         return [];
       });
-      adapt(Date.now() - startedAt, messages.length);
+      const tookMs = Date.now() - startedAt;
+      observer?.handedOver(channel, provider.name, messages.length, tookMs);
+      adapt(tookMs, messages.length);
       heed(messages, results);
       // What was not answered for may have been taken.
       return messages.map((_, i) => results[i] ?? { kind: 'unknown' });

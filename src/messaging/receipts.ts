@@ -5,6 +5,7 @@ import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { Receipt, ReceiptSink } from '../providers/provider';
 import type { Storage } from '../storage/storage';
+import { type DeliveryObserver, tellMoves } from './observer';
 import { storableData } from './receipt-change';
 import { blocksFor, markOptOuts } from './receipt-opt-out';
 import {
@@ -56,12 +57,13 @@ export function createReceipts(deps: {
   db: Kysely<MessagingTables>;
   engine: Storage['engine'];
   templates: TemplateVersions;
+  observer?: DeliveryObserver | undefined;
   log: Log;
   onEvents(workspaceId: string): void;
   /** These calls are over, however they ended. */
   onCallsEnded(workspaceId: string, messageIds: readonly string[]): Promise<void>;
 }): Receipts {
-  const { db, engine, log, onEvents, onCallsEnded } = deps;
+  const { db, engine, log, onEvents, onCallsEnded, observer } = deps;
   const targets = createReceiptTargets(db);
   let calls: Call[] = [];
   let waiting = 0;
@@ -126,6 +128,14 @@ export function createReceipts(deps: {
       const missed: FromProvider[] = [];
       for (const [workspaceId, group] of byWorkspace(sorted.changes)) {
         const written = await write(workspaceId, group, numbers);
+        const moved = observer
+          ? group.filter((change) => written.has(change.target.id) && hasMoved(change))
+          : [];
+        tellMoves(
+          observer,
+          moved.map(({ event }) => event),
+          ({ channel }) => channel,
+        );
         for (const change of group) {
           if (written.has(change.target.id)) targets.written(change);
           else {
@@ -204,6 +214,7 @@ export function createReceipts(deps: {
         return Promise.reject(error);
       }
       waiting += receipts.length;
+      observer?.receipts(provider, receipts.length);
       return new Promise((done, fail) => {
         calls.push({ receipts: receipts.map((one) => ({ provider, receipt: clean(one) })), done, fail });
         working ??= work().finally(() => {
@@ -229,6 +240,8 @@ export function createReceipts(deps: {
     },
   };
 }
+
+const hasMoved = ({ target, event }: Change) => target.state !== event.state;
 
 /** One strange receipt must not keep those that came with it from being stored. */
 function clean(receipt: Receipt): Receipt {

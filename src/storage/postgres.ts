@@ -2,7 +2,7 @@ import { Pool, type QueryResult, types } from 'pg';
 import { StartupError } from '../startup-error';
 import { PLANNER_SETTINGS } from './planner-settings';
 import { createStatementNames, isStale } from './statement-names';
-import type { ConnectionPool } from './storage';
+import type { ConnectionPool, Connections } from './storage';
 import { textOf } from './text-values';
 
 /** int8 as number on both engines: no count or sequence of ours comes near 2^53. */
@@ -15,7 +15,7 @@ const POOL_SIZE_DEFAULT = 12;
 export async function openPostgresPool(
   connectionString: string,
   options: { schema?: string | undefined; size?: number | undefined },
-): Promise<ConnectionPool> {
+): Promise<ReturnType<typeof withPreparedStatements>> {
   const settings: Record<string, string> = { ...PLANNER_SETTINGS };
   if (options.schema) settings.search_path = options.schema;
   const pool = new Pool({
@@ -60,7 +60,7 @@ export function isConnectionLoss(error: unknown): boolean {
 }
 
 /** A pooler in front of PostgreSQL has to keep prepared statements apart; docs/operating.md says which do. */
-function withPreparedStatements(pool: Pool): ConnectionPool {
+function withPreparedStatements(pool: Pool): ConnectionPool & { connections: () => Connections } {
   const names = createStatementNames();
   const prepared = {
     async connect() {
@@ -81,7 +81,8 @@ function withPreparedStatements(pool: Pool): ConnectionPool {
         release: () => client.release(),
       };
     },
+    connections: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     end: () => pool.end(),
   };
-  return prepared as unknown as ConnectionPool;
+  return prepared as unknown as ReturnType<typeof withPreparedStatements>;
 }

@@ -6,6 +6,13 @@ import { isConnectionLoss, noAnswer, openPostgresPool } from './postgres';
 /** What Kysely needs of a connection pool; both engines provide it, so all SQL is written once. */
 export type ConnectionPool = Exclude<PostgresDialectConfig['pool'], (...args: never[]) => unknown>;
 
+export interface Connections {
+  open: number;
+  idle: number;
+  /** Who waits for one. */
+  waiting: number;
+}
+
 export interface Storage {
   /** `embedded` is single-process: nothing else may open the same directory. */
   readonly engine: 'embedded' | 'postgres';
@@ -14,6 +21,8 @@ export interface Storage {
    * own, so that a query across the line does not compile.
    */
   tables<Tables>(): Kysely<Tables>;
+  /** Of the pool to PostgreSQL; the embedded engine has none. */
+  connections(): Connections | undefined;
   close(): Promise<void>;
 }
 
@@ -33,7 +42,7 @@ export interface StorageOptions {
  */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const engine = options.databaseUrl ? 'postgres' : 'embedded';
-  const pool: ConnectionPool = options.databaseUrl
+  const pool: ConnectionPool & { connections?: () => Connections } = options.databaseUrl
     ? await openPostgresPool(options.databaseUrl, { schema: options.schema, size: options.poolSize })
     : await openEmbeddedPool(options.dataDir);
   const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
@@ -46,6 +55,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   return {
     engine,
     tables: <Tables>() => kysely as unknown as Kysely<Tables>,
+    connections: () => pool.connections?.(),
     close: () => kysely.destroy(),
   };
 }

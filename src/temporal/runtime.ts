@@ -8,10 +8,12 @@ const EXPECTED = /^No (workflows|activities|Nexus services) registered/;
 
 /**
  * Sends what Temporal's own code says to our log, its information as details for debugging. To be called
- * before the first connection is made; a process has one runtime.
+ * before the first connection is made; a process has one runtime. Given an address, it serves metrics of its
+ * workers there.
  */
-export function installTemporalRuntime(log: Log): void {
+export function installTemporalRuntime(log: Log, metricsAt?: string): void {
   Runtime.install({
+    ...(metricsAt ? { telemetryOptions: { metrics: { prometheus: { bindAddress: metricsAt } } } } : {}),
     logger: new DefaultLogger('INFO', ({ level, message, meta }) => {
       const as = EXPECTED.test(message) ? 'debug' : LEVELS[level as LogLevel];
       log[as]({ temporal: meta }, message);

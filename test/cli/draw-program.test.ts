@@ -24,7 +24,7 @@ test('a flow is drawn with its questions, branches and loops', () => {
     <Say id="bye" loop="2">Good bye.</Say>
   </Response>`;
   expect(drawn(xml).split('\n')).toEqual([
-    'the call is answered',
+    'the call',
     '├─ [hello] say “Good evening, {{NAME}}.” (en-US)',
     '├─ ask for a key, 8 s for each, asked again 2 times',
     '│  ├─ say “Press 1 to confirm.”',

@@ -66,6 +66,7 @@ const at = (path: (of: Things) => string, body?: (of: Things) => unknown): Probe
 const PROBES: Record<string, Probe> = {
   'GET /healthz': { kind: 'open' },
   'GET /readyz': { kind: 'open' },
+  'GET /metrics': { kind: 'open' },
   'GET /openapi.json': { kind: 'open' },
   'GET /docs': { kind: 'open' },
   'GET /docs/errors': { kind: 'open' },

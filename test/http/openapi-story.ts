@@ -29,6 +29,7 @@ export interface Step {
 export const STORY: Step[] = [
   { operation: 'healthz', status: 200 },
   { operation: 'readyz', status: 200 },
+  { operation: 'readMetrics', status: 200 },
   { operation: 'readDocument', status: 200 },
   { operation: 'readReference', status: 200 },
   { operation: 'readErrors', status: 200, headers: { accept: 'text/html' } },

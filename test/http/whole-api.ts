@@ -6,11 +6,13 @@ import type { App } from '../../src/http/routing';
 import { createLog, type Log } from '../../src/log';
 import { createIdempotency } from '../../src/messaging/idempotency';
 import { createIdentity, type Identity } from '../../src/messaging/identity';
+import { outboxDepth } from '../../src/messaging/outbox-depth';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/template-versions';
 import { createUnsubscribeTokens } from '../../src/messaging/unsubscribe-tokens';
 import { createTargetGuard } from '../../src/messaging/webhooks/target-guard';
 import { createWebhooks } from '../../src/messaging/webhooks/webhooks';
+import { createMetrics } from '../../src/metrics/metrics';
 import type { Storage } from '../../src/storage/storage';
 import { createOutboxRig, type OutboxRig } from '../messaging/outbox-rig';
 import { listen, type TestServer } from './service';
@@ -75,6 +77,12 @@ export async function startWholeApi(
         readiness: async () => ({ database: true }),
         inboundSecret: INBOUND_SECRET,
         unsubscribeTokens: UNSUBSCRIBE_TOKENS,
+        metrics: createMetrics({
+          outbox: () => outboxDepth(db),
+          runs: async () => new Map(),
+          connections: storage.connections,
+          onError: () => undefined,
+        }),
         publicUrl: undefined,
         log,
       }),

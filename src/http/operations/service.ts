@@ -27,6 +27,25 @@ export const readyz: Operation = {
   errors: ['dependency_down'],
 };
 
+export const readMetrics: Operation = {
+  id: 'readMetrics',
+  tag: 'Operation',
+  summary: 'Read what the process counts',
+  description:
+    'For Prometheus. Open to whoever asks from the same machine and not through a proxy; from elsewhere, a Bearer token is needed.',
+  answers: {
+    200: {
+      description: 'The text format of Prometheus.',
+      content: {
+        'text/plain': {
+          schema: z.string(),
+          example: 'fanfare_messages_total{channel="sms",state="sent"} 12000\n',
+        },
+      },
+    },
+  },
+};
+
 export const reportReceipts: Operation = {
   id: 'reportReceipts',
   tag: 'Provider callbacks',

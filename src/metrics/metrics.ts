@@ -1,0 +1,147 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { CHANNELS } from '../domain/channel';
+import { LIMITS } from '../domain/limits';
+import type { RequestObserver } from '../http/observer';
+import type { DeliveryObserver } from '../messaging/observer';
+
+/**
+ * What this process counts for Prometheus (docs/operating.md lists it). What happens is counted where it happens, in
+ * memory, once for many messages; what is asked of the database is asked when somebody reads, and not
+ * more often than every few seconds. Labels are channels, states, routes and the like: never an id, an address or
+ * a workspace, so that their number is bounded by the program.
+ */
+export interface Metrics {
+  readonly delivery: DeliveryObserver;
+  readonly requests: RequestObserver;
+  readonly contentType: string;
+  /** All of it, as text. */
+  read(): Promise<string>;
+}
+
+export interface MetricsSources {
+  /** Due messages that are not with a provider. */
+  outbox(): Promise<{ channel: string; messages: number; oldestSeconds: number }[]>;
+  /** Runs by phase. */
+  runs(): Promise<ReadonlyMap<string, number>>;
+  /** Of the pool of database connections, if there is one. */
+  connections(): { open: number; idle: number; waiting: number } | undefined;
+  onError(error: unknown): void;
+}
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const BATCH_SIZES = [1, 5, 10, 50, 100, 250, 500];
+
+export function createMetrics(sources: MetricsSources): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const messages = new Counter({
+    name: 'fanfare_messages_total',
+    help: 'Messages that came to a state; those that stay accepted to be tried again come to it anew.',
+    labelNames: ['channel', 'state'],
+    registers,
+  });
+  const batches = new Histogram({
+    name: 'fanfare_handover_seconds',
+    help: 'How long a provider took for a batch of messages.',
+    labelNames: ['channel', 'provider'],
+    buckets: SECONDS,
+    registers,
+  });
+  const batchSizes = new Histogram({
+    name: 'fanfare_handover_batch_messages',
+    help: 'How many messages a provider was given at once.',
+    labelNames: ['channel', 'provider'],
+    buckets: BATCH_SIZES,
+    registers,
+  });
+  const receipts = new Counter({
+    name: 'fanfare_receipts_total',
+    help: 'What providers reported, also what was told twice.',
+    labelNames: ['provider'],
+    registers,
+  });
+  const requests = new Histogram({
+    name: 'fanfare_http_request_seconds',
+    help: 'Requests by the pattern of their route, with the time until the answer was written.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: SECONDS,
+    registers,
+  });
+  addQueried(registry, sources);
+
+  return {
+    delivery: {
+      moved: (channel, state, count) => messages.inc({ channel, state }, count),
+      handedOver(channel, provider, count, tookMs) {
+        batches.observe({ channel, provider }, tookMs / 1_000);
+        batchSizes.observe({ channel, provider }, count);
+      },
+      receipts: (provider, count) => receipts.inc({ provider }, count),
+    },
+    requests: (method, route, status, tookMs) => {
+      requests.observe({ method, route: route ?? 'none', status }, tookMs / 1_000);
+    },
+    contentType: registry.contentType,
+    read: () => registry.metrics(),
+  };
+}
+
+/** What is looked up when somebody reads. A database that does not answer leaves these out, and the rest is told. */
+function addQueried(registry: Registry, { outbox, runs, connections, onError }: MetricsSources): void {
+  const registers = [registry];
+  const askOutbox = atMostEvery(LIMITS.metricsQueryMs, outbox, onError);
+  const askRuns = atMostEvery(LIMITS.metricsQueryMs, runs, onError);
+  const byChannel = (name: string, help: string, value: 'messages' | 'oldestSeconds') =>
+    new Gauge({
+      ...{ name, help, labelNames: ['channel'], registers },
+      async collect() {
+        this.reset();
+        const found = await askOutbox();
+        if (!found) return;
+        for (const channel of CHANNELS) this.set({ channel }, 0);
+        for (const one of found) this.set({ channel: one.channel }, one[value]);
+      },
+    });
+  byChannel('fanfare_outbox_messages', 'Due messages that are not with a provider.', 'messages');
+  byChannel('fanfare_outbox_oldest_seconds', 'How long the oldest of them has been due.', 'oldestSeconds');
+  new Gauge({
+    name: 'fanfare_campaign_runs',
+    help: 'Runs of campaigns by phase.',
+    labelNames: ['phase'],
+    registers,
+    async collect() {
+      this.reset();
+      for (const [phase, count] of (await askRuns()) ?? []) this.set({ phase }, count);
+    },
+  });
+  new Gauge({
+    name: 'fanfare_database_connections',
+    help: 'Connections to PostgreSQL, and who waits for one.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(connections() ?? {})) this.set({ state }, count);
+    },
+  });
+}
+
+/** One question at a time, and the last answer for a while: readers do not add up. */
+function atMostEvery<T>(
+  ms: number,
+  ask: () => Promise<T>,
+  onError: (error: unknown) => void,
+): () => Promise<T | undefined> {
+  let answer: Promise<T | undefined> | undefined;
+  let askedAt = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = performance.now();
+    if (answer && now - askedAt < ms) return answer;
+    askedAt = now;
+    answer = ask().catch((error: unknown) => {
+      onError(error);
+      return undefined;
+    });
+    return answer;
+  };
+}
