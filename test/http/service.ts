@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { Kysely } from 'kysely';
 import { request } from 'undici';
 import type { Authenticator } from '../../src/http/caller';
+import type { RequestObserver } from '../../src/http/observer';
 import { adminClientRoutes } from '../../src/http/routes/admin-clients';
 import { adminKeyRoutes } from '../../src/http/routes/admin-keys';
 import { adminUserRoutes } from '../../src/http/routes/admin-users';
@@ -47,6 +48,7 @@ export async function listen(options: {
   publicUrl?: string | undefined;
   trustProxy?: string[] | undefined;
   bodyWithinMs?: number | undefined;
+  observe?: RequestObserver | undefined;
   log?: Log | undefined;
 }): Promise<TestServer> {
   const app = await buildServer({ ...options, log: options.log ?? createLog('silent') });

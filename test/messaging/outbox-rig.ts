@@ -5,6 +5,7 @@ import type { SenderLimits } from '../../src/domain/sender-limit';
 import { createLog, type Log } from '../../src/log';
 import { createDelivery, type Delivery } from '../../src/messaging/delivery';
 import type { ListMail } from '../../src/messaging/list-mail';
+import type { DeliveryObserver } from '../../src/messaging/observer';
 import type { PolicySource } from '../../src/messaging/policy-rules';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { derivedText } from '../../src/messaging/template-text';
@@ -22,7 +23,12 @@ export interface OutboxRig {
   /** A process of its own, as far as the database can tell. Stopped with the rig. */
   process(
     providers?: Partial<Record<'email' | 'sms' | 'voice', ScriptedProvider>>,
-    options?: { senderLimits?: SenderLimits; listMail?: ListMail; policyOf?: PolicySource },
+    options?: {
+      senderLimits?: SenderLimits;
+      listMail?: ListMail;
+      policyOf?: PolicySource;
+      observer?: DeliveryObserver;
+    },
   ): Promise<TestProcess>;
   sms(uid: string, more?: Record<string, unknown>): Message;
   email(uid: string, more?: Record<string, unknown>): Message;
