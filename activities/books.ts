@@ -132,13 +132,19 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
       await failRun(db, input.runId, input.reason);
     },
 
-    /** False when somebody was put back into a run that was to be completed. */
+    /**
+     * False when somebody was put back into a run that was to be completed. One whose owner wants it canceled, and
+     * that fails on the way, is canceled as far as our own books go: a service that refuses us keeps what it has on hold.
+     */
     async closeRun(input: {
       runId: string;
       phase: 'completed' | 'canceled' | 'failed';
       reason?: string;
     }): Promise<boolean> {
-      return closeRun(db, input.runId, input.phase, input.reason);
+      const wanted = input.phase === 'failed' ? await readControl(db, input.runId) : undefined;
+      if (wanted !== 'cancel') return closeRun(db, input.runId, input.phase, input.reason);
+      await cancelUnsent(db, input.runId);
+      return closeRun(db, input.runId, 'canceled', input.reason);
     },
   };
 

@@ -3,8 +3,10 @@ import type { Role } from '../../workers/run';
 import type { Config } from '../config';
 import { type Credentials, readCredentials, writeCredentials } from '../credentials/credentials';
 import type { Log } from '../log';
+import { isUnavailable } from '../messaging/database-error';
 import type { MessagingTables } from '../messaging/tables';
 import { StartupError } from '../startup-error';
+import { noAnswer } from '../storage/postgres';
 import { openStorage } from '../storage/storage';
 import { Closers } from './closers';
 import { type HttpPart, openHttpPart } from './http-part';
@@ -42,12 +44,18 @@ export interface App {
 }
 
 export async function startApp(options: AppOptions): Promise<App> {
+  // Between the first connection and the last statement of the start the database may go away again.
+  return withPatience(() => startOnce(options), options);
+}
+
+async function startOnce(options: AppOptions): Promise<App> {
   const closers = new Closers(options.log);
   try {
     return await openParts(options, closers);
   } catch (error) {
     await closers.closeAll();
-    throw error;
+    const isAway = options.config.databaseUrl && !(error instanceof StartupError) && isUnavailable(error);
+    throw isAway ? noAnswer(error) : error;
   }
 }
 

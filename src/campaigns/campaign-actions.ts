@@ -6,7 +6,7 @@ import { type HourOptions, runStart } from '../domain/time-zones/recipient-hours
 import { requireLists } from './campaign-checks';
 import { type CampaignRecord, lockCampaign } from './campaign-record';
 import { beginSchedule, hasSchedule, type ScheduleChange, steerSchedule } from './recurring';
-import { insertRun, reopenRun, withdrawRun } from './run-rows';
+import { cancelFailedRun, insertRun, reopenRun, withdrawRun } from './run-rows';
 import type { CampaignTables } from './tables';
 
 /** What has to be told to the workflows once the change is committed. */
@@ -113,6 +113,10 @@ async function control(
   action: Exclude<Action, 'start'>,
 ): Promise<Consequence> {
   if (action === 'resume' && run?.phase === 'failed') return { launch: await reopenRun(tx, run) };
+  if (action === 'cancel' && run?.phase === 'failed') {
+    const launch = await cancelFailedRun(tx, run);
+    return launch ? { launch } : {};
+  }
   if (!run || !isLive(run.phase)) return {};
   const { to, from } = CONTROL[action];
   await tx

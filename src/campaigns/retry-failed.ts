@@ -7,6 +7,7 @@ import type { RETRIED } from '../domain/recipient';
 import { endingOf, illegal } from './campaign-actions';
 import { type CampaignRecord, lockCampaign, readCampaign } from './campaign-record';
 import { addToCounts } from './count-moves';
+import { hasSchedule } from './recurring';
 import { reopenRun } from './run-rows';
 import type { CampaignTables } from './tables';
 
@@ -54,13 +55,21 @@ export async function retryFailed(
     }
   }
   const { run } = campaign;
-  if (isLive(run.phase) && campaign.stage !== 'scheduled')
+  if (isLive(run.phase) && (campaign.stage !== 'scheduled' || hasSchedule(campaign)))
     answer.tell = { runId: run.id, launch: run.launches };
   return answer;
 }
 
+/**
+ * Of a recurring campaign that waits, it is the newest occurrence that is sent to again; the next one is left out if
+ * this is still going on then, as after any other that takes too long.
+ */
 function requireRetrying(campaign: CampaignRecord): CampaignRecord {
   if (RETRYING.includes(campaign.phase) && !endingOf(campaign)) return campaign;
+  const { run } = campaign;
+  const waits = campaign.phase === 'scheduled' && hasSchedule(campaign);
+  if (waits && run && RETRYING.includes(run.phase) && (run.control === 'run' || !isLive(run.phase)))
+    return campaign;
   throw illegal(campaign, 'retry-failed');
 }
 

@@ -49,9 +49,13 @@ export async function insertLeftOut(
  * Ends a run that has not begun. Its workflow, if it wakes at its hour all the same, finds that nothing
  * may be sent.
  */
-export async function withdrawRun(tx: Transaction<CampaignTables>, runId: string): Promise<void> {
+export async function withdrawRun(
+  tx: Transaction<CampaignTables>,
+  runId: string,
+  reason = 'withdrawn before it started',
+): Promise<void> {
   await sql`
-    update runs set phase = 'canceled', control = 'cancel', reason = 'withdrawn before it started',
+    update runs set phase = 'canceled', control = 'cancel', reason = ${reason},
       finished_at = now()
     where id = ${runId}`.execute(tx);
 }
@@ -59,18 +63,38 @@ export async function withdrawRun(tx: Transaction<CampaignTables>, runId: string
 /**
  * A run that has ended goes on: where it stopped if its audience is frozen, else with planning. What it said
  * of its end no longer holds. Its workflow is launched after the commit, and is a new one: the former may
- * still be about to close.
+ * still be about to close. One that goes on only to be canceled takes back what it had not sent.
  */
 export async function reopenRun(
   tx: Transaction<CampaignTables>,
   run: { id: string; launches: number },
+  control: 'run' | 'cancel' = 'run',
 ): Promise<{ runId: string; launch: number }> {
   const launch = run.launches + 1;
   await sql`
-    update runs r set phase = case when ${isFrozen} then 'running' else 'planning' end, control = 'run',
+    update runs r set phase = case when ${isFrozen} then 'running' else 'planning' end, control = ${control},
       reason = null, finished_at = null, launches = ${launch}, workflow_id = ${campaignRunWorkflowId(run.id, launch)}
     where id = ${run.id}`.execute(tx);
   return { runId: run.id, launch };
+}
+
+/**
+ * A run that failed is canceled for good. Without a frozen audience nobody is written down, and nothing is to be taken
+ * back.
+ */
+export async function cancelFailedRun(
+  tx: Transaction<CampaignTables>,
+  run: { id: string; launches: number; reason: string | null },
+): Promise<{ runId: string; launch: number } | undefined> {
+  const launch = await reopenRun(tx, run, 'cancel');
+  const { phase } = await tx
+    .selectFrom('runs')
+    .select('phase')
+    .where('id', '=', run.id)
+    .executeTakeFirstOrThrow();
+  if (phase === 'running') return launch;
+  await withdrawRun(tx, run.id, run.reason ?? undefined);
+  return undefined;
 }
 
 /** Every channel of the campaign of `runs r` has its shards. */

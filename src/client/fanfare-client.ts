@@ -8,6 +8,7 @@ import type {
   Campaign,
   CampaignInput,
   CampaignProgress,
+  CampaignRun,
   CampaignSummary,
   Channel,
   ContactInput,
@@ -93,6 +94,15 @@ export class FanfareClient {
     return this.act(id, 'retry-failed', options.states ? { states: options.states } : {}, options);
   }
 
+  /** The runs of a campaign, newest first: those of a recurring one are its occurrences. */
+  runs(
+    id: string,
+    options: CallOptions & { pageSize?: number } = {},
+  ): AsyncGenerator<CampaignRun, void, undefined> {
+    const query = new URLSearchParams({ limit: String(options.pageSize ?? 100) });
+    return this.pages(`/api/campaign/${encodeURIComponent(id)}/runs`, query, options);
+  }
+
   /** A draft of the same. */
   duplicate(id: string, options: CallOptions = {}): Promise<SavedCampaign> {
     return this.create(`/api/campaign/${encodeURIComponent(id)}/duplicate`, {}, options);
@@ -110,23 +120,14 @@ export class FanfareClient {
   }
 
   /** All of them, page by page. */
-  async *recipients(
+  recipients(
     id: string,
     options: CallOptions & { channel?: Channel; state?: RecipientState; pageSize?: number } = {},
   ): AsyncGenerator<Recipient, void, undefined> {
     const query = new URLSearchParams({ limit: String(options.pageSize ?? 1_000) });
     if (options.channel) query.set('channel', options.channel);
     if (options.state) query.set('state', options.state);
-    for (;;) {
-      const page = await this.transport.json<{ data: Recipient[]; next: string | null }>({
-        method: 'GET',
-        path: `/api/campaign/${encodeURIComponent(id)}/recipients?${query}`,
-        signal: options.signal,
-      });
-      yield* page.data;
-      if (page.next === null) return;
-      query.set('cursor', page.next);
-    }
+    return this.pages(`/api/campaign/${encodeURIComponent(id)}/recipients`, query, options);
   }
 
   /** One message; its `uid` makes a repetition harmless. */
@@ -213,6 +214,23 @@ export class FanfareClient {
       signal: options.signal,
     });
     return data;
+  }
+
+  private async *pages<T>(
+    path: string,
+    query: URLSearchParams,
+    { signal }: CallOptions,
+  ): AsyncGenerator<T, void, undefined> {
+    for (;;) {
+      const page = await this.transport.json<{ data: T[]; next: string | null }>({
+        method: 'GET',
+        path: `${path}?${query}`,
+        signal,
+      });
+      yield* page.data;
+      if (page.next === null) return;
+      query.set('cursor', page.next);
+    }
   }
 
   private async get<T>(path: string, options: CallOptions & { base?: 'send' }): Promise<T> {

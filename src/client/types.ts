@@ -115,6 +115,21 @@ export type Campaign = CampaignSummary &
     nextRunAt: string | null;
   };
 
+/** One execution of a campaign. */
+export interface CampaignRun {
+  id: string;
+  number: number;
+  phase: Phase;
+  /** The hour of an occurrence. */
+  scheduledFor: string | null;
+  startedAt: string | null;
+  finishedAt: string | null;
+  reason: string | null;
+  counts: CampaignProgress['counts'];
+  skipped: CampaignProgress['skipped'];
+  workflowId: string;
+}
+
 export interface DryRun {
   channels: Partial<
     Record<

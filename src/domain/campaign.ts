@@ -5,7 +5,8 @@
  *                                    └────────────→ canceled | failed
  *
  * What has `failed` goes on where it stopped when it is resumed, and what has failed or is `completed` when
- * recipients are to be retried: as the same run, in a new workflow.
+ * recipients are to be retried: as the same run, in a new workflow. One that has failed and is canceled gets a new
+ * workflow as well, which takes back what was not sent.
  *
  * A recurring campaign stays `scheduled` while its occurrences, a run each, come and go; the last of them takes
  * it along to its end. `held` and `canceled` are stages of recurring campaigns alone: what is wished of the
@@ -85,6 +86,7 @@ export const ACTIONS: Record<Action, Partial<Record<Phase, 'do' | 'noop'>>> = {
     running: 'do',
     paused: 'do',
     finishing: 'do',
+    failed: 'do',
     canceled: 'noop',
   },
 };

@@ -1,9 +1,11 @@
 import { type Kysely, sql } from 'kysely';
+import { freezeAudience } from '../../src/campaigns/audience';
 import { changeCampaign } from '../../src/campaigns/campaign-actions';
 import { findCampaign } from '../../src/campaigns/campaign-record';
 import { keepSchedule, lookAtSchedules } from '../../src/campaigns/keep-schedules';
 import type { CampaignSchedules, RunLauncher } from '../../src/campaigns/ports';
 import { nextRunAt, takeOccurrence } from '../../src/campaigns/recurring';
+import { retryFailed } from '../../src/campaigns/retry-failed';
 import { beginRun, liveRuns, moveRun } from '../../src/campaigns/runs';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import type { Action } from '../../src/domain/campaign';
@@ -63,6 +65,35 @@ describeEachEngine('a recurring campaign', (engine) => {
     await beginRun(db, runId);
     await moveRun(db, runId, 'completed');
   }
+
+  it('sends again to those whom its newest occurrence did not reach, while it waits for the next', async () => {
+    const { take, first, campaign, workspaceId, campaignId, act } = await daily();
+    const again = () => retryFailed(db, workspaceId, campaignId, ['failed']);
+    await expect(again()).rejects.toMatchObject({ code: 'illegal_transition' });
+    const { runId } = (await take(first)) as { runId: string };
+    await expect(again()).rejects.toMatchObject({ code: 'illegal_transition' });
+    const { contactListIds } = await campaign();
+    const audience = {
+      runId,
+      workspaceId,
+      channel: 'sms',
+      contactListIds,
+      placeholders: [],
+      params: {},
+    } as const;
+    await freezeAudience(db, audience);
+    await finish(runId);
+    await sql`with written as (
+      update recipients set state = 'failed' where run_id = ${runId} returning shard
+    ) update shard_counts set state = 'failed' where run_id = ${runId} and state = 'pending'`.execute(db);
+    await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);
+    await sql`update runs set phase = 'failed', control = 'fail' where id = ${runId}`.execute(db);
+    // A repeated resume is about the schedule, and sends nothing.
+    expect(await act('resume')).toEqual({ schedule: true });
+    expect(await again()).toMatchObject({ retried: { sms: 1 }, launch: { runId, launch: 2 } });
+    expect(await campaign()).toMatchObject({ phase: 'scheduled', run: { id: runId, phase: 'running' } });
+    expect(await again()).toMatchObject({ retried: { sms: 0 }, tell: { runId, launch: 2 } });
+  });
 
   it('takes each occurrence once, whoever comes, and waits for the next', async () => {
     const { take, first, runs, campaign, next } = await daily();

@@ -145,6 +145,17 @@ describe('the client', () => {
     expect(seen[0]?.path).toBe('GET /api/campaign/cmp_1/recipients?limit=1000&state=failed');
   });
 
+  it('reads runs page by page', async () => {
+    answer = ({ path }, response) => {
+      const isSecond = path.includes('cursor=next');
+      reply(response, 200, { data: [{ number: isSecond ? 1 : 2 }], next: isSecond ? null : 'next' });
+    };
+    const numbers: number[] = [];
+    for await (const { number } of client().runs('cmp_1')) numbers.push(number);
+    expect(numbers).toEqual([2, 1]);
+    expect(seen[0]?.path).toBe('GET /api/campaign/cmp_1/runs?limit=100');
+  });
+
   it('sends a stream of contacts as it comes, and one that can be opened again after a failure', async () => {
     async function* csv() {
       yield 'email\n';

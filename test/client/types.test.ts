@@ -1,12 +1,13 @@
 import type { z } from 'zod';
 import type {
   CampaignInput,
+  CampaignRun,
   DryRun,
   DurableMessage,
   DurableSend,
   Message,
 } from '../../src/client/fanfare-client';
-import type { dryRun } from '../../src/contracts/answers/campaigns';
+import type { dryRun, runs } from '../../src/contracts/answers/campaigns';
 import type { durableSend } from '../../src/contracts/answers/durable-sends';
 import type { campaignBody } from '../../src/contracts/campaigns';
 import type { durableSendBody } from '../../src/contracts/durable-sends';
@@ -26,6 +27,8 @@ const checks: true[] = [
   true satisfies Known<CampaignInput, z.input<typeof campaignBody>>,
   true satisfies Fits<z.output<typeof durableSend>['data'], DurableSend>,
   true satisfies Known<DurableSend, z.output<typeof durableSend>['data']>,
+  true satisfies Fits<z.output<typeof runs>['data'][number], CampaignRun>,
+  true satisfies Known<CampaignRun, z.output<typeof runs>['data'][number]>,
   true satisfies Fits<keyof z.output<typeof dryRun>['data'], keyof DryRun>,
 ];
 

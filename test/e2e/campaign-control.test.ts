@@ -104,6 +104,32 @@ describe('control of a campaign through the whole program', () => {
     expect(record().duplicateUids).toEqual([]);
   }, 150_000);
 
+  it('a failed campaign is canceled for good, also while the account is still refused', async () => {
+    const id = await start(300, 'give-up', { delivery: { ratePerSecond: 60 } });
+    const { runId } = await detail(id);
+    await until('the first hand-overs', () => handOverTimes({ runId }).length > 30, 30_000, 20);
+    await asOwner('POST', `/api/admin/clients/${credentials.client.id}/disable`);
+    try {
+      await untilPhase(api, id, ['failed', 'completed'], SETTLED_MS);
+      await api.expect('POST', `/api/campaign/${id}/cancel`);
+      const ended = await untilPhase(api, id, ['canceled', 'failed', 'completed'], SETTLED_MS);
+      expect(ended).toMatchObject({ phase: 'canceled', reason: expect.stringMatching(/^invalid_client: /) });
+      const {
+        total,
+        pending = 0,
+        waiting = 0,
+        canceled = 0,
+        ...others
+      } = ended.counts.sms as Record<string, number>;
+      expect([total, pending + waiting]).toEqual([300, 0]);
+      expect(canceled).toBeGreaterThan(50);
+      expect(canceled + sum(others)).toBe(300);
+      await api.expect('POST', `/api/campaign/${id}/cancel`);
+    } finally {
+      await asOwner('POST', `/api/admin/clients/${credentials.client.id}/enable`);
+    }
+  }, 150_000);
+
   it('sends again to the chosen recipients and to nobody else, as often as it is asked', async () => {
     // By the last two digits: 90 is delivered, 91 refused by the provider, 94 not delivered.
     const lines = ['externalId,name,phone'];

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { describeEachEngine } from '../support/storage';
 import { campaignsRig, IN_AN_HOUR } from './campaigns-rig';
 
@@ -132,6 +133,38 @@ describeEachEngine('controls of a campaign over HTTP', (engine) => {
       finishedAt: null,
       workflowId: `campaign:${runId}:2`,
     });
+  });
+
+  test('a failed campaign is canceled for good: by a new workflow if anybody was written down, else at once', async () => {
+    const frozen = await newCampaign();
+    const { id: runId } = await runOf(frozen);
+    await sql`insert into shards (run_id, channel, shard, from_seq, to_seq, next_seq) values (${runId}, 'email', 0, 0, 5, 2)`.execute(
+      db(),
+    );
+    const failing = {
+      phase: 'failed',
+      control: 'fail',
+      reason: 'invalid_client: x',
+      finished_at: new Date(),
+    } as const;
+    await db().updateTable('runs').set(failing).where('id', '=', runId).execute();
+    expect((await act(frozen, 'cancel')).body.data).toMatchObject({ phase: 'running' });
+    expect((await act(frozen, 'cancel')).status).toBe(200);
+    expect((await act(frozen, 'resume')).status).toBe(409);
+    expect(launched.slice(1)).toMatchObject([{ runId, launch: 2 }]);
+    expect(await runOf(frozen)).toMatchObject({ phase: 'running', control: 'cancel', launches: 2 });
+
+    const planned = await newCampaign();
+    const { id: other } = await runOf(planned);
+    await db().updateTable('runs').set(failing).where('id', '=', other).execute();
+    expect((await act(planned, 'cancel')).body.data).toMatchObject({
+      phase: 'canceled',
+      status: 'completed',
+    });
+    expect(launched).toHaveLength(3);
+    expect(await detail(planned)).toMatchObject({ phase: 'canceled', reason: 'invalid_client: x' });
+    expect((await act(planned, 'cancel')).status).toBe(200);
+    expect((await act(planned, 'resume')).status).toBe(409);
   });
 
   test('recipients are sent to again in the phases that allow it, and in states that have failed', async () => {
