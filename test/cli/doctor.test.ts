@@ -1,0 +1,138 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { writeCredentials } from '../../src/credentials/credentials';
+import { openStorage, type Storage } from '../../src/storage/storage';
+import { newWorkspace } from '../http/service';
+import { startWholeApi, type WholeApi } from '../http/whole-api';
+import { runFanfare } from '../support/fanfare-command';
+import { postgresAvailable, postgresUrl } from '../support/services';
+
+const TIMEOUT_MS = 60_000;
+
+interface Finding {
+  check: string;
+  state: string;
+  found: string;
+  wayOut?: string;
+}
+
+describe('fanfare doctor', () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'fanfare-doctor-'));
+  });
+  afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+  async function doctor(env: Record<string, string> = {}) {
+    const { code, out, err } = await runFanfare(['doctor', '--json'], { FANFARE_DATA_DIR: directory, ...env })
+      .ended;
+    expect(err).toBe('');
+    const { healthy, findings } = JSON.parse(out) as { healthy: boolean; findings: Finding[] };
+    expect(healthy).toBe(code === 0);
+    return { code, findings, of: (check: string) => findings.filter((one) => one.check === check) };
+  }
+
+  test(
+    'before the first start nothing is broken, and it is said what is not there yet',
+    async () => {
+      const { code, findings, of } = await doctor();
+      expect([code, findings.filter(({ state }) => state === 'broken')]).toEqual([0, []]);
+      expect(of('instance')).toMatchObject([{ state: 'note', wayOut: 'Start one with `fanfare up`.' }]);
+      expect(of('sms provider')[0]?.found).toContain('simulator');
+      const text = await runFanfare(['doctor'], { FANFARE_DATA_DIR: directory }).ended;
+      expect(text.out).toMatch(/^ok {6}node .*Nothing is broken\.\n$/s);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'everything that cannot be reached is named at once, with what to do, and no secret is shown',
+    async () => {
+      const { code, findings, of } = await doctor({
+        DATABASE_URL: 'postgres://somebody:hunter2@127.0.0.1:1/x',
+        TEMPORAL_ADDRESS: '127.0.0.1:1',
+        FANFARE_SMS_PROVIDER: 'http',
+        FANFARE_SMS_HTTP_URL: 'http://127.0.0.1:1/out?key=hunter2',
+        FANFARE_EMAIL_PROVIDER: 'smtp',
+        FANFARE_SMTP_URL: 'smtp://me:hunter2@127.0.0.1:1',
+        FANFARE_AUTH_URL: 'http://127.0.0.1:1',
+        FANFARE_APP_URL: 'http://127.0.0.1:1',
+        FANFARE_CLIENT_ID: 'cli_1',
+        FANFARE_CLIENT_SECRET: 'hunter2',
+        FANFARE_API_KEY: 'hunter2',
+      });
+      const broken = findings.filter(({ state }) => state === 'broken');
+      expect([code, broken.map(({ check }) => check).sort()]).toEqual([
+        1,
+        ['database', 'email provider', 'instance', 'messaging service', 'sms provider', 'temporal'],
+      ]);
+      for (const { wayOut } of broken) expect(wayOut).toMatch(/\.$/);
+      expect(of('database')[0]?.found).toContain('ECONNREFUSED');
+      expect(JSON.stringify(findings)).not.toContain('hunter2');
+      const wrong = await doctor({ FANFARE_HTTP_PORT: 'x' });
+      expect(wrong.findings).toMatchObject([{ check: 'configuration', state: 'broken' }]);
+    },
+    TIMEOUT_MS,
+  );
+
+  (postgresAvailable ? test : test.skip)(
+    'a database is looked at and not changed',
+    async () => {
+      const url = new URL(await postgresUrl());
+      const env = { DATABASE_URL: url.href };
+      const first = (await doctor(env)).of('database');
+      expect(first[0]).toMatchObject({
+        state: 'note',
+        found: expect.stringMatching(/^PostgreSQL .+ to be run$/),
+      });
+      // The tests' own server forgets for the sake of speed.
+      for (const { found } of first.slice(1)) expect(found).toContain('synchronous_commit is off');
+      expect((await doctor(env)).of('database')).toEqual(first);
+    },
+    TIMEOUT_MS,
+  );
+
+  describe('beside an instance', () => {
+    let storage: Storage;
+    let api: WholeApi;
+    let home: string;
+    beforeAll(async () => {
+      home = mkdtempSync(join(tmpdir(), 'fanfare-doctor-'));
+      storage = await openStorage({ databaseUrl: undefined, dataDir: home });
+      api = await startWholeApi(storage);
+    });
+    afterAll(async () => {
+      await api.stop();
+      await storage.close();
+      rmSync(home, { recursive: true, force: true });
+    });
+
+    test(
+      'its credentials are tried, and who may read them is looked at',
+      async () => {
+        const made = { ...(await newWorkspace(api.identity)), baseUrl: api.url };
+        await writeCredentials(directory, made);
+        const well = await doctor();
+        expect([well.code, well.of('instance'), well.of('messaging service')]).toMatchObject([
+          0,
+          [{ state: 'ok' }],
+          [{ state: 'ok', found: expect.stringContaining('gives tokens') }],
+        ]);
+        await writeCredentials(directory, { ...made, apiKey: 'ffk_wrong' });
+        chmodSync(join(directory, 'credentials.json'), 0o644);
+        const ill = await doctor();
+        expect([ill.code, ill.of('credentials'), ill.of('messaging service').at(-1)]).toMatchObject([
+          1,
+          [{ state: 'broken', wayOut: expect.stringMatching(/^chmod 600 /) }],
+          { state: 'broken', found: expect.stringContaining('answers 401') },
+        ]);
+        await writeCredentials(directory, { ...made, client: { ...made.client, secret: 'wrong' } });
+        expect((await doctor()).of('messaging service')).toMatchObject([
+          { state: 'broken', wayOut: 'Correct the client of credentials.json.' },
+        ]);
+      },
+      TIMEOUT_MS,
+    );
+  });
+});
