@@ -76,11 +76,11 @@ describeEachEngine('a recurring campaign', (engine) => {
     const audience = {
       runId,
       workspaceId,
-      channel: 'sms',
+      channel: 'sms' as const,
       contactListIds,
       placeholders: [],
-      params: {},
-    } as const;
+      campaignParams: {},
+    };
     await freezeAudience(db, audience);
     await finish(runId);
     await sql`with written as (

@@ -76,6 +76,7 @@ describe('fanfare doctor', () => {
     TIMEOUT_MS,
   );
 
+  // Without a server there is nothing to look at; global-setup.ts has printed so.
   (postgresAvailable ? test : test.skip)(
     'a database is looked at and not changed',
     async () => {
