@@ -48,6 +48,51 @@ describe('the provider http', () => {
   });
 });
 
+describe('the provider smtp', () => {
+  const environment = { FANFARE_EMAIL_PROVIDER: 'smtp', FANFARE_SMTP_URL: 'smtp://mx.example.org' };
+
+  test('has its relays, and nothing else is needed', () => {
+    const { smtp } = readConfig(environment);
+    expect(smtp?.relays).toMatchObject([{ host: 'mx.example.org', port: 25 }]);
+    expect(smtp).toMatchObject({ connections: 5, dkim: undefined, listen: undefined });
+    expect(readConfig({ FANFARE_SMTP_URL: 'smtp://mx.example.org' }).smtp).toBeUndefined();
+  });
+
+  test('has its signature, its return path and its listener', () => {
+    const { smtp } = readConfig({
+      ...environment,
+      FANFARE_SMTP_DKIM_DOMAIN: 'example.org',
+      FANFARE_SMTP_DKIM_SELECTOR: 's1',
+      FANFARE_SMTP_DKIM_KEY_FILE: 'dkim.pem',
+      FANFARE_SMTP_RETURN_PATH: 'bounces.example.org',
+      FANFARE_SMTP_LISTEN: '[::]:2525',
+    });
+    expect(smtp).toMatchObject({
+      dkim: { domain: 'example.org', selector: 's1', keyFile: 'dkim.pem' },
+      returnPath: 'bounces.example.org',
+      listen: { host: '::', port: 2525 },
+    });
+  });
+
+  test.each([
+    [{ FANFARE_SMTP_URL: '' }, 'FANFARE_SMTP_URL: needed'],
+    [{ FANFARE_SMTP_URL: 'smtp://ann:secret@mx:x' }, 'FANFARE_SMTP_URL: this is not an address'],
+    [{ FANFARE_SMTP_DKIM_DOMAIN: 'example.org' }, 'FANFARE_SMTP_DKIM_KEY_FILE: needed'],
+    [{ FANFARE_SMTP_LISTEN: '0.0.0.0:2525' }, 'FANFARE_SMTP_RETURN_PATH: needed'],
+    [{ FANFARE_SMTP_LISTEN: '2525' }, 'FANFARE_SMTP_LISTEN: this is not a host and a port'],
+    [{ FANFARE_SMTP_RETURN_PATH: 'b@example.org' }, 'FANFARE_SMTP_RETURN_PATH: this is not a domain'],
+    [{ FANFARE_SMTP_CONNECTIONS: '0' }, 'FANFARE_SMTP_CONNECTIONS'],
+  ])('is refused with %j', (more, reason) => {
+    const message = refusal({ ...environment, ...(more as Record<string, string>) });
+    expect(message).toContain(reason);
+    expect(message).not.toContain('secret');
+  });
+
+  test('carries email only', () => {
+    expect(refusal({ FANFARE_SMS_PROVIDER: 'smtp' })).toContain('FANFARE_SMS_PROVIDER');
+  });
+});
+
 test('an inbound secret that would not survive in a path is refused without being shown', () => {
   const message = refusal({ FANFARE_INBOUND_SECRET: 'top/secret' });
   expect(message).toContain('FANFARE_INBOUND_SECRET');

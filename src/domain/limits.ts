@@ -288,12 +288,13 @@ export const LIMITS = {
   smtpConnectionsMax: 200,
   /** Messages of a batch for each connection: enough that none is idle at its end, as a crash leaves them in doubt. */
   smtpBatchPerConnection: 8,
-  /** For connecting, and for greeting and encryption together: two relays can be asked within a hand-over's time. */
+  /** For connecting, for greeting and encryption, and for the log-in: each. */
   smtpConnectMs: 10_000,
   /** From the first command to the verdict. A relay that takes longer may still take it: unknown. */
-  smtpAnswerMs: 50_000,
-  /** A message that has not begun so long after its batch is sent away; with the two above it ends in time. */
-  smtpBatchMs: 40_000,
+  smtpAnswerMs: 45_000,
+  /** A message that has not begun so long after its batch is sent away. With the two above, the last one begun
+   * ends within `handoverTimeoutSeconds`. */
+  smtpBatchMs: 30_000,
   smtpReplyBytes: 64 * KiB,
   /** How messages are written: while a piece is left, the relay cannot have the whole. */
   smtpPieceBytes: 64 * KiB,
