@@ -15,6 +15,7 @@ import { keepRetention } from '../messaging/retention';
 import { newSecret } from '../messaging/secrets';
 import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/template-versions';
+import { createUnsubscribe } from '../messaging/unsubscribe';
 import { createUnsubscribeTokens } from '../messaging/unsubscribe-tokens';
 import { type NewWorkspace, planWorkspace } from '../messaging/workspaces';
 import { StartupError } from '../startup-error';
@@ -26,7 +27,7 @@ import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
 import { policySource } from './policy-source';
-import { openProviders } from './providers';
+import { openProviders, unsubscribeAddress } from './providers';
 import { campaignHolds, type GatewayFor, templateLookup } from './service-gateway';
 import { openSpeech } from './speech';
 import { openWebhookPart } from './webhook-part';
@@ -61,6 +62,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const identity = createIdentity({ db: messagingDb });
   const versions = createTemplateVersions(messagingDb);
   const unsubscribeTokens = createUnsubscribeTokens(await installationSecret(messagingDb, 'unsubscribe'));
+  const unsubscribe = createUnsubscribe({ db: messagingDb, tokens: unsubscribeTokens });
   let reachableAt = publicUrl ?? addressOf(config.http);
   const synthesizer = await openSpeech(config);
   const delivery = createDelivery({
@@ -70,6 +72,10 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     policyOf: policySource(storage.tables<CampaignTables>()),
     providers: await openProviders(config, {
       returnPathSecret: await installationSecret(messagingDb, 'return_path'),
+      async unsubscribe(token) {
+        const subscriber = unsubscribe.subscriberOf(token);
+        if (subscriber) await unsubscribe.unsubscribe(subscriber);
+      },
       synthesizer,
       log,
     }),
@@ -77,7 +83,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     listMail: createListMail({
       tokens: unsubscribeTokens,
       publicUrl: () => reachableAt,
-      mailto: config.unsubscribeMailto,
+      mailto: config.unsubscribeMailto ?? unsubscribeAddress(config.smtp),
     }),
     log,
   });

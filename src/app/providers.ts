@@ -7,6 +7,7 @@ import { openHttpProvider } from '../providers/http-provider';
 import type { Provider } from '../providers/provider';
 import { openSimulator } from '../providers/simulator';
 import type { DkimOptions } from '../providers/smtp/dkim';
+import { UNSUBSCRIBE } from '../providers/smtp/smtp-inbound';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';
 import { type Synthesizer, TELEPHONE_HZ } from '../speech/synthesizer';
 import { StartupError } from '../startup-error';
@@ -14,6 +15,8 @@ import { StartupError } from '../startup-error';
 export interface ProviderParts {
   /** By which this installation knows return paths as its own, in every process and for years. */
   returnPathSecret: string;
+  /** Takes the token of a mail that unsubscribes. */
+  unsubscribe(token: string): Promise<void>;
   /** Without it, the simulator takes the length of what is said from the text. */
   synthesizer: Synthesizer | undefined;
   log: Log;
@@ -44,7 +47,7 @@ export async function openProviders(
 
 async function openSmtp(
   { dkim, returnPath, ...config }: SmtpConfig,
-  { returnPathSecret: secret, log }: ProviderParts,
+  { returnPathSecret: secret, unsubscribe, log }: ProviderParts,
 ): Promise<Provider> {
   const key = dkim && { ...dkim, privateKey: await readKey(dkim.keyFile) };
   try {
@@ -52,12 +55,18 @@ async function openSmtp(
       ...config,
       dkim: key satisfies DkimOptions | undefined,
       returnPath: returnPath === undefined ? undefined : { domain: returnPath, secret },
+      unsubscribe,
       log,
     });
     return { ...provider, start: (sink) => provider.start(sink).catch(cannotListen) };
   } catch (error) {
     throw wrongKey((error as Error).message, error);
   }
+}
+
+/** Where the listener takes mails that unsubscribe, if there is one. */
+export function unsubscribeAddress(smtp: SmtpConfig | undefined): string | undefined {
+  return smtp?.listen && smtp.returnPath !== undefined ? `${UNSUBSCRIBE}@${smtp.returnPath}` : undefined;
 }
 
 function cannotListen(error: unknown): never {
