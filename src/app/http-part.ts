@@ -10,6 +10,7 @@ import { createIdempotency } from '../messaging/idempotency';
 import { createIdentity } from '../messaging/identity';
 import { keepRetention } from '../messaging/retention';
 import { newSecret } from '../messaging/secrets';
+import { createSmsParts } from '../messaging/sms-parts';
 import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/template-versions';
 import { type NewWorkspace, planWorkspace } from '../messaging/workspaces';
@@ -51,13 +52,19 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const messagingDb = storage.tables<MessagingTables>();
   const { publicUrl, trustProxy } = config.http;
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
+  // Nothing is handed over before the outbox is open, and hardly anything before the server listens.
+  let baseUrl = addressOf(config.http, config.http.port);
   const identity = createIdentity({ db: messagingDb });
   const versions = createTemplateVersions(messagingDb);
   const delivery = createDelivery({
     db: messagingDb,
     engine: storage.engine,
     templates: versions,
-    providers: await openProviders(config, log),
+    providers: await openProviders(config, {
+      log,
+      smsParts: (provider) => createSmsParts({ db: messagingDb, provider }),
+      inboundUrl: (provider) => `${publicUrl ?? baseUrl}/inbound/${provider}/${inboundSecret}`,
+    }),
     senderLimits: config.senderLimits,
     log,
   });
@@ -101,7 +108,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     }),
   });
   closers.add('http', () => app.close());
-  const baseUrl = await listen(app, config.http);
+  baseUrl = await listen(app, config.http);
 
   return {
     baseUrl,
@@ -137,7 +144,10 @@ async function listen(app: App, { host, port }: Config['http']): Promise<string>
       { cause: error },
     );
   }
-  const listening = (app.server.address() as AddressInfo).port;
+  return addressOf({ host }, (app.server.address() as AddressInfo).port);
+}
+
+function addressOf({ host }: Pick<Config['http'], 'host'>, listening: number): string {
   // Listening everywhere includes the loopback, where our own workers reach us.
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${listening}`;

@@ -17,8 +17,11 @@ export interface Provider {
     /** Most messages one `handOver` takes. */
     batchMax: number;
   };
-  /** Begins delivering receipts to `sink`, which may be called again with the same ones until it resolves. */
-  start(sink: ReceiptSink): Promise<void>;
+  /**
+   * Begins delivering receipts to `sink`, and what subscribers write to `inbound`. Either may be called again
+   * with the same ones until it resolves.
+   */
+  start(sink: ReceiptSink, inbound?: InboundSink): Promise<void>;
   /**
    * Gives messages to the provider; answers one result each, in order, and never throws for a single
    * message's sake. Whatever cannot be known is `unknown`.
@@ -28,6 +31,18 @@ export interface Provider {
 }
 
 export type ReceiptSink = (receipts: Receipt[]) => Promise<void>;
+
+export type InboundSink = (messages: InboundSms[]) => Promise<void>;
+
+/** What a subscriber has written. Told again, it has the same id. */
+export interface InboundSms {
+  id: string;
+  from: string;
+  to: string;
+  text: string;
+  /** ISO 8601. */
+  at?: string | undefined;
+}
 
 /** A rendered message on its way out (api.md 12). */
 export interface HandOver {

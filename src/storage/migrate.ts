@@ -1,11 +1,13 @@
 import { type Kysely, Migrator, sql } from 'kysely';
 import * as initial from './migrations/0001-initial';
 import * as campaigns from './migrations/0002-campaigns';
+import * as smsParts from './migrations/0009-sms-parts';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
   '0001-initial': initial.UP,
   '0002-campaigns': campaigns.UP,
+  '0009-sms-parts': smsParts.UP,
 };
 
 /**
