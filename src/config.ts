@@ -23,10 +23,12 @@ const flag = z
 
 /** The value itself, which has a password in it, is not repeated in what is said of it. */
 const urls = (protocol: RegExp) =>
-  z.string().refine(
-    (value) => value.split(',').every((one) => z.url({ protocol }).safeParse(one.trim()).success),
-    `this must be a URL with ${protocol.source.replace(/[\^$?()]/g, '')}://, or several with commas between them`,
-  );
+  z
+    .string()
+    .refine(
+      (value) => value.split(',').every((one) => z.url({ protocol }).safeParse(one.trim()).success),
+      `this must be a URL with ${protocol.source.replace(/[\^$?()]/g, '')}://, or several with commas between them`,
+    );
 
 /** Tags are numbers such as 0x1400. */
 const tlvs = z.string().transform((value, context) => {
@@ -88,7 +90,7 @@ export const VARIABLES = z.object({
   FANFARE_SMPP_BINDS: z.coerce.number().int().min(1).max(50).default(1),
   FANFARE_SMPP_WINDOW: z.coerce.number().int().min(1).max(1_000).default(50),
   FANFARE_SMPP_MESSAGE_ID: z.enum(['auto', 'hex', 'decimal']).default('auto'),
-  FANFARE_SMPP_TLVS: tlvs.default({}),
+  FANFARE_SMPP_TLVS: tlvs.optional(),
   FANFARE_KANNEL_URL: httpUrl.optional(),
   /** Part of a path, where everybody else's secrets are headers; characters that need no escaping there. */
   FANFARE_INBOUND_SECRET: z
@@ -199,7 +201,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
             binds: v.FANFARE_SMPP_BINDS,
             window: v.FANFARE_SMPP_WINDOW,
             messageId: v.FANFARE_SMPP_MESSAGE_ID,
-            tlvs: v.FANFARE_SMPP_TLVS,
+            tlvs: v.FANFARE_SMPP_TLVS ?? {},
           }
         : undefined,
     kannelUrl: v.FANFARE_SMS_PROVIDER === 'kannel' ? v.FANFARE_KANNEL_URL : undefined,

@@ -24,6 +24,7 @@ import { eventRoutes } from '../http/routes/events';
 import { healthRoutes } from '../http/routes/health';
 import { holdRoutes } from '../http/routes/holds';
 import { inboundRoutes } from '../http/routes/inbound';
+import { inboundKannelRoutes } from '../http/routes/inbound-kannel';
 import { messageRoutes } from '../http/routes/messages';
 import { sendRoutes } from '../http/routes/send';
 import { senderLimitRoutes } from '../http/routes/sender-limits';
@@ -101,6 +102,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     senderLimitRoutes(delivery.senderLimits),
     suppressionRoutes(createSuppressionList({ db: messagingDb })),
     inboundRoutes({ secret: parts.inboundSecret, takeReceipts: delivery.receiptsOf('http'), log }),
+    inboundKannelRoutes({ secret: parts.inboundSecret, takeReceipts: delivery.receiptsOf('kannel'), log }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
     (scope) => campaignReportRoutes(scope, { campaigns }),

@@ -27,7 +27,11 @@ export async function openProviders(
   return providers as Record<Channel, Provider>;
 }
 
-async function openProvider(config: Config, channel: Channel, around: ProviderSurroundings): Promise<Provider> {
+async function openProvider(
+  config: Config,
+  channel: Channel,
+  around: ProviderSurroundings,
+): Promise<Provider> {
   const { log } = around;
   const http = config.httpProviders[channel];
   if (http) return openHttpProvider({ channel, ...http });

@@ -124,7 +124,9 @@ export function createSmsParts({
 
   return {
     async record(messages) {
-      const rows = messages.flatMap(({ id, parts, partIds }) => partIds.map((partId) => ({ id, parts, partId })));
+      const rows = messages.flatMap(({ id, parts, partIds }) =>
+        partIds.map((partId) => ({ id, parts, partId })),
+      );
       if (rows.length === 0) return;
       await sql`
         insert into sms_parts (provider, part_id, message_id, parts)
@@ -158,7 +160,9 @@ export function createSmsParts({
         }));
         const told = await resolve(receipts);
         if (told.length > 0) await tell(told);
-        await sql`delete from orphan_receipts where id = any(${rows.map((row) => row.id)}::text[])`.execute(db);
+        await sql`delete from orphan_receipts where id = any(${rows.map((row) => row.id)}::text[])`.execute(
+          db,
+        );
       }
       await sql`
         delete from sms_parts where (provider, part_id) in (

@@ -72,6 +72,8 @@ const PROBES: Record<string, Probe> = {
   'POST /api/v1/auth/revoke': { kind: 'open' },
   'POST /api/session': { kind: 'open' },
   'POST /inbound/http/:secret': { kind: 'open' },
+  'GET /inbound/kannel/:secret': { kind: 'open' },
+  'POST /inbound/kannel/:secret': { kind: 'open' },
   'GET /api/session': { kind: 'own', why: 'tells who the caller is' },
   'DELETE /api/session': { kind: 'own', why: "ends the caller's session" },
 

@@ -1,6 +1,6 @@
 import type { AddressInfo, Server, Socket } from 'node:net';
-import { type LibrarySession, newPdu, openLibrarySession, type Pdu } from '../../src/providers/smpp/library';
 import { createServer } from 'node:net';
+import { type LibrarySession, newPdu, openLibrarySession, type Pdu } from '../../src/providers/smpp/library';
 
 /**
  * An SMS centre for tests: an SMPP server that does to each message what the last digits of its destination

@@ -73,7 +73,10 @@ export function createDeliveries(deps: {
           await take(batch);
           return true;
         } catch (error) {
-          log?.warn({ count: batch.length, err: error }, 'What the SMS centre told was not taken; trying again');
+          log?.warn(
+            { count: batch.length, err: error },
+            'What the SMS centre told was not taken; trying again',
+          );
         }
         await delay(waitMs, undefined, { signal: closing.signal }).catch(() => undefined);
         if (closing.signal.aborted) return false;

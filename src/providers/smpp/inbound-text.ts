@@ -34,7 +34,9 @@ function textOf(octets: Buffer, dataCoding: number): string | undefined {
       return octets.toString('latin1');
     case 8:
       // Half a character at the end is none.
-      return Buffer.from(octets.subarray(0, octets.length & ~1)).swap16().toString('utf16le');
+      return Buffer.from(octets.subarray(0, octets.length & ~1))
+        .swap16()
+        .toString('utf16le');
     case 6:
       return new TextDecoder('iso-8859-5').decode(octets);
     case 7:

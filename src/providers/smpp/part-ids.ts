@@ -79,7 +79,11 @@ const isHexForSure = (id: string): boolean => HEX.test(id) && /[a-f]/i.test(id);
 
 /** An id is remembered by itself, and by the number that it is if it is hexadecimal, and if it is decimal. */
 function keysOf(partId: string): string[] {
-  const keys = [KEY.same(partId), numberKey('was-hex', hexNumber(partId)), numberKey('was-decimal', number(partId))];
+  const keys = [
+    KEY.same(partId),
+    numberKey('was-hex', hexNumber(partId)),
+    numberKey('was-decimal', number(partId)),
+  ];
   return keys.filter((key) => key !== undefined);
 }
 
@@ -103,6 +107,7 @@ const WRITINGS: Record<Form, (told: string) => string[]> = {
   },
 };
 
-const numberKey = (kind: string, value: bigint | undefined) => (value === undefined ? undefined : `${kind} ${value}`);
+const numberKey = (kind: string, value: bigint | undefined) =>
+  value === undefined ? undefined : `${kind} ${value}`;
 const number = (text: string) => (DIGITS.test(text) ? BigInt(text) : undefined);
 const hexNumber = (text: string) => (HEX.test(text) ? BigInt(`0x${text}`) : undefined);

@@ -40,7 +40,8 @@ export function createPool(binds: readonly Bind[]): Pool {
   function free(): Slot | undefined {
     let best: Bind | undefined;
     for (const bind of binds) {
-      if (bind.session?.isOpen && bind.window.room > 0 && bind.window.room > (best?.window.room ?? 0)) best = bind;
+      if (bind.session?.isOpen && bind.window.room > 0 && bind.window.room > (best?.window.room ?? 0))
+        best = bind;
     }
     if (!best?.session) return undefined;
     best.window.enter();

@@ -44,7 +44,14 @@ export function createReassembly(
     if (gatherings.size >= LIMITS.inboundParts && oldest !== undefined) finish(oldest);
     const timer = setTimeout(() => finish(key), times.patienceMs);
     timer.unref();
-    const gathering = { from, to, texts: Array(total).fill(undefined), missing: total, waiting: new Set<() => void>(), timer };
+    const gathering = {
+      from,
+      to,
+      texts: Array(total).fill(undefined),
+      missing: total,
+      waiting: new Set<() => void>(),
+      timer,
+    };
     gatherings.set(key, gathering);
     return gathering;
   }

@@ -35,7 +35,8 @@ export const isReceipt = (pdu: Pdu): boolean =>
 
 /** TLVs where there are any, else the text, which no two centres write alike. */
 export function readReceipt(pdu: Pdu): SmppReceipt | undefined {
-  const text = (pdu.short_message?.length ? pdu.short_message : pdu.message_payload)?.toString('latin1') ?? '';
+  const text =
+    (pdu.short_message?.length ? pdu.short_message : pdu.message_payload)?.toString('latin1') ?? '';
   const partId = pdu.receipted_message_id || field(text, 'id');
   if (!partId) return undefined;
   const isNotice = ((pdu.esm_class ?? 0) & KIND) === INTERMEDIATE;

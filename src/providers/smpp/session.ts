@@ -143,7 +143,9 @@ export class SmppSession {
       case 'alert_notification':
         return undefined;
       default:
-        this.library.send(newPdu('generic_nack', { command_status: 3, sequence_number: pdu.sequence_number }));
+        this.library.send(
+          newPdu('generic_nack', { command_status: 3, sequence_number: pdu.sequence_number }),
+        );
     }
   }
 

@@ -80,7 +80,12 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
       const part = known[i] ?? partIds.find(one.partId);
       const receipt = receiptOf(one);
       if (part?.parts === 1) found.push({ id: part.messageId, ...receipt });
-      else asked.push({ candidates: part ? [part.partId] : partIds.candidates(one.partId), known: part, receipt });
+      else
+        asked.push({
+          candidates: part ? [part.partId] : partIds.candidates(one.partId),
+          known: part,
+          receipt,
+        });
     }
     return asked.length === 0 ? found : [...found, ...(await parts.resolve(asked))];
   }

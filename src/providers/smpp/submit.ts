@@ -55,7 +55,8 @@ export function createSubmit(deps: SubmitDeps): (message: HandOver) => Promise<S
       return { result: { kind: 'rejected', code: 'too_many_parts', message: what } };
     }
     const common = fieldsOf(message, deps.tlvs);
-    const submit = (part: SmsPart): Promise<PartOutcome> => submitPart(deps, message, part, parts.length, common);
+    const submit = (part: SmsPart): Promise<PartOutcome> =>
+      submitPart(deps, message, part, parts.length, common);
     const first = await submit(parts[0] as SmsPart);
     if (parts.length === 1) return { result: resultOf(first) };
     if (first.kind !== 'accepted' && first.kind !== 'unknown') return { result: first };
@@ -114,7 +115,8 @@ const unanswered = (answer: Exclude<Answer, { kind: 'answered' }>): PartOutcome 
 async function insist(submit: () => Promise<PartOutcome>, untilMs: number): Promise<PartOutcome> {
   for (let waitMs = RETRY_FIRST_MS; ; waitMs *= 2) {
     const outcome = await submit();
-    const mayPass = outcome.kind === 'throttled' || (outcome.kind === 'transient' && outcome.code !== 'provider_closed');
+    const mayPass =
+      outcome.kind === 'throttled' || (outcome.kind === 'transient' && outcome.code !== 'provider_closed');
     if (!mayPass || Date.now() + waitMs > untilMs) return outcome;
     await delay(waitMs);
   }
@@ -123,7 +125,8 @@ async function insist(submit: () => Promise<PartOutcome>, untilMs: number): Prom
 function whole(id: string, outcomes: readonly PartOutcome[]): Submitted {
   const partIds = outcomes.flatMap((one) => (one.kind === 'accepted' ? [one.partId] : []));
   const long = { id, parts: outcomes.length, partIds };
-  if (partIds.length === outcomes.length) return { result: { kind: 'accepted', providerId: partIds.join(',') }, long };
+  if (partIds.length === outcomes.length)
+    return { result: { kind: 'accepted', providerId: partIds.join(',') }, long };
   const number = outcomes.findIndex((one) => one.kind === 'rejected');
   const refused = outcomes[number];
   if (refused?.kind === 'rejected') {
@@ -158,4 +161,3 @@ function bodyOf({ dataCoding, octets, hasHeader }: SmsPart): Record<string, unkn
 }
 
 const SHORT_MESSAGE_MAX = 254;
-

@@ -1,5 +1,5 @@
-import { openSmppProvider } from '../../../src/providers/smpp/smpp-provider';
 import type { HandOver } from '../../../src/providers/provider';
+import { openSmppProvider } from '../../../src/providers/smpp/smpp-provider';
 import { startSmsc } from '../../support/smsc';
 import { providerConformance, type Rig } from '../conformance';
 import { noParts } from './no-parts';
