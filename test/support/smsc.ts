@@ -104,21 +104,14 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
   });
 
   function hear(session: LibrarySession, pdu: Pdu): void {
-    switch (pdu.command) {
-      case 'bind_transceiver':
-      case 'bind_transmitter':
-      case 'bind_receiver':
-        return bind(session, pdu);
-      case 'submit_sm':
-        return submitted(session, pdu);
-      case 'deliver_sm_resp':
-        return acknowledged(session, pdu);
-      case 'enquire_link':
-        return void session.send(pdu.response());
-      case 'unbind':
-        sessions.delete(session);
-        session.send(pdu.response());
-        return void session.socket.end();
+    if (pdu.command.startsWith('bind_')) bind(session, pdu);
+    else if (pdu.command === 'submit_sm') submitted(session, pdu);
+    else if (pdu.command === 'deliver_sm_resp') acknowledged(session, pdu);
+    else if (pdu.command === 'enquire_link') session.send(pdu.response());
+    else if (pdu.command === 'unbind') {
+      sessions.delete(session);
+      session.send(pdu.response());
+      session.socket.end();
     }
   }
 

@@ -62,7 +62,7 @@ export function createReassembly(
     gatherings.delete(key);
     clearTimeout(gathering.timer);
     const { from, to, texts, waiting } = gathering;
-    onWhole({ from, to, text: texts.join(''), taken: () => waiting.forEach((acknowledge) => acknowledge()) });
+    onWhole({ from, to, text: texts.join(''), taken: () => acknowledgeAll(waiting) });
   }
 
   return {
@@ -92,4 +92,8 @@ export function createReassembly(
       gatherings.clear();
     },
   };
+}
+
+function acknowledgeAll(waiting: Iterable<() => void>): void {
+  for (const acknowledge of [...waiting]) acknowledge();
 }

@@ -2,7 +2,7 @@ import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type LibrarySession, newPdu, openLibrarySession, type Pdu } from './library';
 import type { SmppEndpoint } from './settings';
-import { ACCEPTED } from './statuses';
+import { ACCEPTED, UNKNOWN_COMMAND } from './statuses';
 
 export interface SessionTimes {
   /** For the answer to one PDU, and for a connection to stand. */
@@ -130,22 +130,29 @@ export class SmppSession {
 
   private heard(pdu: Pdu): void {
     this.heardMs = Date.now();
-    if (pdu.isResponse()) return this.answered(pdu);
+    if (pdu.isResponse()) this.answered(pdu);
+    else this.asked(pdu);
+  }
+
+  private asked(pdu: Pdu): void {
     switch (pdu.command) {
       case 'deliver_sm':
       case 'data_sm':
-        return this.events.onDelivery(pdu, this);
+        this.events.onDelivery(pdu, this);
+        break;
       case 'enquire_link':
-        return this.respond(pdu, ACCEPTED);
+        this.respond(pdu, ACCEPTED);
+        break;
       case 'unbind':
         this.respond(pdu, ACCEPTED);
-        return this.end();
+        this.end();
+        break;
       case 'alert_notification':
-        return undefined;
-      default:
-        this.library.send(
-          newPdu('generic_nack', { command_status: 3, sequence_number: pdu.sequence_number }),
-        );
+        break;
+      default: {
+        const { sequence_number } = pdu;
+        this.library.send(newPdu('generic_nack', { command_status: UNKNOWN_COMMAND, sequence_number }));
+      }
     }
   }
 

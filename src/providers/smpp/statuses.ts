@@ -57,6 +57,7 @@ const STATUSES: Record<number, { class: StatusClass; what: string }> = {
 const THROTTLE_MS = 1_000;
 
 export const ACCEPTED = 0;
+export const UNKNOWN_COMMAND = 0x03;
 export const TEMPORARY_APPLICATION_ERROR = 0x64;
 
 export const statusCode = (status: number): string => `smpp_0x${status.toString(16).padStart(2, '0')}`;
