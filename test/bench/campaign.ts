@@ -4,6 +4,7 @@ import { memoryPart } from './memory';
 import { importPart, millionPart, pagesPart } from './million';
 import { ratioPart } from './ratio';
 import { note, option } from './rig';
+import { smppPart } from './smpp';
 import { pacePart, pausePart } from './steering';
 import { writesPart } from './writes';
 
@@ -23,6 +24,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   freeze: freezePart,
   pages: pagesPart,
   million: millionPart,
+  smpp: smppPart,
 };
 
 async function main(): Promise<void> {

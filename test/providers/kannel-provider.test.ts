@@ -167,6 +167,8 @@ async function createRig(): Promise<Rig> {
   });
   const named = (messages: readonly HandOver[]) => messages.map((one) => ({ ...one, text: one.id }));
   let accepted = 0;
+  // What Kannel still owes the tests before is taken from it and left out.
+  const mine = new Set<string | undefined>();
   return {
     async open() {
       const provider = open(kannel, inbound);
@@ -174,12 +176,17 @@ async function createRig(): Promise<Rig> {
       return {
         ...provider,
         async handOver(messages) {
+          for (const { id } of messages) mine.add(id);
           const results = await provider.handOver(named(messages));
           accepted += results.filter(({ kind }) => kind === 'accepted').length;
           return results;
         },
         async start(sink) {
-          inbound.giveTo((receipts) => (underWay = sink(receipts)));
+          inbound.giveTo(async (receipts) => {
+            if (!receipts.some(({ id }) => mine.has(id))) return;
+            underWay = sink(receipts);
+            await underWay;
+          });
         },
         async close() {
           inbound.giveTo(async () => {
