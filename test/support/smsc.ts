@@ -4,8 +4,9 @@ import { type LibrarySession, newPdu, openLibrarySession, type Pdu } from '../..
 
 /**
  * An SMS centre for tests: an SMPP server that does to each message what the last digits of its destination
- * say (BEHAVIOURS, else it takes it and reports it as delivered), keeps what it was given, and offers receipts
- * and messages of subscribers until they are acknowledged, to whoever binds next as well.
+ * say (STATUS_BY_SUFFIX, STATE_BY_SUFFIX; else it takes it and reports it as delivered), keeps what it was
+ * given, and offers receipts and messages of subscribers until they are acknowledged, to whoever binds next as
+ * well.
  */
 export interface Smsc {
   port: number;
@@ -61,7 +62,7 @@ export interface SmscOptions {
 }
 
 /** By the last three digits of the destination: the status of its submit_sm. */
-export const STATUS_BY_SUFFIX: Record<string, number> = {
+const STATUS_BY_SUFFIX: Record<string, number> = {
   '101': 0x0b,
   '102': 0x08,
   '103': 0x58,
@@ -71,7 +72,7 @@ export const STATUS_BY_SUFFIX: Record<string, number> = {
   '107': 0x45,
 };
 /** What the receipt says; the answer is lost with `110`, and the connection with `111`. */
-export const STATE_BY_SUFFIX: Record<string, string> = {
+const STATE_BY_SUFFIX: Record<string, string> = {
   '121': 'UNDELIV',
   '122': 'EXPIRED',
   '123': 'REJECTD',
@@ -223,7 +224,7 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
 }
 
 /** The text of appendix B, the way most centres write it. */
-export function textReceipt(part: TakenPart, _number: number, state: string): Record<string, unknown> {
+function textReceipt(part: TakenPart, _number: number, state: string): Record<string, unknown> {
   return receiptText(part, part.id, state);
 }
 

@@ -97,7 +97,7 @@ export function keepBound(options: BindOptions): Bind {
 }
 
 /** `random` in [0, 1). */
-export function reconnectMs(failures: number, random: number): number {
+function reconnectMs(failures: number, random: number): number {
   const whole = Math.min(LIMITS.smppReconnectMinMs * 2 ** Math.min(failures, 20), LIMITS.smppReconnectMaxMs);
   return whole * (0.5 + random / 2);
 }
