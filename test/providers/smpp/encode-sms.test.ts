@@ -40,7 +40,8 @@ describe('a text as SMPP carries it', () => {
     fc.assert(
       fc.property(texts, (text) => {
         for (const part of encode(text)) {
-          expect(part.octets.length).toBeLessThanOrEqual(part.dataCoding === 0 ? 160 : 140);
+          const sizeMax = part.dataCoding === 8 ? 140 : part.hasHeader ? 6 + 153 : 160;
+          expect(part.octets.length).toBeLessThanOrEqual(sizeMax);
           const [first = '', last = ''] = [textOf(part).at(0), textOf(part).at(-1)];
           if (part.dataCoding === 0) expect(part.octets.at(-1)).not.toBe(0x1b);
           const isCut = /[\udc00-\udfff]/.test(first) || /[\ud800-\udbff]/.test(last);
@@ -48,6 +49,13 @@ describe('a text as SMPP carries it', () => {
         }
       }),
     );
+  });
+
+  test.each([
+    ['x'.repeat(152) + '€' + 'x'.repeat(50), [6 + 152, 6 + 52]],
+    ['ж'.repeat(66) + '🎺' + 'ж'.repeat(20), [6 + 132, 6 + 44]],
+  ])('leaves a part shorter rather than break what is at its end', (text, lengths) => {
+    expect(encode(text).map(({ octets }) => octets.length)).toEqual(lengths);
   });
 
   test('counts its parts in the header that joins them', () => {
