@@ -99,7 +99,9 @@ export class SmppSession {
   /** Never rejects. */
   request(pdu: Pdu, late?: (pdu: Pdu) => void): Promise<Answer> {
     return new Promise((settle) => {
-      if (this.ended || !this.library.send(pdu)) return settle({ kind: 'not_offered' });
+      if (this.ended) return settle({ kind: 'not_offered' });
+      this.gather();
+      if (!this.library.send(pdu)) return settle({ kind: 'not_offered' });
       this.pending.set(pdu.sequence_number, { sinceMs: Date.now(), settle, late });
     });
   }
@@ -126,6 +128,13 @@ export class SmppSession {
     this.late.clear();
     for (const { settle } of open) settle({ kind: 'lost' });
     this.events.onClosed();
+  }
+
+  /** What is written in one turn leaves together: a call of the system costs more than a PDU. */
+  private gather(): void {
+    if (this.socket.writableCorked > 0) return;
+    this.socket.cork();
+    process.nextTick(() => this.socket.uncork());
   }
 
   private heard(pdu: Pdu): void {
