@@ -19,6 +19,44 @@ describe('trusted proxies', () => {
   );
 });
 
+describe('the providers of SMS', () => {
+  const SMPP = { FANFARE_SMS_PROVIDER: 'smpp', FANFARE_SMPP_URL: 'smpp://id:hidden@smsc.example:2775' };
+
+  test('smpp has its centre, and TLVs as JSON', () => {
+    const { smpp } = readConfig({ ...SMPP, FANFARE_SMPP_TLVS: '{"0x1400": "110", "5121": "111"}' });
+    expect(smpp).toEqual({
+      url: SMPP.FANFARE_SMPP_URL,
+      binds: 1,
+      window: 50,
+      messageId: 'auto',
+      tlvs: { '0x1400': '110', '5121': '111' },
+    });
+  });
+
+  test('are not set up unless they are chosen', () => {
+    const config = readConfig({ ...SMPP, FANFARE_SMS_PROVIDER: 'simulator' });
+    expect([config.smpp, config.kannelUrl]).toEqual([undefined, undefined]);
+  });
+
+  test('are refused without their URLs', () => {
+    expect(refusal({ FANFARE_SMS_PROVIDER: 'smpp' })).toContain('FANFARE_SMPP_URL');
+    expect(refusal({ FANFARE_SMS_PROVIDER: 'kannel' })).toContain('FANFARE_KANNEL_URL');
+  });
+
+  test.each(['http://id:hidden@smsc.example', 'smpp://id:hidden@smsc.example,smsc2', 'hidden'])(
+    'are refused with the URL %j, whose password is not repeated',
+    (url) => {
+      const message = refusal({ ...SMPP, FANFARE_SMPP_URL: url });
+      expect(message).toContain('FANFARE_SMPP_URL');
+      expect(message).not.toContain('hidden');
+    },
+  );
+
+  test.each(['{', '[]', '{"x": "1"}', '{"0x1400": 1}'])('are refused with the TLVs %j', (tlvs) => {
+    expect(refusal({ ...SMPP, FANFARE_SMPP_TLVS: tlvs })).toContain('FANFARE_SMPP_TLVS');
+  });
+});
+
 describe('the provider http', () => {
   test('has its URL and idempotency per channel', () => {
     const config = readConfig({

@@ -13,6 +13,7 @@ import { installationSecret } from '../messaging/installation-secret';
 import { createListMail } from '../messaging/list-mail';
 import { keepRetention } from '../messaging/retention';
 import { newSecret } from '../messaging/secrets';
+import { createSmsParts } from '../messaging/sms-parts';
 import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/template-versions';
 import { createUnsubscribe } from '../messaging/unsubscribe';
@@ -78,6 +79,8 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
       },
       synthesizer,
       log,
+      smsParts: (provider) => createSmsParts({ db: messagingDb, provider }),
+      inboundUrl: (provider) => `${reachableAt}/inbound/${provider}/${inboundSecret}`,
     }),
     senderLimits: config.senderLimits,
     listMail: createListMail({

@@ -4,8 +4,11 @@ import type { Config, SmtpConfig } from '../config';
 import { CHANNELS, type Channel } from '../domain/channel';
 import type { Log } from '../log';
 import { openHttpProvider } from '../providers/http-provider';
+import { openKannelProvider } from '../providers/kannel-provider';
 import type { Provider } from '../providers/provider';
 import { openSimulator } from '../providers/simulator';
+import type { SmsParts } from '../providers/smpp/parts';
+import { openSmppProvider } from '../providers/smpp/smpp-provider';
 import type { DkimOptions } from '../providers/smtp/dkim';
 import { UNSUBSCRIBE } from '../providers/smtp/smtp-inbound';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';
@@ -17,6 +20,10 @@ export interface ProviderParts {
   returnPathSecret: string;
   /** Takes the token of a mail that unsubscribes. */
   unsubscribe(token: string): Promise<void>;
+  /** What is kept of long SMS for the provider of this name. */
+  smsParts(provider: string): SmsParts;
+  /** Where a carrier reaches `/inbound/{provider}/{secret}`; known once the server listens. */
+  inboundUrl(provider: string): string;
   /** Without it, the simulator takes the length of what is said from the text. */
   synthesizer: Synthesizer | undefined;
   log: Log;
@@ -27,22 +34,28 @@ export async function openProviders(
   config: Config,
   parts: ProviderParts,
 ): Promise<Record<Channel, Provider>> {
+  const providers: Partial<Record<Channel, Provider>> = {};
+  for (const channel of CHANNELS) providers[channel] = await openProvider(config, channel, parts);
+  return providers as Record<Channel, Provider>;
+}
+
+async function openProvider(config: Config, channel: Channel, parts: ProviderParts): Promise<Provider> {
   const { synthesizer, log } = parts;
+  const http = config.httpProviders[channel];
+  if (http) return openHttpProvider({ channel, ...http });
+  if (channel === 'email' && config.smtp) return openSmtp(config.smtp, parts);
+  if (channel === 'sms' && config.smpp) {
+    return openSmppProvider({ ...config.smpp, parts: parts.smsParts('smpp'), log });
+  }
+  if (channel === 'sms' && config.kannelUrl) {
+    return openKannelProvider({ url: config.kannelUrl, dlrUrl: () => parts.inboundUrl('kannel') });
+  }
   const speechMs =
     synthesizer &&
     (async (...spoken: Parameters<Synthesizer['synthesize']>) =>
       (1_000 * (await synthesizer.synthesize(...spoken)).length) / TELEPHONE_HZ);
-  const providers: Partial<Record<Channel, Provider>> = {};
-  for (const channel of CHANNELS) {
-    const http = config.httpProviders[channel];
-    if (channel === 'email' && config.smtp) providers.email = await openSmtp(config.smtp, parts);
-    else if (http) providers[channel] = openHttpProvider({ channel, ...http });
-    else {
-      const directory = join(config.dataDir, 'simulator');
-      providers[channel] = await openSimulator({ channel, directory, ...config.simulator, speechMs, log });
-    }
-  }
-  return providers as Record<Channel, Provider>;
+  const directory = join(config.dataDir, 'simulator');
+  return openSimulator({ channel, directory, ...config.simulator, speechMs, log });
 }
 
 async function openSmtp(

@@ -44,6 +44,8 @@ export interface InboundSms {
   /** The sender that was answered. */
   to: string;
   text: string;
+  /** ISO 8601. */
+  at?: string | undefined;
 }
 
 /** A rendered message on its way out (api.md 12). */
