@@ -12,7 +12,8 @@ import { StartupError } from './startup-error';
  */
 const PROVIDERS = ['simulator', 'http'] as const;
 const EMAIL_PROVIDERS = [...PROVIDERS, 'smtp'] as const;
-export type ProviderName = (typeof EMAIL_PROVIDERS)[number];
+const SMS_PROVIDERS = [...PROVIDERS, 'smpp', 'kannel'] as const;
+export type ProviderName = (typeof EMAIL_PROVIDERS)[number] | (typeof SMS_PROVIDERS)[number];
 
 const port = z.coerce.number().int().min(0).max(65_535);
 const httpUrl = z.url({ protocol: /^https?$/ });
@@ -35,6 +36,26 @@ const hostAndPort = z.string().transform((value, context) => {
   if (host && Number(digits) <= 65_535) return { host: host.replace(/^\[|\]$/g, ''), port: Number(digits) };
   context.addIssue({ code: 'custom', message: 'this is not a host and a port such as 0.0.0.0:2525' });
   return z.NEVER;
+});
+
+/** The value itself, which has a password in it, is not repeated in what is said of it. */
+const urls = (protocol: RegExp) =>
+  z
+    .string()
+    .refine(
+      (value) => value.split(',').every((one) => z.url({ protocol }).safeParse(one.trim()).success),
+      `this must be a URL with ${protocol.source.replace(/[\^$?()]/g, '')}://, or several with commas between them`,
+    );
+
+/** Tags are numbers such as 0x1400. */
+const tlvs = z.string().transform((value, context) => {
+  const known = z.record(z.string().regex(/^(0x[\da-fA-F]{1,4}|\d{1,5})$/), z.string().max(250));
+  try {
+    return known.parse(JSON.parse(value));
+  } catch {
+    context.addIssue({ code: 'custom', message: 'this must be JSON such as {"0x1400": "1101234567890"}' });
+    return z.NEVER;
+  }
 });
 
 /**
@@ -72,7 +93,7 @@ export const VARIABLES = z.object({
   TEMPORAL_NAMESPACE: z.string().default('default'),
   TEMPORAL_CLI_PATH: z.string().optional(),
   FANFARE_EMAIL_PROVIDER: z.enum(EMAIL_PROVIDERS).default('simulator'),
-  FANFARE_SMS_PROVIDER: z.enum(PROVIDERS).default('simulator'),
+  FANFARE_SMS_PROVIDER: z.enum(SMS_PROVIDERS).default('simulator'),
   FANFARE_VOICE_PROVIDER: z.enum(PROVIDERS).default('simulator'),
   FANFARE_EMAIL_RATE: rate.optional(),
   FANFARE_SMS_RATE: rate.optional(),
@@ -103,6 +124,12 @@ export const VARIABLES = z.object({
   FANFARE_SMTP_DKIM_KEY_FILE: z.string().optional(),
   FANFARE_SMTP_RETURN_PATH: domain.optional(),
   FANFARE_SMTP_LISTEN: hostAndPort.optional(),
+  FANFARE_SMPP_URL: urls(/^smpps?$/).optional(),
+  FANFARE_SMPP_BINDS: z.coerce.number().int().min(1).max(50).default(1),
+  FANFARE_SMPP_WINDOW: z.coerce.number().int().min(1).max(1_000).default(50),
+  FANFARE_SMPP_MESSAGE_ID: z.enum(['auto', 'hex', 'decimal']).default('auto'),
+  FANFARE_SMPP_TLVS: tlvs.optional(),
+  FANFARE_KANNEL_URL: httpUrl.optional(),
   /** Part of a path, where everybody else's secrets are headers; characters that need no escaping there. */
   FANFARE_INBOUND_SECRET: z
     .string()
@@ -146,6 +173,18 @@ export interface Config {
   httpProviders: Partial<Record<Channel, { url: string; idempotent: boolean }>>;
   /** Of the email provider `smtp`, if it is chosen. */
   smtp: SmtpConfig | undefined;
+  /** Of SMS, if it is `smpp`. */
+  smpp:
+    | {
+        url: string;
+        binds: number;
+        window: number;
+        messageId: 'auto' | 'hex' | 'decimal';
+        tlvs: Record<string, string>;
+      }
+    | undefined;
+  /** Where Kannel's sendsms is, if SMS go by it. */
+  kannelUrl: string | undefined;
   /** How long records of messages are kept; for ever without it. */
   retentionDays: number | undefined;
   /** For every sender that has no limit of its own. */
@@ -221,6 +260,17 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       }),
     ),
     smtp: smtpOf(v),
+    smpp:
+      v.FANFARE_SMS_PROVIDER === 'smpp' && v.FANFARE_SMPP_URL
+        ? {
+            url: v.FANFARE_SMPP_URL,
+            binds: v.FANFARE_SMPP_BINDS,
+            window: v.FANFARE_SMPP_WINDOW,
+            messageId: v.FANFARE_SMPP_MESSAGE_ID,
+            tlvs: v.FANFARE_SMPP_TLVS ?? {},
+          }
+        : undefined,
+    kannelUrl: v.FANFARE_SMS_PROVIDER === 'kannel' ? v.FANFARE_KANNEL_URL : undefined,
     retentionDays: v.FANFARE_RETENTION_DAYS,
     senderLimits: {
       email: { rate: v.FANFARE_EMAIL_RATE },
@@ -253,6 +303,11 @@ function isNetwork(text: string): boolean {
 }
 
 function needUrls(v: Variables, context: z.core.$RefinementCtx): void {
+  const sms = v.FANFARE_SMS_PROVIDER;
+  if ((sms === 'smpp' || sms === 'kannel') && !v[SMS_URL[sms]]) {
+    const message = `needed because FANFARE_SMS_PROVIDER is ${sms}`;
+    context.addIssue({ code: 'custom', path: [SMS_URL[sms]], message });
+  }
   for (const channel of CHANNELS) {
     const { provider, url } = namesOf(channel);
     if (v[provider] === 'http' && !v[url]) {
@@ -291,6 +346,8 @@ function smtpOf(v: Variables): SmtpConfig | undefined {
     listen: v.FANFARE_SMTP_LISTEN,
   };
 }
+/** What a provider of SMS alone cannot do without. */
+const SMS_URL = { smpp: 'FANFARE_SMPP_URL', kannel: 'FANFARE_KANNEL_URL' } as const;
 
 /** A channel's variables. */
 function namesOf(channel: Channel) {

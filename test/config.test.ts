@@ -19,6 +19,44 @@ describe('trusted proxies', () => {
   );
 });
 
+describe('the providers of SMS', () => {
+  const SMPP = { FANFARE_SMS_PROVIDER: 'smpp', FANFARE_SMPP_URL: 'smpp://id:hidden@smsc.example:2775' };
+
+  test('smpp has its centre, and TLVs as JSON', () => {
+    const { smpp } = readConfig({ ...SMPP, FANFARE_SMPP_TLVS: '{"0x1400": "110", "5121": "111"}' });
+    expect(smpp).toEqual({
+      url: SMPP.FANFARE_SMPP_URL,
+      binds: 1,
+      window: 50,
+      messageId: 'auto',
+      tlvs: { '0x1400': '110', '5121': '111' },
+    });
+  });
+
+  test('are not set up unless they are chosen', () => {
+    const config = readConfig({ ...SMPP, FANFARE_SMS_PROVIDER: 'simulator' });
+    expect([config.smpp, config.kannelUrl]).toEqual([undefined, undefined]);
+  });
+
+  test('are refused without their URLs', () => {
+    expect(refusal({ FANFARE_SMS_PROVIDER: 'smpp' })).toContain('FANFARE_SMPP_URL');
+    expect(refusal({ FANFARE_SMS_PROVIDER: 'kannel' })).toContain('FANFARE_KANNEL_URL');
+  });
+
+  test.each(['http://id:hidden@smsc.example', 'smpp://id:hidden@smsc.example,smsc2', 'hidden'])(
+    'are refused with the URL %j, whose password is not repeated',
+    (url) => {
+      const message = refusal({ ...SMPP, FANFARE_SMPP_URL: url });
+      expect(message).toContain('FANFARE_SMPP_URL');
+      expect(message).not.toContain('hidden');
+    },
+  );
+
+  test.each(['{', '[]', '{"x": "1"}', '{"0x1400": 1}'])('are refused with the TLVs %j', (tlvs) => {
+    expect(refusal({ ...SMPP, FANFARE_SMPP_TLVS: tlvs })).toContain('FANFARE_SMPP_TLVS');
+  });
+});
+
 describe('the provider http', () => {
   test('has its URL and idempotency per channel', () => {
     const config = readConfig({
@@ -45,6 +83,51 @@ describe('the provider http', () => {
   test('takes no URL of another scheme', () => {
     const environment = { FANFARE_SMS_PROVIDER: 'http', FANFARE_SMS_HTTP_URL: 'ftp://carrier.example' };
     expect(refusal(environment)).toContain('FANFARE_SMS_HTTP_URL');
+  });
+});
+
+describe('the provider smtp', () => {
+  const environment = { FANFARE_EMAIL_PROVIDER: 'smtp', FANFARE_SMTP_URL: 'smtp://mx.example.org' };
+
+  test('has its relays, and nothing else is needed', () => {
+    const { smtp } = readConfig(environment);
+    expect(smtp?.relays).toMatchObject([{ host: 'mx.example.org', port: 25 }]);
+    expect(smtp).toMatchObject({ connections: 5, dkim: undefined, listen: undefined });
+    expect(readConfig({ FANFARE_SMTP_URL: 'smtp://mx.example.org' }).smtp).toBeUndefined();
+  });
+
+  test('has its signature, its return path and its listener', () => {
+    const { smtp } = readConfig({
+      ...environment,
+      FANFARE_SMTP_DKIM_DOMAIN: 'example.org',
+      FANFARE_SMTP_DKIM_SELECTOR: 's1',
+      FANFARE_SMTP_DKIM_KEY_FILE: 'dkim.pem',
+      FANFARE_SMTP_RETURN_PATH: 'bounces.example.org',
+      FANFARE_SMTP_LISTEN: '[::]:2525',
+    });
+    expect(smtp).toMatchObject({
+      dkim: { domain: 'example.org', selector: 's1', keyFile: 'dkim.pem' },
+      returnPath: 'bounces.example.org',
+      listen: { host: '::', port: 2525 },
+    });
+  });
+
+  test.each([
+    [{ FANFARE_SMTP_URL: '' }, 'FANFARE_SMTP_URL: needed'],
+    [{ FANFARE_SMTP_URL: 'smtp://ann:secret@mx:x' }, 'FANFARE_SMTP_URL: this is not an address'],
+    [{ FANFARE_SMTP_DKIM_DOMAIN: 'example.org' }, 'FANFARE_SMTP_DKIM_KEY_FILE: needed'],
+    [{ FANFARE_SMTP_LISTEN: '0.0.0.0:2525' }, 'FANFARE_SMTP_RETURN_PATH: needed'],
+    [{ FANFARE_SMTP_LISTEN: '2525' }, 'FANFARE_SMTP_LISTEN: this is not a host and a port'],
+    [{ FANFARE_SMTP_RETURN_PATH: 'b@example.org' }, 'FANFARE_SMTP_RETURN_PATH: this is not a domain'],
+    [{ FANFARE_SMTP_CONNECTIONS: '0' }, 'FANFARE_SMTP_CONNECTIONS'],
+  ])('is refused with %j', (more, reason) => {
+    const message = refusal({ ...environment, ...(more as Record<string, string>) });
+    expect(message).toContain(reason);
+    expect(message).not.toContain('secret');
+  });
+
+  test('carries email only', () => {
+    expect(refusal({ FANFARE_SMS_PROVIDER: 'smtp' })).toContain('FANFARE_SMS_PROVIDER');
   });
 });
 

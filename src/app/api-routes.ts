@@ -29,6 +29,7 @@ import { eventRoutes } from '../http/routes/events';
 import { healthRoutes } from '../http/routes/health';
 import { holdRoutes } from '../http/routes/holds';
 import { inboundRoutes } from '../http/routes/inbound';
+import { inboundKannelRoutes } from '../http/routes/inbound-kannel';
 import { messageRoutes } from '../http/routes/messages';
 import { metricsRoutes } from '../http/routes/metrics';
 import { policyRoutes } from '../http/routes/policy';
@@ -125,6 +126,11 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       secret: parts.inboundSecret,
       takeReceipts: delivery.receiptsOf('http'),
       takeInbound: delivery.inboundOf('http'),
+    }),
+    inboundKannelRoutes({
+      secret: parts.inboundSecret,
+      takeReceipts: delivery.receiptsOf('kannel'),
+      takeInbound: delivery.inboundOf('kannel'),
     }),
     unsubscribeRoutes(createUnsubscribe({ db: messagingDb, tokens: parts.unsubscribeTokens })),
     policyRoutes({

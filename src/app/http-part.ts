@@ -13,8 +13,10 @@ import { installationSecret } from '../messaging/installation-secret';
 import { createListMail } from '../messaging/list-mail';
 import { keepRetention } from '../messaging/retention';
 import { newSecret } from '../messaging/secrets';
+import { createSmsParts } from '../messaging/sms-parts';
 import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/template-versions';
+import { createUnsubscribe } from '../messaging/unsubscribe';
 import { createUnsubscribeTokens } from '../messaging/unsubscribe-tokens';
 import { type NewWorkspace, planWorkspace } from '../messaging/workspaces';
 import type { Metrics } from '../metrics/metrics';
@@ -27,7 +29,7 @@ import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
 import { policySource } from './policy-source';
-import { openProviders } from './providers';
+import { openProviders, unsubscribeAddress } from './providers';
 import { campaignHolds, type GatewayFor, templateLookup } from './service-gateway';
 import { openSpeech } from './speech';
 import { openWebhookPart } from './webhook-part';
@@ -63,6 +65,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const identity = createIdentity({ db: messagingDb });
   const versions = createTemplateVersions(messagingDb);
   const unsubscribeTokens = createUnsubscribeTokens(await installationSecret(messagingDb, 'unsubscribe'));
+  const unsubscribe = createUnsubscribe({ db: messagingDb, tokens: unsubscribeTokens });
   let reachableAt = publicUrl ?? addressOf(config.http);
   const synthesizer = await openSpeech(config);
   const delivery = createDelivery({
@@ -72,14 +75,20 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     policyOf: policySource(storage.tables<CampaignTables>()),
     providers: await openProviders(config, {
       returnPathSecret: await installationSecret(messagingDb, 'return_path'),
+      async unsubscribe(token) {
+        const subscriber = unsubscribe.subscriberOf(token);
+        if (subscriber) await unsubscribe.unsubscribe(subscriber);
+      },
       synthesizer,
       log,
+      smsParts: (provider) => createSmsParts({ db: messagingDb, provider }),
+      inboundUrl: (provider) => `${reachableAt}/inbound/${provider}/${inboundSecret}`,
     }),
     senderLimits: config.senderLimits,
     listMail: createListMail({
       tokens: unsubscribeTokens,
       publicUrl: () => reachableAt,
-      mailto: config.unsubscribeMailto,
+      mailto: config.unsubscribeMailto ?? unsubscribeAddress(config.smtp),
     }),
     observer: options.metrics.delivery,
     log,

@@ -4,9 +4,13 @@ import type { Config, SmtpConfig } from '../config';
 import { CHANNELS, type Channel } from '../domain/channel';
 import type { Log } from '../log';
 import { openHttpProvider } from '../providers/http-provider';
+import { openKannelProvider } from '../providers/kannel-provider';
 import type { Provider } from '../providers/provider';
 import { openSimulator } from '../providers/simulator';
+import type { SmsParts } from '../providers/smpp/parts';
+import { openSmppProvider } from '../providers/smpp/smpp-provider';
 import type { DkimOptions } from '../providers/smtp/dkim';
+import { UNSUBSCRIBE } from '../providers/smtp/smtp-inbound';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';
 import { type Synthesizer, TELEPHONE_HZ } from '../speech/synthesizer';
 import { StartupError } from '../startup-error';
@@ -14,6 +18,12 @@ import { StartupError } from '../startup-error';
 export interface ProviderParts {
   /** By which this installation knows return paths as its own, in every process and for years. */
   returnPathSecret: string;
+  /** Takes the token of a mail that unsubscribes. */
+  unsubscribe(token: string): Promise<void>;
+  /** What is kept of long SMS for the provider of this name. */
+  smsParts(provider: string): SmsParts;
+  /** Where a carrier reaches `/inbound/{provider}/{secret}`; known once the server listens. */
+  inboundUrl(provider: string): string;
   /** Without it, the simulator takes the length of what is said from the text. */
   synthesizer: Synthesizer | undefined;
   log: Log;
@@ -24,27 +34,33 @@ export async function openProviders(
   config: Config,
   parts: ProviderParts,
 ): Promise<Record<Channel, Provider>> {
+  const providers: Partial<Record<Channel, Provider>> = {};
+  for (const channel of CHANNELS) providers[channel] = await openProvider(config, channel, parts);
+  return providers as Record<Channel, Provider>;
+}
+
+async function openProvider(config: Config, channel: Channel, parts: ProviderParts): Promise<Provider> {
   const { synthesizer, log } = parts;
+  const http = config.httpProviders[channel];
+  if (http) return openHttpProvider({ channel, ...http });
+  if (channel === 'email' && config.smtp) return openSmtp(config.smtp, parts);
+  if (channel === 'sms' && config.smpp) {
+    return openSmppProvider({ ...config.smpp, parts: parts.smsParts('smpp'), log });
+  }
+  if (channel === 'sms' && config.kannelUrl) {
+    return openKannelProvider({ url: config.kannelUrl, dlrUrl: () => parts.inboundUrl('kannel') });
+  }
   const speechMs =
     synthesizer &&
     (async (...spoken: Parameters<Synthesizer['synthesize']>) =>
       (1_000 * (await synthesizer.synthesize(...spoken)).length) / TELEPHONE_HZ);
-  const providers: Partial<Record<Channel, Provider>> = {};
-  for (const channel of CHANNELS) {
-    const http = config.httpProviders[channel];
-    if (channel === 'email' && config.smtp) providers.email = await openSmtp(config.smtp, parts);
-    else if (http) providers[channel] = openHttpProvider({ channel, ...http });
-    else {
-      const directory = join(config.dataDir, 'simulator');
-      providers[channel] = await openSimulator({ channel, directory, ...config.simulator, speechMs, log });
-    }
-  }
-  return providers as Record<Channel, Provider>;
+  const directory = join(config.dataDir, 'simulator');
+  return openSimulator({ channel, directory, ...config.simulator, speechMs, log });
 }
 
 async function openSmtp(
   { dkim, returnPath, ...config }: SmtpConfig,
-  { returnPathSecret: secret, log }: ProviderParts,
+  { returnPathSecret: secret, unsubscribe, log }: ProviderParts,
 ): Promise<Provider> {
   const key = dkim && { ...dkim, privateKey: await readKey(dkim.keyFile) };
   try {
@@ -52,12 +68,18 @@ async function openSmtp(
       ...config,
       dkim: key satisfies DkimOptions | undefined,
       returnPath: returnPath === undefined ? undefined : { domain: returnPath, secret },
+      unsubscribe,
       log,
     });
     return { ...provider, start: (sink) => provider.start(sink).catch(cannotListen) };
   } catch (error) {
     throw wrongKey((error as Error).message, error);
   }
+}
+
+/** Where the listener takes mails that unsubscribe, if there is one. */
+export function unsubscribeAddress(smtp: SmtpConfig | undefined): string | undefined {
+  return smtp?.listen && smtp.returnPath !== undefined ? `${UNSUBSCRIBE}@${smtp.returnPath}` : undefined;
 }
 
 function cannotListen(error: unknown): never {

@@ -288,12 +288,13 @@ export const LIMITS = {
   smtpConnectionsMax: 200,
   /** Messages of a batch for each connection: enough that none is idle at its end, as a crash leaves them in doubt. */
   smtpBatchPerConnection: 8,
-  /** For connecting, and for greeting and encryption together: two relays can be asked within a hand-over's time. */
+  /** For connecting, for greeting and encryption, and for the log-in: each. */
   smtpConnectMs: 10_000,
   /** From the first command to the verdict. A relay that takes longer may still take it: unknown. */
-  smtpAnswerMs: 50_000,
-  /** A message that has not begun so long after its batch is sent away; with the two above it ends in time. */
-  smtpBatchMs: 40_000,
+  smtpAnswerMs: 45_000,
+  /** A message that has not begun so long after its batch is sent away. With the two above, the last one begun
+   * ends within `handoverTimeoutSeconds`. */
+  smtpBatchMs: 30_000,
   smtpReplyBytes: 64 * KiB,
   /** How messages are written: while a piece is left, the relay cannot have the whole. */
   smtpPieceBytes: 64 * KiB,
@@ -320,6 +321,36 @@ export const LIMITS = {
   smtpInboundConnections: 50,
   smtpInboundRecipients: 20,
   smtpInboundIdleMs: 30_000,
+  /** A centre that has not answered a PDU for so long has lost it, or its answer. */
+  smppAnswerMs: 10_000,
+  /** Silence after which a centre is asked whether it is there. */
+  smppEnquireMs: 30_000,
+  /** Between tries to bind again; each is a log-in, and centres lock accounts that try too often. */
+  smppReconnectMinMs: 1_000,
+  smppReconnectMaxMs: 60_000,
+  /** How long a message waits for room in a window, and its further parts for a centre that says "later": with
+   * the answer it is within `handoverTimeoutSeconds`. */
+  smppWindowWaitMs: 10_000,
+  smppFurtherPartsMs: 15_000,
+  /** Destinations of long messages whose last reference is remembered. */
+  smppReferences: 50_000,
+  /** Parts remembered for their receipts, some 0.7 KiB each; the others are looked up. */
+  smppPartIds: 20_000,
+  /** Receipts and messages of subscribers not taken yet; beyond it a centre is told to come again. */
+  smppDeliveries: 2_000,
+  /** A receipt of nobody waits so long for the answers that were under way when it came. */
+  smppEarlyMs: 1_000,
+  /** How long the ids of a long message's parts are kept: longer than centres try to deliver. */
+  smsPartHours: 168,
+  /** Long messages of subscribers that are being put together, and for how long. */
+  inboundParts: 1_000,
+  inboundPartsMs: 300_000,
+  /** Part of a subscriber's message is acknowledged after this, since some centres send no other before. */
+  inboundPartHoldMs: 2_000,
+  /** POSTs to Kannel at once, how long its answer may take, and how much of it is read. */
+  kannelConnections: 50,
+  kannelAnswerMs: 20_000,
+  kannelAnswerBytes: 16 * KiB,
   /** Messages whose receipts the simulator keeps in memory; the rest wait in its record. */
   simulatorReceipts: 20_000,
   /** The same for calls, since each keeps what its document came to: some KiB. */

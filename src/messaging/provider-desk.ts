@@ -55,7 +55,7 @@ export function createProviderDesk(
     } else if (throttled.length > 0) {
       // One sender waits by itself (sender-limits.ts); when several are sent away, it is about us.
       const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.accountPauseMs);
-      if (throttled.length > 1) desk.pausedUntilMs = Date.now() + delayMs;
+      if (throttled.filter((one) => !one.isAlone).length > 1) desk.pausedUntilMs = Date.now() + delayMs;
       batchSize = Math.max(PROBE_SIZE, batchSize >> 1);
     } else if (results.some((result) => result.kind === 'accepted')) {
       accountRefused = false;
@@ -98,6 +98,13 @@ export function createProviderDesk(
   return desk;
 }
 
+export interface ThrottledSender {
+  sender: string;
+  delayMs: number;
+  /** The provider said that it is about nobody else. */
+  isAlone: boolean;
+}
+
 /**
  * Senders that the provider asked to be silent, and for how long: those of whose messages it sent most
  * away, since a few may be about their recipients.
@@ -105,20 +112,21 @@ export function createProviderDesk(
 export function throttledSenders(
   messages: readonly HandOver[],
   results: readonly HandOverResult[],
-): { sender: string; delayMs: number }[] {
+): ThrottledSender[] {
   if (!results.some((result) => result.kind === 'throttled')) return [];
-  const senders = new Map<string, { given: number; away: number; delayMs: number }>();
+  const senders = new Map<string, { given: number; away: number; delayMs: number; isAlone: boolean }>();
   messages.forEach(({ from }, i) => {
-    const sender = senders.get(from) ?? { given: 0, away: 0, delayMs: 0 };
+    const sender = senders.get(from) ?? { given: 0, away: 0, delayMs: 0, isAlone: true };
     senders.set(from, sender);
     sender.given += 1;
     const result = results[i];
     if (result?.kind !== 'throttled' || result.scope === 'message') return;
     sender.away += 1;
+    if (result.scope !== 'sender') sender.isAlone = false;
     sender.delayMs = Math.max(sender.delayMs, Math.min(result.retryAfterMs, LIMITS.senderSilenceMs));
   });
-  return [...senders].flatMap(([sender, { given, away, delayMs }]) =>
-    away * 2 > given ? [{ sender, delayMs }] : [],
+  return [...senders].flatMap(([sender, { given, away, delayMs, isAlone }]) =>
+    away * 2 > given ? [{ sender, delayMs, isAlone }] : [],
   );
 }
 

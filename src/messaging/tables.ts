@@ -198,6 +198,16 @@ export interface MessagingTables {
     receipt: Json<Record<string, unknown>>;
     received_at: CreatedAt;
   };
+  sms_parts: {
+    provider: string;
+    part_id: string;
+    message_id: string;
+    parts: number;
+    type: string | null;
+    code: string | null;
+    data: Json<Record<string, unknown>> | null;
+    created_at: CreatedAt;
+  };
   event_heads: { workspace_id: string; next_seq: number; kept_from: Generated<number> };
   event_log: {
     workspace_id: string;

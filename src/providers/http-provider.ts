@@ -3,6 +3,7 @@ import { type Dispatcher, Pool } from 'undici';
 import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { type HttpAnswer, resultOf } from './http-answer';
+import { noticeOffers } from './notice-offers';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
 export interface HttpProviderOptions {
@@ -85,26 +86,4 @@ function requestFor(message: HandOver, url: URL): Dispatcher.RequestOptions {
     headers.authorization = `Basic ${Buffer.from(user).toString('base64')}`;
   }
   return { method: 'POST', path: url.pathname + url.search, headers, body: JSON.stringify(message) };
-}
-
-/**
- * Marks each request when its first byte is about to be written. The error of a failed one does not tell:
- * a refused certificate and a reset connection look alike, but only after the second can a message be
- * with the carrier.
- */
-function noticeOffers(pool: Pool, offered: WeakSet<object>): Dispatcher {
-  return pool.compose(
-    (dispatch) => (options, handler) =>
-      dispatch(options, {
-        onRequestStart(controller, context) {
-          offered.add(options);
-          handler.onRequestStart?.(controller, context);
-        },
-        onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
-        onResponseStart: (...args) => handler.onResponseStart?.(...args),
-        onResponseData: (...args) => handler.onResponseData?.(...args),
-        onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
-        onResponseError: (...args) => handler.onResponseError?.(...args),
-      }),
-  );
 }

@@ -44,6 +44,8 @@ export interface InboundSms {
   /** The sender that was answered. */
   to: string;
   text: string;
+  /** ISO 8601. */
+  at?: string | undefined;
 }
 
 /** A rendered message on its way out (api.md 12). */
@@ -73,10 +75,10 @@ export type HandOverResult =
   /** Not taken this time; counts as an attempt. */
   | { kind: 'transient'; code: string; retryAfterMs?: number | undefined }
   /**
-   * Not taken, try later; does not count as an attempt. It is about the sender, unless `scope` says that it
-   * is about this message alone, as when only its recipient's host has had enough.
+   * Not taken, try later; does not count as an attempt. Without `scope` it may be about this sender or about
+   * us; `message` is about nobody else, as when only the recipient's host has had enough.
    */
-  | { kind: 'throttled'; retryAfterMs: number; scope?: 'message' | undefined }
+  | { kind: 'throttled'; retryAfterMs: number; scope?: 'message' | 'sender' | undefined }
   /** Nobody's message will be taken until a person acts. */
   | { kind: 'account'; code: string; message: string }
   /** It may or may not have been taken. */

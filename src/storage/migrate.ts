@@ -6,6 +6,7 @@ import * as callRecords from './migrations/0004-call-records';
 import * as webhooks from './migrations/0005-webhooks';
 import * as optOut from './migrations/0006-opt-out';
 import * as policy from './migrations/0007-policy';
+import * as smsParts from './migrations/0008-sms-parts';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -16,6 +17,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0005-webhooks': webhooks.UP,
   '0006-opt-out': optOut.UP,
   '0007-policy': policy.UP,
+  '0008-sms-parts': smsParts.UP,
 };
 
 /**

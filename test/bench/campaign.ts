@@ -5,6 +5,7 @@ import { importPart, millionPart, pagesPart } from './million';
 import { ratioPart } from './ratio';
 import { note, option } from './rig';
 import { sleepingPart } from './sleeping';
+import { smppPart } from './smpp';
 import { smtpPart } from './smtp';
 import { pacePart, pausePart } from './steering';
 import { writesPart } from './writes';
@@ -27,6 +28,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   pages: pagesPart,
   million: millionPart,
   smtp: smtpPart,
+  smpp: smppPart,
 };
 
 async function main(): Promise<void> {

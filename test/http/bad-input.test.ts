@@ -124,6 +124,7 @@ const BODIES: Record<string, unknown> = {
 const QUERIES = [
   '/api/template?channel=sms&column=createdAt&direction=asc&search=a&page=1&pageSize=20',
   '/api/template/:template?version=1',
+  `/inbound/kannel/${INBOUND_SECRET}?id=msg_1&dlr=1&answer=stat&time=1&from=1&to=1&text=a`,
   '/messages?channel=sms&state=sent&campaign=c&from=2026-01-01&to=2026-12-31&cursor=x&limit=5',
   '/messages/u-1',
   '/events?after=e1&limit=10&wait=0',

@@ -77,6 +77,8 @@ const PROBES: Record<string, Probe> = {
   'POST /inbound/http/:secret': { kind: 'open' },
   'GET /u/:token': { kind: 'open' },
   'POST /u/:token': { kind: 'open' },
+  'GET /inbound/kannel/:secret': { kind: 'open' },
+  'POST /inbound/kannel/:secret': { kind: 'open' },
   'GET /api/session': { kind: 'own', why: 'tells who the caller is' },
   'DELETE /api/session': { kind: 'own', why: "ends the caller's session" },
 

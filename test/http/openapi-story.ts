@@ -105,6 +105,8 @@ export const STORY: Step[] = [
   },
   { operation: 'reportReceipts', example: 'receipt', status: 200 },
   { operation: 'reportReceipts', example: 'several', status: 200 },
+  { operation: 'reportByKannel', status: 200, without: ['from', 'to', 'text'] },
+  { operation: 'reportByKannelPosted', status: 200, without: ['dlr', 'answer', 'time'] },
   {
     operation: 'trackMessage',
     status: 200,

@@ -72,6 +72,38 @@ export const reportReceipts: Operation = {
   errors: ['overloaded'],
 };
 
+export const reportByKannel: Operation = {
+  id: 'reportByKannel',
+  tag: 'Provider callbacks',
+  summary: 'Report by Kannel',
+  description: `For Kannel, everything in the query. With \`dlr\` it is a receipt, of the kind that \`%d\` gives, about the message \`id\`; Kannel is given the address with every message. Without, it is what a subscriber has written, for the \`get-url\` of an \`sms-service\`: \`?from=%p&to=%P&text=%a&id=%I&time=%T\`. Known by the secret in the path.
+
+200 means taken and stored. Telling it again changes nothing.`,
+  parameters: {
+    secret: EXAMPLE.inboundSecret,
+    id: EXAMPLE.smsMessage,
+    dlr: '1',
+    answer: 'id:17 sub:001 dlvrd:001 stat:DELIVRD err:000',
+    time: '1795255200',
+  },
+  answers: { 200: json('Taken.', takenReceipts, answered(200, 'Taken', { receipts: 1, inbound: 0 })) },
+  errors: ['overloaded'],
+};
+
+export const reportByKannelPosted: Operation = {
+  ...reportByKannel,
+  id: 'reportByKannelPosted',
+  description: 'The same as by GET, for a Kannel that posts; the body is passed over.',
+  parameters: {
+    secret: EXAMPLE.inboundSecret,
+    id: 'kannel-18',
+    from: '+12025550123',
+    to: '12345',
+    text: 'STOP',
+  },
+  answers: { 200: json('Taken.', takenReceipts, answered(200, 'Taken', { receipts: 0, inbound: 1 })) },
+};
+
 export const readDocument: Operation = {
   id: 'readDocument',
   tag: 'Documentation',

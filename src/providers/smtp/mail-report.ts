@@ -2,7 +2,7 @@ import PostalMime from 'postal-mime';
 import type { ReceiptType } from '../../domain/message';
 
 /** What an inbound mail says, whoever it is addressed to. */
-export type MailReport = { isAutomatic: boolean } & (
+export type MailReport = { isAutomatic: boolean; subject: string } & (
   | {
       kind: 'delivery';
       type: Extract<ReceiptType, 'delivered' | 'undelivered'>;
@@ -20,7 +20,7 @@ export async function readReport(raw: Buffer): Promise<MailReport> {
   try {
     mail = await PostalMime.parse(raw, { forceRfc822Attachments: true, maxNestingDepth: 10 });
   } catch {
-    return { kind: 'other', isAutomatic: true };
+    return { kind: 'other', isAutomatic: true, subject: '' };
   }
   const header = (name: string) => mail.headers.find(({ key }) => key === name)?.value;
   const submitted = header('auto-submitted')?.trim().toLowerCase();
@@ -28,16 +28,17 @@ export async function readReport(raw: Buffer): Promise<MailReport> {
     (submitted !== undefined && !submitted.startsWith('no')) ||
     header('x-autoreply') !== undefined ||
     /^(?:bulk|junk|auto_reply)$/i.test(header('precedence')?.trim() ?? '');
+  const about = { isAutomatic, subject: mail.subject?.trim() ?? '' };
   const part = (type: string) => {
     const found = mail.attachments.find(({ mimeType }) => mimeType.toLowerCase() === type);
     return found && textOf(found.content);
   };
   const status = part('message/delivery-status') ?? part('message/global-delivery-status');
-  if (status !== undefined) return { isAutomatic, ...deliveryOf(status) };
+  if (status !== undefined) return { ...about, ...deliveryOf(status) };
   const feedback = part('message/feedback-report');
-  if (feedback === undefined) return { kind: 'other', isAutomatic };
+  if (feedback === undefined) return { ...about, kind: 'other' };
   const original = part('message/rfc822') ?? part('text/rfc822-headers') ?? part('message/rfc822-headers');
-  return { isAutomatic, ...complaintOf(feedback, original) };
+  return { ...about, ...complaintOf(feedback, original) };
 }
 
 function deliveryOf(status: string) {

@@ -27,7 +27,7 @@ function isPlain(text: string): boolean {
   }
 }
 
-export function base64(bytes: Buffer): string {
+function base64(bytes: Buffer): string {
   return bytes.toString('base64').replace(/.{76}(?!$)/g, '$&\r\n');
 }
 

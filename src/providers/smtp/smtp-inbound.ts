@@ -29,12 +29,11 @@ export interface SmtpInboundOptions {
 
 /** Where mailbox providers are asked to send their reports of spam. */
 const COMPLAINTS = 'fbl';
-const UNSUBSCRIBE = /^u\+([\w.~-]{1,512})$/i;
+/** A link's token is its subject: a local part may have 64 characters (RFC 5321, 4.5.3.1.1), and it has more. */
+export const UNSUBSCRIBE = 'u';
+const TOKEN = /^[\w.~-]{1,512}$/;
 
-type Purpose =
-  | { kind: 'bounce'; messageId: string }
-  | { kind: 'complaint' }
-  | { kind: 'unsubscribe'; token: string };
+type Purpose = { kind: 'bounce'; messageId: string } | { kind: 'complaint' } | { kind: 'unsubscribe' };
 
 export async function openSmtpInbound(options: SmtpInboundOptions): Promise<SmtpInbound> {
   const { returnPath, sink, unsubscribe, log } = options;
@@ -79,10 +78,9 @@ export async function openSmtpInbound(options: SmtpInboundOptions): Promise<Smtp
     if (messageId !== undefined) return { kind: 'bounce', messageId };
     const at = address.lastIndexOf('@');
     if (address.slice(at + 1).toLowerCase() !== returnPath.domain) return undefined;
-    const local = address.slice(0, at);
-    if (local.toLowerCase() === COMPLAINTS) return { kind: 'complaint' };
-    const token = unsubscribe && UNSUBSCRIBE.exec(local)?.[1];
-    return token === undefined ? undefined : { kind: 'unsubscribe', token };
+    const local = address.slice(0, at).toLowerCase();
+    if (local === COMPLAINTS) return { kind: 'complaint' };
+    return unsubscribe && local === UNSUBSCRIBE ? { kind: 'unsubscribe' } : undefined;
   }
 
   async function take(
@@ -99,7 +97,8 @@ export async function openSmtpInbound(options: SmtpInboundOptions): Promise<Smtp
       const purpose = purposeOf(address);
       if (purpose?.kind === 'unsubscribe') {
         // A person wrote it, or a mail program for one; a machine's absence note unsubscribes nobody.
-        if (!report.isAutomatic && mailFrom && mailFrom.address !== '') await unsubscribe?.(purpose.token);
+        const byPerson = !report.isAutomatic && !isNull(mailFrom);
+        if (byPerson && TOKEN.test(report.subject)) await unsubscribe?.(report.subject);
       } else if (report.kind === 'complaint') {
         const ids = [purpose?.kind === 'bounce' ? purpose.messageId : undefined, report.returnPath]
           .map((one) => (one?.includes('@') ? returnPath.messageOf(one) : one))

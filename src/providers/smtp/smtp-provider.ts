@@ -69,7 +69,7 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
     if (closing) return CLOSED;
     const sender = domainOf(splitSender(message.from).address);
     const turn = breaker.ask(sender);
-    if (turn.kind === 'closed') return { kind: 'throttled', retryAfterMs: turn.retryAfterMs };
+    if (turn.kind === 'closed') return senderWaits(turn.retryAfterMs);
     const host = domainOf(message.to);
     const entry = await destinations.enter(host, deadlineMs);
     if (entry.kind === 'wait') {
@@ -109,7 +109,7 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
     const silentMs = destinations.silentMs(host);
     if (silentMs > 0) return { kind: 'throttled', retryAfterMs: silentMs, scope: 'message' };
     const closedMs = breaker.closedMs(sender);
-    if (closedMs > 0) return { kind: 'throttled', retryAfterMs: closedMs };
+    if (closedMs > 0) return senderWaits(closedMs);
     return { kind: 'throttled', retryAfterMs: NOT_BEGUN_MS, scope: 'message' };
   }
 
@@ -126,7 +126,8 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
     const tried = new Set<SmtpRelay>();
     let last: RelayOutcome = { kind: 'not_begun' };
     for (;;) {
-      const next = closing ? undefined : choose(tried);
+      const isLate = tried.size > 0 && Date.now() > mail.deadlineMs;
+      const next = closing || isLate ? undefined : choose(tried);
       if (!next) return last;
       const outcome = await next.deliver(mail);
       if (outcome.kind !== 'unreachable' && outcome.kind !== 'not_offered') return outcome;
@@ -196,6 +197,12 @@ const CLOSED: HandOverResult = { kind: 'transient', code: 'closed' };
 const NOT_BEGUN_MS = 1_000;
 const RELAY_PAUSE_MS = 15_000;
 
+const senderWaits = (retryAfterMs: number): HandOverResult => ({
+  kind: 'throttled',
+  retryAfterMs,
+  scope: 'sender',
+});
+
 function resultOf(
   outcome: Exclude<RelayOutcome, { kind: 'accepted' }>,
   { attempt }: HandOver,
@@ -233,7 +240,7 @@ function refused(
       return { kind: 'throttled', retryAfterMs: LIMITS.smtpSilenceFirstMs, scope: 'message' };
     case 'sender':
       if (senderWaitMs === undefined) return { kind: 'transient', code, retryAfterMs };
-      return { kind: 'throttled', retryAfterMs: senderWaitMs };
+      return senderWaits(senderWaitMs);
   }
 }
 

@@ -77,7 +77,7 @@ export function createSmtpRelay({
   let troubleUntilMs = 0;
   let idleTimer: NodeJS.Timeout | undefined;
 
-  async function sendOn(envelope: Envelope, mime: Buffer): Promise<RelayOutcome> {
+  async function sendOn({ envelope, mime, deadlineMs }: RelayedMail): Promise<RelayOutcome> {
     for (;;) {
       const kept = idle.pop();
       if (kept && !kept.usable) continue;
@@ -88,7 +88,7 @@ export function createSmtpRelay({
       const outcome = await current.send(envelope, mime);
       inUse.delete(current);
       keep(current);
-      if (kept && wasHungUp(outcome) && !closed) continue;
+      if (kept && wasHungUp(outcome) && !closed && Date.now() < deadlineMs) continue;
       return outcome;
     }
   }
@@ -162,14 +162,14 @@ export function createSmtpRelay({
     get trouble() {
       return isTroubled() ? trouble : undefined;
     },
-    async deliver({ envelope, mime, deadlineMs, isVetoed, learn }) {
+    async deliver(mail) {
       load += 1;
       try {
-        if (!(await placeBy(deadlineMs))) return { kind: 'not_begun' };
+        if (!(await placeBy(mail.deadlineMs))) return { kind: 'not_begun' };
         try {
-          if (isVetoed()) return { kind: 'not_begun' };
-          const outcome = await sendOn(envelope, mime);
-          learn(outcome);
+          if (mail.isVetoed()) return { kind: 'not_begun' };
+          const outcome = await sendOn(mail);
+          mail.learn(outcome);
           return outcome;
         } finally {
           leave();

@@ -22,6 +22,6 @@ export function parseReply(response: string): SmtpReply | undefined {
 }
 
 /** Relays repeat the recipient's address, which is not to be kept with the reason. */
-export function withoutAddresses(text: string): string {
+function withoutAddresses(text: string): string {
   return text.replace(ADDRESS, '<address>');
 }

@@ -42,8 +42,8 @@ export async function startCuttingProxy(target: number, cut: Cut, times: number)
       from.on('data', (chunk: Buffer) => {
         if (side === cut.after) heard += chunk.toString('latin1');
         const isTime = side === cut.after && proxy.cuts < times && cut.pattern?.test(heard);
-        if (!isTime) return to.write(chunk);
-        if (cut.deliver) to.write(chunk, tear);
+        if (!isTime) to.write(chunk);
+        else if (cut.deliver) to.write(chunk, tear);
         else tear();
       });
     pipe(client, upstream, 'client');

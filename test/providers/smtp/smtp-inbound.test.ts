@@ -145,12 +145,14 @@ describe('the listener for mail about mail', () => {
     expect(receipts).toEqual([]);
   });
 
-  test('a mail to the unsubscribing address unsubscribes, whatever it says', async () => {
-    const to = 'u+Some.Token_1-~@bounces.example.org';
-    expect(await bring(to, 'Subject: unsubscribe\r\n\r\n', { from: 'ann@example.com' })).toBe('250');
-    expect(unsubscribed).toEqual(['Some.Token_1-~']);
-    await bring(to, 'Auto-Submitted: auto-replied\r\nSubject: Away\r\n\r\n', { from: 'ann@example.com' });
-    await bring(to, 'Subject: x\r\n\r\n');
+  test("a mail to the unsubscribing address unsubscribes by the link's token in its subject", async () => {
+    const [to, token] = ['u@bounces.example.org', 'Some.Token_1-~'];
+    expect(await bring(to, `Subject: ${token}\r\n\r\n`, { from: 'ann@example.com' })).toBe('250');
+    expect(unsubscribed).toEqual([token]);
+    const away = `Auto-Submitted: auto-replied\r\nSubject: ${token}\r\n\r\n`;
+    await bring(to, away, { from: 'ann@example.com' });
+    await bring(to, `Subject: ${token}\r\n\r\n`);
+    await bring(to, 'Subject: please take me off\r\n\r\n', { from: 'ann@example.com' });
     expect(unsubscribed).toHaveLength(1);
   });
 

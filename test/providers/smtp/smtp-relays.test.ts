@@ -6,6 +6,7 @@ import type { SMTPServerOptions } from 'smtp-server';
 import type { HandOver, HandOverResult, Provider } from '../../../src/providers/provider';
 import { freePort } from '../../support/free-port';
 import { programOf } from '../../support/program';
+import { until } from '../../support/until';
 import { type SmtpCarrier, startSmtpCarrier } from './smtp-carrier';
 import { mail, openSmtp } from './smtp-rig';
 
@@ -215,4 +216,22 @@ describe("a recipient's host that wants less", () => {
     expect(new Set(kinds(await provider.handOver(many(8))))).toEqual(new Set(['throttled']));
     expect(asked).toHaveLength(1);
   });
+});
+
+test('a provider that closes leaves in doubt what a silent relay has, and the rest as it was', async () => {
+  let has = 0;
+  const a = await carrier({
+    onData(stream) {
+      stream.resume();
+      stream.on('end', () => {
+        has += 1;
+      });
+    },
+  });
+  const timeouts = { connectMs: 10_000, answerMs: 30_000 };
+  const provider = open(`smtp://127.0.0.1:${a.port}?tls=none`, { connections: 1, timeouts });
+  const results = provider.handOver(many(3));
+  await until('the relay to have one', () => has === 1);
+  await provider.close();
+  expect(kinds(await results)).toEqual(['unknown', 'transient', 'transient']);
 });

@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { LIMITS } from '../domain/limits';
+
+/**
+ * What Kannel fills into the addresses it is given: of a receipt `id`, `dlr`, `answer` and `time`, of a
+ * subscriber's message `from`, `to`, `text`, `id` and `time`. It tells all of it as text, and may tell nothing.
+ */
+const seconds = z
+  .string()
+  .transform((value) =>
+    /^\d{1,11}$/.test(value) ? new Date(Number(value) * 1_000).toISOString() : undefined,
+  )
+  .optional();
+
+export const kannelReport = z.object({
+  id: z.string().min(1).max(LIMITS.providerIdChars),
+  dlr: z
+    .string()
+    .regex(/^\d{1,3}$/, 'This must be the kind of a receipt, as %d gives it')
+    .optional(),
+  answer: z.string().optional(),
+  from: z.string().min(1).max(64).optional(),
+  to: z.string().min(1).max(64).optional(),
+  text: z.string().optional(),
+  time: seconds,
+});

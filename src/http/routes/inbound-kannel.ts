@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { answer } from '../../contracts/common';
+import { kannelReport } from '../../contracts/inbound-kannel';
+import { DomainError } from '../../domain/errors';
+import { hashSecret, matchesHash } from '../../messaging/secrets';
+import type { InboundSink, Receipt, ReceiptSink } from '../../providers/provider';
+import { reportByKannel, reportByKannelPosted } from '../operations/service';
+import type { App } from '../routing';
+import { invalidRequest } from '../validation';
+
+export interface InboundKannelDeps {
+  secret: string;
+  takeReceipts: ReceiptSink;
+  takeInbound: InboundSink;
+}
+
+/**
+ * What Kannel reports about messages of the provider `kannel`, and what subscribers write: everything is in
+ * the query, since that is what its `dlr-url` and `get-url` can fill. A status that is no success makes it
+ * come again, if it is set up to (docs/sms.md).
+ */
+export function inboundKannelRoutes(deps: InboundKannelDeps): (app: App) => void {
+  const expected = hashSecret(deps.secret);
+  const route = (operation: typeof reportByKannel) => ({
+    config: { auth: 'open' } as const,
+    schema: { operation, params: z.object({ secret: z.string() }), querystring: kannelReport },
+    onRequest: async (request: { params: unknown }) => {
+      const { secret } = request.params as { secret: string };
+      if (!matchesHash(secret, expected)) throw new DomainError('not_found', 'There is nothing at this path');
+    },
+  });
+
+  return (app) => {
+    app.get('/inbound/kannel/:secret', route(reportByKannel), ({ query }) => take(deps, query));
+    app.post('/inbound/kannel/:secret', route(reportByKannelPosted), ({ query }) => take(deps, query));
+  };
+}
+
+async function take(deps: InboundKannelDeps, report: z.output<typeof kannelReport>) {
+  const { id, dlr, from, to, text, time } = report;
+  if (dlr !== undefined) {
+    const receipt = receiptOf(report, Number(dlr));
+    if (receipt) await deps.takeReceipts([receipt]);
+    return answer(200, 'Taken', { receipts: receipt ? 1 : 0, inbound: 0 });
+  }
+  if (from === undefined || to === undefined) {
+    const path = from === undefined ? 'from' : 'to';
+    throw invalidRequest([{ path, code: 'required', message: 'Needed, unless this is a receipt with dlr' }]);
+  }
+  await deps.takeInbound([{ id, from, to, text: text ?? '', at: time }]);
+  return answer(200, 'Taken', { receipts: 0, inbound: 1 });
+}
+
+/** The kinds that `dlr-mask` can ask for; of the others, 4, 8 and 32, no message ends. */
+const KINDS: Record<number, Receipt['type']> = { 1: 'delivered', 2: 'undelivered', 16: 'rejected' };
+/** Kannel calls undelivered whatever was not delivered, and adds the centre's own words. */
+const WORDS: readonly [RegExp, Receipt['type']][] = [
+  [/\bstat:EXPIR/i, 'expired'],
+  [/\bstat:DELETE/i, 'failed'],
+  [/\bstat:REJEC/i, 'rejected'],
+];
+
+function receiptOf(
+  { id, answer: words = '', time }: z.output<typeof kannelReport>,
+  kind: number,
+): Receipt | undefined {
+  const known = KINDS[kind];
+  if (!known) return undefined;
+  const type = kind === 2 ? (WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? known) : known;
+  return { id, type, code: type === 'delivered' ? undefined : codeIn(words), at: time };
+}
+
+/** `NACK/0x0000000b/Invalid Destination Address` or a receipt's text; the codes are those of the provider `smpp`. */
+function codeIn(words: string): string | undefined {
+  const status = /0x0*([\da-f]+)/i.exec(words)?.[1];
+  if (status !== undefined) return `smpp_0x${status.toLowerCase().padStart(2, '0')}`;
+  const state = /\bstat:(\w{1,10})/i.exec(words)?.[1]?.toLowerCase();
+  const error = /\berr:(\w{1,20})/i.exec(words)?.[1];
+  if (state === undefined) return undefined;
+  return `smpp_${state}${error && !/^0*$/.test(error) ? `_${error}` : ''}`;
+}

@@ -1,0 +1,23 @@
+import type { Dispatcher, Pool } from 'undici';
+
+/**
+ * Marks each request when its first byte is about to be written. The error of a failed one does not tell:
+ * a refused certificate and a reset connection look alike, but only after the second can a message be
+ * with the carrier.
+ */
+export function noticeOffers(pool: Pool, offered: WeakSet<object>): Dispatcher {
+  return pool.compose(
+    (dispatch) => (options, handler) =>
+      dispatch(options, {
+        onRequestStart(controller, context) {
+          offered.add(options);
+          handler.onRequestStart?.(controller, context);
+        },
+        onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
+        onResponseStart: (...args) => handler.onResponseStart?.(...args),
+        onResponseData: (...args) => handler.onResponseData?.(...args),
+        onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
+        onResponseError: (...args) => handler.onResponseError?.(...args),
+      }),
+  );
+}

@@ -1,0 +1,103 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { LIMITS } from '../../domain/limits';
+import type { Pdu } from './library';
+import { BindRefused, type SessionTimes, SmppSession } from './session';
+import type { SmppEndpoint } from './settings';
+import { isAccount } from './statuses';
+import { Window } from './window';
+
+/**
+ * Keeps one session to a centre, for as long as the provider is open: when it ends the next is tried for,
+ * soon at first and then less often, at moments of chance so that many do not come back together.
+ */
+export interface Bind {
+  /** `undefined` while there is no session. */
+  readonly session: SmppSession | undefined;
+  /** The status with which the centre refused our account at the last try. */
+  readonly refused: number | undefined;
+  readonly nextTryMs: number;
+  window: Window;
+  close(): Promise<void>;
+}
+
+export interface BindOptions {
+  endpoint: SmppEndpoint;
+  times: SessionTimes;
+  window: number;
+  onDelivery(pdu: Pdu, session: SmppSession): void;
+  /** A session has begun or ended, or the account was refused. */
+  onChange(): void;
+  log: Logger | undefined;
+}
+
+/** A session that lasted so long was a good one: the next trouble is a new one. */
+const STEADY_MS = 10_000;
+
+export function keepBound(options: BindOptions): Bind {
+  const { endpoint, times, onDelivery, onChange, log } = options;
+  const closing = new AbortController();
+  const state = {
+    session: undefined as SmppSession | undefined,
+    refused: undefined as number | undefined,
+    nextTryMs: Date.now(),
+    window: new Window(options.window),
+    async close() {
+      closing.abort();
+      await state.session?.unbind();
+      await running;
+    },
+  };
+
+  async function run(): Promise<void> {
+    let failures = 0;
+    while (!closing.signal.aborted) {
+      const startedMs = Date.now();
+      try {
+        await live();
+        if (closing.signal.aborted) return;
+        log?.warn({ host: endpoint.host, port: endpoint.port }, 'The session with the SMS centre has ended');
+      } catch (error) {
+        note(error);
+      }
+      if (Date.now() - startedMs > STEADY_MS) failures = 0;
+      const pauseMs = reconnectMs(failures++, Math.random());
+      state.nextTryMs = Date.now() + pauseMs;
+      onChange();
+      await delay(pauseMs, undefined, { signal: closing.signal }).catch(() => undefined);
+    }
+  }
+
+  /** Resolves when the session has ended. */
+  async function live(): Promise<void> {
+    let closed: () => void = () => undefined;
+    const end = new Promise<void>((done) => {
+      closed = done;
+    });
+    const session = await SmppSession.open(endpoint, times, { onDelivery, onClosed: closed }, closing.signal);
+    state.session = session;
+    state.refused = undefined;
+    state.window = new Window(options.window);
+    log?.info({ host: endpoint.host, port: endpoint.port }, 'Bound to the SMS centre');
+    onChange();
+    await end;
+    state.session = undefined;
+  }
+
+  function note(error: unknown): void {
+    if (closing.signal.aborted) return;
+    const refused = error instanceof BindRefused && isAccount(error.status) ? error.status : undefined;
+    state.refused = refused;
+    const place = { host: endpoint.host, port: endpoint.port };
+    log?.warn({ ...place, err: error }, 'No session with the SMS centre; trying again');
+  }
+
+  const running = run();
+  return state;
+}
+
+/** `random` in [0, 1). */
+function reconnectMs(failures: number, random: number): number {
+  const whole = Math.min(LIMITS.smppReconnectMinMs * 2 ** Math.min(failures, 20), LIMITS.smppReconnectMaxMs);
+  return whole * (0.5 + random / 2);
+}

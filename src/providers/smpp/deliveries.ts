@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { LIMITS } from '../../domain/limits';
+import type { InboundSink, InboundSms, Receipt, ReceiptSink } from '../provider';
+import { addressFrom } from './address';
+import { readInbound } from './inbound-text';
+import type { Pdu } from './library';
+import { createReassembly } from './reassembly';
+import { isReceipt, readReceipt, type SmppReceipt } from './receipt-text';
+import type { SmppSession } from './session';
+import { ACCEPTED, TEMPORARY_APPLICATION_ERROR } from './statuses';
+
+/**
+ * What a centre delivers: receipts and messages of subscribers. Each is acknowledged when the product has
+ * taken it, and offered to it until then, so that the centre keeps what a killed process had not taken. Too
+ * many at once are sent back with the status that means "later".
+ */
+export interface Deliveries {
+  accept(pdu: Pdu, session: SmppSession): void;
+  start(sink: ReceiptSink, inbound: InboundSink | undefined): void;
+  /** Waits for the call under way, and makes no other. */
+  close(): Promise<void>;
+}
+
+interface Told<T> {
+  what: T;
+  acknowledge(): void;
+}
+
+export function createDeliveries(deps: {
+  /** Whose they are; those of which nobody knows come back as the centre told them. */
+  resolve(receipts: readonly SmppReceipt[]): Promise<Receipt[]>;
+  log: Logger | undefined;
+}): Deliveries {
+  const { resolve, log } = deps;
+  const closing = new AbortController();
+  // Subscribers' messages have no number of their own, and two that are alike are two.
+  const prefix = randomBytes(8).toString('hex');
+  let numbered = 0;
+  let held = 0;
+  let takeInbound: InboundSink = async () => undefined;
+  let takeReceipts: ReceiptSink | undefined;
+
+  const receipts = queueOf<SmppReceipt>(async (batch) => {
+    const found = await resolve(batch);
+    if (found.length > 0) await takeReceipts?.(found);
+  });
+  const inbound = queueOf<InboundSms>((batch) => takeInbound([...batch]));
+  const reassembly = createReassembly(({ from, to, text, taken }) => {
+    const id = `smpp-${prefix}-${numbered++}`;
+    inbound.add({ what: { id, from, to, text, at: new Date().toISOString() }, acknowledge: taken });
+  });
+
+  /** One call at a time, with all that came during the one before. */
+  function queueOf<T>(take: (batch: readonly T[]) => Promise<void>) {
+    let waiting: Told<T>[] = [];
+    let working: Promise<void> | undefined;
+
+    async function work(): Promise<void> {
+      while (waiting.length > 0 && !closing.signal.aborted) {
+        const batch = waiting.slice(0, LIMITS.receiptBatch);
+        const taken = await offer(batch.map(({ what }) => what));
+        if (!taken) return;
+        waiting = waiting.slice(batch.length);
+        for (const { acknowledge } of batch) acknowledge();
+      }
+    }
+
+    async function offer(batch: readonly T[]): Promise<boolean> {
+      for (let waitMs = 50; ; waitMs = Math.min(2 * waitMs, 5_000)) {
+        try {
+          await take(batch);
+          return true;
+        } catch (error) {
+          log?.warn(
+            { count: batch.length, err: error },
+            'What the SMS centre told was not taken; trying again',
+          );
+        }
+        await delay(waitMs, undefined, { signal: closing.signal }).catch(() => undefined);
+        if (closing.signal.aborted) return false;
+      }
+    }
+
+    const wake = (): void => {
+      if (!takeReceipts) return;
+      working ??= Promise.resolve()
+        .then(work)
+        .finally(() => {
+          working = undefined;
+          if (waiting.length > 0 && !closing.signal.aborted) wake();
+        });
+    };
+    return {
+      add(told: Told<T>) {
+        waiting.push(told);
+        wake();
+      },
+      wake,
+      idle: async () => working,
+    };
+  }
+
+  return {
+    accept(pdu, session) {
+      if (closing.signal.aborted) return;
+      if (held >= LIMITS.smppDeliveries) return session.respond(pdu, TEMPORARY_APPLICATION_ERROR);
+      held += 1;
+      const acknowledge = (): void => {
+        held -= 1;
+        session.respond(pdu, ACCEPTED);
+      };
+      if (isReceipt(pdu)) {
+        const receipt = readReceipt(pdu);
+        // What is on its way is no news, and what names no message concerns none.
+        if (receipt?.type) return receipts.add({ what: receipt, acknowledge });
+        return acknowledge();
+      }
+      const part = readInbound(pdu);
+      if (!part) return acknowledge();
+      const from = addressFrom(pdu.source_addr ?? '', pdu.source_addr_ton);
+      const to = addressFrom(pdu.destination_addr ?? '', pdu.dest_addr_ton);
+      reassembly.add({ from, to, part, acknowledge });
+    },
+    start(sink, inboundSink) {
+      takeReceipts = sink;
+      if (inboundSink) takeInbound = inboundSink;
+      else takeInbound = async (batch) => log?.info({ count: batch.length }, 'inbound SMS were received');
+      receipts.wake();
+      inbound.wake();
+    },
+    async close() {
+      closing.abort();
+      reassembly.close();
+      await Promise.all([receipts.idle(), inbound.idle()]);
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import type { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+
+/**
+ * The part of the `smpp` package that is used: its PDUs, and cutting a stream into them. Windows, timeouts,
+ * binding and texts are ours (session.ts, encode-sms.ts): the package labels GSM-7 as IA5, and reads a
+ * receipt's text by an alphabet that it may not be in. So it is told here to leave texts as octets.
+ */
+export interface Pdu {
+  command: string;
+  command_id: number;
+  command_status: number;
+  sequence_number: number;
+  isResponse(): boolean;
+  response(options?: { command_status?: number; message_id?: string; system_id?: string }): Pdu;
+  message_id?: string;
+  system_id?: string;
+  password?: string;
+  source_addr?: string;
+  source_addr_ton?: number;
+  destination_addr?: string;
+  dest_addr_ton?: number;
+  esm_class?: number;
+  data_coding?: number;
+  registered_delivery?: number;
+  short_message?: Buffer;
+  message_payload?: Buffer;
+  receipted_message_id?: string;
+  message_state?: number;
+  network_error_code?: Buffer;
+  sar_msg_ref_num?: number;
+  sar_total_segments?: number;
+  sar_segment_seqnum?: number;
+}
+
+export interface LibrarySession extends EventEmitter {
+  socket: Socket;
+  /** `false` when the socket takes nothing any more. The number is given to the PDU before it is written. */
+  send(pdu: Pdu): boolean;
+}
+
+interface Library {
+  Session: new (options: { socket: Socket }) => LibrarySession;
+  PDU: new (command: string, fields: Record<string, unknown>) => Pdu;
+  commands: Record<string, { params?: Record<string, { filter?: unknown }> }>;
+  tlvs: Record<string, { filter?: unknown }>;
+  types: { tlv: { buffer: unknown } };
+  addTLV(tag: string, options: { id: number; type: unknown }): void;
+}
+
+const library = require('smpp') as Library;
+
+for (const { params } of Object.values(library.commands)) delete params?.short_message?.filter;
+delete library.tlvs.message_payload?.filter;
+
+export const openLibrarySession = (socket: Socket): LibrarySession => new library.Session({ socket });
+
+export const newPdu = (command: string, fields: Record<string, unknown> = {}): Pdu =>
+  new library.PDU(command, fields);
+
+/** A TLV that the package does not know; answers the name by which PDUs carry it. */
+export function vendorTlv(id: number): string {
+  const name = `vendor_${id.toString(16)}`;
+  if (!library.tlvs[name]) library.addTLV(name, { id, type: library.types.tlv.buffer });
+  return name;
+}

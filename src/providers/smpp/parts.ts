@@ -1,0 +1,33 @@
+import type { Receipt } from '../provider';
+
+/**
+ * What outlives the process about messages that went out in several parts: which parts they have, and what
+ * each one's receipt said. Kept by whoever puts the program together (messaging/sms-parts.ts); decision 17
+ * says why a provider cannot do without.
+ */
+export interface SmsParts {
+  /** Told before the message is answered for. Repeating it changes nothing. */
+  record(messages: readonly SentMessage[]): Promise<void>;
+  /**
+   * What these receipts come to: one of a whole message when its parts have said enough, and those of
+   * messages that are one part. Telling one again gives the same again.
+   */
+  resolve(receipts: readonly PartReceipt[]): Promise<Receipt[]>;
+  /** Gives `tell` what has come of receipts that were put aside before their parts were recorded. */
+  takeEarly(tell: (receipts: Receipt[]) => Promise<void>): Promise<void>;
+}
+
+export interface SentMessage {
+  id: string;
+  /** How many there are, of which the ids of some may not be known. */
+  parts: number;
+  partIds: readonly string[];
+}
+
+export interface PartReceipt {
+  /** What the part may be called, the likeliest first; of one that is `known`, just its id. */
+  candidates: readonly string[];
+  known: { messageId: string; parts: number } | undefined;
+  /** To be told of the message, whichever it is. */
+  receipt: Pick<Receipt, 'type' | 'code' | 'data'>;
+}

@@ -1,0 +1,84 @@
+import type { ReceiptType } from '../../domain/message';
+import type { Pdu } from './library';
+
+/** What a receipt says (SMPP 3.4, 5.3.2 and appendix B), before it is known whose it is. */
+export interface SmppReceipt {
+  /** As the centre wrote it. */
+  partId: string;
+  /** Nothing ends with a receipt that has none. */
+  type: ReceiptType | undefined;
+  code: string | undefined;
+  /** The centre's own date, which does not say in which zone it is. */
+  doneDate: string | undefined;
+}
+
+/** Kinds by esm_class, bits 2 to 5: 0x04 a receipt, 0x20 a notice on the way. */
+const KIND = 0x3c;
+const RECEIPT = 0x04;
+const INTERMEDIATE = 0x20;
+
+/**
+ * The states that end a message, as TLV and as word; of words only so much is compared, since centres cut
+ * and lengthen them. `UNKNOWN` is the end of a message of which the centre knows nothing: nor do we.
+ */
+const ENDS: { state: number; word: string; type: ReceiptType }[] = [
+  { state: 2, word: 'DELIV', type: 'delivered' },
+  { state: 3, word: 'EXPIR', type: 'expired' },
+  { state: 4, word: 'DELETE', type: 'failed' },
+  { state: 5, word: 'UNDEL', type: 'undelivered' },
+  { state: 8, word: 'REJEC', type: 'rejected' },
+];
+const WORDS: Record<number, string> = { 3: 'expired', 4: 'deleted', 5: 'undeliv', 8: 'rejectd' };
+
+export const isReceipt = (pdu: Pdu): boolean =>
+  [RECEIPT, INTERMEDIATE].includes((pdu.esm_class ?? 0) & KIND) || pdu.receipted_message_id !== undefined;
+
+/** TLVs where there are any, else the text, which no two centres write alike. */
+export function readReceipt(pdu: Pdu): SmppReceipt | undefined {
+  const text =
+    (pdu.short_message?.length ? pdu.short_message : pdu.message_payload)?.toString('latin1') ?? '';
+  const partId = pdu.receipted_message_id || field(text, 'id');
+  if (!partId) return undefined;
+  const isNotice = ((pdu.esm_class ?? 0) & KIND) === INTERMEDIATE;
+  const end = isNotice ? undefined : (endOfState(pdu.message_state) ?? endOfWord(text, pdu.message_state));
+  return {
+    partId,
+    type: end?.type,
+    code: end && end.type !== 'delivered' ? codeOf(end.state, errorOf(pdu, text)) : undefined,
+    doneDate: field(text, 'done date'),
+  };
+}
+
+const endOfState = (state: number | undefined) => ENDS.find((end) => end.state === state);
+
+/** A state that was told as a TLV is not overruled by the text. */
+function endOfWord(text: string, state: number | undefined) {
+  if (state !== undefined && state !== 0) return undefined;
+  const word = field(text, 'stat')?.toUpperCase();
+  return ENDS.find((end) => word?.startsWith(end.word));
+}
+
+function codeOf(state: number, error: string | undefined): string {
+  return `smpp_${WORDS[state]}${error && !/^0*$/.test(error) ? `_${error}` : ''}`;
+}
+
+/** Three octets: the network, and its code. */
+function errorOf(pdu: Pdu, text: string): string | undefined {
+  const tlv = pdu.network_error_code;
+  return tlv?.length === 3 ? String(tlv.readUInt16BE(1)) : field(text, 'err')?.slice(0, 20);
+}
+
+const FIELDS = ['id', 'sub', 'dlvrd', 'submit date', 'done date', 'stat', 'err', 'text'] as const;
+/** The name, a colon or an equals sign, and what follows up to a blank. Names come in any case and order. */
+const PATTERNS = Object.fromEntries(
+  FIELDS.map((name) => [
+    name,
+    new RegExp(`(?:^|[\\s,;])${name.replace(' ', '[ _]?')}\\s*[:=]\\s*([^\\s,;]+)`, 'i'),
+  ]),
+) as Record<(typeof FIELDS)[number], RegExp>;
+
+function field(text: string, name: (typeof FIELDS)[number]): string | undefined {
+  // What stands behind "text:" is the message's own, and may say anything.
+  const head = text.replace(/(^|[\s,;])text\s*[:=][\s\S]*$/i, '');
+  return PATTERNS[name].exec(head)?.[1];
+}

@@ -1,0 +1,224 @@
+import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { type LibrarySession, newPdu, openLibrarySession, type Pdu } from './library';
+import type { SmppEndpoint } from './settings';
+import { ACCEPTED, UNKNOWN_COMMAND } from './statuses';
+
+export interface SessionTimes {
+  /** For the answer to one PDU, and for a connection to stand. */
+  answerMs: number;
+  /** A line that is silent for so long is asked whether anybody is there. */
+  enquireMs: number;
+}
+
+export interface SessionEvents {
+  /** deliver_sm and data_sm; to be answered with `respond`. */
+  onDelivery(pdu: Pdu, session: SmppSession): void;
+  /** Once, whatever the reason. */
+  onClosed(): void;
+}
+
+/** `late`: the answer, should it still come after it was given up. */
+export type Answer = { kind: 'answered'; pdu: Pdu } | { kind: 'lost' } | { kind: 'not_offered' };
+
+interface Pending {
+  sinceMs: number;
+  settle(answer: Answer): void;
+  late: ((pdu: Pdu) => void) | undefined;
+}
+
+/** Answers that are waited for although given up; a centre that answers so late rarely answers more. */
+const LATE_MAX = 1_000;
+const UNBIND_MS = 1_000;
+
+export class BindRefused extends Error {
+  constructor(readonly status: number) {
+    super(`The centre refused to be bound to, status 0x${status.toString(16)}`);
+  }
+}
+
+/**
+ * One bound connection to an SMS centre, from its bind to its end; bind.ts makes the next. What was written
+ * and is not answered in time, or before the connection ends, is `lost`: the centre may have it. What was not
+ * written is `not_offered`.
+ */
+export class SmppSession {
+  private readonly pending = new Map<number, Pending>();
+  private readonly late = new Map<number, (pdu: Pdu) => void>();
+  private readonly timer: NodeJS.Timeout;
+  private readonly socket: Socket;
+  private heardMs = Date.now();
+  private enquiring = false;
+  private ended = false;
+
+  private constructor(
+    private readonly library: LibrarySession,
+    private readonly times: SessionTimes,
+    private readonly events: SessionEvents,
+  ) {
+    this.socket = library.socket;
+    library.on('pdu', (pdu: Pdu) => this.heard(pdu));
+    // A connection that breaks, or says what is no PDU, has nothing more to say.
+    library.on('error', () => this.end());
+    library.on('close', () => this.end());
+    const lookMs = Math.max(10, Math.min(1_000, times.answerMs / 10, times.enquireMs / 4));
+    this.timer = setInterval(() => this.look(), lookMs);
+    this.timer.unref();
+  }
+
+  /** Connects and binds, both ways on one connection. Throws `BindRefused`, or what the connection failed of. */
+  static async open(
+    endpoint: SmppEndpoint,
+    times: SessionTimes,
+    events: SessionEvents,
+    signal: AbortSignal,
+  ): Promise<SmppSession> {
+    const socket = await connectTo(endpoint, times.answerMs, signal);
+    const session = new SmppSession(openLibrarySession(socket), times, events);
+    const giveUp = () => session.end();
+    signal.addEventListener('abort', giveUp);
+    const answer = await session.request(
+      newPdu('bind_transceiver', {
+        system_id: endpoint.systemId,
+        password: endpoint.password,
+        system_type: endpoint.systemType,
+        interface_version: 0x34,
+      }),
+    );
+    signal.removeEventListener('abort', giveUp);
+    if (answer.kind === 'answered' && answer.pdu.command_status === ACCEPTED) return session;
+    session.end();
+    if (answer.kind === 'answered') throw new BindRefused(answer.pdu.command_status);
+    throw new Error('The centre did not answer the bind');
+  }
+
+  get isOpen(): boolean {
+    return !this.ended;
+  }
+
+  /** Never rejects. */
+  request(pdu: Pdu, late?: (pdu: Pdu) => void): Promise<Answer> {
+    return new Promise((settle) => {
+      if (this.ended) return settle({ kind: 'not_offered' });
+      this.gather();
+      if (!this.library.send(pdu)) return settle({ kind: 'not_offered' });
+      this.pending.set(pdu.sequence_number, { sinceMs: Date.now(), settle, late });
+    });
+  }
+
+  respond(pdu: Pdu, status: number): void {
+    if (!this.ended) this.library.send(pdu.response({ command_status: status }));
+  }
+
+  /** Says goodbye, and leaves also when nobody answers. */
+  async unbind(): Promise<void> {
+    const giveUp = setTimeout(() => this.end(), UNBIND_MS);
+    await this.request(newPdu('unbind'));
+    clearTimeout(giveUp);
+    this.end();
+  }
+
+  end(): void {
+    if (this.ended) return;
+    this.ended = true;
+    clearInterval(this.timer);
+    this.socket.destroy();
+    const open = [...this.pending.values()];
+    this.pending.clear();
+    this.late.clear();
+    for (const { settle } of open) settle({ kind: 'lost' });
+    this.events.onClosed();
+  }
+
+  /** What is written in one turn leaves together: a call of the system costs more than a PDU. */
+  private gather(): void {
+    if (this.socket.writableCorked > 0) return;
+    this.socket.cork();
+    process.nextTick(() => this.socket.uncork());
+  }
+
+  private heard(pdu: Pdu): void {
+    this.heardMs = Date.now();
+    if (pdu.isResponse()) this.answered(pdu);
+    else this.asked(pdu);
+  }
+
+  private asked(pdu: Pdu): void {
+    switch (pdu.command) {
+      case 'deliver_sm':
+      case 'data_sm':
+        this.events.onDelivery(pdu, this);
+        break;
+      case 'enquire_link':
+        this.respond(pdu, ACCEPTED);
+        break;
+      case 'unbind':
+        this.respond(pdu, ACCEPTED);
+        this.end();
+        break;
+      case 'alert_notification':
+        break;
+      default: {
+        const { sequence_number } = pdu;
+        this.library.send(newPdu('generic_nack', { command_status: UNKNOWN_COMMAND, sequence_number }));
+      }
+    }
+  }
+
+  private answered(pdu: Pdu): void {
+    const pending = this.pending.get(pdu.sequence_number);
+    if (pending) {
+      this.pending.delete(pdu.sequence_number);
+      pending.settle({ kind: 'answered', pdu });
+      return;
+    }
+    this.late.get(pdu.sequence_number)?.(pdu);
+    this.late.delete(pdu.sequence_number);
+  }
+
+  private look(): void {
+    const now = Date.now();
+    // In order of being written, so that the first that is in time ends the search.
+    for (const [number, { sinceMs, settle, late }] of this.pending) {
+      if (now - sinceMs < this.times.answerMs) break;
+      this.pending.delete(number);
+      if (late && this.late.size < LATE_MAX) this.late.set(number, late);
+      settle({ kind: 'lost' });
+    }
+    if (!this.enquiring && now - this.heardMs >= this.times.enquireMs) void this.enquire();
+  }
+
+  private async enquire(): Promise<void> {
+    this.enquiring = true;
+    const answer = await this.request(newPdu('enquire_link'));
+    this.enquiring = false;
+    // Anything heard meanwhile shows that somebody is there.
+    if (answer.kind !== 'answered' && Date.now() - this.heardMs >= this.times.answerMs) this.end();
+  }
+}
+
+function connectTo(endpoint: SmppEndpoint, withinMs: number, signal: AbortSignal): Promise<Socket> {
+  const { host, port, tls } = endpoint;
+  return new Promise((done, fail) => {
+    const socket = tls ? connectTls({ host, port, servername: host }) : connectPlain({ host, port });
+    const refuse = (error: Error): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', aborted);
+      socket.destroy();
+      fail(error);
+    };
+    const aborted = () => refuse(new Error('The provider is closed'));
+    const timer = setTimeout(() => refuse(new Error('The connection did not come to stand')), withinMs);
+    socket.once('error', refuse);
+    signal.addEventListener('abort', aborted);
+    if (signal.aborted) return aborted();
+    socket.once(tls ? 'secureConnect' : 'connect', () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', aborted);
+      socket.removeListener('error', refuse);
+      socket.setNoDelay(true);
+      socket.setKeepAlive(true);
+      done(socket);
+    });
+  });
+}

@@ -1,0 +1,36 @@
+import { vendorTlv } from './library';
+
+/** Where an SMS centre is, and as whom to bind to it. */
+export interface SmppEndpoint {
+  host: string;
+  port: number;
+  tls: boolean;
+  systemId: string;
+  password: string;
+  systemType: string;
+}
+
+export type MessageIdForm = 'auto' | 'hex' | 'decimal';
+
+const PORT = { 'smpp:': 2775, 'smpps:': 3550 } as const;
+
+/** Of one address or several with commas between them, which lead to the same centre. */
+export function readEndpoints(addresses: string): { endpoints: SmppEndpoint[]; longAsPayload: boolean } {
+  const urls = addresses.split(',').map((address) => new URL(address.trim()));
+  const endpoints = urls.map((url) => ({
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port) || PORT[url.protocol as keyof typeof PORT],
+    tls: url.protocol === 'smpps:',
+    systemId: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    systemType: url.searchParams.get('system_type') ?? '',
+  }));
+  return { endpoints, longAsPayload: urls.some((url) => url.searchParams.get('long') === 'payload') };
+}
+
+/** Fields that every submit_sm carries, by the name that the library knows them by. */
+export function tlvFields(tlvs: Record<string, string>): Record<string, Buffer> {
+  return Object.fromEntries(
+    Object.entries(tlvs).map(([tag, value]) => [vendorTlv(Number(tag)), Buffer.from(value, 'utf8')]),
+  );
+}

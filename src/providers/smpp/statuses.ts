@@ -1,0 +1,83 @@
+import type { HandOverResult } from '../provider';
+
+/**
+ * What a command_status in the answer to a submit_sm or a bind means (SMPP 3.4, 5.1.3). Centres use some of
+ * them loosely; where a guess is needed the message is tried again, because giving up is the worse mistake
+ * for a status that may pass.
+ */
+type StatusClass = 'throttled' | 'transient' | 'rejected' | 'account';
+
+const STATUSES: Record<number, { class: StatusClass; what: string }> = {
+  1: { class: 'rejected', what: 'The message length is invalid' },
+  2: { class: 'rejected', what: 'The command length is invalid' },
+  3: { class: 'rejected', what: 'The command is not known to the centre' },
+  4: { class: 'account', what: 'Bound in a way that does not allow this' },
+  5: { class: 'account', what: 'Already bound as often as the account may be' },
+  6: { class: 'rejected', what: 'The priority flag is invalid' },
+  7: { class: 'rejected', what: 'The registered delivery flag is invalid' },
+  8: { class: 'transient', what: 'System error' },
+  10: { class: 'rejected', what: 'The source address is invalid' },
+  11: { class: 'rejected', what: 'The destination address is invalid' },
+  13: { class: 'account', what: 'The bind failed' },
+  14: { class: 'account', what: 'The password is wrong' },
+  15: { class: 'account', what: 'The system id is unknown' },
+  17: { class: 'transient', what: 'The message could not be canceled' },
+  20: { class: 'throttled', what: 'The message queue is full' },
+  21: { class: 'rejected', what: 'The service type is invalid' },
+  51: { class: 'rejected', what: 'The number of destinations is invalid' },
+  64: { class: 'rejected', what: 'The destination flag is invalid' },
+  67: { class: 'rejected', what: 'The esm_class is not supported' },
+  68: { class: 'rejected', what: 'The message cannot be submitted to a distribution list' },
+  69: { class: 'transient', what: 'The submission failed' },
+  72: { class: 'rejected', what: 'The type of the source number is invalid' },
+  73: { class: 'rejected', what: 'The plan of the source number is invalid' },
+  80: { class: 'rejected', what: 'The type of the destination number is invalid' },
+  81: { class: 'rejected', what: 'The plan of the destination number is invalid' },
+  83: { class: 'account', what: 'The system type is invalid' },
+  88: { class: 'throttled', what: 'Faster than the account may send' },
+  97: { class: 'rejected', what: 'The scheduled time is invalid' },
+  98: { class: 'rejected', what: 'The validity period is invalid' },
+  100: { class: 'transient', what: 'Temporary error of the receiving application' },
+  101: { class: 'rejected', what: 'Permanent error of the receiving application' },
+  102: { class: 'rejected', what: 'Refused by the receiving application' },
+  192: { class: 'rejected', what: 'The optional part of the message is invalid' },
+  193: { class: 'rejected', what: 'An optional parameter is not allowed' },
+  194: { class: 'rejected', what: 'The length of an optional parameter is invalid' },
+  195: { class: 'rejected', what: 'An optional parameter is missing' },
+  196: { class: 'rejected', what: 'The value of an optional parameter is invalid' },
+  254: { class: 'transient', what: 'Delivery failed' },
+  255: { class: 'transient', what: 'Unknown error' },
+  256: { class: 'account', what: 'The account may not use this service' },
+  257: { class: 'account', what: 'The account is prohibited' },
+  258: { class: 'account', what: 'The account may not use the requested service' },
+  260: { class: 'rejected', what: 'The data coding is invalid' },
+};
+
+/** The queue of a centre empties, and its measure of our speed starts anew, within about so long. */
+const THROTTLE_MS = 1_000;
+
+export const ACCEPTED = 0;
+export const UNKNOWN_COMMAND = 0x03;
+export const TEMPORARY_APPLICATION_ERROR = 0x64;
+
+export const statusCode = (status: number): string => `smpp_0x${status.toString(16).padStart(2, '0')}`;
+
+export const isThrottle = (status: number): boolean => classOf(status) === 'throttled';
+export const isAccount = (status: number): boolean => classOf(status) === 'account';
+
+export function resultOfStatus(status: number): Exclude<HandOverResult, { kind: 'accepted' | 'unknown' }> {
+  const code = statusCode(status);
+  switch (classOf(status)) {
+    case 'throttled':
+      return { kind: 'throttled', retryAfterMs: THROTTLE_MS };
+    case 'transient':
+      return { kind: 'transient', code };
+    case 'rejected':
+      return { kind: 'rejected', code, message: STATUSES[status]?.what ?? code };
+    case 'account':
+      return { kind: 'account', code, message: STATUSES[status]?.what ?? code };
+  }
+}
+
+/** A vendor's own status may pass; the attempts of a message are counted. */
+const classOf = (status: number): StatusClass => STATUSES[status]?.class ?? 'transient';

@@ -1,0 +1,163 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LIMITS } from '../../domain/limits';
+import type { HandOver, HandOverResult } from '../provider';
+import { smppAddress } from './address';
+import { encodeSms, encodeWhole, PARTS_MAX, type SmsPart } from './encode-sms';
+import { newPdu, type Pdu } from './library';
+import type { SentMessage } from './parts';
+import type { NoSlot, Pool } from './pool';
+import { createReferences } from './references';
+import type { Answer } from './session';
+import { ACCEPTED, isThrottle, resultOfStatus } from './statuses';
+
+export interface SubmitDeps {
+  pool: Pool;
+  longAsPayload: boolean;
+  tlvs: Record<string, Buffer>;
+  /** As soon as the centre has answered, and before its receipts are looked at. */
+  onPart(part: { partId: string; messageId: string; parts: number }): void;
+}
+
+/** `long`: what is to be kept of a message that went out in several parts. */
+export interface Submitted {
+  result: HandOverResult;
+  long?: SentMessage | undefined;
+}
+
+/** What became of one part. */
+type PartOutcome = { kind: 'accepted'; partId: string } | Exclude<HandOverResult, { kind: 'accepted' }>;
+
+const UDH_INDICATOR = 0x40;
+const FULL_RECEIPT = 1;
+const RETRY_FIRST_MS = 200;
+
+/**
+ * Submits a message, part by part. The first goes ahead alone: a refusal nearly always concerns sender or
+ * recipient, and then nothing of the message has left. The others follow together, and of them one that the
+ * centre does not take yet is offered again for a while, since with the same reference it still completes the
+ * message. The state of the whole:
+ *
+ *   all taken                            accepted
+ *   the first not taken                  what the first was answered
+ *   one of the others refused for good   rejected: it will never be complete
+ *   one of them not taken in time        unknown, because sending the whole again would double the others
+ *   an answer lost                       unknown
+ */
+export function createSubmit(deps: SubmitDeps): (message: HandOver) => Promise<Submitted> {
+  const { longAsPayload } = deps;
+  const referenceOf = createReferences();
+
+  return async (message) => {
+    const text = message.text ?? '';
+    const parts = longAsPayload ? [encodeWhole(text)] : encodeSms(text, referenceOf(message.to));
+    if (parts.length > PARTS_MAX) {
+      const what = `${parts.length} parts, and ${PARTS_MAX} can be numbered`;
+      return { result: { kind: 'rejected', code: 'too_many_parts', message: what } };
+    }
+    const common = fieldsOf(message, deps.tlvs);
+    const submit = (part: SmsPart): Promise<PartOutcome> =>
+      submitPart(deps, message, part, parts.length, common);
+    const first = await submit(parts[0] as SmsPart);
+    if (parts.length === 1) return { result: resultOf(first) };
+    if (first.kind !== 'accepted' && first.kind !== 'unknown') return { result: first };
+    const untilMs = Date.now() + LIMITS.smppFurtherPartsMs;
+    const others = await Promise.all(parts.slice(1).map((part) => insist(() => submit(part), untilMs)));
+    return whole(message.id, [first, ...others]);
+  };
+}
+
+async function submitPart(
+  deps: SubmitDeps,
+  message: HandOver,
+  part: SmsPart,
+  parts: number,
+  common: Record<string, unknown>,
+): Promise<PartOutcome> {
+  const { pool, onPart } = deps;
+  const slot = await pool.take(Date.now() + LIMITS.smppWindowWaitMs);
+  if ('kind' in slot) return withoutSlot(slot);
+  const told = (pdu: Pdu): string | undefined => {
+    const partId = pdu.command_status === ACCEPTED ? pdu.message_id : undefined;
+    if (partId) onPart({ partId, messageId: message.id, parts });
+    return partId;
+  };
+  // An answer that comes too late for the result still says whose the receipts are that follow.
+  const answer = await slot.session.request(newPdu('submit_sm', { ...common, ...bodyOf(part) }), told);
+  pool.giveBack(slot);
+  if (answer.kind !== 'answered') return unanswered(answer);
+  const { command_status: status } = answer.pdu;
+  if (isThrottle(status)) slot.window.throttled(Date.now());
+  if (status !== ACCEPTED) return resultOfStatus(status);
+  slot.window.accepted();
+  // A centre that gives no id tells no receipts either, and the message has ours.
+  return { kind: 'accepted', partId: told(answer.pdu) ?? message.id };
+}
+
+/** A connection that was not there is nobody's failed attempt. */
+function withoutSlot(none: NoSlot): PartOutcome {
+  switch (none.kind) {
+    case 'account':
+      return { kind: 'account', code: none.code, message: 'The SMS centre refuses our account' };
+    case 'busy':
+      return { kind: 'throttled', retryAfterMs: BUSY_MS };
+    case 'closed':
+      return { kind: 'transient', code: 'provider_closed' };
+    case 'unbound':
+      return { kind: 'throttled', retryAfterMs: none.retryAfterMs };
+  }
+}
+
+const BUSY_MS = 1_000;
+
+const unanswered = (answer: Exclude<Answer, { kind: 'answered' }>): PartOutcome =>
+  answer.kind === 'lost' ? { kind: 'unknown' } : { kind: 'throttled', retryAfterMs: BUSY_MS };
+
+async function insist(submit: () => Promise<PartOutcome>, untilMs: number): Promise<PartOutcome> {
+  for (let waitMs = RETRY_FIRST_MS; ; waitMs *= 2) {
+    const outcome = await submit();
+    const mayPass =
+      outcome.kind === 'throttled' || (outcome.kind === 'transient' && outcome.code !== 'provider_closed');
+    if (!mayPass || Date.now() + waitMs > untilMs) return outcome;
+    await delay(waitMs);
+  }
+}
+
+function whole(id: string, outcomes: readonly PartOutcome[]): Submitted {
+  const partIds = outcomes.flatMap((one) => (one.kind === 'accepted' ? [one.partId] : []));
+  const long = { id, parts: outcomes.length, partIds };
+  if (partIds.length === outcomes.length)
+    return { result: { kind: 'accepted', providerId: partIds.join(',') }, long };
+  const number = outcomes.findIndex((one) => one.kind === 'rejected');
+  const refused = outcomes[number];
+  if (refused?.kind === 'rejected') {
+    const what = `Part ${number + 1} of ${outcomes.length} was refused: ${refused.message}`;
+    return { result: { ...refused, message: what } };
+  }
+  return { result: { kind: 'unknown' }, long };
+}
+
+const resultOf = (outcome: PartOutcome): HandOverResult =>
+  outcome.kind === 'accepted' ? { kind: 'accepted', providerId: outcome.partId } : outcome;
+
+function fieldsOf({ from, to }: HandOver, tlvs: Record<string, Buffer>): Record<string, unknown> {
+  const source = smppAddress(from);
+  const destination = smppAddress(to);
+  return {
+    source_addr: source.digits,
+    source_addr_ton: source.ton,
+    source_addr_npi: source.npi,
+    destination_addr: destination.digits,
+    dest_addr_ton: destination.ton,
+    dest_addr_npi: destination.npi,
+    registered_delivery: FULL_RECEIPT,
+    ...tlvs,
+  };
+}
+
+/** 254 octets are what the field holds; only a text that the centre is to cut is longer. */
+function bodyOf({ dataCoding, octets, hasHeader }: SmsPart): Record<string, unknown> {
+  const body = octets.length > SHORT_MESSAGE_MAX ? { message_payload: octets } : { short_message: octets };
+  return { data_coding: dataCoding, esm_class: hasHeader ? UDH_INDICATOR : 0, ...body };
+}
+
+const SHORT_MESSAGE_MAX = 254;

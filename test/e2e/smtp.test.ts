@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { ApiClient } from '../support/api-client';
+import {
+  type FanfareProcess,
+  makePlace,
+  type Place,
+  readCredentials,
+  startFanfare,
+  untilReady,
+} from '../support/fanfare-process';
+import { freePort } from '../support/free-port';
+import { programOf } from '../support/program';
+import { freshNamespace } from '../support/services';
+import { type SmtpSink, startSmtpSink } from '../support/smtp-sink';
+import { until } from '../support/until';
+
+const run = promisify(execFile);
+const LIMIT_MS = 60_000;
+
+describe('a program that sends by SMTP', () => {
+  let sink: SmtpSink;
+  let place: Place;
+  let fanfare: FanfareProcess;
+  let api: ApiClient;
+  let listener: number;
+  beforeAll(async () => {
+    const temporal = await freshNamespace();
+    sink = await startSmtpSink();
+    listener = await freePort();
+    place = await makePlace({
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_NAMESPACE: temporal.namespace,
+      FANFARE_EMAIL_PROVIDER: 'smtp',
+      FANFARE_SMTP_URL: sink.url,
+      FANFARE_SMTP_RETURN_PATH: 'bounces.example.org',
+      FANFARE_SMTP_LISTEN: `127.0.0.1:${listener}`,
+    });
+    fanfare = startFanfare(place);
+    await untilReady(fanfare);
+    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
+  }, LIMIT_MS);
+  afterAll(async () => {
+    await api?.close();
+    await fanfare?.stop();
+    await sink?.stop();
+    place?.remove();
+  });
+
+  interface Tracked {
+    data: { state: string; events: { type: string; code?: string; provider?: string }[] };
+  }
+  const track = async (uid: string) => (await api.expect<Tracked>('GET', `/messages/${uid}`)).data;
+
+  test(
+    'hands an accepted message over, and learns of its bounce from the listener, also after a kill',
+    async () => {
+      await api.expect('POST', '/send-msg', {
+        channel: 'email',
+        uid: 'mail-1',
+        to: 'ann@example.com',
+        from: '"Example News" <news@example.org>',
+        subject: 'Hello {{NAME}}',
+        body: '<p>Dear {{NAME}}</p>',
+        params: { NAME: 'Ann' },
+        replyTo: 'ask@example.org',
+      });
+      await until('the mail to be sent', async () => (await track('mail-1')).state === 'sent', LIMIT_MS);
+      const [mail = ''] = sink.mails();
+      expect(mail).toMatch(/^Subject: Hello Ann\r?$/m);
+      expect(mail).toMatch(/^Reply-To: ask@example\.org\r?$/m);
+      const returnPath = /^X-Mail-Args: <([^>]+)>/m.exec(mail)?.[1] ?? '';
+      expect(returnPath).toMatch(/^b\+msg_[0-9a-z]{26}\.[0-9a-z]{16}@bounces\.example\.org$/);
+
+      // The secret of return paths outlives the process.
+      await fanfare.killGroup();
+      fanfare = startFanfare(place);
+      await untilReady(fanfare);
+      await api.close();
+      api = new ApiClient(fanfare.baseUrl, readCredentials(place));
+      const report = [
+        'From: MAILER-DAEMON@mx.example.com',
+        'MIME-Version: 1.0',
+        'Content-Type: multipart/report; report-type=delivery-status; boundary=r',
+        '',
+        '--r',
+        'Content-Type: message/delivery-status',
+        '',
+        'Reporting-MTA: dns; mx.example.com',
+        '',
+        'Action: failed',
+        'Status: 5.1.1',
+        '',
+        '--r--',
+        '',
+      ].join('\r\n');
+      const swaks = programOf('swaks', 'swaks');
+      const brought = run(swaks, [
+        '--server',
+        `127.0.0.1:${listener}`,
+        '--from',
+        '<>',
+        '--to',
+        returnPath,
+        '--data',
+        '-',
+      ]);
+      brought.child.stdin?.end(report);
+      await brought;
+      const message = await until('the bounce', async () => {
+        const tracked = await track('mail-1');
+        return tracked.state === 'undelivered' && tracked;
+      });
+      expect(message.events.at(-1)).toMatchObject({ type: 'undelivered', code: '5.1.1', provider: 'smtp' });
+    },
+    2 * LIMIT_MS,
+  );
+});

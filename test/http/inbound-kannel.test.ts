@@ -1,0 +1,86 @@
+import type { AddressInfo } from 'node:net';
+import { inboundKannelRoutes } from '../../src/http/routes/inbound-kannel';
+import type { App } from '../../src/http/routing';
+import { buildServer } from '../../src/http/server';
+import { createLog } from '../../src/log';
+import type { InboundSms, Receipt } from '../../src/providers/provider';
+
+describe('/inbound/kannel/{secret}', () => {
+  let app: App;
+  let base: string;
+  let receipts: Receipt[];
+  let inbound: InboundSms[];
+  let refuse: Error | undefined;
+
+  beforeAll(async () => {
+    const nobody = async () => undefined;
+    const log = createLog('silent');
+    app = await buildServer({
+      authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
+      log,
+      routes: [
+        inboundKannelRoutes({
+          secret: 'the-secret',
+          takeReceipts: async (batch) => {
+            if (refuse) throw refuse;
+            receipts.push(...batch);
+          },
+          takeInbound: async (batch) => void inbound.push(...batch),
+        }),
+      ],
+    });
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/inbound/kannel`;
+  });
+  afterAll(() => app.close());
+  beforeEach(() => {
+    [receipts, inbound, refuse] = [[], [], undefined];
+  });
+
+  async function tell(query: Record<string, string>, { secret = 'the-secret', method = 'GET' } = {}) {
+    const response = await fetch(`${base}/${secret}?${new URLSearchParams(query)}`, { method });
+    const { data, errors } = (await response.json()) as { data: unknown; errors: { path: string }[] };
+    return { status: response.status, data, errors };
+  }
+
+  test.each([
+    ['1', 'id:1 stat:DELIVRD err:000', { type: 'delivered' }],
+    ['2', 'id:1 stat:UNDELIV err:027', { type: 'undelivered', code: 'smpp_undeliv_027' }],
+    ['2', 'id:1 stat:EXPIRED err:000', { type: 'expired', code: 'smpp_expired' }],
+    ['2', 'id:1 stat:DELETED', { type: 'failed', code: 'smpp_deleted' }],
+    ['2', '', { type: 'undelivered' }],
+    ['16', 'NACK/0x0000000b/Invalid Destination Address', { type: 'rejected', code: 'smpp_0x0b' }],
+  ])('takes a receipt of kind %s that says %j', async (dlr, answer, expected) => {
+    const { status, data } = await tell({ id: 'msg_1', dlr, answer, time: '1795255200' });
+    expect([status, data]).toEqual([200, { receipts: 1, inbound: 0 }]);
+    expect(receipts).toEqual([{ id: 'msg_1', at: '2026-11-21T10:00:00.000Z', ...expected }]);
+  });
+
+  test.each(['4', '8', '32'])('takes kind %s for no news', async (dlr) => {
+    expect((await tell({ id: 'msg_1', dlr })).status).toBe(200);
+    expect(receipts).toEqual([]);
+  });
+
+  test('takes what a subscriber writes, by POST as well', async () => {
+    const sms = { from: '+12125550190', to: '12345', text: 'Grüße +1', id: 'k-1' };
+    expect((await tell(sms)).data).toEqual({ receipts: 0, inbound: 1 });
+    expect((await tell({ ...sms, id: 'k-2', text: '' }, { method: 'POST' })).status).toBe(200);
+    expect(inbound).toEqual([sms, { ...sms, id: 'k-2', text: '' }]);
+  });
+
+  test('says what is missing', async () => {
+    expect((await tell({ id: 'k-1', text: 'x', to: '12345' })).errors).toMatchObject([{ path: 'from' }]);
+    expect((await tell({ dlr: '1' })).status).toBe(422);
+    expect((await tell({ id: 'x', dlr: 'one' })).status).toBe(422);
+  });
+
+  test('answers no success while nothing can be stored, so that Kannel comes again', async () => {
+    refuse = new Error('the database is away');
+    expect((await tell({ id: 'msg_1', dlr: '1' })).status).toBe(500);
+  });
+
+  test('is not there for who does not know the secret', async () => {
+    expect((await tell({ id: 'msg_1', dlr: '1' }, { secret: 'another' })).status).toBe(404);
+    expect(receipts).toEqual([]);
+  });
+});

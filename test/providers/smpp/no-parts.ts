@@ -1,0 +1,9 @@
+import type { SmsParts } from '../../../src/providers/smpp/parts';
+
+/** For messages of one part, of which nothing need be kept; the database's own are tested in test/messaging. */
+export const noParts: SmsParts = {
+  record: async () => undefined,
+  resolve: async (receipts) =>
+    receipts.map(({ candidates, receipt }) => ({ providerId: candidates[0], ...receipt })),
+  takeEarly: async () => undefined,
+};

@@ -1,0 +1,71 @@
+import type { Pdu } from '../../../src/providers/smpp/library';
+import { isReceipt, readReceipt } from '../../../src/providers/smpp/receipt-text';
+
+const receipt = (text: string, fields: Partial<Pdu> = {}): Pdu =>
+  ({ esm_class: 0x04, short_message: Buffer.from(text, 'latin1'), ...fields }) as Pdu;
+
+describe('a receipt', () => {
+  const FULL =
+    'id:4a1B sub:001 dlvrd:001 submit date:2611212327 done date:261121232815 stat:DELIVRD err:000 text:Hello';
+
+  test('is read from its text', () => {
+    expect(readReceipt(receipt(FULL))).toEqual({
+      partId: '4a1B',
+      type: 'delivered',
+      code: undefined,
+      doneDate: '261121232815',
+    });
+  });
+
+  test.each([
+    ['DELIVRD', 'delivered', undefined],
+    ['EXPIRED', 'expired', 'smpp_expired_034'],
+    ['UNDELIV', 'undelivered', 'smpp_undeliv_034'],
+    ['UNDELIVERABLE', 'undelivered', 'smpp_undeliv_034'],
+    ['DELETED', 'failed', 'smpp_deleted_034'],
+    ['REJECTD', 'rejected', 'smpp_rejectd_034'],
+    ['ACCEPTD', undefined, undefined],
+    ['ENROUTE', undefined, undefined],
+    ['UNKNOWN', undefined, undefined],
+    ['', undefined, undefined],
+  ])('whose state is %j ends its message as %s', (state, type, code) => {
+    expect(readReceipt(receipt(`id:1 stat:${state} err:034`))).toMatchObject({ partId: '1', type, code });
+  });
+
+  test.each([
+    'id:17 stat:DELIVRD',
+    'ID:17 STAT:delivrd ERR:000',
+    'stat:DELIVRD id:17',
+    'id: 17 sub: 001 dlvrd: 001 stat: DELIVRD err: 000',
+    'id=17,stat=DELIVRD,err=0',
+    'id:17 submit_date:1 done_date:2 stat:DELIVRD text:',
+    'id:17 sub:001 stat:DELIVRD err:000 Text:id:99 stat:UNDELIV',
+  ])('may be written %j', (text) => {
+    expect(readReceipt(receipt(text))).toMatchObject({ partId: '17', type: 'delivered' });
+  });
+
+  test('prefers its TLVs to its text', () => {
+    const tlvs = {
+      receipted_message_id: '1b',
+      message_state: 5,
+      network_error_code: Buffer.from([3, 0, 27]),
+    };
+    const read = readReceipt(receipt(FULL, tlvs));
+    expect(read).toMatchObject({ partId: '1b', type: 'undelivered', code: 'smpp_undeliv_27' });
+  });
+
+  test('without a text has its TLVs alone', () => {
+    const pdu = { esm_class: 0x04, receipted_message_id: '9', message_state: 2 } as Pdu;
+    expect([isReceipt(pdu), readReceipt(pdu)]).toMatchObject([true, { partId: '9', type: 'delivered' }]);
+  });
+
+  test('on the way, by esm_class or by its TLV, ends nothing', () => {
+    expect(readReceipt(receipt(FULL, { esm_class: 0x20 }))?.type).toBeUndefined();
+    expect(readReceipt(receipt(FULL, { message_state: 1 }))?.type).toBeUndefined();
+  });
+
+  test('that names nothing is none', () => {
+    expect(readReceipt(receipt('stat:DELIVRD'))).toBeUndefined();
+    expect(readReceipt(receipt(''))).toBeUndefined();
+  });
+});
