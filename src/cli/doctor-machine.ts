@@ -1,9 +1,7 @@
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { credentialsFile } from '../credentials/credentials';
-import { CHANNELS } from '../domain/channel';
 import { findSynthesizer } from '../speech/find-synthesizer';
 import { ownerOf } from '../storage/directory-lock';
 import { lookAtPostgres } from '../storage/look-at-postgres';
@@ -109,65 +107,6 @@ export const lookAtDatabase: Look = async ({ config: { databaseUrl } }) => {
   }
   return [...findings, ...clockFinding('the database', clockAheadMs)];
 };
-
-const REACH_MS = 5_000;
-
-export const lookAtProviders: Look = async ({ config }) =>
-  Promise.all(
-    CHANNELS.map(async (channel): Promise<Finding> => {
-      const check = `${channel} provider`;
-      if (channel === 'email' && config.smtp) return lookAtRelays(check, config.smtp.relays);
-      const http = config.httpProviders[channel];
-      if (!http) {
-        return { check, state: 'note', found: `${config.providers[channel]}: nothing leaves this machine` };
-      }
-      // Only whether somebody listens: a request of ours might be taken for a message.
-      const { protocol, hostname, port, host } = new URL(http.url);
-      const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
-      const problem = await reach(hostname.replace(/^\[|\]$/g, ''), number);
-      if (!problem) return { check, state: 'ok', found: `http, ${host} can be reached` };
-      const variable = `FANFARE_${channel.toUpperCase()}_HTTP_URL`;
-      return {
-        ...{ check, state: 'broken', found: `http, ${host} cannot be reached: ${problem}` },
-        wayOut: `Start it, let this machine reach it, or correct ${variable}.`,
-      };
-    }),
-  );
-
-/** Each relay's port; whether it takes our mail shows when some is sent. */
-async function lookAtRelays(
-  check: string,
-  relays: readonly { host: string; port: number }[],
-): Promise<Finding> {
-  const problems = await Promise.all(
-    relays.map(async ({ host, port }) => {
-      const problem = await reach(host, port);
-      return problem ? [`${host}:${port}: ${problem}`] : [];
-    }),
-  );
-  const away = problems.flat();
-  const found = `smtp, ${relays.length - away.length} of ${relays.length} relays can be reached`;
-  if (away.length === 0) return { check, state: 'ok', found };
-  return {
-    ...{ check, state: away.length === relays.length ? 'broken' : 'note' },
-    ...{ found: `${found} (${away.join('; ')})` },
-    wayOut: 'Start them, let this machine reach them, or correct FANFARE_SMTP_URL.',
-  };
-}
-
-/** What keeps us from connecting. */
-async function reach(host: string, port: number): Promise<string | undefined> {
-  return new Promise((done) => {
-    const socket = connect({ host, port, timeout: REACH_MS });
-    const end = (problem?: string) => {
-      socket.destroy();
-      done(problem);
-    };
-    socket.once('connect', () => end());
-    socket.once('timeout', () => end('no answer in time'));
-    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
-  });
-}
 
 export const lookAtSpeech: Look = async ({ config }) => {
   const check = 'speech';

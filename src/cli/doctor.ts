@@ -6,7 +6,8 @@ import { StartupError } from '../startup-error';
 import { installTemporalRuntime } from '../temporal/runtime';
 import { print, printable } from './command';
 import { lookAtInstance, lookAtService } from './doctor-instance';
-import { lookAtDatabase, lookAtDirectory, lookAtNode, lookAtProviders, lookAtSpeech } from './doctor-machine';
+import { lookAtDatabase, lookAtDirectory, lookAtNode, lookAtSpeech } from './doctor-machine';
+import { lookAtProviders } from './doctor-providers';
 import { lookAtTemporal } from './doctor-temporal';
 
 /**
