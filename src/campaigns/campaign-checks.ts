@@ -28,6 +28,7 @@ export async function checkReferences(
   const unfilled = await unfilledPlaceholders(db, workspaceId, content, [...placeholders.keys()]);
   for (const name of unfilled) {
     findings.push({
+      refusal: 'missing_params',
       path: placeholders.get(name) ?? 'params',
       code: 'missing_params',
       message: `No contact of the lists and no param of the campaign has a value for ${name}`,
@@ -41,11 +42,11 @@ const SENDER_FIELD: Record<Channel, string> = { email: 'fromEmail', sms: 'shortC
 
 function refusedSenders({ channels, settings }: CampaignContent, policy: WorkspacePolicy | undefined) {
   const senders = readSettings(settings);
-  return channels.flatMap((channel): FieldError[] => {
+  return channels.flatMap((channel): Finding[] => {
     if (isAllowedSender(policy, channel, senders[channel]?.from ?? '')) return [];
     const path = `settings.${channel}.${SENDER_FIELD[channel]}`;
     const message = `The workspace's policy does not allow this sender of ${channel}`;
-    return [{ path, code: 'sender_not_allowed', message }];
+    return [{ refusal: 'sender_not_allowed', path, code: 'sender_not_allowed', message }];
   });
 }
 
@@ -58,25 +59,38 @@ export async function requireLists(
   refuse(await missingLists(tx, workspaceId, listIds));
 }
 
-function refuse(findings: FieldError[]): void {
+/** What is wrong with a field, and what the error is called whose first finding it is. */
+interface Finding extends FieldError {
+  refusal: ErrorCode;
+}
+
+function refuse(findings: Finding[]): void {
   const [first, ...others] = findings;
   if (!first) return;
   const more = others.length > 0 ? ` (and ${others.length} more)` : '';
-  throw new DomainError(first.code as ErrorCode, `${first.path}: ${first.message}${more}`, {
-    errors: findings,
+  throw new DomainError(first.refusal, `${first.path}: ${first.message}${more}`, {
+    errors: findings.map(({ path, code, message }) => ({ path, code, message })),
   });
 }
+
+/** A reference to nothing is `not_found` at its field, whatever it is that is not there. */
+const notThere = (refusal: ErrorCode, path: string, what: string): Finding => ({
+  refusal,
+  path,
+  code: 'not_found',
+  message: `There is no ${what} in this workspace`,
+});
 
 async function lookUpTemplates(
   templates: TemplateLookup,
   workspaceId: string,
   content: CampaignContent,
 ): Promise<{
-  findings: FieldError[];
+  findings: Finding[];
   placeholders: Map<string, string>;
   byChannel: Partial<Record<Channel, TemplateFound>>;
 }> {
-  const findings: FieldError[] = [];
+  const findings: Finding[] = [];
   /** Each name, with the path of the first template that has it. */
   const placeholders = new Map<string, string>();
   const byChannel: Partial<Record<Channel, TemplateFound>> = {};
@@ -93,8 +107,8 @@ async function lookUpTemplates(
     for (const name of found?.placeholders ?? []) if (!placeholders.has(name)) placeholders.set(name, path);
     if (found) byChannel[channel] = found;
     if (found || !wanted) continue;
-    const message = `There is no ${channel} template ${wanted.templateId} with version ${wanted.version} in this workspace`;
-    findings.push({ path, code: 'template_not_found', message });
+    const what = `${channel} template ${wanted.templateId} with version ${wanted.version}`;
+    findings.push(notThere('template_not_found', path, what));
   }
   return { findings, placeholders, byChannel };
 }
@@ -103,21 +117,13 @@ async function missingLists(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   listIds: string[],
-): Promise<FieldError[]> {
+): Promise<Finding[]> {
   const { rows } = await sql<{ id: string }>`
     select id from contact_lists
     where workspace_id = ${workspaceId} and id = any(${listIds}::text[]) order by id for share`.execute(db);
   const found = new Set(rows.map((row) => row.id));
   return listIds.flatMap((id, i) =>
-    found.has(id)
-      ? []
-      : [
-          {
-            path: `contactListId.${i}`,
-            code: 'contact_list_not_found',
-            message: `There is no contact list ${id} in this workspace`,
-          },
-        ],
+    found.has(id) ? [] : [notThere('contact_list_not_found', `contactListId.${i}`, `contact list ${id}`)],
   );
 }
 
@@ -126,7 +132,7 @@ async function missingCampaigns(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   campaignIds: string[],
-): Promise<FieldError[]> {
+): Promise<Finding[]> {
   if (campaignIds.length === 0) return [];
   const rows = await db
     .selectFrom('campaigns')
@@ -136,15 +142,7 @@ async function missingCampaigns(
     .execute();
   const found = new Set(rows.map((row) => row.id));
   return campaignIds.flatMap((id, i) =>
-    found.has(id)
-      ? []
-      : [
-          {
-            path: `exclude.campaignIds.${i}`,
-            code: 'campaign_not_found',
-            message: `There is no campaign ${id} in this workspace`,
-          },
-        ],
+    found.has(id) ? [] : [notThere('campaign_not_found', `exclude.campaignIds.${i}`, `campaign ${id}`)],
   );
 }
 

@@ -41,6 +41,16 @@ export const cursorQuery = {
   limit: emptyAsAbsent(pageLimit(LIMITS.longPageSizeMax).default(LIMITS.pageSizeMax)),
 };
 
+/** The same for lists whose cursor is the last id of the page, of the kind that begins so. */
+export const idCursor = (prefix: string) =>
+  emptyAsAbsent(
+    z
+      .string()
+      .regex(new RegExp(`^${prefix}_[0-9a-z]{26}$`), 'This is no cursor of this list')
+      .meta({ description: '`next` of the page before.' })
+      .optional(),
+  );
+
 const NAME_CHARS_MAX = 200;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them is the point.
 const CONTROL = /[\u0000-\u001f\u007f]/;

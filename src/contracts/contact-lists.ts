@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
-import { cursorQuery, displayName, emptyAsAbsent, id, pageQuery, searchTerm } from './common';
+import { cursorQuery, displayName, emptyAsAbsent, id, idCursor, pageQuery, searchTerm } from './common';
 
 /** What callers of the contact list endpoints write (api.md 6). All of it is ours, so all of it is strict. */
 
@@ -8,7 +8,11 @@ export const contactListBody = z.strictObject({ name: displayName });
 
 export const contactListQuery = z.object(pageQuery);
 
-export const contactQuery = z.object({ ...cursorQuery, search: emptyAsAbsent(searchTerm.optional()) });
+export const contactQuery = z.object({
+  ...cursorQuery,
+  cursor: idCursor('con'),
+  search: emptyAsAbsent(searchTerm.optional()),
+});
 
 export const contactParams = z.object({ id, contactId: id });
 

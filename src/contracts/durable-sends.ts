@@ -30,9 +30,6 @@ export const durableSendBody = message
         const message = 'An email address does not tell where its owner is: name a time zone';
         context.addIssue({ code: 'custom', path: ['window', 'timezone'], message });
       }
-      if (value.voice !== undefined && value.channel !== 'voice') {
-        context.addIssue({ code: 'custom', path: ['voice'], message: 'This is for calls only' });
-      }
     },
     { when: ({ value }) => typeof value === 'object' && value !== null },
   )

@@ -4,7 +4,7 @@ import { LIMITS } from '../domain/limits';
 import { MESSAGE_STATES } from '../domain/message';
 import { MACHINE_BEHAVIOURS } from '../domain/voice/call-options';
 import { email, recipientOf, senderOf } from './addresses';
-import { cursorQuery, emptyAsAbsent, id, integer, pageLimit } from './common';
+import { emptyAsAbsent, id, idCursor, integer, pageLimit } from './common';
 import { params } from './params';
 
 /**
@@ -102,7 +102,7 @@ function normaliseAddresses(
 }
 
 /** The envelope alone: each message in it is judged by itself. */
-export const bulk = z.object({ messages: z.array(z.unknown()).min(1).max(LIMITS.bulkMessages) });
+export const bulk = z.strictObject({ messages: z.array(z.unknown()).min(1).max(LIMITS.bulkMessages) });
 
 export const messageKey = z.object({ uid: z.string().min(1).max(LIMITS.uidChars) });
 export const holdKey = z.object({ campaign: campaignTag });
@@ -128,7 +128,7 @@ export const messageList = z.object({
   campaign: emptyAsAbsent(campaignTag.optional()),
   from: emptyAsAbsent(timeOrAddress.optional()),
   to: emptyAsAbsent(timeOrAddress.optional()),
-  cursor: cursorQuery.cursor,
+  cursor: idCursor('msg'),
   limit: emptyAsAbsent(pageLimit().default(LIMITS.pageSizeDefault)),
 });
 export type MessageList = z.output<typeof messageList>;

@@ -106,10 +106,19 @@ const voiceTemplate = z
     { when: isAnObject },
   );
 
-export const templateBody = z.discriminatedUnion('channel', [emailTemplate, smsTemplate, voiceTemplate], {
+const byChannel = z.discriminatedUnion('channel', [emailTemplate, smsTemplate, voiceTemplate], {
   error: 'channel must be email, sms or voice',
 });
-export type TemplateBody = z.output<typeof templateBody>;
+
+/** Without a channel nothing else is looked at; the name, which all have, is reported with it nevertheless. */
+export const templateBody = byChannel.superRefine(
+  (value, context) => {
+    const named = templateName.safeParse(value.templateName, { reportInput: true });
+    for (const issue of named.error?.issues ?? []) context.addIssue({ ...issue, path: ['templateName'] });
+  },
+  { when: (payload) => isAnObject(payload) && !CHANNELS.includes((payload.value as TemplateBody).channel) },
+);
+export type TemplateBody = z.output<typeof byChannel>;
 
 export const templateVersionQuery = z.object({
   version: emptyAsAbsent(

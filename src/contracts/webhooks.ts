@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
 import { isEventPattern, WEBHOOK_DELIVERY_STATES } from '../domain/webhook';
-import { cursorQuery, emptyAsAbsent, id, pageLimit, pageNumber } from './common';
+import { cursorQuery, emptyAsAbsent, id, idCursor, pageLimit, pageNumber } from './common';
 
 /** What callers of the webhook endpoints write (api.md 10). All of it is ours, so all of it is strict. */
 
@@ -59,7 +59,8 @@ export const webhookListQuery = z.object({
 
 export const webhookDeliveryQuery = z.object({
   state: emptyAsAbsent(z.enum(WEBHOOK_DELIVERY_STATES).optional()),
-  ...cursorQuery,
+  cursor: idCursor('whd'),
+  limit: cursorQuery.limit,
 });
 
 export const webhookDeliveryParams = z.object({ id, deliveryId: id });

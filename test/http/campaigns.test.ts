@@ -194,10 +194,7 @@ describeEachEngine('campaigns over HTTP', (engine) => {
     expect(foreign.status).toBe(201);
     const answer = await create({ exclude: { campaignIds: [own, foreign.body.data.id, 'cmp_none'] } });
     expect([answer.status, answer.body.code]).toEqual([422, 'campaign_not_found']);
-    expect(findings(answer)).toEqual([
-      'exclude.campaignIds.1 campaign_not_found',
-      'exclude.campaignIds.2 campaign_not_found',
-    ]);
+    expect(findings(answer)).toEqual(['exclude.campaignIds.1 not_found', 'exclude.campaignIds.2 not_found']);
   });
 
   test('templates and lists that do not exist, and names nobody has a value for, are reported together', async () => {
@@ -213,10 +210,10 @@ describeEachEngine('campaigns over HTTP', (engine) => {
     });
     expect([answer.status, answer.body.code]).toEqual([422, 'template_not_found']);
     expect(findings(answer)).toEqual([
-      'settings.email.templateId template_not_found',
-      'settings.voice.templateId template_not_found',
-      'contactListId.1 contact_list_not_found',
-      'contactListId.2 contact_list_not_found',
+      'settings.email.templateId not_found',
+      'settings.voice.templateId not_found',
+      'contactListId.1 not_found',
+      'contactListId.2 not_found',
       'settings.sms.templateId missing_params',
     ]);
     expect(answer.body.errors.at(-1)?.message).toContain('CODE');

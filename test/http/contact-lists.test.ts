@@ -273,6 +273,7 @@ describeEachEngine('contact lists over HTTP', (engine) => {
       cursor = body.next;
     } while (cursor);
     expect(seen).toEqual(rows.map((row) => row.split(',')[0]));
+    expect((await server.call('GET', `/api/contact-list/${id}/contacts?cursor=x`)).status).toBe(422);
     const found = await server.call('GET', `/api/contact-list/${id}/contacts?search=5550104`);
     expect(found.body.data.map((contact: { email: string }) => contact.email)).toEqual(['p4@example.org']);
   });

@@ -128,6 +128,8 @@ describeEachEngine('sending over HTTP', (engine) => {
     expect((await call('POST', '/send-msg/bulk', [sms('b5')])).status).toBe(422);
     const many = Array.from({ length: 1_001 }, (_, i) => sms(`n${i}`));
     expect((await call('POST', '/send-msg/bulk', { messages: many })).status).toBe(422);
+    const more = await call('POST', '/send-msg/bulk', { messages: [sms('b6')], campaign: 'c' });
+    expect([more.status, more.body.errors]).toMatchObject([422, [{ path: 'campaign', code: 'unknown_field' }]]);
   });
 
   test('messages are tracked, listed by cursor, and canceled before their time', async () => {
@@ -147,6 +149,7 @@ describeEachEngine('sending over HTTP', (engine) => {
     const first = await call('GET', '/messages?campaign=tracked&state=scheduled&limit=2');
     expect(first.body.data.map((one: { uid: string }) => one.uid)).toHaveLength(2);
     const second = await call('GET', `/messages?campaign=tracked&limit=2&cursor=${first.body.next}`);
+    expect((await call('GET', '/messages?cursor=x')).body.errors).toMatchObject([{ path: 'cursor' }]);
     expect(second.body).toMatchObject({ data: [{}], next: null });
     const by = async (query: string) =>
       (await call('GET', `/messages?campaign=tracked&${query}`)).body.data.length;

@@ -199,6 +199,7 @@ describeEachEngine('templates', (engine) => {
   test.each([
     ['no channel', { templateName: 'x', body: 'y' }, ['channel']],
     ['another channel', { channel: 'fax', templateName: 'x', body: 'y' }, ['channel']],
+    ['neither a channel nor a name', { body: 'y' }, ['channel', 'templateName']],
     ['nothing but a channel', { channel: 'email' }, ['templateName', 'subject', 'body']],
     ['empty texts', { channel: 'sms', templateName: ' ', body: ' ' }, ['templateName', 'body']],
     ['a subject of two lines', email('x', { subject: 'a\r\nBcc: b' }), ['subject']],

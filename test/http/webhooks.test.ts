@@ -112,6 +112,7 @@ describeEachEngine('the webhook endpoints', (engine) => {
     for (let i = 0; i < 5; i++) made.push((await call('POST', `/${id}/test`)).body.data.id);
     const first = (await call('GET', `/${id}/deliveries?limit=3`)).body;
     const second = (await call('GET', `/${id}/deliveries?limit=3&cursor=${first.next}`)).body;
+    expect((await call('GET', `/${id}/deliveries?cursor=x`)).status).toBe(422);
     expect(second.next).toBeNull();
     const listed = [...first.data, ...second.data].map((delivery) => delivery.id);
     expect(listed).toEqual([...made].sort().reverse());
