@@ -1,3 +1,4 @@
+import { parseOptedOutCodes } from '../../../src/domain/opted-out-codes';
 import type { InboundSink, InboundSms } from '../../../src/providers/provider';
 import { freePort } from '../../support/free-port';
 import type { Smsc } from '../../support/smsc';
@@ -66,6 +67,24 @@ describe('what a centre answers', () => {
     ['107', { kind: 'transient', code: 'smpp_0x45' }],
   ])('to a number that ends with %s is read', async (suffix, expected) => {
     expect(await one(open(await centre()), message('Hello', `+12125550${suffix}`))).toEqual(expected);
+  });
+
+  test('is that the subscriber has opted out, when it is one of the codes that are set', async () => {
+    const optedOut = parseOptedOutCodes('0x0455,0x58');
+    if (typeof optedOut === 'string') throw new Error(optedOut);
+    const smsc = await centre({ status: (_to, part) => (part === 1 ? 0x455 : 0x58) });
+    const provider = open(smsc, { optedOut });
+    expect(await one(provider, message())).toMatchObject({
+      kind: 'rejected',
+      code: 'opted_out',
+      message: expect.stringContaining('smpp_0x455'),
+    });
+    expect(await one(provider, message(LONG))).toMatchObject({ kind: 'rejected', code: 'opted_out' });
+    expect(smsc.offered).toBe(2);
+    expect(await one(open(await centre({ status: () => 0x455 })), message())).toEqual({
+      kind: 'transient',
+      code: 'smpp_0x455',
+    });
   });
 
   test('is not waited for beyond its time, and the session goes on', async () => {
@@ -247,6 +266,14 @@ describe('what a subscriber writes', () => {
     smsc.say({ from: '12125550190', to: '12345', text: 'STOP' });
     await until('it to be acknowledged', () => smsc.owed() === 0);
     expect([ids.length, new Set(ids).size]).toEqual([3, 1]);
+  });
+
+  test('may come as data_sm', async () => {
+    const received: InboundSms[] = [];
+    const smsc = await listening(async (messages) => void received.push(...messages));
+    smsc.say({ from: '12125550190', to: '12345', text: 'STOP', command: 'data_sm' });
+    await until('it to be acknowledged', () => smsc.owed() === 0);
+    expect(received).toMatchObject([{ from: '+12125550190', to: '12345', text: 'STOP' }]);
   });
 
   test('in several parts, in any order, is one message', async () => {
