@@ -1,5 +1,6 @@
 import {
   ApiClient,
+  campaignDetail,
   createList,
   createSmsCampaign,
   createSmsTemplate,
@@ -27,6 +28,9 @@ const SECRET = 'inbound-secret';
 const CONTACTS = 100;
 const RATE = 10;
 const PERSON = '+12022000095';
+/** Who opted out with the operator: one is told of in the answer, the other in the receipt, with err:034. */
+const REFUSED = '+12022001001';
+const UNDELIVERED = '+12022001121';
 
 describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS by %s', (provider) => {
   let smsc: Smsc;
@@ -38,7 +42,7 @@ describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS b
   beforeAll(async () => {
     const temporal = await freshNamespace();
     const port = await freePort();
-    smsc = await startSmsc();
+    smsc = await startSmsc({ status: (to) => (to === REFUSED.slice(1) ? 0x455 : 0) });
     if (provider === 'kannel') {
       const getUrl = `http://127.0.0.1:${port}/inbound/kannel/${SECRET}`;
       kannel = await startKannel({ smscPort: smsc.port, getUrl });
@@ -49,6 +53,7 @@ describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS b
       FANFARE_HTTP_PORT: String(port),
       FANFARE_INBOUND_SECRET: SECRET,
       FANFARE_SMS_PROVIDER: provider,
+      FANFARE_SMS_OPTED_OUT_CODES: '0x455,34',
       ...(kannel ? { FANFARE_KANNEL_URL: kannel.url } : { FANFARE_SMPP_URL: smsc.url }),
     });
     fanfare = startFanfare(place);
@@ -103,7 +108,7 @@ describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS b
 
       const next = await begin();
       await untilPhase(api, next, ['completed'], LIMIT_MS);
-      expect(await suppressedIn(next)).toEqual([PERSON]);
+      expect((await campaignDetail(api, next)).skipped).toMatchObject({ sms: { suppressed: 1 } });
       expect(told(/^Hello/)).toBe(0);
       expect(told(/^You will get no more/)).toBe(1);
 
@@ -112,11 +117,42 @@ describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS b
       await until('that to be confirmed', () => told(/^You will get messages/) > 0);
       const third = await begin();
       await untilPhase(api, third, ['completed'], LIMIT_MS);
-      expect(await suppressedIn(third)).toEqual([]);
+      expect((await campaignDetail(api, third)).skipped).toMatchObject({ sms: { suppressed: 0 } });
       expect(told(/^Hello/)).toBe(1);
       const everybody = smsc.taken.filter(({ octets }) => /^Hello/.test(octets.toString('latin1')));
       expect(everybody).toHaveLength(3 * CONTACTS - 2);
     },
     3 * LIMIT_MS,
+  );
+
+  it(
+    'is blocked as well who opted out with the operator, by either of its codes',
+    async () => {
+      const template = await createSmsTemplate(api, 'Hello');
+      for (const to of [REFUSED, UNDELIVERED]) {
+        await api.expect('POST', '/send-msg', {
+          channel: 'sms',
+          uid: to.slice(1),
+          to,
+          from: '12345',
+          'template-id': template,
+        });
+      }
+      const found = await until('both blocks', async () => {
+        const all = await blocks();
+        return all.length === 2 && all;
+      });
+      expect(new Set(found.map(({ address, source }) => `${address} ${source}`))).toEqual(
+        new Set([`${REFUSED} provider`, `${UNDELIVERED} provider`]),
+      );
+      for (const uid of [REFUSED, UNDELIVERED]) {
+        const { data } = await api.expect<{ data: { events: { code?: string }[] } }>(
+          'GET',
+          `/messages/${uid.slice(1)}`,
+        );
+        expect(data.events.map(({ code }) => code)).toContain('opted_out');
+      }
+    },
+    LIMIT_MS,
   );
 });

@@ -77,6 +77,7 @@ export interface CampaignDetail {
   phase: string;
   status: string;
   counts: Record<string, Record<string, number>>;
+  skipped: Record<string, Record<string, number>>;
   workflowId: string;
   reason?: string | null;
 }

@@ -60,6 +60,9 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
     ),
   );
   const pool = createPool(binds);
+  // A kill leaves whole batches in doubt: no more of a batch is written than the windows hold, and the others
+  // would only wait in it.
+  const batchMax = Math.min(LIMITS.handoverBatch, binds.length * options.window);
   const submit = createSubmit({
     pool,
     longAsPayload,
@@ -141,7 +144,7 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
   return {
     name: 'smpp',
     channel: 'sms',
-    capabilities: { idempotent: false, receipts: true, batchMax: LIMITS.handoverBatch },
+    capabilities: { idempotent: false, receipts: true, batchMax },
     async start(receipts, inbound) {
       sink = receipts;
       deliveries.start(receipts, inbound);
@@ -150,8 +153,8 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
       takeEarly();
     },
     async handOver(messages) {
-      if (messages.length > LIMITS.handoverBatch) {
-        throw new RangeError(`${messages.length} messages in a hand-over of at most ${LIMITS.handoverBatch}`);
+      if (messages.length > batchMax) {
+        throw new RangeError(`${messages.length} messages in a hand-over of at most ${batchMax}`);
       }
       const results = handOver(messages);
       underWay.add(results);

@@ -3,7 +3,7 @@ import type { InboundSink, InboundSms } from '../../../src/providers/provider';
 import { freePort } from '../../support/free-port';
 import type { Smsc } from '../../support/smsc';
 import { until } from '../../support/until';
-import { centre, LONG, message, one, open, PERSON } from './smpp-rig';
+import { centre, handOverAll, LONG, message, one, open, PERSON } from './smpp-rig';
 
 describe('a message at the SMS centre', () => {
   test('is in GSM-7 with data coding 0, or in UCS-2, and asks for a receipt', async () => {
@@ -100,7 +100,10 @@ describe('what a centre answers', () => {
     const smsc = await centre({ latencyMs: 2 });
     const provider = open(smsc, { binds: 2, window: 5 });
     await until('both sessions', () => smsc.sessions() === 2);
-    const results = await provider.handOver(Array.from({ length: 100 }, () => message()));
+    const results = await handOverAll(
+      provider,
+      Array.from({ length: 100 }, () => message()),
+    );
     expect(results.every(({ kind }) => kind === 'accepted')).toBe(true);
     expect(smsc.mostAtOnce).toBe(10);
   });
@@ -113,7 +116,10 @@ describe('what a centre answers', () => {
     expect(new Set(results.map(({ kind }) => kind))).toEqual(new Set(['throttled']));
     throttle = false;
     smsc.mostAtOnce = 0;
-    await provider.handOver(Array.from({ length: 40 }, () => message()));
+    await handOverAll(
+      provider,
+      Array.from({ length: 40 }, () => message()),
+    );
     // Half as many, and one more for each round that is taken.
     expect(smsc.mostAtOnce).toBeGreaterThan(8);
     expect(smsc.mostAtOnce).toBeLessThan(16);
@@ -183,7 +189,10 @@ describe('a connection that is cut', () => {
   test('is made anew, and what was not offered is taken then', async () => {
     const smsc = await centre({ latencyMs: 5 });
     const provider = open(smsc, { window: 2 });
-    const results = provider.handOver(Array.from({ length: 20 }, (_, n) => message(String(n))));
+    const results = handOverAll(
+      provider,
+      Array.from({ length: 20 }, (_, n) => message(String(n))),
+    );
     await until('the first to be taken', () => smsc.taken.length > 0);
     smsc.cutAll();
     const kinds = (await results).map(({ kind }) => kind);

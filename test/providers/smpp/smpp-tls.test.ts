@@ -29,7 +29,12 @@ describe('a centre that is reached with TLS', () => {
   });
 
   test.each([
-    ['is not trusted', () => own, (): Buffer | undefined => undefined, /is not trusted: set NODE_EXTRA_CA_CERTS/],
+    [
+      'is not trusted',
+      () => own,
+      (): Buffer | undefined => undefined,
+      /is not trusted: set NODE_EXTRA_CA_CERTS/,
+    ],
     ['is for another name', () => byName, () => byName.cert, /is for another name: write the host/],
   ] as const)(
     'with a certificate that %s stops everybody and says what to do',
