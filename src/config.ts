@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { CHANNELS, type Channel } from './domain/channel';
 import { LIMITS } from './domain/limits';
+import { type OptedOutCodes, parseOptedOutCodes } from './domain/opted-out-codes';
 import type { SenderLimits } from './domain/sender-limit';
 import { parseSmtpRelays, type SmtpRelayAddress } from './domain/smtp-relays';
 import { StartupError } from './startup-error';
@@ -56,6 +57,13 @@ const tlvs = z.string().transform((value, context) => {
     context.addIssue({ code: 'custom', message: 'this must be JSON such as {"0x1400": "1101234567890"}' });
     return z.NEVER;
   }
+});
+
+const optedOutCodes = z.string().transform((value, context) => {
+  const codes = parseOptedOutCodes(value);
+  if (typeof codes !== 'string') return codes;
+  context.addIssue({ code: 'custom', message: codes });
+  return z.NEVER;
 });
 
 /**
@@ -130,6 +138,7 @@ export const VARIABLES = z.object({
   FANFARE_SMPP_MESSAGE_ID: z.enum(['auto', 'hex', 'decimal']).default('auto'),
   FANFARE_SMPP_TLVS: tlvs.optional(),
   FANFARE_KANNEL_URL: httpUrl.optional(),
+  FANFARE_SMS_OPTED_OUT_CODES: optedOutCodes.optional(),
   /** Part of a path, where everybody else's secrets are headers; characters that need no escaping there. */
   FANFARE_INBOUND_SECRET: z
     .string()
@@ -185,6 +194,8 @@ export interface Config {
     | undefined;
   /** Where Kannel's sendsms is, if SMS go by it. */
   kannelUrl: string | undefined;
+  /** The operator's codes of subscribers who opted out with it, for `smpp` and `kannel`. */
+  smsOptedOut: OptedOutCodes | undefined;
   /** How long records of messages are kept; for ever without it. */
   retentionDays: number | undefined;
   /** For every sender that has no limit of its own. */
@@ -271,6 +282,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
           }
         : undefined,
     kannelUrl: v.FANFARE_SMS_PROVIDER === 'kannel' ? v.FANFARE_KANNEL_URL : undefined,
+    smsOptedOut: v.FANFARE_SMS_OPTED_OUT_CODES,
     retentionDays: v.FANFARE_RETENTION_DAYS,
     senderLimits: {
       email: { rate: v.FANFARE_EMAIL_RATE },

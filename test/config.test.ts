@@ -38,6 +38,19 @@ describe('the providers of SMS', () => {
     expect([config.smpp, config.kannelUrl]).toEqual([undefined, undefined]);
   });
 
+  test('are told which codes mean that a subscriber has opted out', () => {
+    const codes = readConfig({ FANFARE_SMS_OPTED_OUT_CODES: '0x455, 0451' }).smsOptedOut;
+    expect([codes?.hasStatus(0x455), codes?.hasError('451'), codes?.hasError('455')]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  test.each(['455;451', '451,', '0x', '000', '0x0'])('are refused with the codes %j', (codes) => {
+    expect(refusal({ FANFARE_SMS_OPTED_OUT_CODES: codes })).toContain('FANFARE_SMS_OPTED_OUT_CODES');
+  });
+
   test('are refused without their URLs', () => {
     expect(refusal({ FANFARE_SMS_PROVIDER: 'smpp' })).toContain('FANFARE_SMPP_URL');
     expect(refusal({ FANFARE_SMS_PROVIDER: 'kannel' })).toContain('FANFARE_KANNEL_URL');

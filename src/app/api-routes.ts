@@ -14,6 +14,7 @@ import type {
 } from '../campaigns/ports';
 import { createProgressFeed } from '../campaigns/progress-feed';
 import type { CampaignTables } from '../campaigns/tables';
+import type { OptedOutCodes } from '../domain/opted-out-codes';
 import type { Speaks } from '../domain/voice/spoken-languages';
 import { adminClientRoutes } from '../http/routes/admin-clients';
 import { adminKeyRoutes } from '../http/routes/admin-keys';
@@ -74,6 +75,7 @@ export interface ApiParts {
   /** Everything the process depends on, by name. */
   readiness: () => Promise<Record<string, boolean>>;
   inboundSecret: string;
+  smsOptedOut?: OptedOutCodes | undefined;
   unsubscribeTokens: UnsubscribeTokens;
   publicUrl: string | undefined;
   metrics: Pick<Metrics, 'read' | 'contentType'>;
@@ -131,6 +133,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       secret: parts.inboundSecret,
       takeReceipts: delivery.receiptsOf('kannel'),
       takeInbound: delivery.inboundOf('kannel'),
+      optedOut: parts.smsOptedOut,
     }),
     unsubscribeRoutes(createUnsubscribe({ db: messagingDb, tokens: parts.unsubscribeTokens })),
     policyRoutes({

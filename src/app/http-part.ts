@@ -133,6 +133,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
       holds: campaignHolds(options.gatewayFor),
       readiness,
       inboundSecret,
+      smsOptedOut: config.smsOptedOut,
       unsubscribeTokens,
       metrics: options.metrics,
       publicUrl,

@@ -45,7 +45,12 @@ async function openProvider(config: Config, channel: Channel, parts: ProviderPar
   if (http) return openHttpProvider({ channel, ...http });
   if (channel === 'email' && config.smtp) return openSmtp(config.smtp, parts);
   if (channel === 'sms' && config.smpp) {
-    return openSmppProvider({ ...config.smpp, parts: parts.smsParts('smpp'), log });
+    return openSmppProvider({
+      ...config.smpp,
+      optedOut: config.smsOptedOut,
+      parts: parts.smsParts('smpp'),
+      log,
+    });
   }
   if (channel === 'sms' && config.kannelUrl) {
     return openKannelProvider({ url: config.kannelUrl, dlrUrl: () => parts.inboundUrl('kannel') });

@@ -18,8 +18,7 @@ import { median, note, numberOption, rate, round2 } from './rig';
 const COUNT_DEFAULT = 50_000;
 const ROUNDS_DEFAULT = 3;
 const WINDOW_DEFAULT = 50;
-/** As the dispatcher hands over. */
-const BATCH_SIZE = 500;
+/** As the dispatcher hands over, each as large as the provider takes. */
 const BATCHES_AT_ONCE = 4;
 const TEXT = 'Your order 4711 is ready. It waits for you at the harbour until Friday, 18:00.';
 
@@ -107,10 +106,11 @@ async function byProvider(port: number, count: number, window: number): Promise<
   });
   // Bound by the time that the first is answered.
   await provider.handOver([messageOf(0)]);
-  const batches = Array.from({ length: Math.ceil(count / BATCH_SIZE) }, (_, batch) => batch * BATCH_SIZE);
+  const { batchMax } = provider.capabilities;
+  const batches = Array.from({ length: Math.ceil(count / batchMax) }, (_, batch) => batch * batchMax);
   const startedAt = performance.now();
   await inParallel(batches, BATCHES_AT_ONCE, async (from) => {
-    const size = Math.min(BATCH_SIZE, count - from);
+    const size = Math.min(batchMax, count - from);
     const results = await provider.handOver(Array.from({ length: size }, (_, i) => messageOf(from + i)));
     const other = results.find(({ kind }) => kind !== 'accepted');
     if (other) throw new Error(`a message was ${other.kind}`);

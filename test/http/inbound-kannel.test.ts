@@ -1,9 +1,16 @@
 import type { AddressInfo } from 'node:net';
+import { type OptedOutCodes, parseOptedOutCodes } from '../../src/domain/opted-out-codes';
 import { inboundKannelRoutes } from '../../src/http/routes/inbound-kannel';
 import type { App } from '../../src/http/routing';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
 import type { InboundSms, Receipt } from '../../src/providers/provider';
+
+function codesOf(text: string): OptedOutCodes {
+  const codes = parseOptedOutCodes(text);
+  if (typeof codes === 'string') throw new Error(codes);
+  return codes;
+}
 
 describe('/inbound/kannel/{secret}', () => {
   let app: App;
@@ -26,6 +33,7 @@ describe('/inbound/kannel/{secret}', () => {
             receipts.push(...batch);
           },
           takeInbound: async (batch) => void inbound.push(...batch),
+          optedOut: codesOf('0x455,451'),
         }),
       ],
     });
@@ -46,6 +54,18 @@ describe('/inbound/kannel/{secret}', () => {
   test.each([
     ['1', 'id:1 stat:DELIVRD err:000', { type: 'delivered' }],
     ['2', 'id:1 stat:UNDELIV err:027', { type: 'undelivered', code: 'smpp_undeliv_027' }],
+    ['2', 'id:0x1A stat:UNDELIV err:027', { type: 'undelivered', code: 'smpp_undeliv_027' }],
+    [
+      '2',
+      'id:1 stat:UNDELIV err:0451',
+      { type: 'undelivered', code: 'opted_out', data: { carrierCode: 'smpp_undeliv_0451' } },
+    ],
+    [
+      '16',
+      'NACK/0x00000455/Unknown',
+      { type: 'rejected', code: 'opted_out', data: { carrierCode: 'smpp_0x455' } },
+    ],
+    ['1', 'id:1 stat:DELIVRD err:451', { type: 'delivered' }],
     ['2', 'id:1 stat:EXPIRED err:000', { type: 'expired', code: 'smpp_expired' }],
     ['2', 'id:1 stat:DELETED', { type: 'failed', code: 'smpp_deleted' }],
     ['2', '', { type: 'undelivered' }],

@@ -77,18 +77,24 @@ export interface CampaignDetail {
   phase: string;
   status: string;
   counts: Record<string, Record<string, number>>;
+  skipped: Record<string, Record<string, number>>;
   workflowId: string;
   reason?: string | null;
 }
 
 /** A list of so many contacts with a phone, an email address and a name. */
-export async function createList(api: ApiClient, contacts: number, prefix = 'p'): Promise<string> {
+export async function createList(
+  api: ApiClient,
+  contacts: number,
+  prefix = 'p',
+  firstPhone = 2_000_000,
+): Promise<string> {
   const { data } = await api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
     name: `list ${prefix} ${Date.now()}`,
   });
   const lines = ['externalId,name,email,phone'];
   for (let i = 0; i < contacts; i++) {
-    lines.push(`${prefix}${i},Person ${i},${prefix}${i}@example.com,+1202${String(2_000_000 + i)}`);
+    lines.push(`${prefix}${i},Person ${i},${prefix}${i}@example.com,+1202${String(firstPhone + i)}`);
   }
   const imported = await api.expect<{ data: { created: number; rejected: number } }>(
     'POST',

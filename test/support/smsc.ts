@@ -1,5 +1,6 @@
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { type LibrarySession, newPdu, openLibrarySession, type Pdu } from '../../src/providers/smpp/library';
 
 /**
@@ -18,11 +19,19 @@ export interface Smsc {
   /** The most that were unanswered at once. */
   mostAtOnce: number;
   binds: number;
+  connections: number;
   /** Of bound sessions. */
   systemIds: string[];
   sessions(): number;
   /** Subscriber to short code. */
-  say(sms: { from: string; to: string; text?: string; fields?: Record<string, unknown> }): void;
+  say(sms: {
+    from: string;
+    to: string;
+    text?: string;
+    fields?: Record<string, unknown>;
+    /** deliver_sm without it. */
+    command?: 'data_sm';
+  }): void;
   /** How many deliver_sm are not acknowledged. */
   owed(): number;
   /** A receipt with these fields, as it stands. */
@@ -57,6 +66,8 @@ export interface SmscOptions {
   cut?: (part: number) => 'before' | 'after' | 'no-answer' | undefined;
   status?: (to: string, part: number) => number;
   port?: number;
+  /** With it, connections are TLS. */
+  tls?: { key: Buffer; cert: Buffer };
   /** Nothing is answered, not even enquire_link. */
   deaf?: () => boolean;
 }
@@ -86,12 +97,20 @@ const suffixOf = (to: string): string => to.slice(-3);
 export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
   const sessions = new Set<LibrarySession>();
   const sockets = new Set<Socket>();
-  const owed = new Map<number, { fields: Record<string, unknown>; sentTo?: LibrarySession }>();
+  const owed = new Map<
+    number,
+    { command: string; fields: Record<string, unknown>; sentTo?: LibrarySession }
+  >();
   let numbers = 0;
   let deliveries = 0;
   let unanswered = 0;
 
-  const server: Server = createServer((socket) => {
+  const server: Server = options.tls ? createTlsServer(options.tls) : createServer();
+  // Before TLS, of which a client that does not like the certificate does not reach the end.
+  server.on('connection', () => {
+    smsc.connections += 1;
+  });
+  server.on(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => {
     sockets.add(socket);
     const session = openLibrarySession(socket);
     socket.on('close', () => {
@@ -107,7 +126,7 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
   function hear(session: LibrarySession, pdu: Pdu): void {
     if (pdu.command.startsWith('bind_')) bind(session, pdu);
     else if (pdu.command === 'submit_sm') submitted(session, pdu);
-    else if (pdu.command === 'deliver_sm_resp') acknowledged(session, pdu);
+    else if (pdu.command === 'deliver_sm_resp' || pdu.command === 'data_sm_resp') acknowledged(session, pdu);
     else if (pdu.command === 'enquire_link') session.send(pdu.response());
     else if (pdu.command === 'unbind') {
       sessions.delete(session);
@@ -164,8 +183,8 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
     if (!options.receiptFirst) receipt();
   }
 
-  function owe(fields: Record<string, unknown>): void {
-    owed.set(++deliveries, { fields });
+  function owe(fields: Record<string, unknown>, command = 'deliver_sm'): void {
+    owed.set(++deliveries, { command, fields });
     flush();
   }
 
@@ -175,7 +194,7 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
     for (const [number, delivery] of owed) {
       if (delivery.sentTo && sessions.has(delivery.sentTo)) continue;
       delivery.sentTo = session;
-      session.send(newPdu('deliver_sm', { ...delivery.fields, sequence_number: number }));
+      session.send(newPdu(delivery.command, { ...delivery.fields, sequence_number: number }));
     }
   }
 
@@ -195,20 +214,16 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
     offered: 0,
     mostAtOnce: 0,
     binds: 0,
+    connections: 0,
     systemIds: [],
     sessions: () => sessions.size,
-    say: ({ from, to, text = '', fields = {} }) =>
-      owe({
-        source_addr: from,
-        source_addr_ton: 1,
-        source_addr_npi: 1,
-        destination_addr: to,
-        short_message: Buffer.from(text, 'latin1'),
-        data_coding: 3,
-        ...fields,
-      }),
+    say({ from, to, text = '', fields = {}, command }) {
+      const field = command === 'data_sm' ? 'message_payload' : 'short_message';
+      const common = { source_addr: from, source_addr_ton: 1, source_addr_npi: 1, destination_addr: to };
+      owe({ ...common, [field]: Buffer.from(text, 'latin1'), data_coding: 3, ...fields }, command);
+    },
     owed: () => owed.size,
-    deliver: owe,
+    deliver: (fields) => owe(fields),
     cutAll() {
       for (const socket of sockets) socket.resetAndDestroy();
     },
@@ -219,7 +234,7 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
   };
   await new Promise<void>((done) => server.listen(options.port ?? 0, '127.0.0.1', done));
   smsc.port = (server.address() as AddressInfo).port;
-  smsc.url = `smpp://fanfare:${options.password ?? 'secret'}@127.0.0.1:${smsc.port}`;
+  smsc.url = `${options.tls ? 'smpps' : 'smpp'}://fanfare:${options.password ?? 'secret'}@127.0.0.1:${smsc.port}`;
   return smsc;
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { answer } from '../../contracts/common';
 import { kannelReport } from '../../contracts/inbound-kannel';
 import { DomainError } from '../../domain/errors';
+import { NO_OPTED_OUT_CODES, OPTED_OUT, type OptedOutCodes } from '../../domain/opted-out-codes';
 import { hashSecret, matchesHash } from '../../messaging/secrets';
 import type { InboundSink, Receipt, ReceiptSink } from '../../providers/provider';
 import { reportByKannel, reportByKannelPosted } from '../operations/service';
@@ -12,6 +13,8 @@ export interface InboundKannelDeps {
   secret: string;
   takeReceipts: ReceiptSink;
   takeInbound: InboundSink;
+  /** The operator's codes that mean so. */
+  optedOut?: OptedOutCodes | undefined;
 }
 
 /**
@@ -39,7 +42,7 @@ export function inboundKannelRoutes(deps: InboundKannelDeps): (app: App) => void
 async function take(deps: InboundKannelDeps, report: z.output<typeof kannelReport>) {
   const { id, dlr, from, to, text, time } = report;
   if (dlr !== undefined) {
-    const receipt = receiptOf(report, Number(dlr));
+    const receipt = receiptOf(report, Number(dlr), deps.optedOut ?? NO_OPTED_OUT_CODES);
     if (receipt) await deps.takeReceipts([receipt]);
     return answer(200, 'Taken', { receipts: receipt ? 1 : 0, inbound: 0 });
   }
@@ -63,19 +66,29 @@ const WORDS: readonly [RegExp, Receipt['type']][] = [
 function receiptOf(
   { id, answer: words = '', time }: z.output<typeof kannelReport>,
   kind: number,
+  optedOut: OptedOutCodes,
 ): Receipt | undefined {
   const known = KINDS[kind];
   if (!known) return undefined;
   const type = kind === 2 ? (WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? known) : known;
-  return { id, type, code: type === 'delivered' ? undefined : codeIn(words), at: time };
+  if (type === 'delivered') return { id, type, at: time };
+  const { code, hasOptedOut } = codeIn(words, optedOut);
+  return hasOptedOut
+    ? { id, type, code: OPTED_OUT, at: time, data: { carrierCode: code } }
+    : { id, type, code, at: time };
 }
 
 /** `NACK/0x0000000b/Invalid Destination Address` or a receipt's text; the codes are those of the provider `smpp`. */
-function codeIn(words: string): string | undefined {
-  const status = /0x0*([\da-f]+)/i.exec(words)?.[1];
-  if (status !== undefined) return `smpp_0x${status.toLowerCase().padStart(2, '0')}`;
+function codeIn(words: string, optedOut: OptedOutCodes) {
   const state = /\bstat:(\w{1,10})/i.exec(words)?.[1]?.toLowerCase();
+  const status = /0x0*([\da-f]+)/i.exec(words)?.[1];
+  // The ids of some centres begin with 0x as well.
+  if (state === undefined && status !== undefined) {
+    const code = `smpp_0x${status.toLowerCase().padStart(2, '0')}`;
+    return { code, hasOptedOut: optedOut.hasStatus(Number.parseInt(status, 16)) };
+  }
   const error = /\berr:(\w{1,20})/i.exec(words)?.[1];
-  if (state === undefined) return undefined;
-  return `smpp_${state}${error && !/^0*$/.test(error) ? `_${error}` : ''}`;
+  if (state === undefined) return { code: undefined, hasOptedOut: false };
+  const code = `smpp_${state}${error && !/^0*$/.test(error) ? `_${error}` : ''}`;
+  return { code, hasOptedOut: optedOut.hasError(error) };
 }

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { LIMITS } from '../../domain/limits';
+import { certificateFault } from './certificate-fault';
 import type { Pdu } from './library';
 import { BindRefused, type SessionTimes, SmppSession } from './session';
 import type { SmppEndpoint } from './settings';
-import { isAccount } from './statuses';
+import { isAccount, statusCode } from './statuses';
 import { Window } from './window';
 
 /**
@@ -14,11 +15,17 @@ import { Window } from './window';
 export interface Bind {
   /** `undefined` while there is no session. */
   readonly session: SmppSession | undefined;
-  /** The status with which the centre refused our account at the last try. */
-  readonly refused: number | undefined;
+  /** What a person must see to, if the last try failed of such a thing. */
+  readonly refused: Refusal | undefined;
   readonly nextTryMs: number;
   window: Window;
   close(): Promise<void>;
+}
+
+/** The centre does not let our account in, or shows a certificate that we do not trust. */
+export interface Refusal {
+  code: string;
+  message: string;
 }
 
 export interface BindOptions {
@@ -39,7 +46,7 @@ export function keepBound(options: BindOptions): Bind {
   const closing = new AbortController();
   const state = {
     session: undefined as SmppSession | undefined,
-    refused: undefined as number | undefined,
+    refused: undefined as Refusal | undefined,
     nextTryMs: Date.now(),
     window: new Window(options.window),
     async close() {
@@ -86,9 +93,17 @@ export function keepBound(options: BindOptions): Bind {
 
   function note(error: unknown): void {
     if (closing.signal.aborted) return;
-    const refused = error instanceof BindRefused && isAccount(error.status) ? error.status : undefined;
-    state.refused = refused;
     const place = { host: endpoint.host, port: endpoint.port };
+    const fault = certificateFault(error);
+    if (fault) {
+      state.refused = { code: 'smpp_certificate', message: fault.what };
+      log?.error({ ...place, code: fault.code }, `${fault.what}; trying again`);
+      return;
+    }
+    state.refused =
+      error instanceof BindRefused && isAccount(error.status)
+        ? { code: statusCode(error.status), message: 'The SMS centre refuses our account' }
+        : undefined;
     log?.warn({ ...place, err: error }, 'No session with the SMS centre; trying again');
   }
 

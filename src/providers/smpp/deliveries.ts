@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { LIMITS } from '../../domain/limits';
+import type { OptedOutCodes } from '../../domain/opted-out-codes';
 import type { InboundSink, InboundSms, Receipt, ReceiptSink } from '../provider';
 import { addressFrom } from './address';
 import { readInbound } from './inbound-text';
@@ -31,9 +32,10 @@ interface Told<T> {
 export function createDeliveries(deps: {
   /** Whose they are; those of which nobody knows come back as the centre told them. */
   resolve(receipts: readonly SmppReceipt[]): Promise<Receipt[]>;
+  optedOut: OptedOutCodes | undefined;
   log: Logger | undefined;
 }): Deliveries {
-  const { resolve, log } = deps;
+  const { resolve, optedOut, log } = deps;
   const closing = new AbortController();
   // Subscribers' messages have no number of their own, and two that are alike are two.
   const prefix = randomBytes(8).toString('hex');
@@ -112,7 +114,7 @@ export function createDeliveries(deps: {
         session.respond(pdu, ACCEPTED);
       };
       if (isReceipt(pdu)) {
-        const receipt = readReceipt(pdu);
+        const receipt = readReceipt(pdu, optedOut);
         // What is on its way is no news, and what names no message concerns none.
         if (receipt?.type) return receipts.add({ what: receipt, acknowledge });
         return acknowledge();

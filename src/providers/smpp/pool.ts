@@ -1,6 +1,5 @@
-import type { Bind } from './bind';
+import type { Bind, Refusal } from './bind';
 import type { SmppSession } from './session';
-import { statusCode } from './statuses';
 import type { Window } from './window';
 
 /** Leave to write one PDU; its window has room again when it is given back. */
@@ -10,7 +9,7 @@ export interface Slot {
 }
 
 export type NoSlot =
-  | { kind: 'account'; code: string }
+  | ({ kind: 'account' } & Refusal)
   | { kind: 'busy' }
   | { kind: 'closed' }
   | { kind: 'unbound'; retryAfterMs: number };
@@ -72,7 +71,7 @@ export function createPool(binds: readonly Bind[]): Pool {
     const bound = binds.some((bind) => bind.session?.isOpen);
     const refused = binds[0]?.refused;
     if (!bound && refused !== undefined && binds.every((bind) => bind.refused !== undefined)) {
-      return { kind: 'account', code: statusCode(refused) };
+      return { kind: 'account', ...refused };
     }
     if (waiting.untilMs > Date.now()) return undefined;
     if (bound) return { kind: 'busy' };

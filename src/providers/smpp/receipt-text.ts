@@ -1,4 +1,5 @@
 import type { ReceiptType } from '../../domain/message';
+import { NO_OPTED_OUT_CODES, OPTED_OUT, type OptedOutCodes } from '../../domain/opted-out-codes';
 import type { Pdu } from './library';
 
 /** What a receipt says (SMPP 3.4, 5.3.2 and appendix B), before it is known whose it is. */
@@ -8,6 +9,8 @@ export interface SmppReceipt {
   /** Nothing ends with a receipt that has none. */
   type: ReceiptType | undefined;
   code: string | undefined;
+  /** The centre's own, where `code` does not name it. */
+  carrierCode: string | undefined;
   /** The centre's own date, which does not say in which zone it is. */
   doneDate: string | undefined;
 }
@@ -34,17 +37,21 @@ export const isReceipt = (pdu: Pdu): boolean =>
   [RECEIPT, INTERMEDIATE].includes((pdu.esm_class ?? 0) & KIND) || pdu.receipted_message_id !== undefined;
 
 /** TLVs where there are any, else the text, which no two centres write alike. */
-export function readReceipt(pdu: Pdu): SmppReceipt | undefined {
+export function readReceipt(pdu: Pdu, optedOut: OptedOutCodes = NO_OPTED_OUT_CODES): SmppReceipt | undefined {
   const text =
     (pdu.short_message?.length ? pdu.short_message : pdu.message_payload)?.toString('latin1') ?? '';
   const partId = pdu.receipted_message_id || field(text, 'id');
   if (!partId) return undefined;
   const isNotice = ((pdu.esm_class ?? 0) & KIND) === INTERMEDIATE;
   const end = isNotice ? undefined : (endOfState(pdu.message_state) ?? endOfWord(text, pdu.message_state));
+  const error = errorOf(pdu, text);
+  const code = end && end.type !== 'delivered' ? codeOf(end.state, error) : undefined;
+  const hasOptedOut = code !== undefined && optedOut.hasError(error);
   return {
     partId,
     type: end?.type,
-    code: end && end.type !== 'delivered' ? codeOf(end.state, errorOf(pdu, text)) : undefined,
+    code: hasOptedOut ? OPTED_OUT : code,
+    carrierCode: hasOptedOut ? code : undefined,
     doneDate: field(text, 'done date'),
   };
 }

@@ -1,4 +1,4 @@
-import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type LibrarySession, newPdu, openLibrarySession, type Pdu } from './library';
 import type { SmppEndpoint } from './settings';
@@ -197,10 +197,13 @@ export class SmppSession {
   }
 }
 
+/** An address is no name that could be asked for (RFC 6066); the certificate must have it all the same. */
+const nameOf = (host: string) => (isIP(host) ? {} : { servername: host });
+
 function connectTo(endpoint: SmppEndpoint, withinMs: number, signal: AbortSignal): Promise<Socket> {
-  const { host, port, tls } = endpoint;
+  const { host, port, tls, ca } = endpoint;
   return new Promise((done, fail) => {
-    const socket = tls ? connectTls({ host, port, servername: host }) : connectPlain({ host, port });
+    const socket = tls ? connectTls({ host, port, ca, ...nameOf(host) }) : connectPlain({ host, port });
     const refuse = (error: Error): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', aborted);

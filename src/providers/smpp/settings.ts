@@ -8,6 +8,8 @@ export interface SmppEndpoint {
   systemId: string;
   password: string;
   systemType: string;
+  /** Certificates that are trusted in place of Node's own. */
+  ca?: Buffer | undefined;
 }
 
 export type MessageIdForm = 'auto' | 'hex' | 'decimal';

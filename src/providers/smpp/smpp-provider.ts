@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { LIMITS } from '../../domain/limits';
+import type { OptedOutCodes } from '../../domain/opted-out-codes';
 import type { Provider, Receipt, ReceiptSink } from '../provider';
 import { keepBound } from './bind';
 import { createDeliveries } from './deliveries';
@@ -22,8 +23,12 @@ export interface SmppProviderOptions {
   messageId: MessageIdForm;
   /** Vendor TLVs of every submit_sm: tag, and value as text. */
   tlvs: Record<string, string>;
+  /** The operator's codes that mean so. */
+  optedOut?: OptedOutCodes | undefined;
   parts: SmsParts;
   log?: Logger | undefined;
+  /** Certificates that are trusted in place of Node's own. */
+  ca?: Buffer | undefined;
   /** Shorter in tests. */
   times?: SessionTimes | undefined;
 }
@@ -37,15 +42,15 @@ const EARLY_LOOK_MS = 15_000;
  * leaves its message `unknown`. docs/sms.md says what is supported, decision 17 how parts and receipts meet.
  */
 export function openSmppProvider(options: SmppProviderOptions): Provider {
-  const { parts, log, times = TIMES } = options;
+  const { optedOut, parts, log, times = TIMES } = options;
   const { endpoints, longAsPayload } = readEndpoints(options.url);
   const partIds = new PartIds(options.messageId);
   const underWay = new Set<Promise<unknown>>();
-  const deliveries = createDeliveries({ resolve, log });
+  const deliveries = createDeliveries({ resolve, optedOut, log });
   const binds = endpoints.flatMap((endpoint) =>
     Array.from({ length: options.binds }, () =>
       keepBound({
-        endpoint,
+        endpoint: { ...endpoint, ca: options.ca },
         times,
         window: options.window,
         onDelivery: deliveries.accept,
@@ -55,10 +60,14 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
     ),
   );
   const pool = createPool(binds);
+  // A kill leaves whole batches in doubt: no more of a batch is written than the windows hold, and the others
+  // would only wait in it.
+  const batchMax = Math.min(LIMITS.handoverBatch, binds.length * options.window);
   const submit = createSubmit({
     pool,
     longAsPayload,
     tlvs: tlvFields(options.tlvs),
+    optedOut,
     onPart: (part) => partIds.add(part),
   });
   let sink: ReceiptSink | undefined;
@@ -135,7 +144,7 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
   return {
     name: 'smpp',
     channel: 'sms',
-    capabilities: { idempotent: false, receipts: true, batchMax: LIMITS.handoverBatch },
+    capabilities: { idempotent: false, receipts: true, batchMax },
     async start(receipts, inbound) {
       sink = receipts;
       deliveries.start(receipts, inbound);
@@ -144,8 +153,8 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
       takeEarly();
     },
     async handOver(messages) {
-      if (messages.length > LIMITS.handoverBatch) {
-        throw new RangeError(`${messages.length} messages in a hand-over of at most ${LIMITS.handoverBatch}`);
+      if (messages.length > batchMax) {
+        throw new RangeError(`${messages.length} messages in a hand-over of at most ${batchMax}`);
       }
       const results = handOver(messages);
       underWay.add(results);
@@ -155,11 +164,15 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
   };
 }
 
-function receiptOf({ type, code, doneDate }: SmppReceipt): PartReceipt['receipt'] {
+function receiptOf({ type, code, carrierCode, doneDate }: SmppReceipt): PartReceipt['receipt'] {
+  const data = {
+    // By the centre's clock, and in its zone, which it does not name.
+    ...(doneDate === undefined ? {} : { doneDate: doneDate.slice(0, 20) }),
+    ...(carrierCode === undefined ? {} : { carrierCode }),
+  };
   return {
     type: type ?? 'undelivered',
     code,
-    // By the centre's clock, and in its zone, which it does not name.
-    data: doneDate === undefined ? undefined : { doneDate: doneDate.slice(0, 20) },
+    data: Object.keys(data).length === 0 ? undefined : data,
   };
 }

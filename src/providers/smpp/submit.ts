@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { LIMITS } from '../../domain/limits';
+import { OPTED_OUT, type OptedOutCodes } from '../../domain/opted-out-codes';
 import type { HandOver, HandOverResult } from '../provider';
 import { smppAddress } from './address';
 import { encodeSms, encodeWhole, PARTS_MAX, type SmsPart } from './encode-sms';
@@ -8,12 +9,13 @@ import type { SentMessage } from './parts';
 import type { NoSlot, Pool } from './pool';
 import { createReferences } from './references';
 import type { Answer } from './session';
-import { ACCEPTED, isThrottle, resultOfStatus } from './statuses';
+import { ACCEPTED, isThrottle, resultOfStatus, statusCode } from './statuses';
 
 export interface SubmitDeps {
   pool: Pool;
   longAsPayload: boolean;
   tlvs: Record<string, Buffer>;
+  optedOut: OptedOutCodes | undefined;
   /** As soon as the centre has answered, and before its receipts are looked at. */
   onPart(part: { partId: string; messageId: string; parts: number }): void;
 }
@@ -73,7 +75,7 @@ async function submitPart(
   parts: number,
   common: Record<string, unknown>,
 ): Promise<PartOutcome> {
-  const { pool, onPart } = deps;
+  const { pool, optedOut, onPart } = deps;
   const slot = await pool.take(Date.now() + LIMITS.smppWindowWaitMs);
   if ('kind' in slot) return withoutSlot(slot);
   const told = (pdu: Pdu): string | undefined => {
@@ -86,6 +88,10 @@ async function submitPart(
   pool.giveBack(slot);
   if (answer.kind !== 'answered') return unanswered(answer);
   const { command_status: status } = answer.pdu;
+  if (optedOut?.hasStatus(status)) {
+    const message = `The operator blocks this sender for the subscriber (${statusCode(status)})`;
+    return { kind: 'rejected', code: OPTED_OUT, message };
+  }
   if (isThrottle(status)) slot.window.throttled(Date.now());
   if (status !== ACCEPTED) return resultOfStatus(status);
   slot.window.accepted();
@@ -97,7 +103,7 @@ async function submitPart(
 function withoutSlot(none: NoSlot): PartOutcome {
   switch (none.kind) {
     case 'account':
-      return { kind: 'account', code: none.code, message: 'The SMS centre refuses our account' };
+      return none;
     case 'busy':
       return { kind: 'throttled', retryAfterMs: BUSY_MS };
     case 'closed':

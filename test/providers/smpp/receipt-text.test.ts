@@ -1,3 +1,4 @@
+import { parseOptedOutCodes } from '../../../src/domain/opted-out-codes';
 import type { Pdu } from '../../../src/providers/smpp/library';
 import { isReceipt, readReceipt } from '../../../src/providers/smpp/receipt-text';
 
@@ -13,6 +14,7 @@ describe('a receipt', () => {
       partId: '4a1B',
       type: 'delivered',
       code: undefined,
+      carrierCode: undefined,
       doneDate: '261121232815',
     });
   });
@@ -67,5 +69,20 @@ describe('a receipt', () => {
   test('that names nothing is none', () => {
     expect(readReceipt(receipt('stat:DELIVRD'))).toBeUndefined();
     expect(readReceipt(receipt(''))).toBeUndefined();
+  });
+
+  test('whose error is one of the codes that are set says that the subscriber has opted out', () => {
+    const optedOut = parseOptedOutCodes('0x455, 451,27');
+    if (typeof optedOut === 'string') throw new Error(optedOut);
+    const told = (text: string, fields?: Partial<Pdu>) => readReceipt(receipt(text, fields), optedOut);
+    expect(told('id:1 stat:REJECTD err:0451')).toMatchObject({
+      type: 'rejected',
+      code: 'opted_out',
+      carrierCode: 'smpp_rejectd_0451',
+    });
+    const network_error_code = Buffer.from([3, 0, 27]);
+    expect(told('id:1 stat:UNDELIV err:000', { network_error_code })).toMatchObject({ code: 'opted_out' });
+    expect(told('id:1 stat:UNDELIV err:455')).toMatchObject({ code: 'smpp_undeliv_455' });
+    expect(told('id:1 stat:DELIVRD err:451')).toMatchObject({ type: 'delivered', code: undefined });
   });
 });

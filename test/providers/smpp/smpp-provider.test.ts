@@ -1,8 +1,9 @@
+import { parseOptedOutCodes } from '../../../src/domain/opted-out-codes';
 import type { InboundSink, InboundSms } from '../../../src/providers/provider';
 import { freePort } from '../../support/free-port';
 import type { Smsc } from '../../support/smsc';
 import { until } from '../../support/until';
-import { centre, LONG, message, one, open, PERSON } from './smpp-rig';
+import { centre, handOverAll, LONG, message, one, open, PERSON } from './smpp-rig';
 
 describe('a message at the SMS centre', () => {
   test('is in GSM-7 with data coding 0, or in UCS-2, and asks for a receipt', async () => {
@@ -68,6 +69,24 @@ describe('what a centre answers', () => {
     expect(await one(open(await centre()), message('Hello', `+12125550${suffix}`))).toEqual(expected);
   });
 
+  test('is that the subscriber has opted out, when it is one of the codes that are set', async () => {
+    const optedOut = parseOptedOutCodes('0x0455,0x58');
+    if (typeof optedOut === 'string') throw new Error(optedOut);
+    const smsc = await centre({ status: (_to, part) => (part === 1 ? 0x455 : 0x58) });
+    const provider = open(smsc, { optedOut });
+    expect(await one(provider, message())).toMatchObject({
+      kind: 'rejected',
+      code: 'opted_out',
+      message: expect.stringContaining('smpp_0x455'),
+    });
+    expect(await one(provider, message(LONG))).toMatchObject({ kind: 'rejected', code: 'opted_out' });
+    expect(smsc.offered).toBe(2);
+    expect(await one(open(await centre({ status: () => 0x455 })), message())).toEqual({
+      kind: 'transient',
+      code: 'smpp_0x455',
+    });
+  });
+
   test('is not waited for beyond its time, and the session goes on', async () => {
     const smsc = await centre();
     const provider = open(smsc);
@@ -81,7 +100,10 @@ describe('what a centre answers', () => {
     const smsc = await centre({ latencyMs: 2 });
     const provider = open(smsc, { binds: 2, window: 5 });
     await until('both sessions', () => smsc.sessions() === 2);
-    const results = await provider.handOver(Array.from({ length: 100 }, () => message()));
+    const results = await handOverAll(
+      provider,
+      Array.from({ length: 100 }, () => message()),
+    );
     expect(results.every(({ kind }) => kind === 'accepted')).toBe(true);
     expect(smsc.mostAtOnce).toBe(10);
   });
@@ -94,7 +116,10 @@ describe('what a centre answers', () => {
     expect(new Set(results.map(({ kind }) => kind))).toEqual(new Set(['throttled']));
     throttle = false;
     smsc.mostAtOnce = 0;
-    await provider.handOver(Array.from({ length: 40 }, () => message()));
+    await handOverAll(
+      provider,
+      Array.from({ length: 40 }, () => message()),
+    );
     // Half as many, and one more for each round that is taken.
     expect(smsc.mostAtOnce).toBeGreaterThan(8);
     expect(smsc.mostAtOnce).toBeLessThan(16);
@@ -164,7 +189,10 @@ describe('a connection that is cut', () => {
   test('is made anew, and what was not offered is taken then', async () => {
     const smsc = await centre({ latencyMs: 5 });
     const provider = open(smsc, { window: 2 });
-    const results = provider.handOver(Array.from({ length: 20 }, (_, n) => message(String(n))));
+    const results = handOverAll(
+      provider,
+      Array.from({ length: 20 }, (_, n) => message(String(n))),
+    );
     await until('the first to be taken', () => smsc.taken.length > 0);
     smsc.cutAll();
     const kinds = (await results).map(({ kind }) => kind);
@@ -247,6 +275,14 @@ describe('what a subscriber writes', () => {
     smsc.say({ from: '12125550190', to: '12345', text: 'STOP' });
     await until('it to be acknowledged', () => smsc.owed() === 0);
     expect([ids.length, new Set(ids).size]).toEqual([3, 1]);
+  });
+
+  test('may come as data_sm', async () => {
+    const received: InboundSms[] = [];
+    const smsc = await listening(async (messages) => void received.push(...messages));
+    smsc.say({ from: '12125550190', to: '12345', text: 'STOP', command: 'data_sm' });
+    await until('it to be acknowledged', () => smsc.owed() === 0);
+    expect(received).toMatchObject([{ from: '+12125550190', to: '12345', text: 'STOP' }]);
   });
 
   test('in several parts, in any order, is one message', async () => {

@@ -34,6 +34,18 @@ export function open(smsc: { url: string }, options: Partial<SmppProviderOptions
   return provider;
 }
 
+/** As many at once as there are, in batches as large as it takes. */
+export async function handOverAll(
+  provider: Provider,
+  messages: readonly HandOver[],
+): Promise<HandOverResult[]> {
+  const { batchMax } = provider.capabilities;
+  const batches = Array.from({ length: Math.ceil(messages.length / batchMax) }, (_, i) =>
+    provider.handOver(messages.slice(i * batchMax, (i + 1) * batchMax)),
+  );
+  return (await Promise.all(batches)).flat();
+}
+
 let made = 0;
 export const message = (text = 'Hello', to = PERSON, from = '12345'): HandOver => {
   const id = `msg_${++made}`;
