@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import pino from 'pino';
-import { startApp } from '../../src/app/app';
+import { type App, startApp } from '../../src/app/app';
 import { readConfig } from '../../src/config';
 import { openLine } from '../support/line';
 import { freshNamespace, postgresAvailable, postgresUrl } from '../support/services';
@@ -48,20 +48,21 @@ import { freshNamespace, postgresAvailable, postgresUrl } from '../support/servi
       } else toDatabase.mend();
     };
     toTemporal.cut();
-    const app = await startApp({
-      config: readConfig(env),
-      log: pino({ level: 'warn' }, { write: said }),
-      http: true,
-      roles: [],
-      env,
-      onProgress: () => undefined,
-      signal: new AbortController().signal,
-    });
+    let app: App | undefined;
     try {
+      app = await startApp({
+        config: readConfig(env),
+        log: pino({ level: 'warn' }, { write: said }),
+        http: true,
+        roles: [],
+        env,
+        onProgress: () => undefined,
+        signal: new AbortController().signal,
+      });
       expect(waited).toEqual(['temporal', 'database']);
       expect((await fetch(`${app.baseUrl}/readyz`)).status).toBe(200);
     } finally {
-      await app.stop();
+      await app?.stop();
       toDatabase.close();
       toTemporal.close();
       rmSync(dataDir, { recursive: true, force: true });
