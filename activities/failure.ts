@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { ERRORS, isDomainError } from '../src/domain/errors';
+import { LIMITS } from '../src/domain/limits';
 
 /**
  * The only place where an error of ours becomes a Temporal failure: its type is the catalogue's code, and
@@ -12,6 +13,8 @@ export function asFailure(error: unknown): unknown {
     type: error.code,
     message: error.message,
     nonRetryable: retry === 'permanent' || retry === 'account',
-    ...(error.retryAfterSeconds ? { nextRetryDelay: error.retryAfterSeconds * 1000 } : {}),
+    ...(error.retryAfterSeconds
+      ? { nextRetryDelay: Math.min(error.retryAfterSeconds * 1_000, LIMITS.activityRetryMaxMs) }
+      : {}),
   });
 }

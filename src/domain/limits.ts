@@ -458,6 +458,9 @@ export const LIMITS = {
   /** Pages of a hosted service's template list that are looked through: an end to a list that has none. */
   templatePages: 1_000,
   pageHeartbeatSeconds: 10,
+  /** Between two tries of an activity, whatever the service asks for: meanwhile nobody can tell it that its run is
+   * not to go on. */
+  activityRetryMaxMs: 15_000,
 
   // Calls
   /** Of ringing: below it nobody reaches the telephone, and no exchange rings for longer. */
