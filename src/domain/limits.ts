@@ -119,6 +119,8 @@ export const LIMITS = {
   httpRequestTimeoutMs: 3_600_000,
   /** For a body that is taken in whole, 8 MiB at most: more than 2 Mbit/s. */
   httpBodyMs: 30_000,
+  /** Of a body that is refused for its length, what is read and thrown away so that its client reads the answer. */
+  httpDiscardedBytes: 32 * MiB,
   /** Connections at once; each holds a socket and up to 8 MiB of body. */
   httpConnections: 5_000,
   /** How long requests in progress may finish while the server closes. */

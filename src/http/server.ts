@@ -64,6 +64,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   const known = rememberRoutes(app);
   checkCallers(app, authenticator, publicUrl);
   if (deps.idempotency) acceptIdempotencyKeys(app, deps.idempotency, log);
+  discardLargeBodies(app);
   refuseSlowBodies(app, log, deps.bodyWithinMs ?? LIMITS.httpBodyMs);
   parseJsonBodies(app);
   drainOnClose(app);
@@ -84,6 +85,18 @@ const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 function requestId(request: IncomingMessage): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+/**
+ * A connection that is closed while its client still writes breaks before the client has read why. So the
+ * rest of a body that is refused for its length is read and thrown away, unless it is beyond reason.
+ */
+function discardLargeBodies(app: App): void {
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    const announced = Number(request.headers['content-length']);
+    if (reply.statusCode === 413 && announced <= LIMITS.httpDiscardedBytes) reply.removeHeader('connection');
+    done();
+  });
 }
 
 /**

@@ -33,7 +33,7 @@ export async function markOptOuts(
   for (const from of asking) {
     const target = targetOf(from, targets) as ReceiptTarget;
     const call = calls.get(target.id);
-    const told = from.receipt.data?.optedOut === true || hasOptedOut(target);
+    const told = saysSo(from.receipt.data) || hasOptedOut(target);
     if (!call || !(told || (await pressed(deps.templates, call, from.receipt.data)))) continue;
     optOuts.add(from);
     numbers.set(call.id, call.to_address);
@@ -59,8 +59,12 @@ const ENDS: ReadonlySet<ReceiptType> = new Set(CALL_ENDS);
 function mayAsk({ receipt: { type, data } }: FromProvider, target: ReceiptTarget | undefined): boolean {
   if (target?.channel !== 'voice' || !isHandedOver(target)) return false;
   if (type !== 'digits' && !ENDS.has(type)) return false;
-  return data?.digits !== undefined || data?.optedOut === true || hasOptedOut(target);
+  return data?.digits !== undefined || saysSo(data) || hasOptedOut(target);
 }
+
+/** A campaign believes a carrier's outcome; whom it counts as `opted_out` must not be called by another one. */
+const saysSo = (data: Record<string, unknown> | undefined): boolean =>
+  data?.optedOut === true || data?.outcome === 'opted_out';
 
 const hasOptedOut = ({ history }: ReceiptTarget): boolean =>
   history.some(({ data }) => (data as Record<string, unknown> | undefined)?.optedOut === true);

@@ -178,6 +178,22 @@ describe('the HTTP server', () => {
     expect((await server.call('POST', '/large', { body: large })).body).toEqual({ taken: true });
   });
 
+  test('who still writes a body that is too large is answered, and the connection goes on', async () => {
+    const length = 12 * 1024 * 1024;
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    let answers = '';
+    socket.setEncoding('utf8').on('data', (text) => {
+      answers += text;
+    });
+    const head = 'Host: 127.0.0.1\r\nContent-Type: application/json\r\n';
+    socket.write(`POST /bare HTTP/1.1\r\n${head}Content-Length: ${length}\r\n\r\n{`);
+    await until('it is refused', () => answers.includes('"body_too_large"'));
+    socket.write(Buffer.alloc(length - 1, 'x'));
+    socket.write(`GET /probe HTTP/1.1\r\n${head}\r\n`);
+    await until('the next request is answered', () => (answers.match(/HTTP\/1\.1 /g) ?? []).length === 2);
+    socket.destroy();
+  });
+
   test('text that no database keeps is refused by field, wherever it stands', async () => {
     const answer = await server.call('POST', '/probe', {
       body: { ...valid, settings: { sms: { templateId: 'a\0b' } } },

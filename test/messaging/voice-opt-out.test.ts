@@ -50,6 +50,12 @@ describeEachEngine('a key by which somebody asks not to be called again', (engin
       .execute();
   const BLOCK = [{ address: NUMBER, channel: 'voice', sender: '', reason: 'voice_opt_out', source: 'voice' }];
 
+  test('need not be known where the carrier itself says that this is how the call ended', async () => {
+    const { report } = await called();
+    await report({ type: 'answered' }, { type: 'completed', data: { outcome: 'opted_out' } });
+    expect(await suppressed()).toEqual(BLOCK);
+  });
+
   test('suppresses the number with the receipt that tells it, and the end of the call tells it too', async () => {
     const { report, events } = await called();
     await report({ type: 'answered' }, { type: 'digits', data: { gather: 'menu', digits: '9' } });
