@@ -21,6 +21,7 @@ import {
   type CallOutcome,
   type CallPolicy,
   type CallStep,
+  silenceOf,
 } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
 import { deliveryRule } from '../src/domain/delivery-rule';
@@ -132,9 +133,8 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
       const ending = await readCallEnding(db, input);
       if (ending) return ending;
       const { options } = await loadRun(db, input.runId);
-      const ringing = options.voice?.ringTimeoutSeconds ?? LIMITS.ringSecondsDefault;
-      const silence = callTimes.silenceSeconds ?? LIMITS.callLeaseSeconds + LIMITS.callGraceSeconds;
-      return (await endSilentCall(db, input, ringing + silence)) ? { end: 'unknown' } : null;
+      const silence = silenceOf(callTimes, options.voice?.ringTimeoutSeconds);
+      return (await endSilentCall(db, input, silence)) ? { end: 'unknown' } : null;
     },
 
     async recordCall(input: CallKey & { step: CallStep; latest: CallOutcome }): Promise<void> {

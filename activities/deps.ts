@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { SuppressionRule } from '../src/campaigns/ports';
 import type { CampaignTables } from '../src/campaigns/tables';
-import type { CallEnding, CallPolicy } from '../src/domain/call-policy';
+import type { CallEnding, CallPolicy, CallTimes } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
 import type { Gateway } from '../src/gateway/gateway';
 import type { Log } from '../src/log';
@@ -14,16 +14,8 @@ export interface ActivityDeps {
   signals: WorkflowSignals;
   /** Whom the workspace does not write to or call; without it, everybody may be. */
   suppression?: SuppressionRule | undefined;
-  /** Instead of what LIMITS says, in seconds. */
   callTimes?: CallTimes | undefined;
   log: Log;
-}
-
-export interface CallTimes {
-  /** Before a call that its carrier could not place is asked for again. */
-  faultSeconds?: number | undefined;
-  /** How long a call may be silent, its ringing aside, before nobody knows its end. */
-  silenceSeconds?: number | undefined;
 }
 
 /** A recipient's call workflow; `from` is the attempt with which it begins. */

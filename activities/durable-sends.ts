@@ -24,25 +24,25 @@ const ASK_AGAIN_MS = 1_000;
 const FOLLOWED_MS = 60_000;
 
 /** The steps of a durable send that reach the service, and those that only look at its row. */
-export function durableSendActivities({ db, gatewayFor, signals }: ActivityDeps) {
+export function durableSendActivities({ db, gatewayFor, signals, callTimes }: ActivityDeps) {
   const followedAt = new Map<string, number>();
 
   return {
     /** What follows from the row by itself, taken in; `act` when it is the service's turn. */
     async lookAtSend({ sendId }: SendInput): Promise<SendTurn> {
-      return lookAtSend(db, sendId);
+      return lookAtSend(db, sendId, callTimes);
     },
 
     /** The next thing to be done about the send, done. */
     async actOnSend({ sendId }: SendInput): Promise<SendTurn> {
-      const turn = await lookAtSend(db, sendId);
+      const turn = await lookAtSend(db, sendId, callTimes);
       if (turn.kind !== 'act') return turn;
       // All that can fail without a message having left comes before the claim, which puts the send in doubt.
       const service = await reach(turn.workspaceId);
-      const claim = await claimSend(db, sendId, !('refused' in service));
-      if (!claim) return lookAtSend(db, sendId);
+      const claim = await claimSend(db, sendId, !('refused' in service), callTimes);
+      if (!claim) return lookAtSend(db, sendId, callTimes);
       const result = await (claim.kind === 'send' ? send(claim, service) : callBack(claim, service));
-      return recordSend(db, claim, result);
+      return recordSend(db, claim, result, callTimes);
     },
   };
 

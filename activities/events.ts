@@ -3,6 +3,7 @@ import { callStarts } from '../src/campaigns/calls';
 import { awaitsOutcome } from '../src/campaigns/durable-sends';
 import { applyEvents, readCursor, runsOf } from '../src/campaigns/outcomes';
 import { liveRuns } from '../src/campaigns/runs';
+import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
 import type { AbortWatch } from './abort-watch';
 import type { ActivityDeps } from './deps';
@@ -12,6 +13,8 @@ import { pause, stopIfCancelled } from './heartbeat';
 const LINGER_MS = 10 * 60_000;
 /** Long polls are cut so that a stop is noticed; the heartbeat goes on meanwhile. */
 const WAIT_SECONDS = 2;
+/** The server takes some 10 ms for each; one after the other, calls would hear late that they are over. */
+const SIGNALS_AT_ONCE = 16;
 /** After so long the workflow notes that it goes on, well before the activity's own timeout. */
 const ROUND_MS = 60 * 60_000;
 
@@ -44,7 +47,7 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, 
             log.info({ workspaceId }, 'another reader follows this feed; this one stops');
             return 'again';
           }
-          for (const call of await withStarts(calls)) await signals.callEnded(call);
+          await inParallel(await withStarts(calls), SIGNALS_AT_ONCE, (call) => signals.callEnded(call));
           for (const runId of runsOf(events)) await abort.note(runId, true);
           for (const sendId of taken.sends) await signals.wakeSend(sendId);
           cursor = next;

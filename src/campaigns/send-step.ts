@@ -6,8 +6,10 @@ import {
   type CallOutcome,
   type CallPolicy,
   type CallResult,
+  type CallTimes,
   callResult,
   nextCallStep,
+  silenceOf,
 } from '../domain/call-policy';
 import { LIMITS } from '../domain/limits';
 import { quietHoursOf, type WorkspacePolicy } from '../domain/policy';
@@ -32,12 +34,18 @@ export type SendStep =
   /** It is at the service, and is to be called back there. */
   | { kind: 'cancel' };
 
-export function nextSendStep(row: SendRow, now: Date, policy?: WorkspacePolicy): SendStep {
+export function nextSendStep(
+  row: SendRow,
+  now: Date,
+  policy?: WorkspacePolicy,
+  times: CallTimes = {},
+): SendStep {
   if (row.finished_at !== null) return { kind: 'ended' };
-  if (row.ended !== null) return row.channel === 'voice' ? afterCall(row) : afterMessage(row, row.ended);
+  if (row.ended !== null)
+    return row.channel === 'voice' ? afterCall(row, times) : afterMessage(row, row.ended);
   if (row.control === 'cancel' && !row.offered) return { kind: 'end', state: 'canceled' };
   if (row.control === 'cancel' && !row.cancel_late) return { kind: 'cancel' };
-  if (row.accepted_at !== null) return awaitOutcome(row, row.accepted_at, now);
+  if (row.accepted_at !== null) return awaitOutcome(row, row.accepted_at, now, times);
   const expiresInMs = row.content.expiresAt ? Date.parse(row.content.expiresAt) - now.getTime() : Infinity;
   if (!row.offered && expiresInMs <= 0) return { kind: 'end', state: 'expired', code: 'expired' };
   const dueInMs = row.due_at.getTime() - now.getTime();
@@ -65,31 +73,26 @@ const NOWHERE = ['UTC'];
 const NEVER_MS = LIMITS.hoursSearchDays * 86_400_000;
 
 /** A word that was lost is looked for more and more seldom; a receipt that never comes ends the wait. */
-function awaitOutcome(row: SendRow, since: Date, now: Date): SendStep {
+function awaitOutcome(row: SendRow, since: Date, now: Date, times: CallTimes): SendStep {
   const waitedMs = now.getTime() - since.getTime();
   const leftMs = LIMITS.sendOutcomeHours * 3_600_000 - waitedMs;
   if (leftMs <= 0) return { kind: 'end', state: row.state, code: row.code };
+  const ringing = row.content.voice?.ringTimeoutSeconds;
   const silentMs =
     row.channel === 'voice' && row.sent_at
-      ? silenceMs(row) - (now.getTime() - row.sent_at.getTime())
+      ? silenceOf(times, ringing) * 1000 - (now.getTime() - row.sent_at.getTime())
       : leftMs;
   if (silentMs <= 0) return { kind: 'end', state: 'unknown', code: 'call_end_unknown' };
   const lookMs = clamp(waitedMs, LIMITS.sendLookSecondsMin * 1000, LIMITS.sendLookSecondsMax * 1000);
   return { kind: 'wait', waitMs: Math.min(lookMs, leftMs, silentMs) };
 }
 
-/** A call that was handed over has ended after this, told or not. */
-function silenceMs({ content }: SendRow): number {
-  const ringing = content.voice?.ringTimeoutSeconds ?? LIMITS.ringSecondsDefault;
-  return (ringing + LIMITS.callLeaseSeconds + LIMITS.callGraceSeconds) * 1000;
-}
-
-function afterCall(row: SendRow): SendStep {
+function afterCall(row: SendRow, times: CallTimes): SendStep {
   const { ended } = row;
   if (ended === 'expired' || ended === 'suppressed') {
     return { kind: 'end', state: ended, code: row.ended_code };
   }
-  const policy = callPolicyOf(row);
+  const policy = callPolicyOf(row, times);
   const ending: CallEnding = {
     end: ended as CallEnding['end'],
     answeredBy: row.answered_by ?? undefined,
@@ -105,11 +108,12 @@ function afterCall(row: SendRow): SendStep {
   return { kind: 'again', afterMs: step.afterSeconds * 1000, call: latest, code: row.ended_code };
 }
 
-function callPolicyOf({ content: { voice = {} } }: SendRow): CallPolicy {
+function callPolicyOf({ content: { voice = {} } }: SendRow, { faultSeconds }: CallTimes): CallPolicy {
   return {
     retry: voice.retry ?? CALL_POLICY_DEFAULT.retry,
     maxAttempts: voice.maxAttempts ?? CALL_POLICY_DEFAULT.maxAttempts,
     machine: voice.machine ?? CALL_POLICY_DEFAULT.machine,
+    faultSeconds,
   };
 }
 

@@ -1,4 +1,5 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
+import type { CallTimes } from '../domain/call-policy';
 import { DomainError } from '../domain/errors';
 import { sendMessageUid } from '../domain/ids';
 import { LIMITS } from '../domain/limits';
@@ -25,9 +26,13 @@ export interface SendClaim {
 }
 
 /** Takes in what has happened to the send, and says what follows. */
-export async function lookAtSend(db: Kysely<CampaignTables>, sendId: string): Promise<SendTurn> {
+export async function lookAtSend(
+  db: Kysely<CampaignTables>,
+  sendId: string,
+  times?: CallTimes,
+): Promise<SendTurn> {
   return db.transaction().execute(async (tx) => {
-    const { row, step } = await takeIn(tx, sendId);
+    const { row, step } = await takeIn(tx, sendId, times);
     if (step.kind !== 'send' && step.kind !== 'cancel') return turnOf(row, step);
     return { kind: 'act', workspaceId: row.workspace_id };
   });
@@ -41,9 +46,10 @@ export async function claimSend(
   db: Kysely<CampaignTables>,
   sendId: string,
   offer: boolean,
+  times?: CallTimes,
 ): Promise<SendClaim | undefined> {
   return db.transaction().execute(async (tx) => {
-    const { row, step, policy } = await takeIn(tx, sendId);
+    const { row, step, policy } = await takeIn(tx, sendId, times);
     if (step.kind !== 'send' && step.kind !== 'cancel') return undefined;
     const inDoubt = row.offered;
     if (offer && step.kind === 'send' && !inDoubt) {
@@ -78,7 +84,7 @@ async function placeFor(
 }
 
 /** Until nothing more follows from what the row says by itself. */
-async function takeIn(tx: Transaction<CampaignTables>, sendId: string) {
+async function takeIn(tx: Transaction<CampaignTables>, sendId: string, times: CallTimes | undefined) {
   const { rows } = await sql<Looked>`
     select s.*, now() as now, ${policyInForce(sql`s.workspace_id`)} as policy
     from durable_sends s where id = ${sendId} for update of s`.execute(tx);
@@ -87,7 +93,7 @@ async function takeIn(tx: Transaction<CampaignTables>, sendId: string) {
   const { now } = row;
   const policy = row.policy ?? undefined;
   for (;;) {
-    const step = nextSendStep(row, now, policy);
+    const step = nextSendStep(row, now, policy, times);
     if (step.kind === 'wait') await waitUntil(tx, sendId, step.waitMs);
     if (step.kind !== 'end' && step.kind !== 'again' && step.kind !== 'closed') return { row, step, policy };
     row = { ...(await change(tx, row, step)), now, policy: row.policy };
@@ -180,6 +186,7 @@ export async function recordSend(
   db: Kysely<CampaignTables>,
   claim: SendClaim,
   result: SendResult,
+  times?: CallTimes,
 ): Promise<SendTurn> {
   const { row } = claim;
   const numAffectedRows = await db.transaction().execute(async (tx) => {
@@ -195,7 +202,7 @@ export async function recordSend(
   if (numAffectedRows === 1n && result.kind === 'accepted' && result.follow) {
     return { kind: 'wait', waitMs: LIMITS.sendLookSecondsMin * 1000 };
   }
-  return lookAtSend(db, row.id);
+  return lookAtSend(db, row.id, times);
 }
 
 /** Certainly not sent, so that its place among the messages to its address is free again. */

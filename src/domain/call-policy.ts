@@ -44,6 +44,19 @@ export const CALL_OUTCOMES = [
 ] as const;
 export type CallOutcome = (typeof CALL_OUTCOMES)[number];
 
+/** What an installation sets instead of LIMITS, in seconds. */
+export interface CallTimes {
+  /** Before a call that its carrier could not place is asked for again. */
+  faultSeconds?: number | undefined;
+  /** How long a call may be silent, its ringing aside, before nobody knows its end. */
+  silenceSeconds?: number | undefined;
+}
+
+/** How long nothing may be heard of a call that was handed over before its end counts as unknown. */
+export function silenceOf(times: CallTimes, ringSeconds: number = LIMITS.ringSecondsDefault): number {
+  return ringSeconds + (times.silenceSeconds ?? LIMITS.callLeaseSeconds + LIMITS.callGraceSeconds);
+}
+
 /** How a call ended, as the event feed tells it. It goes into histories: words of ours, and no carrier's text. */
 export interface CallEnding {
   end: CallEnd | 'expired' | 'suppressed' | 'unknown';

@@ -310,6 +310,39 @@ describeEachEngine('durable sends', (engine) => {
     expect(await send.now()).toMatchObject({ state: 'delivered' });
   });
 
+  it('end as unknown when a call that was handed over stays silent for as long as campaigns wait', async () => {
+    const silentFor = async (seconds: number, more: object = {}) => {
+      const send = await accepted({ ...CALL, ...more });
+      await tell(send, 'sent');
+      await sql`
+        update durable_sends set sent_at = now() - make_interval(secs => ${seconds}) where id = ${send.id}
+      `.execute(db);
+      return send.id;
+    };
+    const unknown = { kind: 'ended', state: 'unknown', outcome: null };
+    // Ringing of 30 s, the longest call, and a minute of grace.
+    expect(await lookAtSend(db, await silentFor(985))).toMatchObject({ kind: 'wait' });
+    expect(await lookAtSend(db, await silentFor(991))).toEqual(unknown);
+    const times = { silenceSeconds: 5 };
+    const short = { voice: { ringTimeoutSeconds: 10 } };
+    expect(await lookAtSend(db, await silentFor(10, short), times)).toMatchObject({ kind: 'wait' });
+    expect(await lookAtSend(db, await silentFor(16, short), times)).toEqual(unknown);
+    const claim = await claimSend(db, (await made(CALL)).id, true, times);
+    expect(claim?.kind).toBe('send');
+  });
+
+  it('ask again for a call that its carrier could not place when campaigns do', async () => {
+    const faulty = async () => {
+      const send = await accepted(CALL);
+      await tell(send, 'failed', { code: 'sip_503' });
+      return send.id;
+    };
+    const seconds = ({ waitMs }: { waitMs: number }) => Math.round(waitMs / 1000);
+    const usual = await lookAtSend(db, await faulty());
+    const set = await lookAtSend(db, await faulty(), { faultSeconds: 3 });
+    expect([usual, set].map((turn) => turn.kind === 'wait' && seconds(turn))).toEqual([120, 3]);
+  });
+
   it('end as accepted at a service that tells no more', async () => {
     const send = await made();
     const turn = await recordSend(db, await claimed(send.id), { kind: 'accepted', follow: false });
