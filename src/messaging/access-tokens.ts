@@ -74,11 +74,10 @@ export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): Acc
         { name: `client ${id} from ${address}`, failuresMax: LIMITS.loginFailuresMax },
         { name: `clients from ${address}`, failuresMax: LIMITS.clientFailuresPerAddressMax },
       ];
-      const workspaceId = await attempts.attempt(subjects, () =>
-        workspaceOfClient(db, { id, secret, now: now() }),
-      );
-      if (workspaceId === undefined) throw new DomainError('invalid_client', 'Client id or secret is wrong');
-      return { clientId: id, workspaceId };
+      const client = await attempts.attempt(subjects, () => clientOf(db, { id, secret, now: now() }));
+      // Whoever knows the secret guesses nothing: a client that is enabled again is not kept waiting.
+      if (!client || client.disabled) throw new DomainError('invalid_client', 'Client id or secret is wrong');
+      return { clientId: id, workspaceId: client.workspaceId };
     },
     async issueToken({ clientId, workspaceId }, validHours) {
       // The answer tells whole seconds, and a token lives exactly as long as it says.
@@ -116,22 +115,21 @@ export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): Acc
 }
 
 /** `undefined` unless the client is there, enabled, and one of its live secrets is this one. */
-async function workspaceOfClient(
+async function clientOf(
   db: Kysely<MessagingTables>,
   { id, secret, now }: { id: string; secret: string; now: number },
-): Promise<string | undefined> {
+): Promise<{ workspaceId: string; disabled: boolean } | undefined> {
   const live = await db
     .selectFrom('api_clients as c')
     .innerJoin('api_client_secrets as s', 's.client_id', 'c.id')
-    .select(['c.workspace_id', 's.secret_hash'])
+    .select(['c.workspace_id', 'c.disabled_at', 's.secret_hash'])
     .where('c.id', '=', id)
-    .where('c.disabled_at', 'is', null)
     .where((on) => on.or([on('s.valid_till', 'is', null), on('s.valid_till', '>', new Date(now))]))
     .orderBy('s.created_at', 'desc')
     .limit(LIMITS.clientSecretsMax)
     .execute();
   // As much work for a client that is not there.
   if (live.length === 0) matchesHash(secret, undefined);
-  const matching = live.filter(({ secret_hash }) => matchesHash(secret, secret_hash));
-  return matching[0]?.workspace_id;
+  const [match] = live.filter(({ secret_hash }) => matchesHash(secret, secret_hash));
+  return match && { workspaceId: match.workspace_id, disabled: match.disabled_at !== null };
 }

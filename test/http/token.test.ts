@@ -189,6 +189,20 @@ describeEachEngine('creating a token', (engine) => {
     expect((await right()).status).toBe(200);
   });
 
+  test('a disabled client that asks again and again is let in once it is enabled', async () => {
+    const { client } = await newWorkspace(service.identity);
+    const asItself = () => ask({ grant_type: 'client_credentials' }, basic(client.id, client.secret));
+    const setDisabled = (at: Date | null) =>
+      db.updateTable('api_clients').set({ disabled_at: at }).where('id', '=', client.id).execute();
+    await setDisabled(new Date());
+    for (let i = 0; i < 6; i++) {
+      const { status, body } = await asItself();
+      expect([status, body.code]).toEqual([401, 'invalid_client']);
+    }
+    await setDisabled(null);
+    expect((await asItself()).status).toBe(200);
+  });
+
   test('no token is kept as it is, and ended ones are cleared away', async () => {
     const { body } = await ask({ grant_type: 'client_credentials', valid_hour: 1 });
     const before = await db.selectFrom('access_tokens').selectAll().execute();
