@@ -129,7 +129,10 @@ describeEachEngine('sending over HTTP', (engine) => {
     const many = Array.from({ length: 1_001 }, (_, i) => sms(`n${i}`));
     expect((await call('POST', '/send-msg/bulk', { messages: many })).status).toBe(422);
     const more = await call('POST', '/send-msg/bulk', { messages: [sms('b6')], campaign: 'c' });
-    expect([more.status, more.body.errors]).toMatchObject([422, [{ path: 'campaign', code: 'unknown_field' }]]);
+    expect([more.status, more.body.errors]).toMatchObject([
+      422,
+      [{ path: 'campaign', code: 'unknown_field' }],
+    ]);
   });
 
   test('messages are tracked, listed by cursor, and canceled before their time', async () => {
