@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const GRACE_SECONDS = 5;
 const TAIL_BYTES = 4_000;
 const POLL_MS = 50;
-const LAST_WORDS_MS = 250;
+const LAST_WORDS_MS = 2_000;
 
 /**
  * A server process that does not outlive this one, however this one ends. Between the two stands a
