@@ -8,7 +8,7 @@ module.exports = {
   reporters: ['default', '<rootDir>/test/support/count-reporter.cjs'],
   // The servers that tests talk to share the machine with them; more workers only make each other slow.
   maxWorkers: 2,
-  testTimeout: 30_000,
+  testTimeout: 90_000,
   transform: {
     // Inline on purpose: the bundler of the workflows picks up a .swcrc in the project and breaks on it.
     '\\.ts$': [

@@ -78,7 +78,7 @@ describeOnPostgres("the ledger's plans at 100,000 recipients", (engine) => {
       run = await plantAudience(plain, { contacts: RECIPIENTS });
       if (analyzed) await sql`analyze recipients, shards, pages, runs`.execute(plain);
       at.take();
-    }, 60_000);
+    }, 150_000);
 
     async function openPage(shard: number, lane = 0): Promise<OpenPage> {
       const taking = await takePage(at.db, { runId: run.runId, channel: 'sms', shard, lane }, PAGE);
@@ -160,7 +160,7 @@ describeOnPostgres("the ledger's plans at 100,000 recipients", (engine) => {
       at.take();
       await retryFailed(at.db, run.workspaceId, run.campaignId, ['failed']);
       expectBounded(at.take(), FOUND_AND_WRITTEN * LIMITS.retryFailedWindow);
-    }, 60_000);
+    }, 150_000);
 
     it('opens a page of retries among 50,000 that wait', async () => {
       if (analyzed) await sql`analyze recipients`.execute(plain);

@@ -8,7 +8,7 @@ import { basic, startService, type TestService } from '../http/service';
 import { runFanfare } from '../support/fanfare-command';
 import { describeEachEngine } from '../support/storage';
 
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 150_000;
 
 describeEachEngine('fanfare user create and client create', (engine) => {
   let db: Kysely<MessagingTables>;

@@ -18,7 +18,7 @@ import { plantRun } from '../support/audience';
 import { runFanfare } from '../support/fanfare-command';
 import { until } from '../support/until';
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 150_000;
 
 /** The commands know nothing of the engine: what they call is tested on both. */
 describe('fanfare campaign and fanfare contacts', () => {

@@ -8,7 +8,7 @@ import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { runFanfare } from '../support/fanfare-command';
 import { postgresAvailable, postgresUrl } from '../support/services';
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 150_000;
 
 interface Finding {
   check: string;

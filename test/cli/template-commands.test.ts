@@ -25,7 +25,7 @@ import { openStorage, type Storage } from '../../src/storage/storage';
 import { startService, type TestService } from '../http/service';
 import { runFanfare } from '../support/fanfare-command';
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 150_000;
 
 const FLOW = {
   nodes: [

@@ -158,5 +158,5 @@ describe('the package from outside', () => {
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
     const checked = await run(process.execPath, [tsc, '-p', outside]).catch((error) => error);
     expect(checked.stdout).toBe('');
-  }, 60_000);
+  }, 150_000);
 });

@@ -108,9 +108,9 @@ describe('keywords of subscribers', () => {
     });
   });
 
-  test('a text of a megabyte takes no time', () => {
+  test('a text of a megabyte takes less than half a second', () => {
     const begun = performance.now();
     readKeyword('a '.repeat(500_000));
-    expect(performance.now() - begun).toBeLessThan(50);
+    expect(performance.now() - begun).toBeLessThan(500);
   });
 });

@@ -250,7 +250,7 @@ describe('control of a campaign through the whole program', () => {
     await api.expect('POST', `/api/campaign/${id}/resume`);
     const ended = await untilPhase(api, id, ['completed'], 20_000);
     expect(ended.counts.sms?.total).toBe(1_500);
-  }, 90_000);
+  }, 150_000);
 
   it('hands over nothing from a second after a pause, at full rate', async () => {
     const id = await start(12_000, 'full');

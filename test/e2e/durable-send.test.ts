@@ -157,20 +157,20 @@ describe('durable sends through the whole program', () => {
       process.stdout.write(`a delivered durable send: ${history.events?.length} events\n`);
       expect(history.events?.length).toBeLessThan(30);
     });
-  }, 90_000);
+  }, 150_000);
 
   it('redial a busy line until somebody answers', async () => {
     const retry = { busy: { maxAttempts: 2, delaysSeconds: [1] } };
     const send = await rig.send({ ...call(), to: '+12125550199', voice: { retry } });
     expect(await rig.ended(send.id)).toMatchObject({ state: 'delivered', outcome: 'human', attempts: 2 });
-  }, 90_000);
+  }, 150_000);
 
   it('end as rejected what the service or the provider refuses', async () => {
     const refused = await rig.send({ 'template-id': 'tpl_none' });
     expect(await rig.ended(refused.id)).toMatchObject({ state: 'rejected', code: 'template_not_found' });
     const rejected = await rig.send({ 'template-id': sms, to: '+12125550191' });
     expect(await rig.ended(rejected.id)).toMatchObject({ state: 'rejected' });
-  }, 90_000);
+  }, 150_000);
 
   it('are canceled while they wait for their hour, and between two calls', async () => {
     const sendAt = new Date(Date.now() + 3_600_000).toISOString();
@@ -187,7 +187,7 @@ describe('durable sends through the whole program', () => {
         expect(await client.workflow.getHandle(workflowId).result()).toMatchObject({ state: 'canceled' });
       }
     });
-  }, 90_000);
+  }, 150_000);
 
   it('wait for their hour, and for a message held at the service be called back', async () => {
     const sendAt = new Date(Date.now() + 1_500).toISOString();
@@ -198,7 +198,7 @@ describe('durable sends through the whole program', () => {
     await rig.api.expect('DELETE', `/api/send/${held.id}`);
     expect(await rig.ended(held.id)).toMatchObject({ state: 'canceled' });
     expect(await rig.ended(planned.id)).toMatchObject({ state: 'delivered' });
-  }, 90_000);
+  }, 150_000);
 
   it('are all sent once when the program is killed as they are accepted', async () => {
     const before = readRecord(join(rig.place.dataDir, 'simulator'), 'sms');
@@ -272,33 +272,33 @@ describe('durable sends at a service that knows only the specification', () => {
     expect(Object.keys(seen[0]?.body ?? {}).sort()).toEqual(
       ['channel', 'from', 'params', 'template-id', 'to', 'uid'].sort(),
     );
-  }, 90_000);
+  }, 150_000);
 
   it('try again what failed for the moment, under the same uid', async () => {
     const send = await rig.send(script('+12125550002', 500, 503));
     expect(await rig.ended(send.id)).toMatchObject({ state: 'accepted', attempts: 3 });
     const uids = seen.filter(({ body }) => body.to === '+12125550002').map(({ body }) => body.uid);
     expect(uids).toEqual([`${send.id}.1`, `${send.id}.1`, `${send.id}.1`]);
-  }, 90_000);
+  }, 150_000);
 
   it('are canceled between two tries', async () => {
     const send = await rig.send({ ...script('+12125550003', 503), retry: { initialDelaySeconds: 3_600 } });
     await rig.until(send.id, 'waiting');
     const { data } = await rig.api.expect<{ data: Send }>('DELETE', `/api/send/${send.id}`);
     expect(data).toMatchObject({ state: 'canceled', code: 'dependency_down' });
-  }, 90_000);
+  }, 150_000);
 
   it('wait while the account is refused, and say so', async () => {
     const send = await rig.send(script('+12125550004', 403));
     await rig.until(send.id, 'waiting');
     expect(await rig.read(send.id)).toMatchObject({ code: 'unauthenticated', attempts: 0, finishedAt: null });
-  }, 90_000);
+  }, 150_000);
 
   it('are unknown when the answer was lost, and sent no second time', async () => {
     const send = await rig.send(script('+12125550005', 'cut'));
     expect(await rig.ended(send.id)).toMatchObject({ state: 'unknown', code: 'answer_lost' });
     expect(seen.filter(({ body }) => body.to === '+12125550005')).toHaveLength(1);
-  }, 90_000);
+  }, 150_000);
 });
 
 /** A history as text, with its payloads decoded: they are base64 in it. */

@@ -232,7 +232,7 @@ describe('campaigns at a hosted service that has only what the specification has
     });
     await second.close();
     expect([other.status, other.body.code]).toEqual([403, 'forbidden']);
-  }, 60_000);
+  }, 150_000);
 });
 
 /** The number at the end of the recipient's address, which is the contact's. */

@@ -108,7 +108,7 @@ describe('a recurring campaign through the whole program', () => {
     await api.expect('POST', `/api/campaign/${id}/cancel`);
     await expect(scheduleOf(id).describe()).rejects.toThrow(/not found/i);
     expect((await campaignDetail(api, id)).phase).toBe('canceled');
-  }, 90_000);
+  }, 150_000);
 
   it.each([
     ['5/20 0 * 3,July mon-Fri', 'UTC'],

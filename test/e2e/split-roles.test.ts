@@ -68,7 +68,7 @@ const LIMIT_MS = 120_000;
     for (const line of lines) line.close();
     place?.remove();
     await administer(`drop database if exists ${database} with (force)`);
-  }, 60_000);
+  }, 150_000);
 
   function start(at: Place, ...args: string[]): FanfareProcess {
     const fanfare = startFanfare(at, args);

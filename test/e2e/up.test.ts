@@ -75,7 +75,7 @@ describe('fanfare up', () => {
     } finally {
       taken.close();
     }
-  }, 60_000);
+  }, 150_000);
 
   it('says that its data directory belongs to a running process', async () => {
     const at = await place();
@@ -91,22 +91,22 @@ describe('fanfare up', () => {
     mkdirSync(join(at.dataDir, 'database'));
     writeFileSync(join(at.dataDir, 'database', 'PG_VERSION'), 'nonsense');
     await expectRefusal(start(at), at, /cannot be opened/);
-  }, 60_000);
+  }, 150_000);
 
   it('names every wrong variable', async () => {
     const at = await place({ FANFARE_HTTP_PORT: 'eighty', LOG_LEVEL: 'loud' });
     await expectRefusal(start(at), at, /FANFARE_HTTP_PORT.*LOG_LEVEL/);
-  }, 60_000);
+  }, 150_000);
 
   it('refuses one role of several on the embedded database', async () => {
     const at = await place();
     await expectRefusal(start(at, ['serve']), at, /embedded database serves a single process/);
-  }, 60_000);
+  }, 150_000);
 
   it('ends with 2 when it is called wrongly', async () => {
     const at = await place();
     expect(await start(at, ['upp']).exited).toBe(2);
-  }, 60_000);
+  }, 150_000);
 
   it('runs no demo where a message could reach a person', async () => {
     const at = await place({ FANFARE_SMS_PROVIDER: 'http', FANFARE_SMS_HTTP_URL: 'http://127.0.0.1:9/' });
@@ -114,7 +114,7 @@ describe('fanfare up', () => {
     await untilReady(fanfare);
     await until('the reason', () => /No demo: sms would be sent for real/.test(fanfare.output()));
     expect(existsSync(join(at.dataDir, 'demo.json'))).toBe(false);
-  }, 60_000);
+  }, 150_000);
 
   it('finishes a demo that was killed in the middle, and does not repeat it', async () => {
     const at = await place({ FANFARE_SIMULATOR_LATENCY_MS: '5' });

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 const POLL_MS = 5;
+/** Far beyond what a condition takes, also on a machine that does much else. */
+const LIMIT_MS = 45_000;
 
 type Truthy<T> = Exclude<T, false | 0 | '' | null | undefined>;
 
@@ -11,7 +13,7 @@ type Truthy<T> = Exclude<T, false | 0 | '' | null | undefined>;
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
-  limitMs = 15_000,
+  limitMs = LIMIT_MS,
   pollMs = POLL_MS,
 ): Promise<Truthy<T>> {
   for (const limit = Date.now() + limitMs; ; ) {

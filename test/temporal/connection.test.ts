@@ -6,7 +6,7 @@ test('it connects and sees the namespace', async () => {
   expect(temporal.client.options.namespace).toBe('default');
   expect(temporal.client.connection).toBe(temporal.connection);
   await temporal.close();
-}, 60_000);
+}, 150_000);
 
 test('a server that cannot be reached is one error with a way out', async () => {
   await expect(openTemporal({ address: '127.0.0.1:9', namespace: 'default' })).rejects.toMatchObject({

@@ -38,7 +38,7 @@ describePostfix('a report of a real mail host', () => {
       await provider.close();
       await Promise.all([postfix.stop(), full.stop(), fine.stop()]);
     }
-  }, 90_000);
+  }, 150_000);
 });
 
 function skippedUnlessRoot(): jest.Describe {

@@ -182,7 +182,7 @@ describe('the listener for mail about mail', () => {
         .repeat(LIMITS.smtpInboundBytes / 72 + 1);
     expect(await bring(paths.addressFor(ID), huge)).toBe('552 5.3.4');
     expect(receipts).toEqual([]);
-  }, 30_000);
+  }, 90_000);
 
   test.each([
     ['an empty line', '\r\n'],
