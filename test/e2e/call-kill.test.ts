@@ -1,17 +1,9 @@
-import { ApiClient, campaignDetail } from '../support/api-client';
-import { type CallCarrier, type Script, startCallCarrier } from '../support/call-carrier';
-import {
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { campaignDetail } from '../support/api-client';
+import { type CallCarrier, installWithCallCarrier, type Script } from '../support/call-carrier';
+import type { Installation } from '../support/installation';
 import { until } from '../support/until';
 import { createVoiceCampaign } from '../support/voice-campaign';
 
-const INBOUND_SECRET = 'call-carrier';
 const SLEEP_SECONDS = 12;
 const OF_EACH = 12;
 const LIMIT_MS = 180_000;
@@ -23,9 +15,7 @@ const REDIALLED = '+1202500';
 const numbers = (prefix: string) => Array.from({ length: OF_EACH }, (_, i) => `${prefix}${1_000 + i}`);
 
 describe('calls during which everything is killed', () => {
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let api: ApiClient;
+  let here: Installation;
   let carrier: CallCarrier;
   let mayEnd: () => void = () => undefined;
   const ending = new Promise<void>((done) => {
@@ -33,25 +23,18 @@ describe('calls during which everything is killed', () => {
   });
 
   beforeAll(async () => {
-    place = await makePlace({
-      FANFARE_INBOUND_SECRET: INBOUND_SECRET,
-      FANFARE_VOICE_PROVIDER: 'http',
-      FANFARE_CALL_SILENCE_SECONDS: '5',
-    });
-    carrier = await startCallCarrier({
-      inboundUrl: `http://127.0.0.1:${place.env.FANFARE_HTTP_PORT}/inbound/http/${INBOUND_SECRET}`,
+    ({ here, carrier } = await installWithCallCarrier(
+      {
+        FANFARE_CALL_SILENCE_SECONDS: '5',
+      },
       script,
-    });
-    place.env.FANFARE_VOICE_HTTP_URL = carrier.url;
-    await start();
+    ));
   }, 120_000);
 
   afterAll(async () => {
     mayEnd();
-    await api?.close();
-    await fanfare?.stop();
+    await here?.remove();
     await carrier?.close();
-    place.remove();
   });
 
   function script(to: string, attempt: number): Script {
@@ -61,19 +44,12 @@ describe('calls during which everything is killed', () => {
     return attempt === 1 ? { end: { type: 'busy' }, lastsMs: 50 } : { end: human, lastsMs: 50 };
   }
 
-  async function start(): Promise<void> {
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    await api?.close();
-    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
-  }
-
   const callsTo = (to: string) => carrier.calls.filter((call) => call.to === to);
 
   it('are unknown if nobody tells their end, and none is made twice; redials come at their time', async () => {
     const all = [SILENT, TOLD_LATE, REDIALLED].flatMap(numbers);
     const id = await createVoiceCampaign(
-      api,
+      here.api,
       all.map((phone) => ({ phone })),
       {
         voice: {
@@ -82,12 +58,12 @@ describe('calls during which everything is killed', () => {
         },
       },
     );
-    const states = async () => (await campaignDetail(api, id)).counts.voice ?? {};
+    const states = async () => (await campaignDetail(here.api, id)).counts.voice ?? {};
     await until('every first call', () => all.every((to) => callsTo(to).length > 0), LIMIT_MS, 50);
     await until('the sleeping ones', async () => (await states()).waiting === OF_EACH, LIMIT_MS, 50);
-    await fanfare.killGroup();
+    await here.fanfare.killGroup();
     mayEnd();
-    await start();
+    await here.run();
     await until('every end', async () => (await states()).unknown === OF_EACH, LIMIT_MS, 200);
     await until('every redial', async () => (await states()).delivered === 2 * OF_EACH, LIMIT_MS, 200);
     for (const to of [...numbers(SILENT), ...numbers(TOLD_LATE)])
@@ -98,6 +74,11 @@ describe('calls during which everything is killed', () => {
       const gap = ((second?.startedAt ?? 0) - (first?.endedAt ?? Number.NaN)) / 1_000;
       expect(gap).toBeGreaterThanOrEqual(SLEEP_SECONDS - 0.005);
     }
-    await until('the end', async () => (await campaignDetail(api, id)).phase === 'completed', LIMIT_MS, 200);
+    await until(
+      'the end',
+      async () => (await campaignDetail(here.api, id)).phase === 'completed',
+      LIMIT_MS,
+      200,
+    );
   }, 400_000);
 });

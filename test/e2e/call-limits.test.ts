@@ -1,17 +1,9 @@
-import { ApiClient, campaignDetail, untilPhase } from '../support/api-client';
-import { type CallCarrier, startCallCarrier } from '../support/call-carrier';
-import {
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { campaignDetail, untilPhase } from '../support/api-client';
+import { type CallCarrier, installWithCallCarrier } from '../support/call-carrier';
+import type { Installation } from '../support/installation';
 import { until } from '../support/until';
 import { createVoiceCampaign } from '../support/voice-campaign';
 
-const INBOUND_SECRET = 'call-carrier';
 const PEOPLE = 12;
 const MINUTE_MS = 60_000;
 /** From the decision to dial to the carrier's telephone, on a machine that has much else to do. */
@@ -29,55 +21,44 @@ interface Recipient {
 }
 
 describe('calls to people whose line is busy, through a carrier outside', () => {
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let api: ApiClient;
+  let here: Installation;
   let carrier: CallCarrier;
 
   beforeAll(async () => {
-    place = await makePlace({
-      FANFARE_INBOUND_SECRET: INBOUND_SECRET,
-      FANFARE_VOICE_PROVIDER: 'http',
-      FANFARE_VOICE_HTTP_IDEMPOTENT: 'true',
-    });
-    carrier = await startCallCarrier({
-      inboundUrl: `http://127.0.0.1:${place.env.FANFARE_HTTP_PORT}/inbound/http/${INBOUND_SECRET}`,
-      script: () => ({ end: { type: 'busy', code: '486' }, lastsMs: 50 }),
-    });
-    place.env.FANFARE_VOICE_HTTP_URL = carrier.url;
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
+    ({ here, carrier } = await installWithCallCarrier(
+      {
+        FANFARE_VOICE_HTTP_IDEMPOTENT: 'true',
+      },
+      () => ({ end: { type: 'busy', code: '486' }, lastsMs: 50 }),
+    ));
   }, 120_000);
 
   afterAll(async () => {
-    await api?.close();
-    await fanfare?.stop();
+    await here?.remove();
     await carrier?.close();
-    place.remove();
   });
 
-  afterEach(() => api.expect('PUT', '/api/policy', {}));
+  afterEach(() => here.api.expect('PUT', '/api/policy', {}));
 
   const callsTo = (to: string) => carrier.calls.filter((call) => call.to === to);
   const recipientsOf = async (id: string) =>
-    (await api.expect<{ data: Recipient[] }>('GET', `/api/campaign/${id}/recipients?limit=1000`)).data;
+    (await here.api.expect<{ data: Recipient[] }>('GET', `/api/campaign/${id}/recipients?limit=1000`)).data;
   const busy = (maxAttempts: number, delaysSeconds: number[]) => ({
     retry: { busy: { maxAttempts, delaysSeconds } },
     maxAttempts,
   });
 
   it('are no more than the cap of a number in a day, of two campaigns with redials together', async () => {
-    await api.expect('PUT', '/api/policy', { caps: [{ channels: ['voice'], max: 2, days: 1 }] });
+    await here.api.expect('PUT', '/api/policy', { caps: [{ channels: ['voice'], max: 2, days: 1 }] });
     const numbers = Array.from({ length: PEOPLE }, (_, i) => `+1202${5_000_000 + i}`);
     const contacts = numbers.map((phone) => ({ phone }));
     const ends = new Date(Date.now() + 3_600_000).toISOString();
     const voice = busy(3, [1]);
-    const lasting = await createVoiceCampaign(api, contacts, { voice });
-    const ending = await createVoiceCampaign(api, contacts, { voice, schedule: { endAt: ends } });
+    const lasting = await createVoiceCampaign(here.api, contacts, { voice });
+    const ending = await createVoiceCampaign(here.api, contacts, { voice, schedule: { endAt: ends } });
 
     // Everybody has had two calls; a third is more than a day away, which one campaign does not live to see.
-    await untilPhase(api, ending, ['completed'], 120_000);
+    await untilPhase(here.api, ending, ['completed'], 120_000);
     await until(
       'the other campaign waits',
       async () => {
@@ -95,7 +76,7 @@ describe('calls to people whose line is busy, through a carrier outside', () => 
       expect(other?.code).toBe('frequency_cap');
       expect((one?.attempts ?? 0) + (other?.attempts ?? 0)).toBe(2);
     }
-    await api.expect('POST', `/api/campaign/${lasting}/cancel`);
+    await here.api.expect('POST', `/api/campaign/${lasting}/cancel`);
   }, 240_000);
 
   it('are made by day, and go on when a night of a minute is over', async () => {
@@ -106,7 +87,7 @@ describe('calls to people whose line is busy, through a carrier outside', () => 
     // At the pace of the campaign the last ones of these fall into the night or behind it.
     const delays = [2, 45];
     const id = await createVoiceCampaign(
-      api,
+      here.api,
       numbers.map((phone) => ({ phone, timezone: 'Africa/Abidjan' })),
       {
         voice: {
@@ -127,7 +108,7 @@ describe('calls to people whose line is busy, through a carrier outside', () => 
     const byNight = await recipientsOf(id);
     expect(carrier.calls.some(({ to }) => numbers.includes(to))).toBe(true);
     expect(byNight.map(({ state }) => state)).not.toContain('sending');
-    await untilPhase(api, id, ['completed'], 300_000);
+    await untilPhase(here.api, id, ['completed'], 300_000);
 
     const made = carrier.calls.filter(({ to }) => numbers.includes(to));
     const inTheNight = made.filter(
@@ -143,7 +124,7 @@ describe('calls to people whose line is busy, through a carrier outside', () => 
         expect(gap).toBeGreaterThan(delay - 0.005);
       }
     }
-    const { voice } = (await campaignDetail(api, id)).counts;
+    const { voice } = (await campaignDetail(here.api, id)).counts;
     expect(voice).toMatchObject({ total: PEOPLE, undelivered: PEOPLE });
   }, 420_000);
 });

@@ -1,17 +1,9 @@
-import { ApiClient, campaignDetail } from '../support/api-client';
-import { type CallCarrier, drawOf, type Script, startCallCarrier } from '../support/call-carrier';
-import {
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { campaignDetail } from '../support/api-client';
+import { type CallCarrier, drawOf, installWithCallCarrier, type Script } from '../support/call-carrier';
+import type { Installation } from '../support/installation';
 import { until } from '../support/until';
 import { CALLER_ID, createVoiceCampaign } from '../support/voice-campaign';
 
-const INBOUND_SECRET = 'call-carrier';
 const LIVE_MAX = 40;
 const RATE = 120;
 /** Two campaigns share a caller id. */
@@ -123,38 +115,27 @@ interface Recipient {
 }
 
 describe('two campaigns of calls from one caller id, through a carrier outside', () => {
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let api: ApiClient;
+  let here: Installation;
   let carrier: CallCarrier;
   const startedAt = Date.now();
 
   beforeAll(async () => {
-    place = await makePlace({
-      FANFARE_INBOUND_SECRET: INBOUND_SECRET,
-      FANFARE_VOICE_PROVIDER: 'http',
-      FANFARE_VOICE_HTTP_IDEMPOTENT: 'true',
-      FANFARE_CALL_FAULT_SECONDS: String(FAULT_SECONDS),
-      FANFARE_CALL_SILENCE_SECONDS: '5',
-    });
-    carrier = await startCallCarrier({
-      inboundUrl: `http://127.0.0.1:${place.env.FANFARE_HTTP_PORT}/inbound/http/${INBOUND_SECRET}`,
-      script: (to, attempt) => {
+    ({ here, carrier } = await installWithCallCarrier(
+      {
+        FANFARE_VOICE_HTTP_IDEMPOTENT: 'true',
+        FANFARE_CALL_FAULT_SECONDS: String(FAULT_SECONDS),
+        FANFARE_CALL_SILENCE_SECONDS: '5',
+      },
+      (to, attempt) => {
         const draw = drawOf(`${to} lasts ${attempt}`);
         return { ...fateOf(to, attempt)[2], lastsMs: 30 + draw * 200, early: draw < 0.05 };
       },
-    });
-    place.env.FANFARE_VOICE_HTTP_URL = carrier.url;
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
+    ));
   }, 120_000);
 
   afterAll(async () => {
-    await api?.close();
-    await fanfare?.stop();
+    await here?.remove();
     await carrier?.close();
-    place.remove();
   });
 
   const numberOf = (campaign: number, i: number) => `+1202${2_000_000 + campaign * 10_000 + i}`;
@@ -163,7 +144,7 @@ describe('two campaigns of calls from one caller id, through a carrier outside',
   async function recipientsOf(id: string): Promise<Recipient[]> {
     const all: Recipient[] = [];
     for (let cursor = ''; ; ) {
-      const page = await api.expect<{ data: Recipient[]; next: string | null }>(
+      const page = await here.api.expect<{ data: Recipient[]; next: string | null }>(
         'GET',
         `/api/campaign/${id}/recipients?limit=1000${cursor}`,
       );
@@ -176,7 +157,7 @@ describe('two campaigns of calls from one caller id, through a carrier outside',
   const callsTo = (to: string) => carrier.calls.filter((call) => call.to === to);
 
   it('makes each call that the policy wants, when it wants it, and no other', async () => {
-    await api.expect('PUT', '/api/sender-limit', {
+    await here.api.expect('PUT', '/api/sender-limit', {
       channel: 'voice',
       sender: CALLER_ID,
       rate: RATE,
@@ -195,14 +176,14 @@ describe('two campaigns of calls from one caller id, through a carrier outside',
       timezone: 'Pacific/Fiji',
     }));
     const ids = [
-      await createVoiceCampaign(api, [...(people[0] as object[]), ...closed], {
+      await createVoiceCampaign(here.api, [...(people[0] as object[]), ...closed], {
         voice: { ...POLICY, callWindow },
       }),
-      await createVoiceCampaign(api, people[1] as object[], { voice: POLICY }),
+      await createVoiceCampaign(here.api, people[1] as object[], { voice: POLICY }),
     ];
 
     await until('a good part of the calls', () => carrier.calls.length > 500, 120_000, 50);
-    for (const id of ids) await api.expect('POST', `/api/campaign/${id}/pause`);
+    for (const id of ids) await here.api.expect('POST', `/api/campaign/${id}/pause`);
     const pausedAt = Date.now() + 1_000;
     await new Promise((done) => setTimeout(done, 1_500));
     const atPause = carrier.calls.length;
@@ -214,16 +195,20 @@ describe('two campaigns of calls from one caller id, through a carrier outside',
     });
     const optedOut = new Set(redialled.slice(0, 25));
     for (const address of optedOut) {
-      await api.expect('POST', '/api/suppression', { channel: 'voice', address, reason: 'asked' });
+      await here.api.expect('POST', '/api/suppression', { channel: 'voice', address, reason: 'asked' });
     }
     const callsBefore = new Map([...optedOut].map((to) => [to, callsTo(to).length]));
     expect(optedOut.size).toBe(25);
     expect(carrier.calls.length).toBe(atPause);
     const resumedAt = Date.now();
-    for (const id of ids) await api.expect('POST', `/api/campaign/${id}/resume`);
+    for (const id of ids) await here.api.expect('POST', `/api/campaign/${id}/resume`);
 
     const open = async (id: string) => {
-      const { pending = 0, waiting = 0, sending = 0 } = (await campaignDetail(api, id)).counts.voice ?? {};
+      const {
+        pending = 0,
+        waiting = 0,
+        sending = 0,
+      } = (await campaignDetail(here.api, id)).counts.voice ?? {};
       return pending + waiting + sending;
     };
     await until(
@@ -233,7 +218,7 @@ describe('two campaigns of calls from one caller id, through a carrier outside',
       500,
     );
     await until('the second campaign', async () => (await open(ids[1] as string)) === 0, 60_000, 200);
-    await api.expect('POST', `/api/campaign/${ids[0]}/cancel`);
+    await here.api.expect('POST', `/api/campaign/${ids[0]}/cancel`);
 
     expect(carrier.calls.filter((call) => call.startedAt > pausedAt && call.startedAt < resumedAt)).toEqual(
       [],

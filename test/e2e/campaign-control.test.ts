@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { type RecordSummary, readRecord, recordFile } from '../../src/providers/simulator-record';
+import { type RecordSummary, recordFile } from '../../src/providers/simulator-record';
 import {
   ApiClient,
   type CampaignDetail,
@@ -11,52 +10,38 @@ import {
   untilPhase,
 } from '../support/api-client';
 import { asUser } from '../support/as-user';
-import {
-  type Credentials,
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { Installation } from '../support/installation';
 import { until } from '../support/until';
 
 const SETTLED_MS = 120_000;
 
 describe('control of a campaign through the whole program', () => {
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let credentials: Credentials;
-  /** By a client of its own: the other one is what the campaigns themselves use. */
+  let here: Installation;
+  /** By a client of its own: the installation's is what the campaigns themselves use. */
   let api: ApiClient;
 
   beforeAll(async () => {
-    place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '10' });
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    credentials = readCredentials(place);
+    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '10' });
     const { data } = await asOwner<{ data: { id: string; secret: string } }>('POST', '/api/admin/clients', {
       name: 'tests',
     });
-    api = new ApiClient(fanfare.baseUrl, { ...credentials, client: data });
+    api = new ApiClient(here.fanfare.baseUrl, { ...here.credentials, client: data });
   }, 120_000);
 
   afterAll(async () => {
     await api?.close();
-    await fanfare?.stop();
-    place.remove();
+    await here?.remove();
   });
 
   const asOwner = <Body>(method: string, path: string, body?: object): Promise<Body> =>
-    asUser(fanfare.baseUrl, credentials.user, method, path, body);
+    asUser(here.fanfare.baseUrl, here.credentials.user, method, path, body);
 
-  const record = (): RecordSummary => readRecord(join(place.dataDir, 'simulator'), 'sms');
+  const record = (): RecordSummary => here.record('sms');
 
   /** When each message of a campaign's run was handed over. */
   function handOverTimes({ runId }: { runId: string }): number[] {
     return (
-      readFileSync(recordFile(join(place.dataDir, 'simulator'), 'sms'), 'utf8')
+      readFileSync(recordFile(here.recordDir, 'sms'), 'utf8')
         .split('\n')
         // The last one is being written, or empty.
         .slice(0, -1)
@@ -80,7 +65,7 @@ describe('control of a campaign through the whole program', () => {
     const id = await start(300, 'fail', { delivery: { ratePerSecond: 60 } });
     const { runId } = await detail(id);
     await until('the first hand-overs', () => handOverTimes({ runId }).length > 30, 30_000, 20);
-    await asOwner('POST', `/api/admin/clients/${credentials.client.id}/disable`);
+    await asOwner('POST', `/api/admin/clients/${here.credentials.client.id}/disable`);
     const failed = await untilPhase(api, id, ['failed', 'completed'], SETTLED_MS);
     expect(failed).toMatchObject({ phase: 'failed', status: 'completed' });
     expect(failed.reason).toMatch(/^invalid_client: /);
@@ -90,7 +75,7 @@ describe('control of a campaign through the whole program', () => {
     expect(burnt).toBe(0);
     expect((await detail(id)).finishedAt).not.toBeNull();
 
-    await asOwner('POST', `/api/admin/clients/${credentials.client.id}/enable`);
+    await asOwner('POST', `/api/admin/clients/${here.credentials.client.id}/enable`);
     await api.expect('PATCH', `/api/campaign/${id}`, { delivery: { ratePerSecond: 50 } }).then(
       () => expect('a refusal').toBe('an answer'),
       (error: Error) => expect(error.message).toContain('illegal_transition'),
@@ -108,7 +93,7 @@ describe('control of a campaign through the whole program', () => {
     const id = await start(300, 'give-up', { delivery: { ratePerSecond: 60 } });
     const { runId } = await detail(id);
     await until('the first hand-overs', () => handOverTimes({ runId }).length > 30, 30_000, 20);
-    await asOwner('POST', `/api/admin/clients/${credentials.client.id}/disable`);
+    await asOwner('POST', `/api/admin/clients/${here.credentials.client.id}/disable`);
     try {
       await untilPhase(api, id, ['failed', 'completed'], SETTLED_MS);
       await api.expect('POST', `/api/campaign/${id}/cancel`);
@@ -126,7 +111,7 @@ describe('control of a campaign through the whole program', () => {
       expect(canceled + sum(others)).toBe(300);
       await api.expect('POST', `/api/campaign/${id}/cancel`);
     } finally {
-      await asOwner('POST', `/api/admin/clients/${credentials.client.id}/enable`);
+      await asOwner('POST', `/api/admin/clients/${here.credentials.client.id}/enable`);
     }
   }, 150_000);
 
@@ -200,7 +185,7 @@ describe('control of a campaign through the whole program', () => {
     });
     const first = await untilPhase(api, data.id, ['completed'], SETTLED_MS);
     expect(first.counts.voice).toMatchObject({ delivered: 3, undelivered: 3 });
-    const called = () => readRecord(join(place.dataDir, 'simulator'), 'voice').handOvers;
+    const called = () => here.record('voice').handOvers;
     expect(called()).toBe(9);
     const again = await api.expect<{ data: { retried: object } }>(
       'POST',

@@ -1,49 +1,31 @@
-import { join } from 'node:path';
-import { readRecord } from '../../src/providers/simulator-record';
-import { ApiClient, campaignDetail, untilPhase } from '../support/api-client';
-import {
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { campaignDetail, untilPhase } from '../support/api-client';
+import { Installation } from '../support/installation';
 import { until } from '../support/until';
 
 const SETTLED_MS = 60_000;
 
 describe('campaigns of which some fail, through the whole program', () => {
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let api: ApiClient;
+  let here: Installation;
 
   beforeAll(async () => {
-    place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '5' });
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
+    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '5' });
   }, 120_000);
 
-  afterAll(async () => {
-    await api?.close();
-    await fanfare?.stop();
-    place.remove();
-  });
+  afterAll(() => here?.remove());
 
   /** An email campaign to people whose address says what becomes of their messages. */
   async function campaign(contacts: number, fate: string, options: Record<string, unknown>): Promise<string> {
-    const list = await api.expect<{ data: { id: string } }>('POST', '/api/contact-list', { name: fate });
-    await api.expect('POST', `/api/contact-list/${list.data.id}/contacts`, {
+    const list = await here.api.expect<{ data: { id: string } }>('POST', '/api/contact-list', { name: fate });
+    await here.api.expect('POST', `/api/contact-list/${list.data.id}/contacts`, {
       contacts: Array.from({ length: contacts }, (_, i) => ({ email: `person${i}+${fate}@example.com` })),
     });
-    const { template } = await api.expect<{ template: { id: string } }>('POST', '/api/template/', {
+    const { template } = await here.api.expect<{ template: { id: string } }>('POST', '/api/template/', {
       templateName: fate,
       channel: 'email',
       subject: 'Hello',
       body: '<p>Hello</p>',
     });
-    const { data } = await api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
+    const { data } = await here.api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
       campaignId: null,
       name: fate,
       settings: { email: { fromEmail: 'news@example.com', templateId: template.id, version: 1 } },
@@ -54,7 +36,7 @@ describe('campaigns of which some fail, through the whole program', () => {
     return data.id;
   }
 
-  const handedOver = () => readRecord(join(place.dataDir, 'simulator'), 'email').handOvers;
+  const handedOver = () => here.record('email').handOvers;
 
   it('stops by itself when too many fail, and when it is resumed counts only what follows', async () => {
     const id = await campaign(600, 'bounce', {
@@ -62,13 +44,13 @@ describe('campaigns of which some fail, through the whole program', () => {
       abort: { failureRate: 0.5, minSample: 20 },
     });
     const reason = /^abort_threshold: \d+ of \d+ failed \(\d/;
-    const first = await untilPhase(api, id, ['failed', 'completed'], SETTLED_MS);
+    const first = await untilPhase(here.api, id, ['failed', 'completed'], SETTLED_MS);
     expect(first).toMatchObject({ phase: 'failed', reason: expect.stringMatching(reason) });
-    const before = ended(await campaignDetail(api, id));
+    const before = ended(await campaignDetail(here.api, id));
     expect(before).toBeLessThan(400);
 
-    await api.expect('POST', `/api/campaign/${id}/resume`);
-    const second = await untilPhase(api, id, ['failed', 'completed'], SETTLED_MS);
+    await here.api.expect('POST', `/api/campaign/${id}/resume`);
+    const second = await untilPhase(here.api, id, ['failed', 'completed'], SETTLED_MS);
     expect(second).toMatchObject({ phase: 'failed', reason: expect.stringMatching(reason) });
     // The sample begins anew, and no sooner than with the resumed run.
     expect(ended(second) - before).toBeGreaterThanOrEqual(20);
@@ -79,11 +61,11 @@ describe('campaigns of which some fail, through the whole program', () => {
     const id = await campaign(5, 'lost', {
       delivery: { onUnknown: 'resend', retry: { maxAttempts: 2, initialDelaySeconds: 1 } },
     });
-    const done = await untilPhase(api, id, ['failed', 'completed'], SETTLED_MS);
+    const done = await untilPhase(here.api, id, ['failed', 'completed'], SETTLED_MS);
     expect(done.phase).toBe('completed');
     await until(
       'everybody is delivered',
-      async () => (await campaignDetail(api, id)).counts.email?.delivered === 5,
+      async () => (await campaignDetail(here.api, id)).counts.email?.delivered === 5,
       20_000,
     );
     expect(handedOver() - before).toBeLessThanOrEqual(10);

@@ -1,53 +1,31 @@
-import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { type RecordSummary, readRecord } from '../../src/providers/simulator-record';
+import type { RecordSummary } from '../../src/providers/simulator-record';
 import {
-  ApiClient,
   campaignDetail,
   createList,
   createSmsCampaign,
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
-import {
-  type Credentials,
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { Installation } from '../support/installation';
 import { until } from '../support/until';
 
 const SETTLED_MS = 120_000;
 const HOUR_MS = 3_600_000;
 
 describe('campaigns through the whole program', () => {
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let credentials: Credentials;
-  let api: ApiClient;
+  let here: Installation;
 
   beforeAll(async () => {
-    place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '20' });
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    credentials = readCredentials(place);
-    api = new ApiClient(fanfare.baseUrl, credentials);
+    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '20' });
   }, 120_000);
 
-  afterAll(async () => {
-    await api?.close();
-    await fanfare?.stop();
-    place.remove();
-  });
+  afterAll(() => here?.remove());
 
-  const record = (channel: 'email' | 'sms' | 'voice'): RecordSummary =>
-    readRecord(join(place.dataDir, 'simulator'), channel);
+  const record = (channel: 'email' | 'sms' | 'voice'): RecordSummary => here.record(channel);
 
   async function createTemplate(channel: string, content: Record<string, unknown>): Promise<string> {
-    const { template } = await api.expect<{ template: { id: string } }>('POST', '/api/template/', {
+    const { template } = await here.api.expect<{ template: { id: string } }>('POST', '/api/template/', {
       templateName: `${channel} ${Date.now()}`,
       channel,
       ...content,
@@ -68,15 +46,15 @@ describe('campaigns through the whole program', () => {
   it(
     'reaches everybody on three channels, and accounts for each',
     async () => {
-      const listId = await createList(api, 60, 'three');
+      const listId = await createList(here.api, 60, 'three');
       const email = await createTemplate('email', {
         subject: 'Hello {{NAME}}',
         body: '<p>Hello {{NAME}}</p>',
         emailProviderId: '',
       });
-      const sms = await createSmsTemplate(api);
+      const sms = await createSmsTemplate(here.api);
       const voice = await createVoiceTemplate();
-      const { data } = await api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
+      const { data } = await here.api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
         campaignId: null,
         name: 'three channels',
         channel: ['email', 'sms', 'voice'],
@@ -94,7 +72,7 @@ describe('campaigns through the whole program', () => {
           maxAttempts: 3,
         },
       });
-      const detail = await untilPhase(api, data.id, ['completed', 'failed'], SETTLED_MS);
+      const detail = await untilPhase(here.api, data.id, ['completed', 'failed'], SETTLED_MS);
       expect(detail).toMatchObject({ phase: 'completed', status: 'completed' });
       for (const channel of ['email', 'sms', 'voice'] as const) {
         const { total, ...states } = detail.counts[channel] as Record<string, number>;
@@ -108,12 +86,12 @@ describe('campaigns through the whole program', () => {
       // A busy or unanswered call was made again, under a uid of its own.
       expect(record('voice').distinct).toBeGreaterThan(60 - (detail.counts.voice?.rejected ?? 0));
 
-      const page = await api.expect<{ data: { uid: string; state: string }[] }>(
+      const page = await here.api.expect<{ data: { uid: string; state: string }[] }>(
         'GET',
         `/api/campaign/${data.id}/recipients?channel=sms&limit=10`,
       );
       expect(page.data).toHaveLength(10);
-      const tracked = await api.expect<{ data: { state: string; events: { type: string }[] } }>(
+      const tracked = await here.api.expect<{ data: { state: string; events: { type: string }[] } }>(
         'GET',
         `/messages/${page.data[0]?.uid}`,
       );
@@ -125,10 +103,10 @@ describe('campaigns through the whole program', () => {
 
   /** What a run leaves at the Temporal server: ids and counts, and nothing of anybody's. */
   async function expectNoSecretsInHistories(campaignId: string): Promise<void> {
-    const { workflowId } = await campaignDetail(api, campaignId);
+    const { workflowId } = await campaignDetail(here.api, campaignId);
     const runId = workflowId.replace('campaign:', '');
-    const connection = await Connection.connect({ address: credentials.temporal.address });
-    const client = new Client({ connection, namespace: credentials.temporal.namespace });
+    const connection = await Connection.connect({ address: here.credentials.temporal.address });
+    const client = new Client({ connection, namespace: here.credentials.temporal.namespace });
     let histories = 0;
     for await (const execution of client.workflow.list()) {
       if (!execution.workflowId.includes(runId) && !execution.workflowId.startsWith('outcomes:')) continue;
@@ -137,9 +115,9 @@ describe('campaigns through the whole program', () => {
       const text = readable(history).replace(/"buildId":"[^"]*"/g, '');
       histories++;
       for (const secret of [
-        credentials.client.secret,
-        credentials.apiKey,
-        credentials.user.password,
+        here.credentials.client.secret,
+        here.credentials.apiKey,
+        here.credentials.user.password,
         '@example.com',
         '+1202',
         'Bearer',
@@ -158,13 +136,13 @@ describe('campaigns through the whole program', () => {
 
   /** So that a campaign of this size lasts for seconds, whatever the machine. */
   async function sendSlowly(): Promise<void> {
-    await api.expect('PUT', '/api/sender-limit', { channel: 'sms', sender: '12345', rate: 1_500 });
+    await here.api.expect('PUT', '/api/sender-limit', { channel: 'sms', sender: '12345', rate: 1_500 });
   }
 
   it('reaches nobody in quiet hours of their own, and does not wait for the morning to be canceled', async () => {
     const hour = (ms: number) => new Date(Date.now() + ms).toISOString().slice(11, 16);
     const quietHours = { from: hour(-2 * HOUR_MS), to: hour(2 * HOUR_MS), timezone: 'recipient' };
-    const { data: list } = await api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
+    const { data: list } = await here.api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
       name: 'h',
     });
     // Abidjan has the hour of UTC, Fiji the opposite one.
@@ -173,19 +151,19 @@ describe('campaigns through the whole program', () => {
       phone: `+1202290${1000 + i}`,
       timezone: i % 2 ? 'Africa/Abidjan' : 'Pacific/Fiji',
     }));
-    await api.expect('POST', `/api/contact-list/${list.id}/contacts`, { contacts });
+    await here.api.expect('POST', `/api/contact-list/${list.id}/contacts`, { contacts });
     const voice = await createVoiceTemplate();
     const before = [record('sms').handOvers, record('voice').handOvers];
-    const id = await createSmsCampaign(api, list.id, await createSmsTemplate(api), {
+    const id = await createSmsCampaign(here.api, list.id, await createSmsTemplate(here.api), {
       channel: ['sms', 'voice'],
       settings: {
-        sms: { shortCode: '12345', templateId: await createSmsTemplate(api), version: 1 },
+        sms: { shortCode: '12345', templateId: await createSmsTemplate(here.api), version: 1 },
         voice: { callerId: '+12025550100', templateId: voice, version: 1 },
       },
       delivery: { quietHours },
     });
     const open = async () => {
-      const { sms = {}, voice: calls = {} } = (await campaignDetail(api, id)).counts;
+      const { sms = {}, voice: calls = {} } = (await campaignDetail(here.api, id)).counts;
       // A call that its carrier could not place is asked for again, and waits meanwhile.
       return [sms.pending, sms.sending, sms.accepted, calls.sending, calls.waiting];
     };
@@ -195,12 +173,12 @@ describe('campaigns through the whole program', () => {
       SETTLED_MS,
       100,
     );
-    const { counts, phase } = await campaignDetail(api, id);
+    const { counts, phase } = await campaignDetail(here.api, id);
     expect([phase, counts.sms?.pending, counts.voice?.pending]).toEqual(['running', 20, 20]);
     expect(record('sms').handOvers - (before[0] ?? 0)).toBeLessThanOrEqual(20);
     expect(record('voice').handOvers - (before[1] ?? 0)).toBeLessThanOrEqual(20);
-    await api.expect('POST', `/api/campaign/${id}/cancel`);
-    const canceled = await untilPhase(api, id, ['canceled'], 30_000);
+    await here.api.expect('POST', `/api/campaign/${id}/cancel`);
+    const canceled = await untilPhase(here.api, id, ['canceled'], 30_000);
     expect([canceled.counts.sms?.canceled, canceled.counts.voice?.canceled]).toEqual([20, 20]);
   }, 150_000);
 
@@ -209,20 +187,20 @@ describe('campaigns through the whole program', () => {
     await sendSlowly();
     const before = record('sms').handOvers;
     const id = await createSmsCampaign(
-      api,
-      await createList(api, contacts, 'pause'),
-      await createSmsTemplate(api),
+      here.api,
+      await createList(here.api, contacts, 'pause'),
+      await createSmsTemplate(here.api),
     );
     await until('the first hand-overs', () => record('sms').handOvers > before + 100, 30_000, 20);
-    await api.expect('POST', `/api/campaign/${id}/pause`);
+    await here.api.expect('POST', `/api/campaign/${id}/pause`);
     await new Promise((done) => setTimeout(done, 1_000));
     const held = record('sms').handOvers;
     await new Promise((done) => setTimeout(done, 1_500));
     expect(record('sms').handOvers).toBe(held);
     expect(held - before).toBeLessThan(contacts * 0.9);
-    expect(await campaignDetail(api, id)).toMatchObject({ phase: 'paused', status: 'paused' });
-    await api.expect('POST', `/api/campaign/${id}/resume`);
-    const detail = await untilPhase(api, id, ['completed'], SETTLED_MS);
+    expect(await campaignDetail(here.api, id)).toMatchObject({ phase: 'paused', status: 'paused' });
+    await here.api.expect('POST', `/api/campaign/${id}/resume`);
+    const detail = await untilPhase(here.api, id, ['completed'], SETTLED_MS);
     expect(sum(detail.counts.sms ?? {}) - (detail.counts.sms?.total ?? 0)).toBe(contacts);
     expect(record('sms').duplicates).toEqual([]);
   }, 150_000);
@@ -232,19 +210,19 @@ describe('campaigns through the whole program', () => {
     await sendSlowly();
     const before = record('sms').handOvers;
     const id = await createSmsCampaign(
-      api,
-      await createList(api, contacts, 'cancel'),
-      await createSmsTemplate(api),
+      here.api,
+      await createList(here.api, contacts, 'cancel'),
+      await createSmsTemplate(here.api),
     );
     await until('the first hand-overs', () => record('sms').handOvers > before + 100, 30_000, 20);
-    await api.expect('POST', `/api/campaign/${id}/cancel`);
-    const detail = await untilPhase(api, id, ['canceled'], SETTLED_MS);
+    await here.api.expect('POST', `/api/campaign/${id}/cancel`);
+    const detail = await untilPhase(here.api, id, ['canceled'], SETTLED_MS);
     const handedOver = record('sms').handOvers - before;
     expect(handedOver).toBeLessThan(contacts * 0.9);
     expect(detail.status).toBe('completed');
-    const accepted = async () => (await campaignDetail(api, id)).counts.sms?.accepted ?? 0;
+    const accepted = async () => (await campaignDetail(here.api, id)).counts.sms?.accepted ?? 0;
     await until('every outcome', async () => (await accepted()) === 0, 30_000, 100);
-    const { counts } = await campaignDetail(api, id);
+    const { counts } = await campaignDetail(here.api, id);
     expect(counts.sms).toMatchObject({ total: contacts, pending: 0, waiting: 0, sending: 0, accepted: 0 });
     expect(sum(counts.sms ?? {})).toBe(2 * contacts);
     // Nothing more was handed over once the campaign was canceled.

@@ -1,14 +1,6 @@
-import { join } from 'node:path';
-import { readHandOvers, readRecord } from '../../src/providers/simulator-record';
-import { ApiClient, campaignDetail, untilPhase } from '../support/api-client';
-import {
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { readHandOvers } from '../../src/providers/simulator-record';
+import { campaignDetail, untilPhase } from '../support/api-client';
+import { Installation } from '../support/installation';
 import { until } from '../support/until';
 
 const SETTLED_MS = 90_000;
@@ -24,14 +16,11 @@ interface Contact {
 }
 
 describe('campaigns that go from channel to channel, through the whole program', () => {
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let api: ApiClient;
+  let here: Installation;
   const templates: Partial<Record<Channel, string>> = {};
 
   beforeAll(async () => {
-    place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '5' });
-    await start();
+    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '5' });
     const BODIES = {
       email: { subject: 'Hello', body: '<p>Hello</p>' },
       sms: { body: 'Hello' },
@@ -45,7 +34,7 @@ describe('campaigns that go from channel to channel, through the whole program',
       },
     };
     for (const [channel, content] of Object.entries(BODIES)) {
-      const { template } = await api.expect<{ template: { id: string } }>('POST', '/api/template/', {
+      const { template } = await here.api.expect<{ template: { id: string } }>('POST', '/api/template/', {
         templateName: channel,
         channel,
         ...content,
@@ -54,24 +43,13 @@ describe('campaigns that go from channel to channel, through the whole program',
     }
   }, 120_000);
 
-  afterAll(async () => {
-    await api?.close();
-    await fanfare?.stop();
-    place.remove();
-  });
-
-  async function start(): Promise<void> {
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    await api?.close();
-    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
-  }
+  afterAll(() => here?.remove());
 
   async function campaign(channel: Channel[], contacts: Contact[], more: object = {}): Promise<string> {
-    const { data: list } = await api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
+    const { data: list } = await here.api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
       name: channel.join(' then '),
     });
-    const { data: imported } = await api.expect<{ data: { rejected: number } }>(
+    const { data: imported } = await here.api.expect<{ data: { rejected: number } }>(
       'POST',
       `/api/contact-list/${list.id}/contacts`,
       { contacts },
@@ -79,7 +57,7 @@ describe('campaigns that go from channel to channel, through the whole program',
     expect(imported.rejected).toBe(0);
     const SENDERS = { email: 'fromEmail', sms: 'shortCode', voice: 'callerId' };
     const from = { email: 'news@example.com', sms: '12345', voice: '+12025550100' };
-    const { data } = await api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
+    const { data } = await here.api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
       campaignId: null,
       name: 'fallback',
       channel,
@@ -93,17 +71,17 @@ describe('campaigns that go from channel to channel, through the whole program',
     return data.id;
   }
 
-  const record = (channel: Channel) => readRecord(join(place.dataDir, 'simulator'), channel);
+  const record = (channel: Channel) => here.record(channel);
 
   /** How many messages of the campaign's run the carrier took. */
   async function handedOver(id: string, channel: Channel): Promise<number> {
-    const { runId } = (await campaignDetail(api, id)) as unknown as { runId: string };
-    const all = [...readHandOvers(join(place.dataDir, 'simulator'), channel)];
+    const { runId } = (await campaignDetail(here.api, id)) as unknown as { runId: string };
+    const all = [...readHandOvers(here.recordDir, channel)];
     return all.filter(({ uid }) => uid.startsWith(`${runId}.`)).length;
   }
 
   async function recipients(id: string): Promise<string[]> {
-    const { data } = await api.expect<{ data: Record<string, string | null>[] }>(
+    const { data } = await here.api.expect<{ data: Record<string, string | null>[] }>(
       'GET',
       `/api/campaign/${id}/recipients?limit=100`,
     );
@@ -119,7 +97,7 @@ describe('campaigns that go from channel to channel, through the whole program',
   it('calls whom the SMS did not reach, and nobody whom it did', async () => {
     const contacts = [...SMS_FAILS, ...SMS_ARRIVES].map((phone) => ({ externalId: `c${phone}`, phone }));
     const id = await campaign(['sms', 'voice'], contacts);
-    const { counts } = await untilPhase(api, id, ['completed', 'failed'], SETTLED_MS);
+    const { counts } = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);
     sums(counts);
     expect(counts.sms).toMatchObject({ total: 6, delivered: 3, undelivered: 3 });
     expect(counts.voice).toMatchObject({ total: 6, delivered: 3, canceled: 3 });
@@ -140,7 +118,7 @@ describe('campaigns that go from channel to channel, through the whole program',
       phones.map((phone) => ({ externalId: `v${phone}`, phone })),
       { voice: { retry: { busy: { maxAttempts: 2, delaysSeconds: [1] } } } },
     );
-    const { counts } = await untilPhase(api, id, ['completed', 'failed'], SETTLED_MS);
+    const { counts } = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);
     sums(counts);
     expect(counts.voice).toMatchObject({ total: 3, delivered: 2, undelivered: 1 });
     expect(counts.sms).toMatchObject({ total: 3, canceled: 2 });
@@ -157,7 +135,7 @@ describe('campaigns that go from channel to channel, through the whole program',
       ],
       { fallbackAfterSeconds: 3 },
     );
-    const { counts } = await untilPhase(api, id, ['completed', 'failed'], SETTLED_MS);
+    const { counts } = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);
     sums(counts);
     expect(counts.email).toMatchObject({ total: 2, sent: 1, delivered: 1 });
     expect(counts.sms).toMatchObject({ total: 3, canceled: 1 });
@@ -172,15 +150,15 @@ describe('campaigns that go from channel to channel, through the whole program',
     }));
     const id = await campaign(['email', 'sms', 'voice'], contacts, { fallbackAfterSeconds: 3_600 });
     await until('the emails', async () => (await handedOver(id, 'email')) === 5, SETTLED_MS);
-    await api.expect('POST', `/api/campaign/${id}/pause`);
-    await untilPhase(api, id, ['paused'], SETTLED_MS);
-    await api.expect('POST', `/api/campaign/${id}/resume`);
-    await untilPhase(api, id, ['running'], SETTLED_MS);
-    await api.expect('POST', `/api/campaign/${id}/cancel`);
-    const { counts } = await untilPhase(api, id, ['canceled'], SETTLED_MS);
+    await here.api.expect('POST', `/api/campaign/${id}/pause`);
+    await untilPhase(here.api, id, ['paused'], SETTLED_MS);
+    await here.api.expect('POST', `/api/campaign/${id}/resume`);
+    await untilPhase(here.api, id, ['running'], SETTLED_MS);
+    await here.api.expect('POST', `/api/campaign/${id}/cancel`);
+    const { counts } = await untilPhase(here.api, id, ['canceled'], SETTLED_MS);
     await until(
       'the books to be closed',
-      async () => (await campaignDetail(api, id)).counts.voice?.canceled === 5,
+      async () => (await campaignDetail(here.api, id)).counts.voice?.canceled === 5,
       SETTLED_MS,
     );
     sums(counts);
@@ -198,10 +176,10 @@ describe('campaigns that go from channel to channel, through the whole program',
     const id = await campaign(['email', 'sms'], contacts, { delivery: { ratePerSecond: 150 } });
     for (const smses of [1, 60]) {
       await until('some SMS', async () => (await handedOver(id, 'sms')) >= smses, SETTLED_MS, 20);
-      await fanfare.killGroup();
-      await start();
+      await here.fanfare.killGroup();
+      await here.run();
     }
-    const { counts } = await untilPhase(api, id, ['completed', 'failed'], SETTLED_MS);
+    const { counts } = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);
     sums(counts);
     expect(counts.email).toMatchObject({ total: people, delivered: people / 2, undelivered: people / 2 });
     expect(counts.sms).toMatchObject({ total: people, canceled: people / 2, pending: 0, waiting: 0 });

@@ -1,20 +1,13 @@
 import { ApiClient, type CampaignDetail, createList, untilPhase } from '../support/api-client';
 import { asUser } from '../support/as-user';
-import {
-  type Credentials,
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import type { Credentials } from '../support/fanfare-process';
 import {
   type HostedMessage,
   HostedService,
   type HostedTemplate,
   type Trouble,
 } from '../support/hosted-service';
+import { Installation } from '../support/installation';
 import { freshNamespace } from '../support/services';
 import { until } from '../support/until';
 
@@ -43,27 +36,20 @@ const TEMPLATES = Array.from({ length: 7 }, (_, i) => [
 
 describe('campaigns at a hosted service that has only what the specification has', () => {
   const service = new HostedService({ tokenSeconds: TOKEN_SECONDS, pageSize: 3 });
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let api: ApiClient;
+  let here: Installation;
 
   beforeAll(async () => {
     service.templates = TEMPLATES;
     const temporal = await freshNamespace();
-    place = await makePlace({
+    here = await Installation.start({
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporal.namespace,
       ...(await service.start()),
     });
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
   }, 120_000);
 
   afterAll(async () => {
-    await api?.close();
-    await fanfare?.stop();
-    place?.remove();
+    await here?.remove();
     await service.stop();
   });
 
@@ -72,13 +58,13 @@ describe('campaigns at a hosted service that has only what the specification has
   afterEach(() => expect(service.violations).toEqual([]));
 
   async function create(contacts: number, channels: ('email' | 'sms' | 'voice')[], more: object = {}) {
-    const listId = await createList(api, contacts, `p${Date.now()}x`);
+    const listId = await createList(here.api, contacts, `p${Date.now()}x`);
     const settings = {
       email: { fromEmail: 'news@example.com', templateId: 'email-6', version: 1 },
       sms: { shortCode: '12345', templateId: 'sms-6', version: 1 },
       voice: { callerId: '+12025550100', templateId: 'voice-6', version: 1 },
     };
-    const { data } = await api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
+    const { data } = await here.api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
       campaignId: null,
       name: `hosted ${Date.now()}`,
       channel: channels,
@@ -129,7 +115,7 @@ describe('campaigns at a hosted service that has only what the specification has
     service.answerMs = 150;
     const begun = service.tokens.length;
     const id = await create(people, ['email', 'sms'], { delivery: { retry: { initialDelaySeconds: 1 } } });
-    const done = await untilPhase(api, id, ['completed', 'failed'], SETTLED_MS);
+    const done = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);
     expect(done).toMatchObject({ phase: 'completed', reason: null });
     for (const channel of ['email', 'sms']) {
       expect([channel, states(done, channel)]).toEqual([channel, { accepted: people - 30, unknown: 30 }]);
@@ -138,7 +124,7 @@ describe('campaigns at a hosted service that has only what the specification has
     expectNobodyTwice('to');
     // Whoever is unknown may have been reached, and all others have.
     expect(service.taken).toHaveLength(2 * people - 30);
-    const { data } = await api.expect<{ data: { address: string }[] }>(
+    const { data } = await here.api.expect<{ data: { address: string }[] }>(
       'GET',
       `/api/campaign/${id}/recipients?channel=sms&state=unknown&limit=1000`,
     );
@@ -159,7 +145,7 @@ describe('campaigns at a hosted service that has only what the specification has
     service.trouble = trouble;
     const delivery = { onUnknown: 'resend', retry: { maxAttempts: 3, initialDelaySeconds: 1 } };
     const id = await create(people, ['sms'], { delivery });
-    const done = await untilPhase(api, id, ['completed', 'failed'], SETTLED_MS);
+    const done = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);
     expect(states(done, 'sms')).toEqual({ accepted: people });
     expectNobodyTwice('uid');
     const uids = new Map<string, Set<string>>();
@@ -172,7 +158,7 @@ describe('campaigns at a hosted service that has only what the specification has
   it('end with their calls accepted, since nobody tells what becomes of them', async () => {
     service.trouble = trouble;
     const id = await create(70, ['voice']);
-    const done = await untilPhase(api, id, ['completed', 'failed'], SETTLED_MS);
+    const done = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);
     expect(states(done, 'voice')).toEqual({ accepted: 68, unknown: 2 });
     expectNobodyTwice('to');
   }, 150_000);
@@ -182,8 +168,8 @@ describe('campaigns at a hosted service that has only what the specification has
     service.answerMs = 50;
     const id = await create(people, ['sms'], { delivery: { ratePerSecond: 400 } });
     await until('some are sent', () => service.taken.length > 100);
-    await api.expect('POST', `/api/campaign/${id}/pause`);
-    await untilPhase(api, id, ['paused'], SETTLED_MS);
+    await here.api.expect('POST', `/api/campaign/${id}/pause`);
+    await untilPhase(here.api, id, ['paused'], SETTLED_MS);
     let atRest = -1;
     await until(
       'nothing more is sent',
@@ -195,10 +181,10 @@ describe('campaigns at a hosted service that has only what the specification has
       SETTLED_MS,
       1_000,
     );
-    await api.expect('POST', `/api/campaign/${id}/resume`);
+    await here.api.expect('POST', `/api/campaign/${id}/resume`);
     await until('more are sent', () => service.taken.length > atRest + 100);
-    await api.expect('POST', `/api/campaign/${id}/cancel`);
-    const done = await untilPhase(api, id, ['canceled'], SETTLED_MS);
+    await here.api.expect('POST', `/api/campaign/${id}/cancel`);
+    const done = await untilPhase(here.api, id, ['canceled'], SETTLED_MS);
     const { accepted = 0, canceled = 0, ...others } = states(done, 'sms');
     expect(others).toEqual({});
     expect(accepted).toBe(service.taken.length);
@@ -207,7 +193,7 @@ describe('campaigns at a hosted service that has only what the specification has
   }, 150_000);
 
   it('are refused for a template that is not there, and for another workspace', async () => {
-    const listId = await createList(api, 1, 'single');
+    const listId = await createList(here.api, 1, 'single');
     const campaign = {
       campaignId: null,
       name: 'no template',
@@ -215,17 +201,16 @@ describe('campaigns at a hosted service that has only what the specification has
       settings: { sms: { shortCode: '12345', templateId: 'sms-99', version: 1 } },
       contactListId: [listId],
     };
-    const refused = await api.call('POST', '/api/campaign', campaign);
+    const refused = await here.api.call('POST', '/api/campaign', campaign);
     expect([refused.status, refused.body.code]).toEqual([422, 'template_not_found']);
-    const { user } = readCredentials(place);
     const made = await asUser<Pick<Credentials, 'client' | 'apiKey'>>(
-      fanfare.baseUrl,
-      user,
+      here.fanfare.baseUrl,
+      here.credentials.user,
       'POST',
       '/api/admin/workspaces',
       { name: 'Second', email: 'second@example.com' },
     );
-    const second = new ApiClient(fanfare.baseUrl, made);
+    const second = new ApiClient(here.fanfare.baseUrl, made);
     const other = await second.call('POST', '/api/campaign', {
       ...campaign,
       contactListId: [await createList(second, 1)],

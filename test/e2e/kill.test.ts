@@ -1,57 +1,38 @@
-import { join } from 'node:path';
-import { readRecord } from '../../src/providers/simulator-record';
 import {
-  ApiClient,
   campaignDetail,
   createList,
   createSmsCampaign,
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
-import {
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { Installation } from '../support/installation';
 
 const CONTACTS = 5_000;
 const KILLS = 3;
 
 describe('a campaign whose whole process group is killed again and again', () => {
-  let place: Place;
-  let fanfare: FanfareProcess;
+  let here: Installation;
 
   beforeAll(async () => {
-    place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '50' });
-  });
-  afterAll(async () => {
-    await fanfare?.stop();
-    place.remove();
-  });
+    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '50' });
+  }, 120_000);
+  afterAll(() => here?.remove());
 
   it('loses nobody and hands nobody over twice', async () => {
     const seed = Number(process.env.FANFARE_TEST_SEED ?? Date.now() % 1_000_000);
     process.stdout.write(`kill test, seed ${seed}\n`);
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    const api = new ApiClient(fanfare.baseUrl, readCredentials(place));
-    const listId = await createList(api, CONTACTS);
-    const templateId = await createSmsTemplate(api);
-    const id = await createSmsCampaign(api, listId, templateId);
+    const listId = await createList(here.api, CONTACTS);
+    const templateId = await createSmsTemplate(here.api);
+    const id = await createSmsCampaign(here.api, listId, templateId);
     for (let kill = 0; kill < KILLS; kill++) {
       await new Promise((done) => setTimeout(done, between(seed + kill, 20, 900)));
-      await fanfare.killGroup();
-      fanfare = startFanfare(place);
-      await untilReady(fanfare);
+      await here.fanfare.killGroup();
+      await here.run();
     }
-    await untilPhase(api, id, ['completed'], 120_000);
-    const { counts } = await campaignDetail(api, id);
-    await api.close();
+    await untilPhase(here.api, id, ['completed'], 120_000);
+    const { counts } = await campaignDetail(here.api, id);
 
-    const record = readRecord(join(place.dataDir, 'simulator'), 'sms');
+    const record = here.record('sms');
     expect({ duplicates: record.duplicates, duplicateUids: record.duplicateUids }).toEqual({
       duplicates: [],
       duplicateUids: [],

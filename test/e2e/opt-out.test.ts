@@ -1,22 +1,6 @@
-import { join } from 'node:path';
 import { request } from 'undici';
-import { readRecord } from '../../src/providers/simulator-record';
-import {
-  ApiClient,
-  createList,
-  createSmsCampaign,
-  createSmsTemplate,
-  untilPhase,
-} from '../support/api-client';
-import {
-  type Credentials,
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { createList, createSmsCampaign, createSmsTemplate, untilPhase } from '../support/api-client';
+import { Installation } from '../support/installation';
 import { until } from '../support/until';
 
 /** How soon after a STOP nothing more may be handed over. */
@@ -24,28 +8,17 @@ const OBEYED_MS = 2_000;
 const SETTLED_MS = 120_000;
 
 describe('opting out while a campaign runs', () => {
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let credentials: Credentials;
-  let api: ApiClient;
+  let here: Installation;
 
   beforeAll(async () => {
-    place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '5' });
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    credentials = readCredentials(place);
-    api = new ApiClient(fanfare.baseUrl, credentials);
+    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '5' });
   }, 120_000);
-  afterAll(async () => {
-    await api?.close();
-    await fanfare?.stop();
-    place.remove();
-  });
+  afterAll(() => here?.remove());
 
   async function carrierTells(entries: Record<string, string>[]): Promise<number> {
     const begun = performance.now();
     const { statusCode, body } = await request(
-      `${fanfare.baseUrl}/inbound/http/${credentials.inboundSecret}`,
+      `${here.fanfare.baseUrl}/inbound/http/${here.credentials.inboundSecret}`,
       {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -60,30 +33,25 @@ describe('opting out while a campaign runs', () => {
   it(
     'who writes STOP gets nothing that was not on its way, and is counted as suppressed',
     async () => {
-      const list = await createList(api, 300, 'stop');
-      const id = await createSmsCampaign(api, list, await createSmsTemplate(api), {
+      const list = await createList(here.api, 300, 'stop');
+      const id = await createSmsCampaign(here.api, list, await createSmsTemplate(here.api), {
         delivery: { ratePerSecond: 20 },
       });
-      await until(
-        'it is sending',
-        async () => readRecord(join(place.dataDir, 'simulator'), 'sms').handOvers > 0,
-        60_000,
-        20,
-      );
+      await until('it is sending', async () => here.record('sms').handOvers > 0, 60_000, 20);
       // The last in line have seconds to go.
       const people = Array.from({ length: 20 }, (_, i) => `+1202${String(2_000_280 + i)}`);
       const tookMs = await carrierTells(
         people.map((from) => ({ type: 'inbound', id: `stop-${from}`, from, to: '12345', text: 'Stop' })),
       );
       expect(tookMs).toBeLessThan(OBEYED_MS);
-      const { data: blocked } = await api.expect<{ data: { address: string; source: string }[] }>(
+      const { data: blocked } = await here.api.expect<{ data: { address: string; source: string }[] }>(
         'GET',
         '/api/suppression?channel=sms&limit=100',
       );
       expect(new Set(blocked.map(({ address }) => address))).toEqual(new Set(people));
 
-      await untilPhase(api, id, ['completed'], SETTLED_MS);
-      const { data } = await api.expect<{ data: { address: string; state: string }[] }>(
+      await untilPhase(here.api, id, ['completed'], SETTLED_MS);
+      const { data } = await here.api.expect<{ data: { address: string; state: string }[] }>(
         'GET',
         `/api/campaign/${id}/recipients?channel=sms&state=suppressed&limit=100`,
       );

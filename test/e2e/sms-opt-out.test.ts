@@ -1,20 +1,12 @@
 import {
-  ApiClient,
   campaignDetail,
   createList,
   createSmsCampaign,
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
-import {
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
 import { freePort } from '../support/free-port';
+import { Installation } from '../support/installation';
 import { type Kannel, startKannel } from '../support/kannel';
 import { freshNamespace } from '../support/services';
 import { type Smsc, startSmsc } from '../support/smsc';
@@ -35,9 +27,7 @@ const UNDELIVERED = '+12022001121';
 describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS by %s', (provider) => {
   let smsc: Smsc;
   let kannel: Kannel | undefined;
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let api: ApiClient;
+  let here: Installation;
 
   beforeAll(async () => {
     const temporal = await freshNamespace();
@@ -47,7 +37,7 @@ describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS b
       const getUrl = `http://127.0.0.1:${port}/inbound/kannel/${SECRET}`;
       kannel = await startKannel({ smscPort: smsc.port, getUrl });
     }
-    place = await makePlace({
+    here = await Installation.start({
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporal.namespace,
       FANFARE_HTTP_PORT: String(port),
@@ -56,17 +46,12 @@ describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS b
       FANFARE_SMS_OPTED_OUT_CODES: '0x455,34',
       ...(kannel ? { FANFARE_KANNEL_URL: kannel.url } : { FANFARE_SMPP_URL: smsc.url }),
     });
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
     await until('a session with the centre', () => smsc.sessions() > 0);
-    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
   }, LIMIT_MS);
   afterAll(async () => {
-    await api?.close();
-    await fanfare?.stop();
+    await here?.remove();
     await kannel?.close();
     await smsc?.close();
-    place?.remove();
   });
 
   const digits = PERSON.slice(1);
@@ -74,10 +59,14 @@ describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS b
   const told = (text: RegExp) =>
     smsc.taken.filter(({ to, octets }) => to === digits && text.test(octets.toString('latin1'))).length;
   const blocks = async () =>
-    (await api.expect<{ data: { address: string; source: string }[] }>('GET', '/api/suppression?channel=sms'))
-      .data;
+    (
+      await here.api.expect<{ data: { address: string; source: string }[] }>(
+        'GET',
+        '/api/suppression?channel=sms',
+      )
+    ).data;
   const suppressedIn = async (campaign: string) => {
-    const { data } = await api.expect<{ data: { address: string }[] }>(
+    const { data } = await here.api.expect<{ data: { address: string }[] }>(
       'GET',
       `/api/campaign/${campaign}/recipients?channel=sms&state=suppressed`,
     );
@@ -87,9 +76,9 @@ describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS b
   it(
     'is left alone by the running campaign and the next, and with START gets the one after',
     async () => {
-      const list = await createList(api, CONTACTS, 'stop');
-      const template = await createSmsTemplate(api);
-      const begin = (more?: Record<string, unknown>) => createSmsCampaign(api, list, template, more);
+      const list = await createList(here.api, CONTACTS, 'stop');
+      const template = await createSmsTemplate(here.api);
+      const begin = (more?: Record<string, unknown>) => createSmsCampaign(here.api, list, template, more);
       const running = await begin({ delivery: { ratePerSecond: RATE } });
       await until('the first to be sent', () => smsc.taken.length > 0, 60_000);
 
@@ -101,14 +90,14 @@ describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS b
       expect(tookMs).toBeLessThan(OBEYED_MS);
       expect(await blocks()).toMatchObject([{ address: PERSON, source: 'keyword' }]);
 
-      await untilPhase(api, running, ['completed'], LIMIT_MS);
+      await untilPhase(here.api, running, ['completed'], LIMIT_MS);
       expect(await suppressedIn(running)).toEqual([PERSON]);
       expect(told(/^Hello/)).toBe(0);
       await until('the confirmation', () => told(/^You will get no more/) > 0);
 
       const next = await begin();
-      await untilPhase(api, next, ['completed'], LIMIT_MS);
-      expect((await campaignDetail(api, next)).skipped).toMatchObject({ sms: { suppressed: 1 } });
+      await untilPhase(here.api, next, ['completed'], LIMIT_MS);
+      expect((await campaignDetail(here.api, next)).skipped).toMatchObject({ sms: { suppressed: 1 } });
       expect(told(/^Hello/)).toBe(0);
       expect(told(/^You will get no more/)).toBe(1);
 
@@ -116,8 +105,8 @@ describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS b
       await until('the block to be lifted', async () => (await blocks()).length === 0);
       await until('that to be confirmed', () => told(/^You will get messages/) > 0);
       const third = await begin();
-      await untilPhase(api, third, ['completed'], LIMIT_MS);
-      expect((await campaignDetail(api, third)).skipped).toMatchObject({ sms: { suppressed: 0 } });
+      await untilPhase(here.api, third, ['completed'], LIMIT_MS);
+      expect((await campaignDetail(here.api, third)).skipped).toMatchObject({ sms: { suppressed: 0 } });
       expect(told(/^Hello/)).toBe(1);
       const everybody = smsc.taken.filter(({ octets }) => /^Hello/.test(octets.toString('latin1')));
       expect(everybody).toHaveLength(3 * CONTACTS - 2);
@@ -128,9 +117,9 @@ describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS b
   it(
     'is blocked as well who opted out with the operator, by either of its codes',
     async () => {
-      const template = await createSmsTemplate(api, 'Hello');
+      const template = await createSmsTemplate(here.api, 'Hello');
       for (const to of [REFUSED, UNDELIVERED]) {
-        await api.expect('POST', '/send-msg', {
+        await here.api.expect('POST', '/send-msg', {
           channel: 'sms',
           uid: to.slice(1),
           to,
@@ -146,7 +135,7 @@ describe.each(['kannel', 'smpp'] as const)('a phone that writes STOP, with SMS b
         new Set([`${REFUSED} provider`, `${UNDELIVERED} provider`]),
       );
       for (const uid of [REFUSED, UNDELIVERED]) {
-        const { data } = await api.expect<{ data: { events: { code?: string }[] } }>(
+        const { data } = await here.api.expect<{ data: { events: { code?: string }[] } }>(
           'GET',
           `/messages/${uid.slice(1)}`,
         );

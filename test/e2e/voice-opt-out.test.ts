@@ -1,12 +1,5 @@
-import { ApiClient, untilPhase } from '../support/api-client';
-import {
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { untilPhase } from '../support/api-client';
+import { Installation } from '../support/installation';
 import { CALLER_ID } from '../support/voice-campaign';
 
 /** What the simulator's callees do follows from the end of their number. */
@@ -14,29 +7,20 @@ const PRESSES_THE_KEY = '+12025550185';
 const LISTENS = '+12025550180';
 
 describe('a key by which a person asks not to be called again', () => {
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let api: ApiClient;
+  let here: Installation;
 
   beforeAll(async () => {
-    place = await makePlace({ FANFARE_SIMULATOR_LATENCY_MS: '5' });
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
+    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '5' });
   }, 120_000);
-  afterAll(async () => {
-    await api?.close();
-    await fanfare?.stop();
-    place.remove();
-  });
+  afterAll(() => here?.remove());
 
   it('ends the call as opted out, blocks the number for calls, and leaves it out of the next campaign', async () => {
-    const { data: list } = await api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
+    const { data: list } = await here.api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
       name: 'called twice',
     });
     const contacts = [{ phone: PRESSES_THE_KEY }, { phone: LISTENS }];
-    await api.expect('POST', `/api/contact-list/${list.id}/contacts`, { contacts });
-    const { template } = await api.expect<{ template: { id: string } }>('POST', '/api/template/', {
+    await here.api.expect('POST', `/api/contact-list/${list.id}/contacts`, { contacts });
+    const { template } = await here.api.expect<{ template: { id: string } }>('POST', '/api/template/', {
       templateName: 'with a way out',
       channel: 'voice',
       voiceJson: {
@@ -61,19 +45,19 @@ describe('a key by which a person asks not to be called again', () => {
       },
     });
     const run = async () => {
-      const { data } = await api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
+      const { data } = await here.api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
         campaignId: null,
         name: 'calls',
         channel: ['voice'],
         contactListId: [list.id],
         settings: { voice: { callerId: CALLER_ID, templateId: template.id, version: 1 } },
       });
-      await untilPhase(api, data.id, ['completed'], 60_000);
+      await untilPhase(here.api, data.id, ['completed'], 60_000);
       return data.id;
     };
     const recipients = async (id: string) =>
       (
-        await api.expect<{ data: { address: string; state: string; outcome: string | null }[] }>(
+        await here.api.expect<{ data: { address: string; state: string; outcome: string | null }[] }>(
           'GET',
           `/api/campaign/${id}/recipients?limit=10`,
         )
@@ -85,16 +69,18 @@ describe('a key by which a person asks not to be called again', () => {
       outcome: 'opted_out',
     });
     expect(first.find(({ address }) => address === LISTENS)).toMatchObject({ outcome: 'human' });
-    const { data: blocked } = await api.expect<{ data: object[] }>('GET', '/api/suppression?channel=voice');
+    const { data: blocked } = await here.api.expect<{ data: object[] }>(
+      'GET',
+      '/api/suppression?channel=voice',
+    );
     expect(blocked).toHaveLength(1);
     expect(blocked).toMatchObject([{ address: PRESSES_THE_KEY, reason: 'voice_opt_out' }]);
 
     const second = await run();
     expect((await recipients(second)).map(({ address }) => address)).toEqual([LISTENS]);
-    const { data: detail } = await api.expect<{ data: { skipped: Record<string, Record<string, number>> } }>(
-      'GET',
-      `/api/campaign/${second}`,
-    );
+    const { data: detail } = await here.api.expect<{
+      data: { skipped: Record<string, Record<string, number>> };
+    }>('GET', `/api/campaign/${second}`);
     expect(detail.skipped.voice).toMatchObject({ suppressed: 1 });
   }, 180_000);
 });

@@ -1,5 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { makePlace } from './fanfare-process';
+import { Installation } from './installation';
+
+const INBOUND_SECRET = 'call-carrier';
 
 /** What a scripted carrier does with one call. */
 export interface Script {
@@ -141,4 +145,20 @@ export function drawOf(text: string): number {
   for (const character of text) hash = Math.imul(hash ^ character.charCodeAt(0), 16_777_619) >>> 0;
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0;
   return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32;
+}
+
+/** The whole program with such a carrier for its calls. */
+export async function installWithCallCarrier(
+  env: Record<string, string>,
+  script: (to: string, attempt: number) => Script,
+): Promise<{ here: Installation; carrier: CallCarrier }> {
+  const place = await makePlace({
+    FANFARE_INBOUND_SECRET: INBOUND_SECRET,
+    FANFARE_VOICE_PROVIDER: 'http',
+    ...env,
+  });
+  const inboundUrl = `http://127.0.0.1:${place.env.FANFARE_HTTP_PORT}/inbound/http/${INBOUND_SECRET}`;
+  const carrier = await startCallCarrier({ inboundUrl, script });
+  place.env.FANFARE_VOICE_HTTP_URL = carrier.url;
+  return { here: await Installation.startAt(place), carrier };
 }
