@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
+import { keepSweeping, type Sweeping, type SweepStep } from './sweeping';
 import type { MessagingTables } from './tables';
 
 /**
@@ -14,62 +14,48 @@ import type { MessagingTables } from './tables';
  * Buckets of senders that were not used for a week go in any case; a new one is full, as the old one is. So do
  * inbound messages that no carrier will tell again, and soft bounces that no longer count.
  */
-export interface Retention {
-  /** Everything that is too old by now, in bounded steps with pauses between. */
-  sweep(): Promise<void>;
-  stop(): void;
-}
-
-const DAY_MS = 86_400_000;
-const BUCKET_DAYS = 7;
-
-export function keepRetention(deps: {
+export function keepRetention({
+  db,
+  days,
+  log,
+  now = Date.now,
+}: {
   db: Kysely<MessagingTables>;
   days: number | undefined;
   log: Log;
   now?: () => number;
-}): Retention {
-  const { db, days, log, now = Date.now } = deps;
-  let stopped = false;
-  let sweeping: Promise<void> | undefined;
+}): Sweeping {
+  const before = (keptDays: number) => now() - keptDays * DAY_MS;
 
-  async function sweepAll(): Promise<void> {
-    const beforeMs = now() - (days ?? 0) * DAY_MS;
-    if (days !== undefined) {
-      await inSteps(() => deleteMessages(db, beforeMs));
-      const heads = await db.selectFrom('event_heads').select('workspace_id').execute();
-      for (const { workspace_id } of heads) await inSteps(() => deleteEvents(db, workspace_id, beforeMs));
-    }
-    await inSteps(() => deleteInbound(db, now() - LIMITS.inboundKeptDays * DAY_MS));
-    await inSteps(() => deleteSoftBounces(db, now() - LIMITS.softBounceWindowDays * DAY_MS));
-    await inSteps(() => deleteBuckets(db, now() - BUCKET_DAYS * DAY_MS));
+  async function steps(): Promise<SweepStep[]> {
+    return [
+      ...(days === undefined ? [] : await stepsOfRecords(days)),
+      () => deleteInbound(db, before(LIMITS.inboundKeptDays)),
+      () => deleteSoftBounces(db, before(LIMITS.softBounceWindowDays)),
+      () => deleteBuckets(db, before(BUCKET_DAYS)),
+    ];
   }
 
-  /** Others want the database, too: on the embedded engine a step keeps everybody waiting. */
-  async function inSteps(step: () => Promise<number>): Promise<void> {
-    while (!stopped && (await step()) > 0) await delay(LIMITS.retentionPauseMs, undefined, { ref: false });
+  async function stepsOfRecords(keptDays: number): Promise<SweepStep[]> {
+    const heads = await db.selectFrom('event_heads').select('workspace_id').execute();
+    return [
+      () => deleteMessages(db, before(keptDays)),
+      ...heads.map(
+        ({ workspace_id }) =>
+          () =>
+            deleteEvents(db, workspace_id, before(keptDays)),
+      ),
+    ];
   }
 
-  function sweep(): Promise<void> {
-    sweeping ??= sweepAll().finally(() => {
-      sweeping = undefined;
-    });
-    return sweeping;
-  }
-
-  const timer = setInterval(() => {
-    sweep().catch((error: unknown) => log.warn({ err: error }, 'Old records were not cleared away'));
-  }, LIMITS.retentionSweepSeconds * 1_000);
-  timer.unref();
-
-  return {
-    sweep,
-    stop() {
-      stopped = true;
-      clearInterval(timer);
-    },
-  };
+  return keepSweeping({
+    steps,
+    onFailed: (error) => log.warn({ err: error }, 'Old records were not cleared away'),
+  });
 }
+
+const DAY_MS = 86_400_000;
+const BUCKET_DAYS = 7;
 
 /** By id, which begins with the time, so that each step reads the primary key from its beginning. */
 async function deleteMessages(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {

@@ -1,20 +1,13 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
+import { keepSweeping, type Sweeping } from '../sweeping';
 import type { MessagingTables } from '../tables';
 
 /**
  * Clears away deliveries that have ended some days ago, and endpoints that were deleted with everything that
- * they had, in bounded steps. What waits stays: there are no more of it than the backlog's limit.
+ * they had. What waits stays: there are no more of it than the backlog's limit.
  */
-export interface WebhookExpiry {
-  sweep(): Promise<void>;
-  stop(): void;
-}
-
-const DAY_MS = 86_400_000;
-
 export function keepWebhookExpiry({
   db,
   log,
@@ -23,39 +16,14 @@ export function keepWebhookExpiry({
   db: Kysely<MessagingTables>;
   log: Log;
   now?: () => number;
-}): WebhookExpiry {
-  let stopped = false;
-  let sweeping: Promise<void> | undefined;
-
-  async function sweepAll(): Promise<void> {
-    for (const step of [deleteEnded, deleteOfDeleted]) {
-      while (!stopped && (await step(db, now())) > 0) {
-        await delay(LIMITS.retentionPauseMs, undefined, { ref: false });
-      }
-    }
-    if (!stopped) await deleteDeleted(db);
-  }
-
-  function sweep(): Promise<void> {
-    sweeping ??= sweepAll().finally(() => {
-      sweeping = undefined;
-    });
-    return sweeping;
-  }
-
-  const timer = setInterval(() => {
-    sweep().catch((error: unknown) => log.warn({ err: error }, 'Old deliveries were not cleared away'));
-  }, LIMITS.retentionSweepSeconds * 1_000);
-  timer.unref();
-
-  return {
-    sweep,
-    stop() {
-      stopped = true;
-      clearInterval(timer);
-    },
-  };
+}): Sweeping {
+  return keepSweeping({
+    steps: () => [() => deleteEnded(db, now()), () => deleteOfDeleted(db), () => deleteDeleted(db)],
+    onFailed: (error) => log.warn({ err: error }, 'Old deliveries were not cleared away'),
+  });
 }
+
+const DAY_MS = 86_400_000;
 
 async function deleteEnded(db: Kysely<MessagingTables>, nowMs: number): Promise<number> {
   const before = (days: number) => new Date(nowMs - days * DAY_MS).toISOString();
@@ -83,8 +51,9 @@ async function deleteOfDeleted(db: Kysely<MessagingTables>): Promise<number> {
 }
 
 /** An attempt under way as it was deleted records into nothing. */
-async function deleteDeleted(db: Kysely<MessagingTables>): Promise<void> {
-  await sql`
+async function deleteDeleted(db: Kysely<MessagingTables>): Promise<number> {
+  const { numAffectedRows } = await sql`
     delete from webhooks w where deleted_at is not null
       and not exists (select from webhook_deliveries d where d.webhook_id = w.id)`.execute(db);
+  return Number(numAffectedRows ?? 0);
 }

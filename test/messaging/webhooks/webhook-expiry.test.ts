@@ -1,5 +1,6 @@
 import { createLog } from '../../../src/log';
-import { keepWebhookExpiry, type WebhookExpiry } from '../../../src/messaging/webhooks/webhook-expiry';
+import type { Sweeping } from '../../../src/messaging/sweeping';
+import { keepWebhookExpiry } from '../../../src/messaging/webhooks/webhook-expiry';
 import { newId } from '../../../src/storage/new-id';
 import { describeEachEngine } from '../../support/storage';
 import { createWebhookRig, type WebhookRig } from './webhook-rig';
@@ -8,7 +9,7 @@ const DAY_MS = 86_400_000;
 
 describeEachEngine('clearing away of webhooks', (engine) => {
   let rig: WebhookRig;
-  let expiry: WebhookExpiry;
+  let expiry: Sweeping;
 
   beforeEach(async () => {
     rig = await createWebhookRig(await engine.open());
