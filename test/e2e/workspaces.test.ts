@@ -38,7 +38,7 @@ describe('campaigns of a second workspace', () => {
     );
     const api = clientOf(second);
     const list = await createList(api, 20, 'second');
-    const template = await createSmsTemplate(here.api);
+    const template = await createSmsTemplate(api);
     const id = await createSmsCampaign(api, list, template);
     const detail = await untilPhase(api, id, ['completed', 'failed'], 60_000);
     expect(detail).toMatchObject({ phase: 'completed', reason: null });
