@@ -132,6 +132,9 @@ export const VARIABLES = z.object({
   FANFARE_SMTP_DKIM_KEY_FILE: z.string().optional(),
   FANFARE_SMTP_RETURN_PATH: domain.optional(),
   FANFARE_SMTP_LISTEN: hostAndPort.optional(),
+  FANFARE_SMTP_LISTEN_TLS_CERT_FILE: z.string().optional(),
+  FANFARE_SMTP_LISTEN_TLS_KEY_FILE: z.string().optional(),
+  FANFARE_SMTP_LISTEN_TLS_REQUIRED: flag,
   FANFARE_SMPP_URL: urls(/^smpps?$/).optional(),
   FANFARE_SMPP_BINDS: z.coerce.number().int().min(1).max(50).default(1),
   FANFARE_SMPP_WINDOW: z.coerce.number().int().min(1).max(1_000).default(50),
@@ -222,7 +225,14 @@ export interface SmtpConfig {
   dkim: { domain: string; selector: string; keyFile: string } | undefined;
   /** Domain of the envelope senders. */
   returnPath: string | undefined;
-  listen: { host: string; port: number } | undefined;
+  /** Where reports and unsubscribing mails come in. */
+  listen:
+    | {
+        host: string;
+        port: number;
+        tls: { certFile: string; keyFile: string; required: boolean } | undefined;
+      }
+    | undefined;
 }
 
 /** Fails with one StartupError that names every wrong variable. */
@@ -336,6 +346,14 @@ function needSmtp(v: Variables, context: z.core.$RefinementCtx): void {
   };
   need('FANFARE_SMTP_URL', 'FANFARE_EMAIL_PROVIDER is smtp');
   if (v.FANFARE_SMTP_LISTEN) need('FANFARE_SMTP_RETURN_PATH', 'FANFARE_SMTP_LISTEN is set');
+  const [certFile, keyFile] = [
+    'FANFARE_SMTP_LISTEN_TLS_CERT_FILE',
+    'FANFARE_SMTP_LISTEN_TLS_KEY_FILE',
+  ] as const;
+  if (v.FANFARE_SMTP_LISTEN_TLS_REQUIRED) need(certFile, 'FANFARE_SMTP_LISTEN_TLS_REQUIRED is true');
+  const tls = [certFile, keyFile].find((path) => v[path] !== undefined);
+  if (tls)
+    for (const path of ['FANFARE_SMTP_LISTEN', certFile, keyFile] as const) need(path, `${tls} is set`);
   const dkim = [
     'FANFARE_SMTP_DKIM_DOMAIN',
     'FANFARE_SMTP_DKIM_SELECTOR',
@@ -348,16 +366,24 @@ function needSmtp(v: Variables, context: z.core.$RefinementCtx): void {
 function smtpOf(v: Variables): SmtpConfig | undefined {
   if (v.FANFARE_EMAIL_PROVIDER !== 'smtp' || !v.FANFARE_SMTP_URL) return undefined;
   const { FANFARE_SMTP_DKIM_DOMAIN: domain, FANFARE_SMTP_DKIM_SELECTOR: selector } = v;
-  const { FANFARE_SMTP_DKIM_KEY_FILE: keyFile } = v;
+  const { FANFARE_SMTP_DKIM_KEY_FILE: keyFile, FANFARE_SMTP_LISTEN: listen } = v;
   return {
     relays: v.FANFARE_SMTP_URL,
     connections: v.FANFARE_SMTP_CONNECTIONS,
     heloName: v.FANFARE_SMTP_HELO_NAME,
     dkim: domain && selector && keyFile ? { domain, selector, keyFile } : undefined,
     returnPath: v.FANFARE_SMTP_RETURN_PATH,
-    listen: v.FANFARE_SMTP_LISTEN,
+    listen: listen && { ...listen, tls: listenerTls(v) },
   };
 }
+
+function listenerTls(v: Variables) {
+  const { FANFARE_SMTP_LISTEN_TLS_CERT_FILE: certFile, FANFARE_SMTP_LISTEN_TLS_KEY_FILE: keyFile } = v;
+  return certFile && keyFile
+    ? { certFile, keyFile, required: v.FANFARE_SMTP_LISTEN_TLS_REQUIRED }
+    : undefined;
+}
+
 /** What a provider of SMS alone cannot do without. */
 const SMS_URL = { smpp: 'FANFARE_SMPP_URL', kannel: 'FANFARE_KANNEL_URL' } as const;
 

@@ -117,11 +117,18 @@ describe('the provider smtp', () => {
       FANFARE_SMTP_DKIM_KEY_FILE: 'dkim.pem',
       FANFARE_SMTP_RETURN_PATH: 'bounces.example.org',
       FANFARE_SMTP_LISTEN: '[::]:2525',
+      FANFARE_SMTP_LISTEN_TLS_CERT_FILE: 'cert.pem',
+      FANFARE_SMTP_LISTEN_TLS_KEY_FILE: 'key.pem',
+      FANFARE_SMTP_LISTEN_TLS_REQUIRED: 'true',
     });
     expect(smtp).toMatchObject({
       dkim: { domain: 'example.org', selector: 's1', keyFile: 'dkim.pem' },
       returnPath: 'bounces.example.org',
-      listen: { host: '::', port: 2525 },
+      listen: {
+        host: '::',
+        port: 2525,
+        tls: { certFile: 'cert.pem', keyFile: 'key.pem', required: true },
+      },
     });
   });
 
@@ -130,6 +137,10 @@ describe('the provider smtp', () => {
     [{ FANFARE_SMTP_URL: 'smtp://ann:secret@mx:x' }, 'FANFARE_SMTP_URL: this is not an address'],
     [{ FANFARE_SMTP_DKIM_DOMAIN: 'example.org' }, 'FANFARE_SMTP_DKIM_KEY_FILE: needed'],
     [{ FANFARE_SMTP_LISTEN: '0.0.0.0:2525' }, 'FANFARE_SMTP_RETURN_PATH: needed'],
+    [{ FANFARE_SMTP_LISTEN_TLS_CERT_FILE: 'c.pem' }, 'FANFARE_SMTP_LISTEN_TLS_KEY_FILE: needed'],
+    [{ FANFARE_SMTP_LISTEN_TLS_KEY_FILE: 'k.pem' }, 'FANFARE_SMTP_LISTEN_TLS_CERT_FILE: needed'],
+    [{ FANFARE_SMTP_LISTEN_TLS_KEY_FILE: 'k.pem' }, 'FANFARE_SMTP_LISTEN: needed'],
+    [{ FANFARE_SMTP_LISTEN_TLS_REQUIRED: 'true' }, 'FANFARE_SMTP_LISTEN_TLS_CERT_FILE: needed'],
     [{ FANFARE_SMTP_LISTEN: '2525' }, 'FANFARE_SMTP_LISTEN: this is not a host and a port'],
     [{ FANFARE_SMTP_RETURN_PATH: 'b@example.org' }, 'FANFARE_SMTP_RETURN_PATH: this is not a domain'],
     [{ FANFARE_SMTP_CONNECTIONS: '0' }, 'FANFARE_SMTP_CONNECTIONS'],

@@ -9,6 +9,7 @@ import type { Provider } from '../providers/provider';
 import { openSimulator } from '../providers/simulator';
 import type { SmsParts } from '../providers/smpp/parts';
 import { openSmppProvider } from '../providers/smpp/smpp-provider';
+import { UnusableCertificate } from '../providers/smtp/certificate';
 import type { DkimOptions } from '../providers/smtp/dkim';
 import { UNSUBSCRIBE } from '../providers/smtp/smtp-inbound';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';
@@ -88,6 +89,13 @@ export function unsubscribeAddress(smtp: SmtpConfig | undefined): string | undef
 }
 
 function cannotListen(error: unknown): never {
+  if (error instanceof UnusableCertificate) {
+    throw new StartupError(
+      `The certificate for inbound mail cannot be used: ${error.message}`,
+      'Correct FANFARE_SMTP_LISTEN_TLS_CERT_FILE and FANFARE_SMTP_LISTEN_TLS_KEY_FILE: a certificate and its private key in PEM that this user may read. Without the two, inbound mail comes unencrypted.',
+      { cause: error },
+    );
+  }
   throw new StartupError(
     `Cannot listen for inbound mail: ${(error as Error).message}`,
     'Stop the program that uses the port, or set FANFARE_SMTP_LISTEN to another.',

@@ -5,7 +5,7 @@ import type { Channel } from './channel';
  * about the message, the sender or the hour, and those never block anybody.
  *
  * - `hard`       the address is none: blocked at once.
- * - `soft`       the mailbox takes nothing for now, as when it is full: blocked when it adds up.
+ * - `soft`       the mailbox takes nothing for now, as when it is full: blocked when messages that ended so add up.
  * - `complaint`  the recipient called it spam: blocked at once.
  * - `opted_out`  the carrier blocks this sender for its subscriber: ours says the same from now on.
  */

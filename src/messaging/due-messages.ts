@@ -26,6 +26,7 @@ const COLUMNS = [
   'expires_at',
   'segments',
   'attempt',
+  'code',
   'suffix',
 ] as const;
 type Row = Pick<Selectable<MessagingTables['messages']>, (typeof COLUMNS)[number]> & { size: number };
@@ -135,6 +136,7 @@ function outgoing(row: Row): OutgoingMessage {
     segments: row.segments ?? undefined,
     suffix: row.suffix ?? undefined,
     attempt: row.attempt,
+    lastCode: row.code ?? undefined,
     size: row.size,
   };
 }

@@ -10,7 +10,7 @@ import type { Lane, Lanes } from './lanes';
 import type { ListMail } from './list-mail';
 import type { OutgoingMessage } from './outgoing';
 import { type ProviderDesk, throttledSenders } from './provider-desk';
-import { suppressByVerdicts } from './receipt-suppression';
+import { foundIn, suppressFound } from './receipt-suppression';
 import { type Rendered, renderBatch } from './render-batch';
 import type { MessagingTables } from './tables';
 import type { TemplateVersions } from './template-versions';
@@ -201,10 +201,19 @@ export function createHandOvers(deps: Deps): HandOvers {
     const workspaceId = verdicts[0]?.message.workspaceId;
     if (workspaceId === undefined) return;
     let kept = verdicts;
+    const found = foundIn(verdicts);
+    /** What is learned of recipients counts with the end of their messages, or neither does. */
+    const write = () => {
+      const batch = { workspaceId, provider, batchId: id };
+      if (found.length === 0) return recordVerdicts(db, kept, batch);
+      return db.transaction().execute(async (transaction) => {
+        await suppressFound(transaction, workspaceId, found);
+        return recordVerdicts(transaction, kept, batch);
+      });
+    };
     const written = await untilDone(async () => {
-      await suppressByVerdicts(db, verdicts);
       try {
-        return await recordVerdicts(db, kept, { workspaceId, provider, batchId: id });
+        return await write();
       } catch (error) {
         if (!isDataError(error)) throw error;
         // The states matter more than what the provider said about them.
@@ -215,7 +224,7 @@ export function createHandOvers(deps: Deps): HandOvers {
           attempt,
           retryAtMs,
         }));
-        return await recordVerdicts(db, kept, { workspaceId, provider, batchId: id });
+        return await write();
       }
     });
     if (written) return onRecorded(kept);

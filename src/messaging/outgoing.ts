@@ -29,6 +29,8 @@ export interface OutgoingMessage {
   readonly suffix?: string | undefined;
   /** Hand-overs that counted so far. */
   readonly attempt: number;
+  /** What the last of them ended with, and why it waits. */
+  readonly lastCode?: string | undefined;
   /** Bytes of content, roughly: what queues are bounded by. */
   readonly size: number;
 }

@@ -11,8 +11,8 @@ import type { Verdict } from './verdict';
 
 /**
  * Codes that say something about the recipient (domain/delivery-codes.ts) block it. To be called before the
- * receipts or verdicts are recorded: killed in between, they are told again, or are in doubt, and the block
- * stands; the other way round a receipt that is known as told would never block anybody. Twice is as once.
+ * receipts are recorded: killed in between, they are told again; the other way round a receipt that is known
+ * as told would never block anybody. Twice is as once, whenever that is: a message is one bounce.
  */
 export async function suppressByReceipts(
   db: Kysely<MessagingTables>,
@@ -28,7 +28,7 @@ export async function suppressByReceipts(
     if (finding) about.set(target.id, finding);
   }
   if (about.size === 0) return;
-  const { rows } = await sql<{ id: string; workspace_id: string } & Omit<Found, 'finding'>>`
+  const { rows } = await sql<{ workspace_id: string } & Omit<Found, 'finding'>>`
     select id, workspace_id, channel, to_address as "to", from_address as "from"
     from messages where id = any(${[...about.keys()]}::text[])
   `.execute(db);
@@ -39,28 +39,40 @@ export async function suppressByReceipts(
   }
 }
 
-/** The same for what a provider said at once. Verdicts of one workspace. */
-export async function suppressByVerdicts(
-  db: Kysely<MessagingTables>,
-  verdicts: readonly Verdict[],
-): Promise<void> {
-  const found = verdicts.flatMap(({ message, state, code }): Found[] => {
-    if (state !== 'rejected') return [];
-    const finding = recipientFinding(message.channel, code);
-    return finding ? [{ channel: message.channel, to: message.to, from: message.from, finding }] : [];
+/**
+ * What a provider said of the recipient at once, by the message's end. To be written in the transaction that
+ * records the verdicts.
+ */
+export function foundIn(verdicts: readonly Verdict[]): Found[] {
+  return verdicts.flatMap((verdict): Found[] => {
+    const { id, channel, to, from } = verdict.message;
+    const finding = findingOf(verdict);
+    return finding ? [{ id, channel, to, from, finding }] : [];
   });
-  const workspaceId = verdicts[0]?.message.workspaceId;
-  if (workspaceId !== undefined && found.length > 0) await suppressFound(db, workspaceId, found);
 }
 
-interface Found {
+/**
+ * One that was tried until its attempts or its time were over bounced if the last try did, as it would have
+ * with a relay that keeps it and gives it up. A message that may still be taken did not.
+ */
+function findingOf({ message, state, code, data }: Verdict): RecipientFinding | undefined {
+  if (state === 'rejected') return recipientFinding(message.channel, code);
+  const last = state === 'failed' ? data?.lastCode : state === 'expired' ? message.lastCode : undefined;
+  const finding = typeof last === 'string' ? recipientFinding(message.channel, last) : undefined;
+  return finding === 'soft' ? finding : undefined;
+}
+
+/** Somebody of whom a provider said something, and the message that brought it to light. */
+export interface Found {
+  id: string;
   channel: Channel;
   to: string;
   from: string;
   finding: RecipientFinding;
 }
 
-async function suppressFound(
+/** Of one workspace. */
+export async function suppressFound(
   db: Kysely<MessagingTables>,
   workspaceId: string,
   found: readonly Found[],
@@ -70,9 +82,9 @@ async function suppressFound(
     complaint: [],
     provider: [],
   };
-  const soft: string[] = [];
-  for (const { channel, to: address, from, finding } of found) {
-    if (finding === 'soft') soft.push(addressKey(address));
+  const soft: SoftBounce[] = [];
+  for (const { id, channel, to: address, from, finding } of found) {
+    if (finding === 'soft') soft.push({ messageId: id, address: addressKey(address) });
     else if (finding === 'opted_out')
       blocks.provider.push({ channel, address, reason: 'opted out at the carrier', sender: from });
     else {
@@ -80,7 +92,7 @@ async function suppressFound(
       blocks[source].push({ channel, address, reason: REASON[finding], sender: undefined });
     }
   }
-  for (const address of await tooSoft(db, workspaceId, [...new Set(soft)])) {
+  for (const address of await tooSoft(db, workspaceId, soft)) {
     blocks.bounce.push({ channel: 'email', address, reason: REASON.soft, sender: undefined });
   }
   for (const [source, some] of Object.entries(blocks)) {
@@ -94,24 +106,37 @@ const REASON = {
   complaint: 'called it spam',
 } as const;
 
-/** Notes that these bounced today, and answers those that did on too many days. */
+interface SoftBounce {
+  messageId: string;
+  address: string;
+}
+
+/**
+ * Notes that these bounced today, unless they did before, and answers the addresses of those that did on too
+ * many days.
+ */
 async function tooSoft(
   db: Kysely<MessagingTables>,
   workspaceId: string,
-  addresses: readonly string[],
+  bounces: readonly SoftBounce[],
 ): Promise<string[]> {
-  if (addresses.length === 0) return [];
+  if (bounces.length === 0) return [];
+  // In one order, so that two who note the same wait for each other instead of ending in a deadlock.
+  const sorted = [...bounces].sort((a, b) => (a.messageId < b.messageId ? -1 : 1));
+  const addresses = sorted.map((one) => one.address);
   await sql`
-    insert into soft_bounces (workspace_id, address, day)
-    select ${workspaceId}, address, (now() at time zone 'utc')::date
-    from unnest(${[...addresses].sort()}::text[]) as given(address)
+    insert into soft_bounces (workspace_id, address, message_id, day)
+    select ${workspaceId}, address, message_id, (now() at time zone 'utc')::date
+    from unnest(
+      ${addresses}::text[], ${sorted.map((one) => one.messageId)}::text[]
+    ) as given(address, message_id)
     on conflict do nothing
   `.execute(db);
   const { rows } = await sql<{ address: string }>`
     select address from soft_bounces
     where workspace_id = ${workspaceId} and address = any(${addresses}::text[])
       and day > (now() at time zone 'utc')::date - ${LIMITS.softBounceWindowDays}::int
-    group by address having count(*) >= ${LIMITS.softBounceDays}
+    group by address having count(distinct day) >= ${LIMITS.softBounceDays}
   `.execute(db);
   return rows.map((row) => row.address);
 }

@@ -106,8 +106,8 @@ async function deleteInbound(db: Kysely<MessagingTables>, beforeMs: number): Pro
 
 async function deleteSoftBounces(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {
   const { numAffectedRows } = await sql`
-    delete from soft_bounces where (workspace_id, address, day) in (
-      select workspace_id, address, day from soft_bounces
+    delete from soft_bounces where (workspace_id, address, message_id) in (
+      select workspace_id, address, message_id from soft_bounces
       where day < ${new Date(beforeMs).toISOString()}::timestamptz::date
       order by day limit ${LIMITS.retentionRows}
     )

@@ -168,7 +168,7 @@ export interface MessagingTables {
     replied_at: Timestamp | null;
   };
   sms_senders: { sender: string; workspace_id: string };
-  soft_bounces: { workspace_id: string; address: string; day: string };
+  soft_bounces: { workspace_id: string; address: string; message_id: string; day: string };
   installation_secrets: { name: string; secret: string; created_at: CreatedAt };
   opt_out_notices: { workspace_id: string; sender: string; address: string; message_id: string };
   sender_limits: {

@@ -5,6 +5,7 @@ import { writeCredentials } from '../../src/credentials/credentials';
 import { openStorage, type Storage } from '../../src/storage/storage';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
+import { makeCertificate } from '../support/certificate';
 import { runFanfare } from '../support/fanfare-command';
 import { postgresAvailable, postgresUrl } from '../support/services';
 
@@ -72,6 +73,42 @@ describe('fanfare doctor', () => {
       expect(JSON.stringify(findings)).not.toContain('hunter2');
       const wrong = await doctor({ FANFARE_HTTP_PORT: 'x' });
       expect(wrong.findings).toMatchObject([{ check: 'configuration', state: 'broken' }]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'a certificate for inbound mail is told by its end, and one that nobody can use is broken',
+    async () => {
+      const [good, ended] = [makeCertificate(), makeCertificate(undefined, { ended: true })];
+      const inboundMail = async (certFile: string, keyFile: string) =>
+        (
+          await doctor({
+            FANFARE_EMAIL_PROVIDER: 'smtp',
+            FANFARE_SMTP_URL: 'smtp://127.0.0.1:1',
+            FANFARE_SMTP_RETURN_PATH: 'bounces.example.org',
+            FANFARE_SMTP_LISTEN: '127.0.0.1:0',
+            FANFARE_SMTP_LISTEN_TLS_CERT_FILE: certFile,
+            FANFARE_SMTP_LISTEN_TLS_KEY_FILE: keyFile,
+          })
+        ).of('inbound mail');
+      try {
+        expect(await inboundMail(good.certFile, good.keyFile)).toMatchObject([
+          { state: 'ok', found: expect.stringMatching(/^the certificate is valid until \d{4}-/) },
+        ]);
+        const told = [
+          [await inboundMail(ended.certFile, ended.keyFile), 'the certificate has expired on 2020-02-01'],
+          [await inboundMail(good.certFile, ended.keyFile), 'is not the key'],
+          [await inboundMail(join(directory, 'no.pem'), good.keyFile), 'cannot be read: ENOENT'],
+        ] as const;
+        for (const [findings, reason] of told) {
+          const found = expect.stringContaining(reason);
+          expect(findings).toMatchObject([{ state: 'broken', found, wayOut: expect.stringMatching(/\.$/) }]);
+        }
+      } finally {
+        good.remove();
+        ended.remove();
+      }
     },
     TIMEOUT_MS,
   );

@@ -78,6 +78,91 @@ describeEachEngine('what carriers say about recipients', (engine) => {
     expect(await blocks()).toMatchObject([{ source: 'bounce', reason: 'took nothing for days' }]);
   });
 
+  const daysPass = (days: number) =>
+    sql`update soft_bounces set day = day - ${days}::int where workspace_id = ${rig.workspaceId}`.execute(db);
+  const bounces = async () =>
+    (
+      await db
+        .selectFrom('soft_bounces')
+        .select('message_id')
+        .where('workspace_id', '=', rig.workspaceId)
+        .execute()
+    ).map((row) => row.message_id);
+  const isFull = { kind: 'transient' as const, code: '4.2.2', retryAfterMs: 0 };
+  async function sendInVain(uid: string, state = 'failed'): Promise<string> {
+    const { id } = await one.delivery.accept(rig.workspaceId, rig.email(uid));
+    await until(`${uid} is ${state}`, async () => (await rig.states())[uid] === state);
+    return id;
+  }
+
+  test('a mailbox that is full at every attempt counts as one that bounces by mail, once a message', async () => {
+    one.email.script = () => isFull;
+    for (let day = 0; day < LIMITS.softBounceDays; day++) {
+      expect(await blocks()).toEqual([]);
+      await daysPass(1);
+      await sendInVain(`m${day}`);
+    }
+    expect(one.email.taken).toHaveLength(LIMITS.softBounceDays * LIMITS.handoverAttempts);
+    expect(await bounces()).toHaveLength(LIMITS.softBounceDays);
+    expect(await blocks()).toMatchObject([{ source: 'bounce', reason: 'took nothing for days' }]);
+    expect((await one.delivery.accept(rig.workspaceId, rig.email('next'))).state).toBe('suppressed');
+  });
+
+  test('a message that bounced counts once, however it is told and however often', async () => {
+    one.email.script = () => isFull;
+    const id = await sendInVain('m1');
+    for (let day = 0; day < LIMITS.softBounceDays; day++) {
+      await daysPass(1);
+      await one.email.report({ id, type: 'undelivered', code: '5.2.2' });
+    }
+    expect(await bounces()).toEqual([id]);
+    expect(await blocks()).toEqual([]);
+  });
+
+  test('a mailbox that was full until the time of its message was over counts', async () => {
+    one.email.script = () => ({ ...isFull, retryAfterMs: 60_000 });
+    const expiresAt = new Date(Date.now() + 1_500).toISOString();
+    const { id } = await one.delivery.accept(rig.workspaceId, rig.email('m1', { expiresAt }));
+    await until('it has expired', async () => (await rig.states()).m1 === 'expired');
+    expect(await bounces()).toEqual([id]);
+  });
+
+  test('what was full for a while only, or failed for another reason in the end, does not count', async () => {
+    one.email.script = ({ uid, attempt }) => {
+      if (attempt < (uid === 'taken' ? 3 : LIMITS.handoverAttempts)) return isFull;
+      if (uid === 'taken') return { kind: 'accepted', providerId: uid };
+      return { kind: 'transient', code: 'ECONNREFUSED', retryAfterMs: 0 };
+    };
+    await sendInVain('taken', 'sent');
+    await sendInVain('away');
+    expect(await bounces()).toEqual([]);
+  });
+
+  test('a bounce is noted together with the end of its message, or not at all', async () => {
+    one.email.script = () => isFull;
+    await sql`
+      create function refuse_the_end() returns trigger language plpgsql as
+      'begin perform nextval(''refusals''); raise exception ''not now''; end'
+    `.execute(db);
+    await sql`create sequence refusals`.execute(db);
+    await sql`
+      create trigger no_end before update on messages for each row when (new.state = 'failed')
+      execute function refuse_the_end()
+    `.execute(db);
+    const refusals = async () =>
+      (await sql<{ called: boolean }>`select is_called as called from refusals`.execute(db)).rows[0]?.called;
+    try {
+      await one.delivery.accept(rig.workspaceId, rig.email('m1'));
+      await until('the end was refused', async () => (await refusals()) === true);
+      expect(await bounces()).toEqual([]);
+    } finally {
+      await sql`drop function refuse_the_end cascade`.execute(db);
+      await sql`drop sequence refusals`.execute(db);
+    }
+    await until('it has failed', async () => (await rig.states()).m1 === 'failed');
+    expect(await bounces()).toHaveLength(1);
+  });
+
   test('days that are too long ago do not count', async () => {
     for (let day = 0; day < LIMITS.softBounceDays; day++) {
       await sql`update soft_bounces set day = day - 10 where workspace_id = ${rig.workspaceId}`.execute(db);

@@ -54,7 +54,8 @@ describeEachEngine('records of messages', (engine) => {
   test('of what subscribers wrote, and of mailboxes that were full, go when they count no more', async () => {
     await one.delivery.inboundOf('scripted')([{ id: 'in-1', from: '+12025550123', to: '7', text: 'hello' }]);
     await sql`
-      insert into soft_bounces (workspace_id, address, day) values (${rig.workspaceId}, 'a@example.com', current_date)
+      insert into soft_bounces (workspace_id, address, message_id, day)
+      values (${rig.workspaceId}, 'a@example.com', 'msg_1', current_date)
     `.execute(rig.db);
     const left = async () => [
       (await rig.db.selectFrom('inbound_messages').select('id').execute()).length,

@@ -25,6 +25,26 @@ describeEachEngine('migrations', (engine) => {
     expect(rows).toEqual([{ count: Object.keys(MIGRATIONS).length }]);
   });
 
+  test('days on which mailboxes were full count as before, each as a message of its own', async () => {
+    const all = { ...MIGRATIONS };
+    const place = await engine.place();
+    for (const name of Object.keys(all)) if (name >= '0009') delete MIGRATIONS[name];
+    const before = await openStorage(place);
+    await sql`
+      insert into soft_bounces (workspace_id, address, day)
+      values ('w', 'a@example.com', '2026-03-01'), ('w', 'a@example.com', '2026-03-02')
+    `.execute(before.tables());
+    await before.close();
+    Object.assign(MIGRATIONS, all);
+
+    const after = await openStorage(place);
+    const { rows } = await sql`
+      select message_id from soft_bounces where address = 'a@example.com' order by day
+    `.execute(after.tables());
+    await after.close();
+    expect(rows).toEqual([{ message_id: '2026-03-01' }, { message_id: '2026-03-02' }]);
+  });
+
   if (engine.name === 'postgres') {
     test('many that open an empty database at once all find it migrated', async () => {
       const place = await engine.place();

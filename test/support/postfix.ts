@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { programOf } from './program';
 import { runTied } from './run-tied';
+import { greetsAt } from './smtp-greeting';
 
 const run = promisify(execFile);
 
@@ -69,22 +69,11 @@ export async function startPostfix(port: number, routes: Record<string, number>)
   // Each of its processes closes every file it might have inherited, and takes seconds where very many are allowed.
   const command = `ulimit -n 1024; exec ${master} -c ${join(place, 'etc')} -s`;
   const server = runTied('sh', ['-c', command], { cwd: '/', stopSignal: 'SIGTERM' });
-  await server.untilReady(() => answersAt(port));
+  await server.untilReady(() => greetsAt(port));
   return {
     async stop() {
       await server.stop();
       rmSync(place, { recursive: true, force: true, maxRetries: 5 });
     },
   };
-}
-
-function answersAt(port: number): Promise<boolean> {
-  return new Promise((done) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('data', () => {
-      socket.destroy();
-      done(true);
-    });
-    socket.once('error', () => done(false));
-  });
 }

@@ -4,6 +4,7 @@ import { SMTPServer, type SMTPServerSession } from 'smtp-server';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import type { Receipt, ReceiptSink } from '../provider';
+import { type Certificate, type CertificateFiles, openCertificate } from './certificate';
 import { readReport } from './mail-report';
 import type { ReturnPath } from './return-path';
 
@@ -18,9 +19,15 @@ export interface SmtpInbound {
   close(): Promise<void>;
 }
 
-export interface SmtpInboundOptions {
+export interface SmtpListen {
   host: string;
+  /** 0 takes any that is free. */
   port: number;
+  /** Without it nothing is encrypted. Unless it is required, a host may go on without it. */
+  tls?: (CertificateFiles & { required: boolean }) | undefined;
+}
+
+export interface SmtpInboundOptions extends SmtpListen {
   returnPath: ReturnPath;
   sink: ReceiptSink;
   unsubscribe: ((token: string) => Promise<void>) | undefined;
@@ -35,8 +42,10 @@ const TOKEN = /^[\w.~-]{1,512}$/;
 
 type Purpose = { kind: 'bounce'; messageId: string } | { kind: 'complaint' } | { kind: 'unsubscribe' };
 
+/** Rejects with UnusableCertificate, or because it cannot listen there. */
 export async function openSmtpInbound(options: SmtpInboundOptions): Promise<SmtpInbound> {
-  const { returnPath, sink, unsubscribe, log } = options;
+  const { returnPath, sink, unsubscribe, tls, log } = options;
+  const certificate = tls && (await openCertificate(tls, log));
   const working = new Set<Promise<void>>();
   let closing = false;
 
@@ -44,12 +53,24 @@ export async function openSmtpInbound(options: SmtpInboundOptions): Promise<Smtp
     name: returnPath.domain,
     banner: 'Fanfare',
     logger: false,
-    disabledCommands: ['AUTH', 'STARTTLS'],
+    // Without a certificate of ours the library would offer one whose key everybody has.
+    disabledCommands: certificate ? ['AUTH'] : ['AUTH', 'STARTTLS'],
+    ...(certificate && { ...keyPairOf(certificate.current), minVersion: 'TLSv1.2' }),
     disableReverseLookup: true,
     size: LIMITS.smtpInboundBytes,
     maxClients: LIMITS.smtpInboundConnections,
     socketTimeout: LIMITS.smtpInboundIdleMs,
     closeTimeout: 1_000,
+    onConnect(_session, callback) {
+      if (!certificate) return callback();
+      void certificate.renew().then((renewed) => {
+        if (renewed) server.updateSecureContext(keyPairOf(renewed));
+        callback();
+      });
+    },
+    onMailFrom(_address, { secure }, callback) {
+      callback(tls?.required && !secure ? refusal(530, '5.7.0 Must issue a STARTTLS command first') : null);
+    },
     onRcptTo({ address }, session, callback) {
       if (session.envelope.rcptTo.length >= LIMITS.smtpInboundRecipients) {
         return callback(refusal(452, '4.5.3 Too many recipients'));
@@ -131,6 +152,8 @@ export async function openSmtpInbound(options: SmtpInboundOptions): Promise<Smtp
 }
 
 class TooLarge extends Error {}
+
+const keyPairOf = ({ cert, key }: Certificate) => ({ cert, key });
 
 const isNull = (mailFrom: { address: string } | false) => !mailFrom || mailFrom.address === '';
 const nowText = () => new Date().toISOString();

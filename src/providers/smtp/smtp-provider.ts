@@ -10,7 +10,7 @@ import { createRelayChoice } from './relay-choice';
 import { createReturnPath, type ReturnPath } from './return-path';
 import { createSenderBreaker } from './sender-breaker';
 import { classify, retryGapMs } from './smtp-codes';
-import { openSmtpInbound, type SmtpInbound } from './smtp-inbound';
+import { openSmtpInbound, type SmtpInbound, type SmtpListen } from './smtp-inbound';
 import { createSmtpRelay, type RelayOutcome, type SmtpRelay } from './smtp-relay';
 import type { SmtpTimeouts, SmtpUnreachable } from './smtp-session';
 
@@ -22,8 +22,8 @@ export interface SmtpProviderOptions {
   dkim?: DkimOptions | undefined;
   /** Domain of the envelope senders, and the secret by which we know our own; else the sender's own address. */
   returnPath?: { domain: string; secret: string } | undefined;
-  /** Where reports and unsubscribing mails come in; port 0 takes any that is free. */
-  listen?: { host: string; port: number } | undefined;
+  /** Where reports and unsubscribing mails come in. */
+  listen?: SmtpListen | undefined;
   /** Takes the token of an unsubscribing mail; rejects to be told again. Without it none is taken. */
   unsubscribe?: ((token: string) => Promise<void>) | undefined;
   log: Log;

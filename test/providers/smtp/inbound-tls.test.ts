@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect as connectPlain } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface, type Interface } from 'node:readline';
+import { connect as connectTls } from 'node:tls';
+import { promisify } from 'node:util';
+import { readCertificate, UnusableCertificate } from '../../../src/providers/smtp/certificate';
+import { createReturnPath } from '../../../src/providers/smtp/return-path';
+import type { SmtpProvider } from '../../../src/providers/smtp/smtp-provider';
+import { type Certificate, makeCertificate } from '../../support/certificate';
+import { programOf } from '../../support/program';
+import { deliveryReport } from './smtp-carrier';
+import { openSmtp } from './smtp-rig';
+
+const run = promisify(execFile);
+const RETURN_PATH = { domain: 'bounces.example.org', secret: 'secret' };
+const TO = createReturnPath(RETURN_PATH.domain, RETURN_PATH.secret).addressFor('msg_1');
+
+let place: string;
+let first: Certificate;
+let second: Certificate;
+beforeAll(() => {
+  first = makeCertificate();
+  second = makeCertificate();
+});
+afterAll(() => {
+  first.remove();
+  second.remove();
+});
+
+let provider: SmtpProvider | undefined;
+let types: string[];
+const files = () => ({ certFile: join(place, 'cert.pem'), keyFile: join(place, 'key.pem') });
+beforeEach(() => {
+  types = [];
+  place = mkdtempSync(join(tmpdir(), 'fanfare-test-inbound-'));
+  install(first);
+});
+afterEach(async () => {
+  await provider?.close();
+  provider = undefined;
+  rmSync(place, { recursive: true, force: true });
+});
+
+function install({ certFile, keyFile }: Certificate): void {
+  copyFileSync(certFile, files().certFile);
+  copyFileSync(keyFile, files().keyFile);
+}
+
+async function listen(required = false): Promise<void> {
+  provider = openSmtp('smtp://127.0.0.1:1', {
+    returnPath: RETURN_PATH,
+    listen: { host: '127.0.0.1', port: 0, tls: { ...files(), required } },
+  });
+  await provider.start(async (receipts) => void types.push(...receipts.map(({ type }) => type)));
+}
+
+async function swaks(...more: string[]): Promise<string> {
+  const { raw } = deliveryReport(TO, 'Action: failed\r\nStatus: 5.1.1');
+  const args = ['--server', `127.0.0.1:${provider?.inboundPort}`, '--from', '<>', '--to', TO, '--data', '-'];
+  const child = run(programOf('swaks', 'swaks'), [...args, ...more]);
+  child.child.stdin?.end(raw);
+  return (await child.catch((error: { stdout: string }) => error)).stdout;
+}
+
+/** Says what a mailer says until TLS, and answers what it was shown then; trusts one certificate only. */
+async function certificateShown(trusted: Certificate): Promise<string> {
+  const socket = connectPlain(provider?.inboundPort ?? 0, '127.0.0.1');
+  const lines = createInterface({ input: socket });
+  try {
+    await lineFrom(lines, /^220 /);
+    socket.write('EHLO mx.example.net\r\n');
+    await lineFrom(lines, /^250[ -]STARTTLS/);
+    socket.write('STARTTLS\r\n');
+    await lineFrom(lines, /^220 /);
+    lines.close();
+    const secure = connectTls({ socket, host: '127.0.0.1', ca: trusted.cert });
+    await new Promise<void>((done, fail) => secure.once('secureConnect', done).once('error', fail));
+    return secure.getPeerX509Certificate()?.fingerprint256 ?? '';
+  } finally {
+    socket.destroy();
+  }
+}
+
+function lineFrom(lines: Interface, wanted: RegExp): Promise<void> {
+  return new Promise((done) => {
+    lines.on('line', function look(line: string) {
+      if (!wanted.test(line)) return;
+      lines.off('line', look);
+      done();
+    });
+  });
+}
+
+const fingerprint = ({ cert }: Certificate) => new X509Certificate(cert).fingerprint256;
+
+describe('the listener with a certificate', () => {
+  test('takes a report encrypted, and from a host that wants no encryption as well', async () => {
+    await listen();
+    expect(await swaks('--tls')).toMatch(/TLS started .*\n.*\n.*\n(?:.*\n)*<~ {2}250 /);
+    expect(await swaks()).toMatch(/<- {2}250/);
+    expect(types).toEqual(['undelivered', 'undelivered']);
+  });
+
+  test('refuses mail without encryption if it is required, and takes it with it', async () => {
+    await listen(true);
+    expect(await swaks()).toMatch(/^<\*\* 530 5\.7\.0 Must issue a STARTTLS/m);
+    expect(types).toEqual([]);
+    await swaks('--tls');
+    expect(types).toEqual(['undelivered']);
+  });
+
+  test('shows its own, which a client that knows it trusts', async () => {
+    await listen();
+    expect(await certificateShown(first)).toBe(fingerprint(first));
+    await expect(certificateShown(second)).rejects.toThrow(/self-signed/);
+  });
+
+  test('shows a renewed one at the next connection, and the one before while half of it is there', async () => {
+    await listen();
+    expect(await certificateShown(first)).toBe(fingerprint(first));
+    copyFileSync(second.certFile, files().certFile);
+    expect(await certificateShown(first)).toBe(fingerprint(first));
+    copyFileSync(second.keyFile, files().keyFile);
+    expect(await certificateShown(second)).toBe(fingerprint(second));
+    rmSync(files().certFile);
+    expect(await certificateShown(second)).toBe(fingerprint(second));
+  });
+
+  test.each([
+    ['a certificate that is away', () => rmSync(files().certFile), /cert\.pem cannot be read: ENOENT/],
+    ['a file that is none', () => writeFileSync(files().certFile, 'x'), /holds no certificate in PEM/],
+    ['a key that is none', () => writeFileSync(files().keyFile, 'x'), /holds no private key in PEM/],
+    [
+      'the key of another',
+      () => copyFileSync(second.keyFile, files().keyFile),
+      /is not the key of the certificate/,
+    ],
+  ])('does not start with %s', async (_, spoil, reason) => {
+    spoil();
+    const error = await listen().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(UnusableCertificate);
+    expect((error as Error).message).toMatch(reason);
+  });
+
+  test('starts with one whose time is over', async () => {
+    const ended = makeCertificate('IP:127.0.0.1', { ended: true });
+    install(ended);
+    expect((await readCertificate(files())).validTo).toEqual(new Date('2020-02-01T00:00:00Z'));
+    await listen();
+    await swaks('--tls');
+    expect(types).toEqual(['undelivered']);
+    ended.remove();
+  });
+});
