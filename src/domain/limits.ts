@@ -209,6 +209,8 @@ export const LIMITS = {
   /** Secrets of one endpoint that sign at the same time: each adds a signature to a header. */
   webhookSecrets: 5,
   webhookSecretOverlapHours: 24,
+  /** Endpoints whose secrets one transaction seals anew at the start. */
+  webhookSealRows: 200,
   /** Deliveries of one endpoint waiting to be made. Beyond it events stay in the feed. */
   webhookBacklog: 2_000,
   /** Events of the feed that one statement makes deliveries of. */
