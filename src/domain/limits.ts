@@ -269,6 +269,8 @@ export const LIMITS = {
   softBounceWindowDays: 30,
   /** Of the form that unsubscribes. */
   unsubscribeBodyBytes: 4 * KiB,
+  /** Of what a browser says of languages, which is rarely more than five of them. */
+  acceptLanguageChars: 200,
   /** Changes by one link, and wrong links from one address, in a minute. */
   unsubscribesPerMinute: 20,
   wrongLinksPerMinute: 60,

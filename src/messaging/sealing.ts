@@ -15,7 +15,7 @@ export interface Sealing {
   open(sealed: string, keyId: string, about: string): string;
 }
 
-export const SEALING_KEY_BYTES = 32;
+const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const NAME_BYTES = 6;
@@ -47,7 +47,7 @@ interface Sealer {
 }
 
 function sealerOf(given: Buffer): Sealer {
-  const key = derive(given, 'seal', SEALING_KEY_BYTES);
+  const key = derive(given, 'seal', KEY_BYTES);
   return {
     seal(text, about) {
       const nonce = randomBytes(NONCE_BYTES);
