@@ -59,6 +59,21 @@ const tlvs = z.string().transform((value, context) => {
   }
 });
 
+/** 32 random bytes each, the first of which seals; none is repeated in what is said of it. */
+const secretsKeys = z.string().transform((value, context) => {
+  const keys = value.split(',').map((one) => {
+    const text = one.trim();
+    if (/^[\da-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
+    return /^[A-Za-z0-9+/_-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : undefined;
+  });
+  const sound = keys.filter((key) => key !== undefined);
+  if (sound.length === keys.length) return sound;
+  const message =
+    'a key is 32 random bytes in base64 or hexadecimal, as `openssl rand -base64 32` makes them; several have commas between them';
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+});
+
 const optedOutCodes = z.string().transform((value, context) => {
   const codes = parseOptedOutCodes(value);
   if (typeof codes !== 'string') return codes;
@@ -147,6 +162,7 @@ export const VARIABLES = z.object({
     .string()
     .regex(/^[A-Za-z0-9._~-]{1,200}$/, 'only letters, digits and . _ ~ - may be in it, at most 200')
     .optional(),
+  FANFARE_SECRETS_KEY: secretsKeys.optional(),
   FANFARE_WEBHOOK_ALLOW_PRIVATE: flag,
   FANFARE_UNSUBSCRIBE_MAILTO: z.email().optional(),
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
@@ -207,6 +223,8 @@ export interface Config {
   callTimes: { faultSeconds: number | undefined; silenceSeconds: number };
   /** In the path that carriers report to; without it one is made and kept. */
   inboundSecret: string | undefined;
+  /** What secrets in the database are sealed with: by the first, and opened by any. */
+  secretsKeys: Buffer[];
   /** Webhooks may lead to this machine and to private networks. */
   webhookAllowPrivate: boolean;
   /** Where mail that unsubscribes goes, beside the link. */
@@ -304,6 +322,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       silenceSeconds: v.FANFARE_CALL_SILENCE_SECONDS,
     },
     inboundSecret: v.FANFARE_INBOUND_SECRET,
+    secretsKeys: v.FANFARE_SECRETS_KEY ?? [],
     webhookAllowPrivate: v.FANFARE_WEBHOOK_ALLOW_PRIVATE,
     unsubscribeMailto: v.FANFARE_UNSUBSCRIBE_MAILTO,
     speech: v.FANFARE_SPEECH,

@@ -19,6 +19,27 @@ describe('trusted proxies', () => {
   );
 });
 
+describe('keys of secrets', () => {
+  const key = Buffer.alloc(32, 5);
+
+  test('are 32 bytes in base64 or hexadecimal, one or several', () => {
+    const several = [key.toString('base64'), key.toString('hex'), key.toString('base64url')].join(', ');
+    expect(readConfig({ FANFARE_SECRETS_KEY: several }).secretsKeys).toEqual([key, key, key]);
+    expect(readConfig({}).secretsKeys).toEqual([]);
+  });
+
+  test.each([
+    'hidden',
+    `${key.toString('hex')}0a`,
+    key.toString('hex').slice(2),
+    `${key.toString('base64')},`,
+  ])('%j is refused and not repeated', (text) => {
+    const said = refusal({ FANFARE_SECRETS_KEY: text });
+    expect(said).toContain('FANFARE_SECRETS_KEY');
+    expect(said).not.toContain(text);
+  });
+});
+
 describe('the providers of SMS', () => {
   const SMPP = { FANFARE_SMS_PROVIDER: 'smpp', FANFARE_SMPP_URL: 'smpp://id:hidden@smsc.example:2775' };
 

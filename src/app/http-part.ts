@@ -9,7 +9,6 @@ import { createDelivery } from '../messaging/delivery';
 import { keepExpiring } from '../messaging/expiry';
 import { createIdempotency } from '../messaging/idempotency';
 import { createIdentity } from '../messaging/identity';
-import { installationSecret } from '../messaging/installation-secret';
 import { createListMail } from '../messaging/list-mail';
 import { keepRetention } from '../messaging/retention';
 import { newSecret } from '../messaging/secrets';
@@ -30,6 +29,7 @@ import type { AppOptions } from './app';
 import type { Closers } from './closers';
 import { policySource } from './policy-source';
 import { openProviders, unsubscribeAddress } from './providers';
+import { openSecretsPart } from './secrets-part';
 import { campaignHolds, type GatewayFor, templateLookup } from './service-gateway';
 import { openSpeech } from './speech';
 import { openWebhookPart } from './webhook-part';
@@ -64,7 +64,8 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
   const identity = createIdentity({ db: messagingDb });
   const versions = createTemplateVersions(messagingDb);
-  const unsubscribeTokens = createUnsubscribeTokens(await installationSecret(messagingDb, 'unsubscribe'));
+  const secrets = await openSecretsPart(config, messagingDb, log);
+  const unsubscribeTokens = createUnsubscribeTokens(await secrets.ofInstallation('unsubscribe'));
   const unsubscribe = createUnsubscribe({ db: messagingDb, tokens: unsubscribeTokens });
   let reachableAt = publicUrl ?? addressOf(config.http);
   const synthesizer = await openSpeech(config);
@@ -74,7 +75,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     templates: versions,
     policyOf: policySource(storage.tables<CampaignTables>()),
     providers: await openProviders(config, {
-      returnPathSecret: await installationSecret(messagingDb, 'return_path'),
+      returnPathSecret: await secrets.ofInstallation('return_path'),
       async unsubscribe(token) {
         const subscriber = unsubscribe.subscriberOf(token);
         if (subscriber) await unsubscribe.unsubscribe(subscriber);
@@ -101,7 +102,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const retention = keepRetention({ db: messagingDb, days: config.retentionDays, log });
   closers.add('retention', () => retention.stop());
 
-  const webhooks = await openWebhookPart({ config, storage, log }, closers);
+  const webhooks = await openWebhookPart({ config, storage, sealing: secrets.ofWebhooks, log }, closers);
 
   let started = false;
   const readiness = async (): Promise<Record<string, boolean>> => ({

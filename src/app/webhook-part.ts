@@ -2,6 +2,7 @@ import { createPhaseChanges } from '../campaigns/phase-changes';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Config } from '../config';
 import type { Log } from '../log';
+import type { Sealing } from '../messaging/sealing';
 import type { MessagingTables } from '../messaging/tables';
 import { createTargetGuard } from '../messaging/webhooks/target-guard';
 import { createWebhookDelivery } from '../messaging/webhooks/webhook-delivery';
@@ -12,16 +13,16 @@ import type { Closers } from './closers';
 
 /** Webhooks out: events of messages from the feed, and phases of campaigns, which the two halves join here. */
 export async function openWebhookPart(
-  { config, storage, log }: { config: Config; storage: Storage; log: Log },
+  { config, storage, sealing, log }: { config: Config; storage: Storage; sealing: Sealing; log: Log },
   closers: Closers,
 ): Promise<Webhooks> {
   const db = storage.tables<MessagingTables>();
   const guard = createTargetGuard({ allowPrivate: config.webhookAllowPrivate });
   const outside = createPhaseChanges({ db: storage.tables<CampaignTables>() });
-  const delivery = createWebhookDelivery({ db, engine: storage.engine, guard, outside, log });
+  const delivery = createWebhookDelivery({ db, engine: storage.engine, guard, sealing, outside, log });
   closers.add('webhooks', () => delivery.stop());
   await delivery.start();
   const expiry = keepWebhookExpiry({ db, log });
   closers.add('webhook expiry', () => expiry.stop());
-  return createWebhooks({ db, guard, onChanged: delivery.wake });
+  return createWebhooks({ db, guard, sealing, onChanged: delivery.wake });
 }

@@ -209,6 +209,8 @@ export const LIMITS = {
   /** Secrets of one endpoint that sign at the same time: each adds a signature to a header. */
   webhookSecrets: 5,
   webhookSecretOverlapHours: 24,
+  /** Endpoints whose secrets one transaction seals anew at the start. */
+  webhookSealRows: 200,
   /** Deliveries of one endpoint waiting to be made. Beyond it events stay in the feed. */
   webhookBacklog: 2_000,
   /** Events of the feed that one statement makes deliveries of. */
@@ -267,6 +269,8 @@ export const LIMITS = {
   softBounceWindowDays: 30,
   /** Of the form that unsubscribes. */
   unsubscribeBodyBytes: 4 * KiB,
+  /** Of what a browser says of languages, which is rarely more than five of them. */
+  acceptLanguageChars: 200,
   /** Changes by one link, and wrong links from one address, in a minute. */
   unsubscribesPerMinute: 20,
   wrongLinksPerMinute: 60,

@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto';
+import type { Language } from '../domain/opt-out-packs';
+import { UNSUBSCRIBE_TEXTS, type UnsubscribeTexts } from './unsubscribe-texts';
 
 /**
  * The pages behind a link that unsubscribes: for people, without scripts, and with nothing from anywhere else.
@@ -9,30 +11,23 @@ export type UnsubscribePage = 'ask' | 'done' | 'undone' | 'unknown' | 'busy';
 /** No path in `action`: each form posts to the page it stands on. */
 const button = (name: string, value: string, label: string): string =>
   `<form method="post"><input type="hidden" name="${name}" value="${value}"><button>${label}</button></form>`;
-const UNSUBSCRIBE = button('List-Unsubscribe', 'One-Click', 'Unsubscribe');
-const RESUBSCRIBE = button('action', 'resubscribe', 'Subscribe again');
+const paragraph = (text: string): string => `<p>${text}</p>`;
+/** Read out where pages are read out: it is what the button has done. */
+const status = (text: string): string => `<p role="status">${text}</p>`;
 
-const PAGES: Record<UnsubscribePage, { title: string; body: string }> = {
-  ask: {
-    title: 'Unsubscribe?',
-    body: `<p>The address that this link was sent to will get no more emails from this sender.</p>\n${UNSUBSCRIBE}`,
-  },
-  done: {
-    title: 'You are unsubscribed',
-    body: `<p role="status">The address that this link was sent to gets no more emails from this sender. One that is on its way already may still arrive.</p>\n<p>Was this a mistake?</p>\n${RESUBSCRIBE}`,
-  },
-  undone: {
-    title: 'You are subscribed again',
-    body: `<p role="status">The address that this link was sent to may get emails from this sender again.</p>\n${UNSUBSCRIBE}`,
-  },
-  unknown: {
-    title: 'This link does not work',
-    body: '<p>Part of it may be missing. Open it from the email once more, or answer the email.</p>',
-  },
-  busy: {
-    title: 'Too many tries',
-    body: '<p>Please wait a minute and try again.</p>',
-  },
+const BODIES: Record<UnsubscribePage, (texts: UnsubscribeTexts) => string[]> = {
+  ask: ({ ask, unsubscribe }) => [paragraph(ask.text), button('List-Unsubscribe', 'One-Click', unsubscribe)],
+  done: ({ done, resubscribe }) => [
+    status(done.text),
+    paragraph(done.mistake),
+    button('action', 'resubscribe', resubscribe),
+  ],
+  undone: ({ undone, unsubscribe }) => [
+    status(undone.text),
+    button('List-Unsubscribe', 'One-Click', unsubscribe),
+  ],
+  unknown: ({ unknown }) => [paragraph(unknown.text)],
+  busy: ({ busy }) => [paragraph(busy.text)],
 };
 
 const STYLE = `:root { color-scheme: light dark; }
@@ -47,10 +42,11 @@ export const UNSUBSCRIBE_POLICY =
   `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'; form-action 'self'; ` +
   "base-uri 'none'; frame-ancestors 'none'";
 
-export function unsubscribePage(page: UnsubscribePage): string {
-  const { title, body } = PAGES[page];
+export function unsubscribePage(page: UnsubscribePage, language: Language): string {
+  const texts = UNSUBSCRIBE_TEXTS[language];
+  const { title } = texts[page];
   return `<!doctype html>
-<html lang="en">
+<html lang="${language}" dir="${texts.dir}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -61,7 +57,7 @@ export function unsubscribePage(page: UnsubscribePage): string {
 <body>
 <main>
 <h1>${title}</h1>
-${body}
+${BODIES[page](texts).join('\n')}
 </main>
 </body>
 </html>

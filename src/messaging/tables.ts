@@ -169,7 +169,7 @@ export interface MessagingTables {
   };
   sms_senders: { sender: string; workspace_id: string };
   soft_bounces: { workspace_id: string; address: string; message_id: string; day: string };
-  installation_secrets: { name: string; secret: string; created_at: CreatedAt };
+  installation_secrets: { name: string; secret: string; key_id: string | null; created_at: CreatedAt };
   opt_out_notices: { workspace_id: string; sender: string; address: string; message_id: string };
   sender_limits: {
     workspace_id: string;
@@ -222,7 +222,8 @@ export interface MessagingTables {
     url: string;
     events: string[];
     description: string | null;
-    secrets: Json<{ secret: string; validTill: string | null }[]>;
+    signing_secrets: Json<{ sealed: string; validTill: string | null }[]>;
+    key_id: string | null;
     after_seq: number;
     missed: Generated<number>;
     disabled_at: Timestamp | null;

@@ -8,6 +8,7 @@ import * as optOut from './migrations/0006-opt-out';
 import * as policy from './migrations/0007-policy';
 import * as smsParts from './migrations/0008-sms-parts';
 import * as softBounces from './migrations/0009-soft-bounces';
+import * as webhookSecrets from './migrations/0010-webhook-secrets';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -20,6 +21,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0007-policy': policy.UP,
   '0008-sms-parts': smsParts.UP,
   '0009-soft-bounces': softBounces.UP,
+  '0010-webhook-secrets': webhookSecrets.UP,
 };
 
 /**

@@ -8,6 +8,7 @@ import { sleepingPart } from './sleeping';
 import { smppPart } from './smpp';
 import { smtpPart } from './smtp';
 import { pacePart, pausePart } from './steering';
+import { webhooksPart } from './webhooks';
 import { writesPart } from './writes';
 
 /**
@@ -29,6 +30,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   million: millionPart,
   smtp: smtpPart,
   smpp: smppPart,
+  webhooks: webhooksPart,
 };
 
 async function main(): Promise<void> {

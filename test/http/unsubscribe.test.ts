@@ -83,7 +83,7 @@ describeEachEngine('the link that unsubscribes', (engine) => {
   test('a person gets a page with one button, which leads to another page', async () => {
     const page = await api.call('GET', path, { headers: BROWSER });
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
-    expect(page.body).toContain('<html lang="en">');
+    expect(page.body).toContain('<html lang="en" dir="ltr">');
     expect(page.body.match(/<h1>/g)).toHaveLength(1);
     expect(page.body.match(/<form method="post">/g)).toHaveLength(1);
     expect(page.body.match(/<button>/g)).toHaveLength(1);
@@ -135,6 +135,31 @@ describeEachEngine('the link that unsubscribes', (engine) => {
     expect(body).not.toContain(address);
   });
 
+  test.each([
+    [undefined, 'en'],
+    ['', 'en'],
+    ['de', 'de'],
+    ['pt-BR,pt;q=0.9,en;q=0.8', 'pt'],
+    ['FR-ca', 'fr'],
+    ['sv,nl;q=0.3,it;q=0.7', 'it'],
+    ['sv, *;q=0.5, es;q=0.4', 'en'],
+    ['de;q=0, nl;q=0.1', 'nl'],
+    ['es;q=x, it;q=0.2', 'it'],
+    ['ja', 'en'],
+    ['den', 'en'],
+    [`${'sv,'.repeat(5_000)}de`, 'en'],
+  ])('to a browser that likes %.40j the page is in %s', async (wish, language) => {
+    const headers = { ...BROWSER, ...(wish === undefined ? {} : { 'accept-language': wish }) };
+    for (const page of [
+      await api.call('GET', path, { headers }),
+      await api.call('GET', '/u/x', { headers }),
+    ]) {
+      expect(page.headers['content-language']).toBe(language);
+      expect(page.headers.vary).toContain('accept-language');
+      expect(page.body).toContain(`<html lang="${language}" dir="ltr">`);
+    }
+  });
+
   test('a link that we did not make is not there, whatever is wrong with it', async () => {
     const token = path.slice(3);
     const other = linkOf('else@example.com').slice(3);
@@ -144,6 +169,7 @@ describeEachEngine('the link that unsubscribes', (engine) => {
       `b${token.slice(1)}`,
       token.slice(0, 25) + other.slice(25),
       `${token}A`,
+      ...Array.from({ length: 4 }, (_, n) => `${linkOf(`${'x'.repeat(n)}@example.com`).slice(3)}A`),
       'a'.repeat(400),
     ];
     for (const one of wrong) {

@@ -7,6 +7,7 @@ import { createLog, type Log } from '../../src/log';
 import { createIdempotency } from '../../src/messaging/idempotency';
 import { createIdentity, type Identity } from '../../src/messaging/identity';
 import { outboxDepth } from '../../src/messaging/outbox-depth';
+import { createSealing } from '../../src/messaging/sealing';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/template-versions';
 import { createUnsubscribeTokens } from '../../src/messaging/unsubscribe-tokens';
@@ -65,6 +66,7 @@ export async function startWholeApi(
         webhooks: createWebhooks({
           db,
           guard: createTargetGuard({ allowPrivate: false }),
+          sealing: createSealing([Buffer.alloc(32, 1)]),
           onChanged: () => undefined,
         }),
         launcher: {

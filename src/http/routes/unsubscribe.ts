@@ -6,6 +6,7 @@ import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { Unsubscribe } from '../../messaging/unsubscribe';
 import type { Subscriber } from '../../messaging/unsubscribe-tokens';
+import { preferredLanguage } from '../accept-language';
 import { callerAddress } from '../caller-address';
 import { showUnsubscribePage, unsubscribeByLink } from '../operations/unsubscribe';
 import { createRateWindow } from '../rate-window';
@@ -62,7 +63,7 @@ export function unsubscribeRoutes(links: Unsubscribe): (app: App) => void {
     app.get(
       '/u/:token',
       { config, schema: { operation: showUnsubscribePage, params }, onRequest: findSubscriber },
-      async (_request, reply) => sendPage(reply, 'ask'),
+      async (request, reply) => sendPage(request, reply, 'ask'),
     );
 
     app.post(
@@ -76,7 +77,7 @@ export function unsubscribeRoutes(links: Unsubscribe): (app: App) => void {
       async (request, reply) => {
         const wish = request.body;
         if (request.subscriber) await links[wish](request.subscriber);
-        if (prefersPage(request)) return sendPage(reply, wish === 'unsubscribe' ? 'done' : 'undone');
+        if (prefersPage(request)) return sendPage(request, reply, wish === 'unsubscribe' ? 'done' : 'undone');
         const message = wish === 'unsubscribe' ? 'Unsubscribed' : 'Subscribed again';
         return answer(200, message, { unsubscribed: wish === 'unsubscribe' });
       },
@@ -88,7 +89,7 @@ const HEADERS = {
   'cache-control': 'no-store',
   'x-robots-tag': 'noindex, nofollow',
   'referrer-policy': 'no-referrer',
-  vary: 'accept',
+  vary: 'accept, accept-language',
 };
 
 const tooMany = (retryAfterSeconds: number) =>
@@ -98,17 +99,19 @@ const tooMany = (retryAfterSeconds: number) =>
 function refuse(request: FastifyRequest, reply: FastifyReply, page: UnsubscribePage, error: DomainError) {
   if (!prefersPage(request)) throw error;
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds);
-  return sendPage(reply.code(page === 'busy' ? 429 : 404), page);
+  return sendPage(request, reply.code(page === 'busy' ? 429 : 404), page);
 }
 
 const prefersPage = ({ headers }: FastifyRequest): boolean => /\btext\/html\b/i.test(headers.accept ?? '');
 
-function sendPage(reply: FastifyReply, page: UnsubscribePage): FastifyReply {
+function sendPage({ headers }: FastifyRequest, reply: FastifyReply, page: UnsubscribePage): FastifyReply {
+  const language = preferredLanguage(headers['accept-language']);
   return reply
     .type('text/html; charset=utf-8')
+    .header('content-language', language)
     .header('content-security-policy', UNSUBSCRIBE_POLICY)
     .header('x-content-type-options', 'nosniff')
-    .send(unsubscribePage(page));
+    .send(unsubscribePage(page, language));
 }
 
 /** Short texts by name, which is all that anybody sends here. */

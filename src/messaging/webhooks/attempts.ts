@@ -5,7 +5,7 @@ import { newId } from '../../storage/new-id';
 import type { MessagingTables } from '../tables';
 import { webhookBodyOf } from './deliveries';
 import type { PostOutcome } from './post';
-import type { SigningSecret } from './signature';
+import type { SealedSecret } from './sealed-secrets';
 
 /**
  * Attempts in the table. One is claimed before anything leaves, and due again when its lease is over, so that
@@ -19,13 +19,18 @@ export interface ClaimedDelivery {
   attempts: number;
   fence: number;
   url: string;
-  secrets: SigningSecret[];
+  keyId: string;
+  sealed: SealedSecret[];
 }
 
-/** What is due, the oldest first: of each endpoint at most as many as it has room for. */
+/**
+ * What is due, the oldest first: of each endpoint at most as many as it has room for, and nothing of one whose
+ * secrets are under a key that is not ours.
+ */
 export async function claimDue(
   db: Kysely<MessagingTables>,
   rooms: readonly { webhookId: string; room: number }[],
+  keyIds: readonly string[],
 ): Promise<ClaimedDelivery[]> {
   if (rooms.length === 0) return [];
   const { rows } = await sql<ClaimedDelivery>`
@@ -43,8 +48,9 @@ export async function claimDue(
     set claimed = true, fence = d.fence + 1, due_at = now() + ${LIMITS.webhookLeaseMs} * interval '1 millisecond'
     from due, webhooks w
     where d.id = due.id and w.id = d.webhook_id and w.disabled_at is null
-      and coalesce(w.paused_until <= now(), true)
-    returning d.id, d.webhook_id as "webhookId", d.body, d.attempts, d.fence, w.url, w.secrets`.execute(db);
+      and coalesce(w.paused_until <= now(), true) and w.key_id = any(${[...keyIds]}::text[])
+    returning d.id, d.webhook_id as "webhookId", d.body, d.attempts, d.fence, w.url,
+      w.key_id as "keyId", w.signing_secrets as sealed`.execute(db);
   return rows;
 }
 

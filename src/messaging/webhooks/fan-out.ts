@@ -21,6 +21,8 @@ export interface Endpoint {
   failingSince: Date | null;
   /** It asked to be left alone for a while that is not over. */
   isPaused: boolean;
+  /** Which key its secrets are sealed with. */
+  keyId: string | null;
 }
 
 /** All endpoints that are to be told anything, of every workspace. */
@@ -28,7 +30,7 @@ export async function readEndpoints(db: Kysely<MessagingTables>): Promise<Endpoi
   const { rows } = await sql<Endpoint>`
     select w.id, w.workspace_id as "workspaceId", w.events, w.created_at as "createdAt",
       w.after_seq as "afterSeq", coalesce(h.next_seq - 1, 0) as "lastSeq", coalesce(h.kept_from, 0) as "keptFrom",
-      w.failing_since as "failingSince", coalesce(w.paused_until > now(), false) as "isPaused"
+      w.failing_since as "failingSince", coalesce(w.paused_until > now(), false) as "isPaused", w.key_id as "keyId"
     from webhooks w left join event_heads h on h.workspace_id = w.workspace_id
     where w.disabled_at is null`.execute(db);
   return rows;

@@ -3,6 +3,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { isDomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { tlsCodeOf } from './certificate-codes';
 import { hostOf, type PinnedAddress, type TargetGuard } from './target-guard';
 
 /** What one attempt came to. Only a 2xx is a success; a redirect is none, and is not followed. */
@@ -26,9 +27,15 @@ export interface WebhookPoster {
 const IDLE_MS = 10_000;
 const IDLE_SOCKETS = 50;
 
-export function createWebhookPoster(guard: TargetGuard, answerMs: number): WebhookPoster {
+export function createWebhookPoster(
+  guard: TargetGuard,
+  answerMs: number,
+  /** Who is believed about certificates, in place of those that Node trusts. */
+  authorities?: Buffer[],
+): WebhookPoster {
   const kept = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: IDLE_SOCKETS };
-  const agents = { 'http:': new HttpAgent(kept), 'https:': new HttpsAgent(kept) };
+  const trust = authorities ? { ca: authorities } : {};
+  const agents = { 'http:': new HttpAgent(kept), 'https:': new HttpsAgent({ ...kept, ...trust }) };
 
   async function attempt(
     target: URL,
@@ -37,7 +44,8 @@ export function createWebhookPoster(guard: TargetGuard, answerMs: number): Webho
     signal: AbortSignal,
   ): Promise<PostOutcome> {
     const addresses = await withDeadline(guard.addressesOf(target), signal);
-    const send = (fresh: boolean) => sendOnce({ target, addresses, headers, body, signal, fresh, agents });
+    const send = (fresh: boolean) =>
+      sendOnce({ target, addresses, headers, body, signal, fresh, agents, trust });
     try {
       return outcomeOf(await send(false), signal);
     } catch (error) {
@@ -75,6 +83,7 @@ interface Sending {
   /** On a connection of its own. */
   fresh: boolean;
   agents: { 'http:': HttpAgent; 'https:': HttpsAgent };
+  trust: { ca?: Buffer[] };
 }
 
 function sendOnce({
@@ -85,6 +94,7 @@ function sendOnce({
   signal,
   fresh,
   agents,
+  trust,
 }: Sending): Promise<IncomingMessage> {
   const isTls = target.protocol === 'https:';
   const host = hostOf(target);
@@ -103,6 +113,7 @@ function sendOnce({
         'user-agent': 'fanfare-webhooks',
         ...headers,
       },
+      ...(isTls ? trust : {}),
       ...(isTls && !isIP(host) ? { servername: host } : {}),
       agent: fresh ? false : agents[isTls ? 'https:' : 'http:'],
       // The addresses that were judged, and no second question.
@@ -163,7 +174,7 @@ function parseRetryAfter(value: string | undefined): number | null {
 function codeOf(error: unknown): string {
   if (isDomainError(error)) return error.code;
   const { code } = error as NodeJS.ErrnoException;
-  return typeof code === 'string' ? code.toLowerCase() : 'no_answer';
+  return typeof code === 'string' ? (tlsCodeOf(code) ?? code.toLowerCase()) : 'no_answer';
 }
 
 async function withDeadline<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

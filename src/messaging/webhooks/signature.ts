@@ -19,15 +19,17 @@ export interface SigningSecret {
   validTill: string | null;
 }
 
+/** `undefined` where nothing signs. */
 export function signatureHeaders(
   { id, body }: { id: string; body: string },
   secrets: readonly SigningSecret[],
   nowMs: number,
-): Record<string, string> {
+): Record<string, string> | undefined {
   const timestamp = String(Math.floor(nowMs / 1_000));
   const signatures = secrets
     .filter(({ validTill }) => validTill === null || Date.parse(validTill) > nowMs)
     .map(({ secret }) => `v1,${sign(secret, `${id}.${timestamp}.${body}`)}`);
+  if (signatures.length === 0) return undefined;
   return {
     'webhook-id': id,
     'webhook-timestamp': timestamp,

@@ -4,6 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import { wantsMessages } from '../../domain/webhook';
 import type { Log } from '../../log';
 import type { Storage } from '../../storage/storage';
+import type { Sealing } from '../sealing';
 import type { MessagingTables } from '../tables';
 import {
   type ClaimedDelivery,
@@ -15,8 +16,9 @@ import {
 } from './attempts';
 import { type Endpoint, fanOutMessages, fanOutOutside, readEndpoints } from './fan-out';
 import type { OutsideEvents } from './ports';
-import { createWebhookPoster, type WebhookPoster } from './post';
-import { signatureHeaders } from './signature';
+import { createWebhookPoster, type PostOutcome, type WebhookPoster } from './post';
+import { openSecrets } from './sealed-secrets';
+import { type SigningSecret, signatureHeaders } from './signature';
 import type { TargetGuard } from './target-guard';
 
 /**
@@ -43,6 +45,7 @@ export interface WebhookDeliveryDeps {
   db: Kysely<MessagingTables>;
   engine: Storage['engine'];
   guard: TargetGuard;
+  sealing: Sealing;
   outside?: OutsideEvents | undefined;
   log: Log;
   /** Shorter in tests. */
@@ -53,8 +56,16 @@ const DRAIN_MS = 5_000;
 /** Pages of one endpoint's events in a row, before the others have theirs. */
 const FAN_OUT_PAGES = 4;
 
+const NO_SECRET: PostOutcome = {
+  success: false,
+  status: null,
+  code: 'no_secret',
+  answer: null,
+  retryAfterMs: null,
+};
+
 export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDelivery {
-  const { db, engine, guard, outside, log } = deps;
+  const { db, engine, guard, sealing, outside, log } = deps;
   const timing: WebhookTiming = { scale: 1, answerMs: LIMITS.webhookAnswerMs, ...deps.timing };
   const poster: WebhookPoster = createWebhookPoster(guard, timing.answerMs);
   const inFlight = new Map<string, number>();
@@ -63,6 +74,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
   /** Endpoints that may have something due: all at a look, between two looks those of which it is known. */
   let maybeDue = new Set<string>();
   let ended: EndedAttempt[] = [];
+  const toldForeign = new Set<string>();
   let lookedAt = Number.NEGATIVE_INFINITY;
   let stopped = false;
   let running: Promise<void> | undefined;
@@ -130,7 +142,8 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
     const news = outside ? await outside.read(LIMITS.webhookCampaignEvents) : [];
     endpoints = await readEndpoints(db);
     const at = performance.now();
-    maybeDue = new Set(endpoints.map(({ id }) => id));
+    tellOfForeign(endpoints);
+    maybeDue = new Set(endpoints.filter(isOurs).map(({ id }) => id));
     if (outside && news.length > 0) await fanOutOutside(db, outside, news, endpoints);
     let more = news.length === LIMITS.webhookCampaignEvents;
     for (const endpoint of endpoints) {
@@ -141,6 +154,20 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
     }
     // With more to read it looks again at once, after what is due has been sent off.
     lookedAt = more ? Number.NEGATIVE_INFINITY : at;
+  }
+
+  const isOurs = ({ keyId }: Endpoint) => keyId !== null && sealing.keyIds.includes(keyId);
+
+  /** Left to processes that have the key. */
+  function tellOfForeign(all: readonly Endpoint[]): void {
+    const foreign = all.filter((endpoint) => !isOurs(endpoint) && !toldForeign.has(endpoint.id));
+    if (foreign.length === 0) return;
+    for (const { id } of foreign) toldForeign.add(id);
+    const keyIds = [...new Set(foreign.map(({ keyId }) => keyId))];
+    log.warn(
+      { webhooks: foreign.length, keyIds },
+      'Webhooks wait for a process that has the key of their secrets',
+    );
   }
 
   async function fanOutPages(endpoint: Endpoint): Promise<boolean> {
@@ -157,7 +184,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
   async function claim(): Promise<void> {
     if (stopped) return;
     const rooms = roomsOf(endpoints.filter(({ id }) => maybeDue.has(id)));
-    const claimed = await claimDue(db, rooms);
+    const claimed = await claimDue(db, rooms, sealing.keyIds);
     const found = new Map<string, number>();
     for (const { webhookId } of claimed) found.set(webhookId, (found.get(webhookId) ?? 0) + 1);
     for (const { webhookId, room } of rooms) {
@@ -191,20 +218,34 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
   }
 
   function send(delivery: ClaimedDelivery): void {
-    const { id, webhookId, url, body, secrets } = delivery;
+    const { webhookId } = delivery;
     inFlight.set(webhookId, (inFlight.get(webhookId) ?? 0) + 1);
-    const sending = poster
-      .post(url, signatureHeaders({ id, body }, secrets, Date.now()), body)
-      .then((outcome) => {
-        ended.push({ delivery, outcome });
-        const rest = (inFlight.get(webhookId) ?? 1) - 1;
-        if (rest > 0) inFlight.set(webhookId, rest);
-        else inFlight.delete(webhookId);
-        maybeDue.add(webhookId);
-        underWay.delete(sending);
-        wake();
-      });
+    const sending = attempt(delivery).then((outcome) => {
+      ended.push({ delivery, outcome });
+      const rest = (inFlight.get(webhookId) ?? 1) - 1;
+      if (rest > 0) inFlight.set(webhookId, rest);
+      else inFlight.delete(webhookId);
+      maybeDue.add(webhookId);
+      underWay.delete(sending);
+      wake();
+    });
     underWay.add(sending);
+  }
+
+  async function attempt(delivery: ClaimedDelivery): Promise<PostOutcome> {
+    const { id, url, body } = delivery;
+    const headers = signatureHeaders({ id, body }, secretsOf(delivery), Date.now());
+    return headers ? poster.post(url, headers, body) : NO_SECRET;
+  }
+
+  /** None where they cannot be opened: nothing leaves unsigned, or signed with something else. */
+  function secretsOf({ webhookId, keyId, sealed }: ClaimedDelivery): SigningSecret[] {
+    try {
+      return openSecrets(sealing, webhookId, { keyId, sealed });
+    } catch (error) {
+      log.warn({ err: error, webhookId }, 'A webhook has no secret that can be opened; rotate it');
+      return [];
+    }
   }
 
   return {

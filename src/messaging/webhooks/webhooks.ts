@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { type DisabledReason, wantsMessages } from '../../domain/webhook';
 import { type Mint, RANDOM } from '../mint';
+import type { Sealing } from '../sealing';
 import type { MessagingTables } from '../tables';
 import {
   insertTest,
@@ -12,6 +13,7 @@ import {
   redeliverOne,
   type WebhookDelivery,
 } from './deliveries';
+import { openSecrets, sealSecrets } from './sealed-secrets';
 import { newSigningSecret, type SigningSecret } from './signature';
 import type { TargetGuard } from './target-guard';
 
@@ -74,11 +76,12 @@ const HOUR_MS = 3_600_000;
 export function createWebhooks(deps: {
   db: Kysely<MessagingTables>;
   guard: TargetGuard;
+  sealing: Sealing;
   /** Something is to be done, or another endpoint is to be looked after. */
   onChanged: () => void;
   now?: () => number;
 }): Webhooks {
-  const { db, guard, onChanged, now = Date.now } = deps;
+  const { db, guard, sealing, onChanged, now = Date.now } = deps;
 
   async function find(on: Kysely<MessagingTables>, workspaceId: string, id: string) {
     const row = await selectWebhooks(on, workspaceId).where('w.id', '=', id).executeTakeFirst();
@@ -123,7 +126,7 @@ export function createWebhooks(deps: {
           const message = `A workspace has at most ${LIMITS.webhooksPerWorkspace} webhooks`;
           throw new DomainError('limit_reached', message);
         }
-        await insertWebhook(tx, workspaceId, { ...input, id, secret });
+        await insertWebhook(tx, sealing, workspaceId, { ...input, id, secret });
         return read(tx, workspaceId, id);
       });
       onChanged();
@@ -148,7 +151,7 @@ export function createWebhooks(deps: {
         .set({
           deleted_at: sql<Date>`now()`,
           disabled_at: sql<Date>`coalesce(disabled_at, now())`,
-          secrets: '[]',
+          signing_secrets: '[]',
         })
         .where('id', '=', id)
         .where('workspace_id', '=', workspaceId)
@@ -162,10 +165,15 @@ export function createWebhooks(deps: {
       const secret = newSigningSecret(mint);
       const webhook = await db.transaction().execute(async (tx) => {
         const before = await lockWebhook(tx, workspaceId, id);
-        const secrets = rotated(before.secrets, secret, { id, nowMs: now() });
+        const secrets = rotated(formerSecrets(sealing, before), secret, { id, nowMs: now() });
+        const sealed = sealSecrets(sealing, id, secrets);
         await tx
           .updateTable('webhooks')
-          .set({ secrets: JSON.stringify(secrets), updated_at: sql<Date>`now()` })
+          .set({
+            signing_secrets: JSON.stringify(sealed),
+            key_id: sealing.keyId,
+            updated_at: sql<Date>`now()`,
+          })
           .where('id', '=', id)
           .execute();
         return read(tx, workspaceId, id);
@@ -232,14 +240,15 @@ async function countWebhooks(db: Kysely<MessagingTables>, workspaceId: string): 
 
 async function insertWebhook(
   tx: Transaction<MessagingTables>,
+  sealing: Sealing,
   workspaceId: string,
   { id, url, events, description, secret }: WebhookInput & { id: string; secret: string },
 ): Promise<void> {
-  const secrets: SigningSecret[] = [{ secret, validTill: null }];
+  const sealed = sealSecrets(sealing, id, [{ secret, validTill: null }]);
   await sql`
-    insert into webhooks (id, workspace_id, url, events, description, secrets, after_seq)
+    insert into webhooks (id, workspace_id, url, events, description, signing_secrets, key_id, after_seq)
     values (${id}, ${workspaceId}, ${url}, ${events}::text[], ${description ?? null},
-      ${JSON.stringify(secrets)}::jsonb, ${endOfFeed(workspaceId)})
+      ${JSON.stringify(sealed)}::jsonb, ${sealing.keyId}, ${endOfFeed(workspaceId)})
     on conflict (id) do nothing`.execute(tx);
 }
 
@@ -294,6 +303,20 @@ async function updateWebhook(
 const endOfFeed = (workspaceId: string) => sql<number>`coalesce((
   select next_seq - 1 from event_heads where workspace_id = ${workspaceId}), 0)`;
 
+/** Secrets that nobody can open any more are replaced, which mends an endpoint that tells `no_secret`. */
+function formerSecrets(
+  sealing: Sealing,
+  { id, key_id: keyId, signing_secrets: sealed }: Selectable<MessagingTables['webhooks']>,
+): SigningSecret[] {
+  try {
+    return openSecrets(sealing, id, { keyId, sealed });
+  } catch (error) {
+    // Under a key that other processes have they do open.
+    if (keyId === null || !sealing.keyIds.includes(keyId)) throw error;
+    return [];
+  }
+}
+
 function rotated(
   secrets: readonly SigningSecret[],
   secret: string,
@@ -315,7 +338,7 @@ function toWebhook(
   row: Selectable<MessagingTables['webhooks']> & { pending: number; unread: number },
   nowMs: number,
 ): Webhook {
-  const till = row.secrets.map(({ validTill }) => (validTill === null ? 0 : Date.parse(validTill)));
+  const till = row.signing_secrets.map(({ validTill }) => (validTill === null ? 0 : Date.parse(validTill)));
   const oldestTill = Math.max(0, ...till);
   return {
     id: row.id,

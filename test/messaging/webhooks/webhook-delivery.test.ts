@@ -1,9 +1,13 @@
 import { Webhook as Verifier } from 'standardwebhooks';
+import { createSealing } from '../../../src/messaging/sealing';
+import { sealSecrets } from '../../../src/messaging/webhooks/sealed-secrets';
 import type { Storage } from '../../../src/storage/storage';
 import { describeEachEngine } from '../../support/storage';
 import { until } from '../../support/until';
 import { type ReceivedRequest, type Receiver, startReceiver } from './receiver';
 import { createWebhookRig, type WebhookRig } from './webhook-rig';
+
+const OTHER = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
 
 /** A day in 86 ms: the ladder of attempts takes 0.3 s, and its five days of failing 0.4 s. */
 const COMPRESSED = { scale: 1e-6 };
@@ -234,6 +238,52 @@ describeEachEngine('delivery of webhooks', (engine) => {
     for (const one of [old, secret]) {
       expect(() => new Verifier(one).verify(body, headers as Record<string, string>)).not.toThrow();
     }
+  });
+
+  test('nothing is sent for secrets under a key that this process does not have, until one has it', async () => {
+    const id = await create(['*']);
+    const elsewhere = createSealing([Buffer.alloc(32, 7)]);
+    const row = () =>
+      rig.db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+    const signing_secrets = JSON.stringify(sealSecrets(elsewhere, id, [{ secret: OTHER, validTill: null }]));
+    const key_id = elsewhere.keyId;
+    await rig.db.updateTable('webhooks').set({ signing_secrets, key_id }).where('id', '=', id).execute();
+    const without = await rig.deliver();
+    await rig.accept(3);
+    await until('they wait', async () => (await rig.deliveries(id, 'pending')).length === 3);
+    await expect(rig.webhooks.rotateSecret(rig.workspaceId, id)).rejects.toThrow(key_id);
+    expect(await row()).toMatchObject({ key_id });
+    await without.stop();
+    expect((await rig.deliveries(id)).map(({ attempts }) => attempts)).toEqual([0, 0, 0]);
+    expect(receiver.requests).toEqual([]);
+
+    await rig.deliver({ sealing: elsewhere });
+    await until('they are there', () => receiver.taken.size === 3);
+    const [{ body, headers }] = receiver.requests as [ReceivedRequest];
+    expect(() => new Verifier(OTHER).verify(body, headers as Record<string, string>)).not.toThrow();
+  });
+
+  test('secrets that were changed from outside sign nothing, and a rotation mends it', async () => {
+    const [id, other] = [await create(['*']), await create([])];
+    const { signing_secrets } = await rig.db
+      .selectFrom('webhooks')
+      .selectAll()
+      .where('id', '=', other)
+      .executeTakeFirstOrThrow();
+    const copied = { signing_secrets: JSON.stringify(signing_secrets) };
+    await rig.db.updateTable('webhooks').set(copied).where('id', '=', id).execute();
+    await rig.deliver({ timing: { scale: 1e-4 } });
+    await rig.webhooks.test(rig.workspaceId, id);
+    await until('it failed', async () => {
+      const [delivery] = await rig.deliveries(id);
+      return delivery && delivery.code === 'no_secret' && delivery.attempts >= 2;
+    });
+    expect(receiver.requests).toEqual([]);
+
+    const { secret } = await rig.webhooks.rotateSecret(rig.workspaceId, id);
+    await until('it is there', () => receiver.taken.size === 1);
+    const [{ body, headers }] = receiver.requests as [ReceivedRequest];
+    expect(() => new Verifier(secret).verify(body, headers as Record<string, string>)).not.toThrow();
   });
 
   test('two processes deliver side by side without telling anything twice', async () => {

@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import { createPhaseChanges } from '../../../src/campaigns/phase-changes';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { createLog } from '../../../src/log';
+import { createSealing, type Sealing } from '../../../src/messaging/sealing';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import type { WebhookTiming } from '../../../src/messaging/webhooks/attempts';
 import type { WebhookDelivery as DeliveryRecord } from '../../../src/messaging/webhooks/deliveries';
@@ -27,6 +28,7 @@ export interface WebhookRig {
     timing?: Partial<WebhookTiming>;
     allowPrivate?: boolean;
     resolve?: Resolve;
+    sealing?: Sealing;
   }): Promise<WebhookDelivery>;
   /** Accepts messages; each is an event. */
   accept(count: number): Promise<void>;
@@ -34,7 +36,10 @@ export interface WebhookRig {
   stop(): Promise<void>;
 }
 
-export async function createWebhookRig(storage: Storage): Promise<WebhookRig> {
+export async function createWebhookRig(
+  storage: Storage,
+  sealing: Sealing = createSealing([Buffer.alloc(32, 1)]),
+): Promise<WebhookRig> {
   const log = createLog(process.env.LOG_LEVEL ?? 'silent');
   const outbox = await createOutboxRig(storage);
   const db = storage.tables<MessagingTables>();
@@ -45,6 +50,7 @@ export async function createWebhookRig(storage: Storage): Promise<WebhookRig> {
   const webhooks = createWebhooks({
     db,
     guard: createTargetGuard({ allowPrivate: true }),
+    sealing,
     onChanged: () => {
       for (const one of running) one.wake();
     },
@@ -55,11 +61,12 @@ export async function createWebhookRig(storage: Storage): Promise<WebhookRig> {
     workspaceId,
     webhooks,
     outbox,
-    async deliver({ timing, allowPrivate = true, resolve } = {}) {
+    async deliver({ timing, allowPrivate = true, resolve, sealing: own } = {}) {
       const one = createWebhookDelivery({
         db,
         engine: storage.engine,
         guard: createTargetGuard({ allowPrivate, resolve }),
+        sealing: own ?? sealing,
         outside: createPhaseChanges({ db: campaignsDb }),
         log,
         timing,

@@ -1,0 +1,74 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+
+/**
+ * Keeps secrets that have to be read again: AES-256-GCM with a random nonce, under a key that has a name. What a
+ * secret is about is authenticated with it, so that a sealed text moved to another row opens to nothing.
+ *
+ * The first key seals; all of them open. A name comes from its key and tells nothing of it, so that whoever
+ * lacks a key can say which.
+ */
+export interface Sealing {
+  readonly keyId: string;
+  readonly keyIds: readonly string[];
+  seal(text: string, about: string): string;
+  /** Throws for a key that is not there, and for what was not sealed about this. */
+  open(sealed: string, keyId: string, about: string): string;
+}
+
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const NAME_BYTES = 6;
+
+export function createSealing(keys: readonly [Buffer, ...Buffer[]]): Sealing {
+  const byName = new Map(keys.map((key) => [derive(key, 'name', NAME_BYTES).toString('hex'), sealerOf(key)]));
+  const [first] = [...byName] as [[string, Sealer], ...unknown[]];
+  return {
+    keyId: first[0],
+    keyIds: [...byName.keys()],
+    seal: (text, about) => first[1].seal(text, about),
+    open(sealed, keyId, about) {
+      const sealer = byName.get(keyId);
+      if (!sealer) throw new Error(`The key ${keyId} is not there, with which the ${about} is sealed`);
+      try {
+        return sealer.open(sealed, about);
+      } catch (error) {
+        throw new Error(`The ${about} was changed after it was sealed with the key ${keyId}`, {
+          cause: error,
+        });
+      }
+    },
+  };
+}
+
+interface Sealer {
+  seal(text: string, about: string): string;
+  open(sealed: string, about: string): string;
+}
+
+function sealerOf(given: Buffer): Sealer {
+  const key = derive(given, 'seal', KEY_BYTES);
+  return {
+    seal(text, about) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(about));
+      const hidden = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+      return Buffer.concat([nonce, hidden, cipher.getAuthTag()]).toString('base64url');
+    },
+    open(sealed, about) {
+      const bytes = Buffer.from(sealed, 'base64url');
+      const hiddenTill = bytes.length - TAG_BYTES;
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), {
+        authTagLength: TAG_BYTES,
+      })
+        .setAAD(Buffer.from(about))
+        .setAuthTag(bytes.subarray(hiddenTill));
+      const text = decipher.update(bytes.subarray(NONCE_BYTES, hiddenTill));
+      return Buffer.concat([text, decipher.final()]).toString('utf8');
+    },
+  };
+}
+
+/** One key for each use, so that a name says nothing of what seals. */
+const derive = (key: Buffer, use: string, bytes: number): Buffer =>
+  Buffer.from(hkdfSync('sha256', key, '', `sealing: ${use}`, bytes));
