@@ -145,6 +145,7 @@ export const VARIABLES = z.object({
     .regex(/^[A-Za-z0-9._~-]{1,200}$/, 'only letters, digits and . _ ~ - may be in it, at most 200')
     .optional(),
   FANFARE_WEBHOOK_ALLOW_PRIVATE: flag,
+  FANFARE_CALL_DOCUMENTS_ALLOW_PRIVATE: flag,
   FANFARE_UNSUBSCRIBE_MAILTO: z.email().optional(),
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   FANFARE_SPEECH: z.enum(['none', 'espeak-ng']).default('none'),
@@ -206,6 +207,8 @@ export interface Config {
   inboundSecret: string | undefined;
   /** Webhooks may lead to this machine and to private networks. */
   webhookAllowPrivate: boolean;
+  /** The same for documents that calls go on with. */
+  callDocumentsAllowPrivate: boolean;
   /** Where mail that unsubscribes goes, beside the link. */
   unsubscribeMailto: string | undefined;
   /** The engine that speaks texts. */
@@ -295,6 +298,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     },
     inboundSecret: v.FANFARE_INBOUND_SECRET,
     webhookAllowPrivate: v.FANFARE_WEBHOOK_ALLOW_PRIVATE,
+    callDocumentsAllowPrivate: v.FANFARE_CALL_DOCUMENTS_ALLOW_PRIVATE,
     unsubscribeMailto: v.FANFARE_UNSUBSCRIBE_MAILTO,
     speech: v.FANFARE_SPEECH,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },

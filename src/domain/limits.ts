@@ -360,6 +360,10 @@ export const LIMITS = {
   /** Documents that the simulator keeps ready to run, and texts whose length it remembers. */
   simulatorDocumentsChars: 4 * MiB,
   simulatorSpokenTexts: 10_000,
+  /** Calls with several documents that are made up at once, and how long all of a batch may wait for documents:
+   * a fraction of what its hand-over may last. */
+  simulatorCallsFollowed: 50,
+  simulatorFollowMs: 30_000,
 
   // The durable run
   /** A shard's history grows with its recipients, so a shard is a slice that stays small. */
@@ -478,6 +482,14 @@ export const LIMITS = {
   ringSecondsDefault: 30,
   /** What one call is told to do, in all: a document of 200 verbs many times over, and an end to one in a circle. */
   callCommands: 2_000,
+  /** Other documents that one call goes on with, in all; how much of each one's place its record keeps. */
+  callDocuments: 30,
+  callDocumentPlaceChars: 100,
+  /** How long one may take, while the callee hears nothing, and its length: of as many characters as a template's. */
+  callDocumentMs: 5_000,
+  callDocumentBytes: 1 * MiB,
+  /** Of HTTP's own redirections on the way to one. */
+  callDocumentHops: 3,
   /** How long it is listened who answered; the detector has always decided by then. */
   callListenMs: 90_000,
   /** Of one call: keys told of, things said that its record keeps, and the characters of those. */
