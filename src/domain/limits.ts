@@ -342,6 +342,9 @@ export const LIMITS = {
   smppDeliveries: 2_000,
   /** A receipt of nobody waits so long for the answers that were under way when it came. */
   smppEarlyMs: 1_000,
+  /** When it is first looked whose a receipt is whose id nobody has read: most answers that were under way as it
+   * came have been recorded by then. */
+  lostIdFirstLookMs: 15_000,
   /** How long the ids of a long message's parts are kept: longer than centres try to deliver. */
   smsPartHours: 168,
   /** Long messages of subscribers that are being put together, and for how long. */
