@@ -164,6 +164,7 @@ export const VARIABLES = z.object({
     .optional(),
   FANFARE_SECRETS_KEY: secretsKeys.optional(),
   FANFARE_WEBHOOK_ALLOW_PRIVATE: flag,
+  FANFARE_CALL_DOCUMENTS_ALLOW_PRIVATE: flag,
   FANFARE_UNSUBSCRIBE_MAILTO: z.email().optional(),
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   FANFARE_SPEECH: z.enum(['none', 'espeak-ng']).default('none'),
@@ -227,6 +228,8 @@ export interface Config {
   secretsKeys: Buffer[];
   /** Webhooks may lead to this machine and to private networks. */
   webhookAllowPrivate: boolean;
+  /** The same for documents that calls go on with. */
+  callDocumentsAllowPrivate: boolean;
   /** Where mail that unsubscribes goes, beside the link. */
   unsubscribeMailto: string | undefined;
   /** The engine that speaks texts. */
@@ -324,6 +327,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     inboundSecret: v.FANFARE_INBOUND_SECRET,
     secretsKeys: v.FANFARE_SECRETS_KEY ?? [],
     webhookAllowPrivate: v.FANFARE_WEBHOOK_ALLOW_PRIVATE,
+    callDocumentsAllowPrivate: v.FANFARE_CALL_DOCUMENTS_ALLOW_PRIVATE,
     unsubscribeMailto: v.FANFARE_UNSUBSCRIBE_MAILTO,
     speech: v.FANFARE_SPEECH,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },

@@ -82,7 +82,8 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
       },
       synthesizer,
       log,
-      smsParts: (provider) => createSmsParts({ db: messagingDb, provider }),
+      smsParts: (provider) =>
+        createSmsParts({ db: messagingDb, provider, observer: options.metrics.delivery }),
       inboundUrl: (provider) => `${reachableAt}/inbound/${provider}/${inboundSecret}`,
     }),
     senderLimits: config.senderLimits,

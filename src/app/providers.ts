@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import type { Config, SmtpConfig } from '../config';
 import { CHANNELS, type Channel } from '../domain/channel';
 import type { Log } from '../log';
+import { createCallDocuments } from '../messaging/call-documents';
+import { createTargetGuard } from '../messaging/webhooks/target-guard';
 import { openHttpProvider } from '../providers/http-provider';
 import { openKannelProvider } from '../providers/kannel-provider';
 import type { Provider } from '../providers/provider';
@@ -61,7 +63,10 @@ async function openProvider(config: Config, channel: Channel, parts: ProviderPar
     (async (...spoken: Parameters<Synthesizer['synthesize']>) =>
       (1_000 * (await synthesizer.synthesize(...spoken)).length) / TELEPHONE_HZ);
   const directory = join(config.dataDir, 'simulator');
-  return openSimulator({ channel, directory, ...config.simulator, speechMs, log });
+  const documents = createCallDocuments(
+    createTargetGuard({ allowPrivate: config.callDocumentsAllowPrivate }),
+  );
+  return openSimulator({ channel, directory, ...config.simulator, speechMs, documents, log });
 }
 
 async function openSmtp(

@@ -27,7 +27,16 @@ interface CallNews extends CallKey {
 }
 
 /** Members of an event's data that a call's record keeps, the shorter first. */
-const KEPT = ['answeredBy', 'outcome', 'durationMs', 'digits', 'recording', 'branch', 'said'] as const;
+const KEPT = [
+  'answeredBy',
+  'outcome',
+  'durationMs',
+  'digits',
+  'recording',
+  'branch',
+  'said',
+  'documents',
+] as const;
 
 /** Which events of a feed page end a call of ours. */
 export function endedCalls(events: readonly MessageEvent[]): EndedCall[] {

@@ -21,6 +21,7 @@ export interface CallRecord {
   branch: unknown;
   said: unknown;
   recording: unknown;
+  documents: unknown;
 }
 
 /** The same, for a file that holds the calls of many. */
@@ -154,6 +155,7 @@ function recordOf(runId: string, row: Row, machine: MachinePolicy): CallRecord {
     branch: data.branch ?? null,
     said: data.said ?? null,
     recording: data.recording ?? null,
+    documents: data.documents ?? null,
   };
 }
 

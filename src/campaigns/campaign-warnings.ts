@@ -8,6 +8,8 @@ import { compileText } from '../domain/template';
 import { phonePrefix } from '../domain/time-zones/phone-zones';
 import { runStart } from '../domain/time-zones/recipient-hours';
 import { isIanaZone } from '../domain/time-zones/wall-time';
+import { otherDocuments } from '../domain/voice/call-documents';
+import { runnableProgram } from '../domain/voice/parse-voice-xml';
 import { UNKNOWN_PLACE } from './audience-places';
 import type { AudienceSurvey, PlaceCount } from './audience-survey';
 import type { CampaignContent } from './campaign-record';
@@ -78,6 +80,16 @@ export function surveyWarnings(
     if (forecast) warnings.push(...hourWarnings(channel, forecast, `${recipients} recipients`));
   }
   return warnings;
+}
+
+/** What is said there decides nobody here, and may change while the campaign runs. */
+export function otherDocumentWarnings(document: string | undefined): Finding[] {
+  const program = document === undefined ? undefined : runnableProgram(document);
+  const others = program ? otherDocuments(program) : [];
+  if (others.length === 0) return [];
+  const where = others.length === 1 ? 'another document' : `${others.length} other documents`;
+  const text = `Calls may go on with ${where}, read in the call only: ${others.join(', ').slice(0, 200)}`;
+  return [warning('voice', 'other_document', text)];
 }
 
 function hourWarnings(channel: Channel, { late, atNight }: ForecastHours, all: string): Finding[] {

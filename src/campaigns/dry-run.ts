@@ -8,7 +8,7 @@ import type { Skipped } from '../domain/recipient';
 import { audienceOf } from './audience-sql';
 import { type AudienceSurvey, surveyAudience } from './audience-survey';
 import type { CampaignContent } from './campaign-record';
-import { surveyWarnings } from './campaign-warnings';
+import { otherDocumentWarnings, surveyWarnings } from './campaign-warnings';
 import { type ForecastHours, forecastHours } from './forecast-hours';
 import { policyWarnings } from './policy-warnings';
 import type { SenderRate, SuppressionRule, TemplateFound } from './ports';
@@ -89,6 +89,7 @@ export function createDryRuns(deps: {
         durationSeconds: durationOf(workspaceId, content, settings, surveys, senderRate),
         warnings: [
           ...surveyWarnings(content, surveys, hours),
+          ...otherDocumentWarnings(templates.voice?.text),
           ...policyWarnings(content, surveys, hours, policy),
         ],
       };

@@ -18,7 +18,7 @@ export interface TemplateFound {
   name: string;
   version: number;
   placeholders: string[];
-  /** The text of an SMS, whose length is counted before it is sent. */
+  /** The text of an SMS, whose length is counted before it is sent; the document of a call. */
   text?: string | undefined;
 }
 

@@ -48,6 +48,7 @@ function nodeOf(step: Step, where: Where): Node {
     inside: [
       ...step.prompts.map((prompt) => nodeOf(prompt, where)),
       ...step.branches.map((branch) => branchNode(branch, where)),
+      ...(step.action === undefined ? [] : [{ text: `whatever is entered → ${documentAt(step.action)}` }]),
       ...(step.optOutDigits === undefined
         ? []
         : [{ text: `${keys(step.optOutDigits)} → never called again, the call ends` }]),
@@ -91,7 +92,7 @@ function textOf(step: Exclude<Step, GatherStep>, { at, places }: Where): string 
     case 'Record':
       return recordText(step);
     case 'Redirect':
-      return `→ go on with the document at ${shorten(step.url)}`;
+      return `→ ${documentAt(step.url)}`;
     case 'Goto': {
       const to = places.get(step.to);
       const way = to === undefined ? '→ to a place that is not there:' : to <= at ? '↑ back to' : '↓ on to';
@@ -112,10 +113,13 @@ function sayText({ content, language, loop }: SayStep): string {
   return `“${shorten(spokenText(content))}”${language === undefined ? '' : ` (${shorten(language)})`}${times(loop)}`;
 }
 
-function recordText({ maxLength, playBeep }: RecordStep): string {
+function recordText({ maxLength, playBeep, action }: RecordStep): string {
   const beep = String(playBeep ?? VERB_DEFAULTS.Record.playBeep) === 'true' ? ' after a beep' : '';
-  return `record${beep}, ${maxLength ?? VERB_DEFAULTS.Record.maxLength} s at most`;
+  const then = action === undefined ? '' : `, then ${documentAt(action)}`;
+  return `record${beep}, ${maxLength ?? VERB_DEFAULTS.Record.maxLength} s at most${then}`;
 }
+
+const documentAt = (url: string): string => `go on with the document at ${shorten(url)}`;
 
 const times = (loop: number | string | undefined): string =>
   loop === undefined || Number(loop) === 1 ? '' : `, ${loop} times`;

@@ -346,6 +346,9 @@ export const LIMITS = {
   smppDeliveries: 2_000,
   /** A receipt of nobody waits so long for the answers that were under way when it came. */
   smppEarlyMs: 1_000,
+  /** When it is first looked whose a receipt is whose id nobody has read: most answers that were under way as it
+   * came have been recorded by then. */
+  lostIdFirstLookMs: 15_000,
   /** How long the ids of a long message's parts are kept: longer than centres try to deliver. */
   smsPartHours: 168,
   /** Long messages of subscribers that are being put together, and for how long. */
@@ -364,6 +367,10 @@ export const LIMITS = {
   /** Documents that the simulator keeps ready to run, and texts whose length it remembers. */
   simulatorDocumentsChars: 4 * MiB,
   simulatorSpokenTexts: 10_000,
+  /** Calls with several documents that are made up at once, and how long all of a batch may wait for documents:
+   * a fraction of what its hand-over may last. */
+  simulatorCallsFollowed: 50,
+  simulatorFollowMs: 30_000,
 
   // The durable run
   /** A shard's history grows with its recipients, so a shard is a slice that stays small. */
@@ -482,6 +489,14 @@ export const LIMITS = {
   ringSecondsDefault: 30,
   /** What one call is told to do, in all: a document of 200 verbs many times over, and an end to one in a circle. */
   callCommands: 2_000,
+  /** Other documents that one call goes on with, in all; how much of each one's place its record keeps. */
+  callDocuments: 30,
+  callDocumentPlaceChars: 100,
+  /** How long one may take, while the callee hears nothing, and its length: of as many characters as a template's. */
+  callDocumentMs: 5_000,
+  callDocumentBytes: 1 * MiB,
+  /** Of HTTP's own redirections on the way to one. */
+  callDocumentHops: 3,
   /** How long it is listened who answered; the detector has always decided by then. */
   callListenMs: 90_000,
   /** Of one call: keys told of, things said that its record keeps, and the characters of those. */

@@ -33,7 +33,7 @@ export interface TemplateInfo {
   name: string;
   version: number;
   placeholders: string[];
-  /** The text of an SMS. */
+  /** The text of an SMS, the document of a call. */
   text?: string | undefined;
 }
 

@@ -272,7 +272,7 @@ function templateInfo(template: Record<string, unknown>, version: number): Templ
     name: String(template.templateName),
     version,
     placeholders: body === undefined ? [...placeholders, ANY_PLACEHOLDER] : placeholders,
-    text: template.channel === 'sms' ? body : undefined,
+    text: template.channel === 'email' ? undefined : body,
   };
 }
 

@@ -9,6 +9,8 @@ export interface DeliveryObserver {
   handedOver(channel: Channel, provider: string, count: number, tookMs: number): void;
   /** A provider reported this many times. */
   receipts(provider: string, count: number): void;
+  /** Receipts by ids that nobody has read were given to their messages, or could be about several. */
+  lostIds(provider: string, outcome: 'matched' | 'ambiguous', count: number): void;
 }
 
 /** Tells of things by their channel and state, one call for all of a kind. */

@@ -98,7 +98,9 @@ async function pressed(
   call: CallRow,
   data: Record<string, unknown> | undefined,
 ): Promise<boolean> {
-  if (call.template_id === null) return false;
+  // Keys of other documents are not the message's; whoever ran them says itself what they meant.
+  if (call.template_id === null || data?.document !== undefined || data?.documents !== undefined)
+    return false;
   const version = call.template_version ?? undefined;
   const template = await templates.get(call.workspace_id, call.template_id, version);
   if (!template?.optOut) return false;

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../domain/limits';
 import type { Receipt } from '../providers/provider';
 import { newId } from '../storage/new-id';
 import { eventsWritten, historyEntry, historyText, type NewEvent } from './event-rows';
@@ -103,15 +104,22 @@ export async function keepOrphans(
 ): Promise<void> {
   const id = newId('rcp');
   await sql`
-    insert into orphan_receipts (id, message_id, provider, provider_id, receipt)
-    select r.id, r.message_id, r.provider, r.provider_id, r.receipt::jsonb
+    insert into orphan_receipts (
+      id, message_id, provider, provider_id, receipt, to_address, from_address, reference, look_at
+    )
+    select r.id, r.message_id, r.provider, r.provider_id, r.receipt::jsonb, r.to_address, r.from_address, r.reference,
+      case when r.to_address is not null
+        then now() + ${LIMITS.lostIdFirstLookMs} * interval '1 millisecond' end
     from unnest(
       ${orphans.map((_, i) => `${id}.${String(i).padStart(5, '0')}`)}::text[],
       ${orphans.map(({ receipt }) => receipt.id ?? null)}::text[],
       ${orphans.map(({ provider }) => provider)}::text[],
       ${orphans.map(({ receipt }) => receipt.providerId ?? null)}::text[],
-      ${orphans.map(({ receipt }) => JSON.stringify(receipt))}::text[]
-    ) as r(id, message_id, provider, provider_id, receipt)
+      ${orphans.map(({ receipt: { about: _, ...receipt } }) => JSON.stringify(receipt))}::text[],
+      ${orphans.map(({ receipt }) => receipt.about?.to ?? null)}::text[],
+      ${orphans.map(({ receipt }) => receipt.about?.from ?? null)}::text[],
+      ${orphans.map(({ receipt }) => receipt.about?.reference ?? null)}::int[]
+    ) as r(id, message_id, provider, provider_id, receipt, to_address, from_address, reference)
   `.execute(db);
 }
 

@@ -252,5 +252,10 @@ function clean(receipt: Receipt): Receipt {
     code: receipt.code === undefined ? undefined : storable(receipt.code),
     at: receipt.at === undefined ? undefined : storable(receipt.at),
     data: storableData(receipt.data),
+    about: receipt.about && {
+      ...receipt.about,
+      to: storable(receipt.about.to),
+      from: storable(receipt.about.from),
+    },
   };
 }

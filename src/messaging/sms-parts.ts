@@ -2,6 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import type { ReceiptType } from '../domain/message';
 import type { Receipt } from '../providers/provider';
+import { createLostIds } from './lost-ids';
+import type { DeliveryObserver } from './observer';
 import type { MessagingTables } from './tables';
 
 /**
@@ -14,6 +16,7 @@ export interface SmsParts {
   record(messages: readonly SentInParts[]): Promise<void>;
   resolve(receipts: readonly OfPart[]): Promise<Receipt[]>;
   takeEarly(tell: (receipts: Receipt[]) => Promise<void>): Promise<void>;
+  settleLost(tell: (receipts: Receipt[]) => Promise<void>, options: { asOnePart: boolean }): Promise<void>;
 }
 
 interface SentInParts {
@@ -29,6 +32,7 @@ interface OfPart {
   candidates: readonly string[];
   known: { messageId: string; parts: number } | undefined;
   receipt: Said;
+  about?: Receipt['about'];
 }
 
 interface SaidOfPart {
@@ -43,21 +47,25 @@ const EARLY_MAX = 1_000;
 export function createSmsParts({
   db,
   provider,
+  observer,
 }: {
   db: Kysely<MessagingTables>;
   provider: string;
+  observer?: DeliveryObserver | undefined;
 }): SmsParts {
+  const lostIds = createLostIds({ db, provider, observer });
+
   async function resolve(receipts: readonly OfPart[]): Promise<Receipt[]> {
     const found = await locate(receipts);
     const said: SaidOfPart[] = [];
     const others: Receipt[] = [];
-    for (const [i, { candidates, known, receipt }] of receipts.entries()) {
+    for (const [i, { candidates, known, receipt, about }] of receipts.entries()) {
       const place = found.get(i);
       const partId = place?.part_id ?? candidates[0] ?? '';
       if (known) said.push({ partId, ...known, receipt });
       else if (place?.message_id) {
         said.push({ partId, messageId: place.message_id, parts: place.parts, receipt });
-      } else others.push({ providerId: partId, ...receipt });
+      } else others.push({ providerId: partId, ...receipt, about });
     }
     if (said.length === 0) return others;
     await write(said);
@@ -144,6 +152,20 @@ export function createSmsParts({
       `.execute(db);
     },
     resolve,
+    async settleLost(tell, options) {
+      const found = await lostIds.find(options);
+      if (found.length === 0) return;
+      // Written down as parts, also where there is one: told again, they are known.
+      const told = await resolve(
+        found.map(({ partId, messageId, parts, receipt }) => ({
+          candidates: [partId],
+          known: { messageId, parts },
+          receipt,
+        })),
+      );
+      if (told.length > 0) await tell(told);
+      await lostIds.settled(found);
+    },
     async takeEarly(tell) {
       // Received by a process that did not know the part yet, they wait among the early ones of all providers.
       const { rows } = await sql<{ id: string; part_id: string; receipt: Said }>`

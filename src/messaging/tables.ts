@@ -197,6 +197,11 @@ export interface MessagingTables {
     provider_id: string | null;
     receipt: Json<Record<string, unknown>>;
     received_at: CreatedAt;
+    to_address: string | null;
+    from_address: string | null;
+    reference: number | null;
+    look_at: Date | null;
+    ambiguous: Generated<boolean>;
   };
   sms_parts: {
     provider: string;

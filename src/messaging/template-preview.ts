@@ -4,7 +4,8 @@ import { measureSms, type SmsEncoding } from '../domain/sms-encoding';
 import { compileText, UNSUBSCRIBE_URL } from '../domain/template';
 import { lintPlaceholders } from '../domain/template-lint';
 import { lintEmail, lintSms } from '../domain/template-preview-lint';
-import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
+import { lintOtherDocuments } from '../domain/voice/call-documents';
+import { parseVoiceXml } from '../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../domain/voice/voice-template';
 import { requireFilledLength } from './filled-length';
 import type { Template } from './template-record';
@@ -97,6 +98,8 @@ function partsOf(
 function lintVoice(template: Template, rendered: string): Finding[] {
   const { findings } = judgeVoiceTemplate({ body: template.body, flow: template.design });
   // A template that is stored has no errors of its own.
-  const ofValues = checkVoiceXml(rendered).filter(({ severity }) => severity === 'error');
-  return [...findings, ...ofValues].map((finding) => ({ ...finding, severity: 'warning' }));
+  const { program, findings: ofRendered } = parseVoiceXml(rendered);
+  const ofValues = ofRendered.filter(({ severity }) => severity === 'error');
+  const elsewhere = program ? lintOtherDocuments(program) : [];
+  return [...findings, ...ofValues, ...elsewhere].map((finding) => ({ ...finding, severity: 'warning' }));
 }

@@ -61,6 +61,12 @@ export function createMetrics(sources: MetricsSources): Metrics {
     labelNames: ['provider'],
     registers,
   });
+  const lostIds = new Counter({
+    name: 'fanfare_receipts_without_id_total',
+    help: 'Receipts by an id that nobody has read, given to the message that was meant, or ambiguous.',
+    labelNames: ['provider', 'outcome'],
+    registers,
+  });
   const requests = new Histogram({
     name: 'fanfare_http_request_seconds',
     help: 'Requests by the pattern of their route, with the time until the answer was written.',
@@ -78,6 +84,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
         batchSizes.observe({ channel, provider }, count);
       },
       receipts: (provider, count) => receipts.inc({ provider }, count),
+      lostIds: (provider, outcome, count) => lostIds.inc({ provider, outcome }, count),
     },
     requests: (method, route, status, tookMs) => {
       requests.observe({ method, route: route ?? 'none', status }, tookMs / 1_000);

@@ -1,9 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { type Dispatcher, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
-import { type HttpAnswer, resultOf } from './http-answer';
-import { noticeOffers } from './notice-offers';
+import { resultOf } from './http-answer';
+import { openHttpCarrier } from './http-carrier';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
 export interface HttpProviderOptions {
@@ -23,34 +22,18 @@ export interface HttpProviderOptions {
 export function openHttpProvider(options: HttpProviderOptions): Provider {
   const { channel, idempotent } = options;
   const url = new URL(options.url);
-  const timeoutMs = options.answerTimeoutMs ?? LIMITS.httpProviderAnswerMs;
-  const pool = new Pool(url.origin, {
-    connections: LIMITS.httpProviderConnections,
-    // A second POST behind an unanswered one would be in doubt with it.
-    pipelining: 1,
-    connect: { timeout: Math.min(5_000, timeoutMs) },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    maxResponseSize: LIMITS.httpProviderAnswerBytes,
-  });
-  const offered = new WeakSet<object>();
-  const carrier = noticeOffers(pool, offered);
   const batchMax = LIMITS.httpProviderConnections;
+  const carrier = openHttpCarrier({
+    url,
+    connections: batchMax,
+    answerMs: options.answerTimeoutMs ?? LIMITS.httpProviderAnswerMs,
+    answerBytes: LIMITS.httpProviderAnswerBytes,
+  });
 
   async function handOne(message: HandOver): Promise<HandOverResult> {
-    const request = requestFor(message, url);
-    let answer: HttpAnswer;
-    try {
-      const { statusCode, headers, body } = await carrier.request(request);
-      // An answer whose body breaks off is an answer still, if its status says enough.
-      const text = await body.text().catch((error: Error) => error);
-      if (text instanceof Error && statusCode < 300) throw text;
-      answer = { status: statusCode, headers, text: text instanceof Error ? '' : text };
-    } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code ?? 'no_answer';
-      return offered.has(request) && !idempotent ? { kind: 'unknown' } : { kind: 'transient', code };
-    }
-    return resultOf(answer, message.id);
+    const answer = await carrier.ask(requestFor(message, url));
+    if ('status' in answer) return resultOf(answer, message.id);
+    return answer.offered && !idempotent ? { kind: 'unknown' } : { kind: 'transient', code: answer.code };
   }
 
   return {
@@ -58,21 +41,8 @@ export function openHttpProvider(options: HttpProviderOptions): Provider {
     channel,
     capabilities: { idempotent, receipts: true, batchMax },
     start: async () => undefined,
-    async handOver(messages) {
-      if (messages.length > batchMax) {
-        throw new RangeError(`${messages.length} messages in a hand-over of at most ${batchMax}`);
-      }
-      return Promise.all(messages.map(handOne));
-    },
-    async close() {
-      if (pool.destroyed) return;
-      const giveUp = new AbortController();
-      const patience = delay(LIMITS.httpDrainMs, undefined, { signal: giveUp.signal }).catch(() => undefined);
-      await Promise.race([pool.closed ? undefined : pool.close(), patience]);
-      giveUp.abort();
-      // What is still unanswered is in doubt, as it would be after a kill.
-      await pool.destroy();
-    },
+    handOver: carrier.handOver(handOne),
+    close: () => carrier.close(),
   };
 }
 

@@ -1,8 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { type Dispatcher, Pool } from 'undici';
 import { LIMITS } from '../domain/limits';
 import { measureSms } from '../domain/sms-encoding';
-import { noticeOffers } from './notice-offers';
+import type { HttpAnswer } from './http-answer';
+import { openHttpCarrier } from './http-carrier';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
 export interface KannelProviderOptions {
@@ -23,32 +22,18 @@ const DLR_MASK = 1 + 2 + 16;
  */
 export function openKannelProvider(options: KannelProviderOptions): Provider {
   const url = new URL(options.url);
-  const timeoutMs = options.answerTimeoutMs ?? LIMITS.kannelAnswerMs;
   const batchMax = LIMITS.kannelConnections;
-  const pool = new Pool(url.origin, {
+  const carrier = openHttpCarrier({
+    url,
     connections: batchMax,
-    // A second request behind an unanswered one would be in doubt with it.
-    pipelining: 1,
-    connect: { timeout: Math.min(5_000, timeoutMs) },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    maxResponseSize: LIMITS.kannelAnswerBytes,
+    answerMs: options.answerTimeoutMs ?? LIMITS.kannelAnswerMs,
+    answerBytes: LIMITS.kannelAnswerBytes,
   });
-  const offered = new WeakSet<object>();
-  const carrier = noticeOffers(pool, offered);
 
   async function handOne(message: HandOver): Promise<HandOverResult> {
-    const request: Dispatcher.RequestOptions = {
-      method: 'GET',
-      path: pathFor(message, url, options.dlrUrl()),
-    };
-    try {
-      const { statusCode, body } = await carrier.request(request);
-      return resultOf(statusCode, await body.text(), message.id);
-    } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code ?? 'no_answer';
-      return offered.has(request) ? { kind: 'unknown' } : { kind: 'transient', code };
-    }
+    const answer = await carrier.ask({ method: 'GET', path: pathFor(message, url, options.dlrUrl()) });
+    if ('status' in answer) return resultOf(answer, message.id);
+    return answer.offered ? { kind: 'unknown' } : { kind: 'transient', code: answer.code };
   }
 
   return {
@@ -56,21 +41,8 @@ export function openKannelProvider(options: KannelProviderOptions): Provider {
     channel: 'sms',
     capabilities: { idempotent: false, receipts: true, batchMax },
     start: async () => undefined,
-    async handOver(messages) {
-      if (messages.length > batchMax) {
-        throw new RangeError(`${messages.length} messages in a hand-over of at most ${batchMax}`);
-      }
-      return Promise.all(messages.map(handOne));
-    },
-    async close() {
-      if (pool.destroyed) return;
-      const giveUp = new AbortController();
-      const patience = delay(LIMITS.httpDrainMs, undefined, { signal: giveUp.signal }).catch(() => undefined);
-      await Promise.race([pool.closed ? undefined : pool.close(), patience]);
-      giveUp.abort();
-      // What is still unanswered is in doubt, as it would be after a kill.
-      await pool.destroy();
-    },
+    handOver: carrier.handOver(handOne),
+    close: () => carrier.close(),
   };
 }
 
@@ -92,7 +64,7 @@ function pathFor({ id, from, to, text = '' }: HandOver, url: URL, dlrUrl: string
 const CLOSED_DOOR = new Set([401, 403, 404, 405]);
 
 /** smsbox answers a status, and a number with words: 0 for accepted, 3 for queued until there is a way. */
-function resultOf(status: number, text: string, messageId: string): HandOverResult {
+function resultOf({ status, text }: HttpAnswer, messageId: string): HandOverResult {
   const code = `kannel_${status}`;
   if (status < 300) return { kind: 'accepted', providerId: messageId };
   if (status === 429) return { kind: 'throttled', retryAfterMs: 1_000 };

@@ -93,4 +93,6 @@ export interface Receipt {
   /** ISO 8601. */
   at?: string | undefined;
   data?: Record<string, unknown> | undefined;
+  /** With a `providerId` that may be nobody's: whom the carrier names. */
+  about?: { to: string; from: string; reference?: number | undefined } | undefined;
 }

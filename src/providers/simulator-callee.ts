@@ -20,7 +20,7 @@ export interface Scene {
   ringMs: number;
   /** Decides everything else: how long a greeting takes, how slow somebody is. */
   draw: number;
-  /** What the person of this fate presses. */
+  /** What the person of this fate presses; another document may ask for another key. */
   key: string | undefined;
   reference: string;
   /** How long it takes to say a text. */
@@ -72,12 +72,20 @@ export class SimulatedCallee implements CallControl {
         return this.record(command);
       case 'pause':
         return this.sound(command.maxMs, command.bargeIn);
+      // Who may go on elsewhere is followed there (simulator-documents.ts).
+      case 'fetch_document':
+        return { ...this.pass(0), problem: 'document_unreachable' };
       default:
         return this.sound(
           Math.min(this.lengthOf(command), command.maxMs),
           'bargeIn' in command && command.bargeIn,
         );
     }
+  }
+
+  /** Nothing is said or asked. */
+  wait(ms: number): Heard {
+    return this.pass(ms);
   }
 
   private dial(maxMs: number): Heard {
@@ -105,9 +113,7 @@ export class SimulatedCallee implements CallControl {
     return { detection: { answeredBy } };
   }
 
-  private lengthOf(
-    command: Exclude<TimedCommand, { do: 'dial' | 'listen' | 'pause' | 'wait_key' | 'record' }>,
-  ): number {
+  private lengthOf(command: Extract<TimedCommand, { do: 'speak' | 'play' | 'send' }>): number {
     if (command.do === 'speak') return this.scene.speechMs(command.text, command.voice, command.language);
     return command.do === 'play' ? RECORDING_MS : command.tones.length * TONE_MS;
   }

@@ -1,14 +1,15 @@
 import { BoundedCache } from '../domain/bounded-cache';
 import { LIMITS } from '../domain/limits';
 import type { ReceiptType } from '../domain/message';
-import { callData } from '../domain/voice/call-record';
-import { runCall } from '../domain/voice/call-runner';
-import { hasErrors } from '../domain/voice/findings';
+import { type CallDocuments, otherDocuments } from '../domain/voice/call-documents';
+import { type CallRecord, callData } from '../domain/voice/call-record';
+import { followCall, runCall } from '../domain/voice/call-runner';
 import { optOutKeysOf } from '../domain/voice/opt-out-keys';
-import { parseVoiceXml } from '../domain/voice/parse-voice-xml';
+import { runnableProgram } from '../domain/voice/parse-voice-xml';
 import { allSteps, KEYS, spokenText, type VoiceProgram } from '../domain/voice/program';
 import type { HandOver } from './provider';
-import { type Answering, SimulatedCallee } from './simulator-callee';
+import { type Answering, type Scene, SimulatedCallee } from './simulator-callee';
+import { withDocuments } from './simulator-documents';
 import { hash64 } from './simulator-ids';
 import { type Fate, isReserved } from './simulator-outcomes';
 
@@ -22,10 +23,28 @@ export interface CallStep {
 
 /** Calls that are answered run their document to the end at once; the receipts come later, in their turn. */
 export interface SimulatedCalls {
-  /** Finds out how long texts take, where an engine tells; before `stepsOf`, which does not wait. */
-  prepare(messages: readonly HandOver[]): Promise<void>;
+  /**
+   * What has to be waited for, before `stepsOf`, which does not wait: how long texts take, where an engine tells,
+   * and whole calls whose documents go on elsewhere, for whom `fateOf` says that somebody answers.
+   */
+  prepare(
+    messages: readonly HandOver[],
+    fateOf: (message: HandOver) => Fate | undefined,
+    signal: AbortSignal,
+  ): Promise<FollowedCalls>;
   /** `undefined` for a fate that nobody answers with. */
-  stepsOf(message: HandOver, fate: Fate): CallStep[] | undefined;
+  stepsOf(message: HandOver, fate: Fate, followed: FollowedCalls): CallStep[] | undefined;
+}
+
+/** Calls that went on with other documents. */
+export type FollowedCalls = ReadonlyMap<HandOver, CallStep[]>;
+
+export interface SimulatedCallOptions {
+  seed: number;
+  /** Without it, how long a text takes is estimated. */
+  measure?: SpeechLength | undefined;
+  /** Without it, nobody goes on with another document. */
+  documents?: CallDocuments | undefined;
 }
 
 /** How long it takes to say a text. */
@@ -53,24 +72,26 @@ const NO_DOCUMENT =
 const MS_A_CHARACTER = 62;
 const BREATH_MS = 300;
 
-export function createSimulatedCalls(seed: number, measure: SpeechLength | undefined): SimulatedCalls {
+export function createSimulatedCalls({ seed, measure, documents }: SimulatedCallOptions): SimulatedCalls {
   const programs = new BoundedCache<VoiceProgram | 'invalid'>(LIMITS.simulatorDocumentsChars);
   const lengths = new BoundedCache<number>(LIMITS.simulatorSpokenTexts);
 
   function programOf(message: HandOver): VoiceProgram | 'invalid' {
-    const xml = message.xml ?? NO_DOCUMENT;
+    return programIn(message.xml ?? NO_DOCUMENT);
+  }
+
+  function programIn(xml: string): VoiceProgram | 'invalid' {
     const known = programs.get(xml);
     if (known) return known;
-    const { program, findings } = parseVoiceXml(xml);
-    const made = program && !hasErrors(findings) ? program : 'invalid';
+    const made = runnableProgram(xml) ?? 'invalid';
     programs.set(xml, made, xml.length);
     return made;
   }
 
-  async function prepare(messages: readonly HandOver[]): Promise<void> {
+  async function measureTexts(spoken: readonly (VoiceProgram | 'invalid')[]): Promise<void> {
     if (!measure) return;
     const unknown = new Map<string, () => Promise<number>>();
-    for (const program of messages.map(programOf)) {
+    for (const program of spoken) {
       if (program === 'invalid') continue;
       for (const step of allSteps(program.steps)) {
         if (step.verb !== 'Say') continue;
@@ -92,29 +113,69 @@ export function createSimulatedCalls(seed: number, measure: SpeechLength | undef
   const speechMs = (text: string, voice: string | undefined, language: string | undefined): number =>
     Math.round(lengths.get(keyOf(text, voice, language)) ?? BREATH_MS + MS_A_CHARACTER * text.length);
 
+  function sceneOf(message: HandOver, fate: Answering, program: VoiceProgram): Scene {
+    return {
+      fate,
+      ringMs: ringMs(message, fate, seed),
+      draw: hash64(message.id, seed).high,
+      key: keyPressed(fate, program),
+      reference: `sim-recording-${message.id}`,
+      speechMs,
+    };
+  }
+
+  async function follow(
+    message: HandOver,
+    fate: Fate | undefined,
+    signal: AbortSignal,
+  ): Promise<CallStep[] | undefined> {
+    const program = programOf(message);
+    if (!documents || !fate || !isAnswering(fate) || program === 'invalid') return undefined;
+    if (otherDocuments(program).length === 0) return undefined;
+    const scene = sceneOf(message, fate, program);
+    const callee = new SimulatedCallee(scene);
+    const onDocument = async (text: string) => {
+      const next = programIn(text);
+      await measureTexts([next]);
+      if (next !== 'invalid') scene.key = keyPressed(fate, next);
+    };
+    const control = withDocuments(callee, { callId: message.id, documents, signal, onDocument });
+    return stepsFrom(callee, await followCall(program, message.voice ?? {}, control));
+  }
+
   return {
-    prepare,
-    stepsOf(message, fate) {
+    async prepare(messages, fateOf, signal) {
+      await measureTexts(messages.map(programOf));
+      const followed = new Map<HandOver, CallStep[]>();
+      if (!documents) return followed;
+      const all = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.simulatorFollowMs)]);
+      const waiting = [...messages];
+      const followNext = async () => {
+        for (let message = waiting.pop(); message; message = waiting.pop()) {
+          const steps = await follow(message, fateOf(message), all);
+          if (steps) followed.set(message, steps);
+        }
+      };
+      await Promise.all(Array.from({ length: LIMITS.simulatorCallsFollowed }, followNext));
+      return followed;
+    },
+    stepsOf(message, fate, followed) {
       if (!isAnswering(fate)) return undefined;
+      const known = followed.get(message);
+      if (known) return known;
       const program = programOf(message);
       if (program === 'invalid') return [{ type: 'failed', part: 0.2, code: 'invalid_document' }];
-      const callee = new SimulatedCallee({
-        fate,
-        ringMs: ringMs(message, fate, seed),
-        draw: hash64(message.id, seed).high,
-        key: keyPressed(fate, program),
-        reference: `sim-recording-${message.id}`,
-        speechMs,
-      });
-      const record = runCall(program, message.voice ?? {}, callee);
-      // Rounded, so that a line stays short.
-      const part = (atMs: number) => Math.round((1_000 * atMs) / Math.max(1, record.endedAtMs)) / 1_000;
-      const steps = callee.reports.map(
-        ({ atMs, type, ...rest }): CallStep => ({ type, part: part(atMs), ...rest }),
-      );
-      return [...steps, { type: record.end, part: 1, ...codeOf(record), data: callData(record) }];
+      const callee = new SimulatedCallee(sceneOf(message, fate, program));
+      return stepsFrom(callee, runCall(program, message.voice ?? {}, callee));
     },
   };
+}
+
+function stepsFrom({ reports }: SimulatedCallee, record: CallRecord): CallStep[] {
+  // Rounded, so that a line stays short.
+  const part = (atMs: number) => Math.round((1_000 * atMs) / Math.max(1, record.endedAtMs)) / 1_000;
+  const steps = reports.map(({ atMs, type, ...rest }): CallStep => ({ type, part: part(atMs), ...rest }));
+  return [...steps, { type: record.end, part: 1, ...codeOf(record), data: callData(record) }];
 }
 
 function codeOf({ reason, code }: { reason: string; code?: string }): { code?: string } {

@@ -3,12 +3,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
+import type { CallDocuments } from '../domain/voice/call-documents';
 import type { HandOver, HandOverResult, Provider, ReceiptSink } from './provider';
 import { RecordBacklog } from './simulator-backlog';
-import { createSimulatedCalls, type SimulatedCalls, type SpeechLength } from './simulator-calls';
+import {
+  createSimulatedCalls,
+  type FollowedCalls,
+  type SimulatedCalls,
+  type SpeechLength,
+} from './simulator-calls';
 import { hash64, IdTable } from './simulator-ids';
 import { Journal } from './simulator-journal';
-import { fateOf, type Plan, planFor } from './simulator-outcomes';
+import { type Fate, fateOf, type Plan, planFor } from './simulator-outcomes';
 import { type Outstanding, ReceiptQueue } from './simulator-receipts';
 import { handOverLine, idOfLine, parseLine, recordFile } from './simulator-record';
 
@@ -24,6 +30,8 @@ export interface SimulatorOptions {
   idempotent?: boolean | undefined;
   /** Tells how long texts take; without one that is estimated. */
   speechMs?: SpeechLength | undefined;
+  /** Fetches the documents that a call goes on with. */
+  documents?: CallDocuments | undefined;
   log?: Logger | undefined;
 }
 
@@ -61,7 +69,10 @@ class Simulator implements Provider {
     const backlog = new RecordBacklog(ids, journal, options.log);
     const messagesMax = options.channel === 'voice' ? LIMITS.simulatorCalls : LIMITS.simulatorReceipts;
     const timing = { seed: options.seed, unitMs: Math.max(1, options.latencyMs), messagesMax };
-    if (options.channel === 'voice') this.calls = createSimulatedCalls(options.seed, options.speechMs);
+    if (options.channel === 'voice') {
+      const { seed, speechMs: measure, documents } = options;
+      this.calls = createSimulatedCalls({ seed, measure, documents });
+    }
     this.receipts = new ReceiptQueue(backlog, timing, options.log);
   }
 
@@ -76,11 +87,11 @@ class Simulator implements Provider {
       );
     }
     if (this.closing.signal.aborted) return messages.map(() => ({ kind: 'transient', code: 'closed' }));
-    if (this.calls) await this.calls.prepare(messages);
+    const followed = this.calls ? await this.followed(this.calls, messages) : NOBODY;
     if (this.closing.signal.aborted) return messages.map(() => ({ kind: 'transient', code: 'closed' }));
     this.journal.catchUp();
     const at = new Date();
-    const batch: Batch = { at: at.toISOString(), atMs: at.getTime(), lines: '', taken: new Map() };
+    const batch: Batch = { at: at.toISOString(), atMs: at.getTime(), lines: '', taken: new Map(), followed };
     const results = messages.map((message) => this.judge(message, batch));
     if (batch.taken.size > 0 && !this.record(batch)) {
       return messages.map(() => ({ kind: 'transient', code: 'record_not_writable' }));
@@ -107,6 +118,28 @@ class Simulator implements Provider {
     if (refusal) return refusal;
     this.take(message, plan, providerId, batch);
     return plan.answer === 'lost' ? { kind: 'unknown' } : { kind: 'accepted', providerId };
+  }
+
+  private followed(calls: SimulatedCalls, messages: readonly HandOver[]): Promise<FollowedCalls> {
+    return calls.prepare(messages, (message) => this.fateToCome(message), this.closing.signal);
+  }
+
+  /** `undefined` for one that will not be taken, or was before. */
+  private fateToCome(message: HandOver): Fate | undefined {
+    if (this.ids.has(message.id) && this.capabilities.idempotent) return undefined;
+    const plan = planFor(message, this.options.seed);
+    const fate = fateOf(plan, message.uid);
+    switch (plan.answer) {
+      case 'accepted':
+      case 'lost':
+        return fate;
+      case 'transient_once':
+        return message.attempt > 1 ? fate : undefined;
+      case 'throttled_once':
+        return this.throttled.has(message.id) ? fate : undefined;
+      default:
+        return undefined;
+    }
   }
 
   private refusal(plan: Plan, message: HandOver): HandOverResult | undefined {
@@ -136,7 +169,7 @@ class Simulator implements Provider {
     const { id, uid, attempt } = message;
     const fate = fateOf(plan, uid);
     const to = hash('sha256', message.to, 'hex').slice(0, 12);
-    const steps = this.calls?.stepsOf(message, fate);
+    const steps = this.calls?.stepsOf(message, fate, batch.followed);
     batch.lines += handOverLine({ id, at: batch.at, uid, attempt, providerId, to, outcome: fate, steps });
     batch.taken.set(id, { id, providerId, fate, steps, atMs: batch.atMs, step: 0, dueMs: 0 });
   }
@@ -163,7 +196,10 @@ interface Batch {
   /** What the record will say of the messages taken. */
   lines: string;
   taken: Map<string, Outstanding>;
+  followed: FollowedCalls;
 }
+
+const NOBODY: FollowedCalls = new Map();
 
 /** What a line of the record, of this process or another, says about ids. */
 function takeInLine(ids: IdTable, line: string): void {

@@ -9,6 +9,7 @@ import * as policy from './migrations/0007-policy';
 import * as smsParts from './migrations/0008-sms-parts';
 import * as softBounces from './migrations/0009-soft-bounces';
 import * as webhookSecrets from './migrations/0010-webhook-secrets';
+import * as lostIds from './migrations/0013-lost-ids';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -22,6 +23,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0008-sms-parts': smsParts.UP,
   '0009-soft-bounces': softBounces.UP,
   '0010-webhook-secrets': webhookSecrets.UP,
+  '0013-lost-ids': lostIds.UP,
 };
 
 /**

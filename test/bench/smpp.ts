@@ -102,6 +102,7 @@ async function byProvider(port: number, count: number, window: number): Promise<
       record: async () => undefined,
       resolve: async () => [],
       takeEarly: async () => undefined,
+      settleLost: async () => undefined,
     },
   });
   // Bound by the time that the first is answered.

@@ -64,6 +64,7 @@ describeEachEngine('the records of calls', (engine) => {
           said,
           durationMs: 1_234.4,
           recording: 'rec_1',
+          documents: ['https://example.com/next'],
         },
       }),
       told(runId, 1, 1, 'completed', { data: { answeredBy: 'machine_start' } }),
@@ -93,6 +94,7 @@ describeEachEngine('the records of calls', (engine) => {
       said,
       durationMs: 1_234,
       recording: 'rec_1',
+      documents: ['https://example.com/next'],
       answeredAt: new Date('2026-11-21T10:15:00.000Z'),
     });
 

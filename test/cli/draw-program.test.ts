@@ -43,6 +43,18 @@ test('a flow is drawn with its questions, branches and loops', () => {
   ]);
 });
 
+test('the ways to other documents are drawn', () => {
+  const xml = `<Response><Gather numDigits="1" action="/menu"/><Record action="/done"/>
+    <Redirect>https://example.com/next</Redirect></Response>`;
+  expect(drawn(xml).split('\n')).toEqual([
+    'the call',
+    '├─ ask for a key, 5 s for each',
+    '│  └─ whatever is entered → go on with the document at /menu',
+    '├─ record after a beep, 3600 s at most, then go on with the document at /done',
+    '└─ → go on with the document at https://example.com/next',
+  ]);
+});
+
 test('what a terminal would obey and what would fill it is not drawn', () => {
   const text = drawn(`<Response><Say>a\u0085b ${'long '.repeat(50)}</Say><Dial>1</Dial><Hangup/></Response>`);
   expect(text.split('\n')).toHaveLength(4);

@@ -25,6 +25,7 @@ const TEXTS: Record<string, string> = {
   'sms t_text': 'Hello {{NAME}}, {{GREETING}}',
   'sms t_long': `${'x'.repeat(161)} {{NAME}}`,
   'voice t_call': '<Response><Say>{{NAME}}</Say></Response>',
+  'voice t_leaves': '<Response><Redirect>https://example.com/next/{{NAME}}</Redirect></Response>',
 };
 const SETTINGS = {
   email: { fromEmail: '"Fan" <fan@example.com>', templateId: 't_mail', version: 1 },
@@ -80,7 +81,7 @@ describeEachEngine('POST /api/campaign/dry-run', (engine) => {
         await beforeLookUp();
         const text = TEXTS[`${channel} ${templateId}`];
         if (text === undefined) return undefined;
-        const told = channel === 'sms' && tellsTexts ? text : undefined;
+        const told = channel !== 'email' && tellsTexts ? text : undefined;
         return { name: templateId, version, placeholders: placeholdersOf(text), text: told };
       },
     };
@@ -152,6 +153,21 @@ describeEachEngine('POST /api/campaign/dry-run', (engine) => {
     }
     return run.runId;
   }
+
+  test('calls that may go on with another document are told of', async () => {
+    const list = await plant([{ name: 'A', phone: '+12022000001' }], 'ws_a');
+    const voice = { callerId: '+12025550100', templateId: 't_leaves', version: 1 };
+    const { body } = await dryRun(bodyFor(list, ['voice'], { settings: { voice } }));
+    expect(body.data.warnings).toContainEqual({
+      path: 'settings.voice',
+      code: 'other_document',
+      message:
+        'Calls may go on with another document, read in the call only: https://example.com/next/{{NAME}}',
+      severity: 'warning',
+    });
+    const inside = await dryRun(bodyFor(list, ['voice']));
+    expect(JSON.stringify(inside.body.data.warnings)).not.toContain('other_document');
+  });
 
   test('what it tells is what a run freezes, whatever the lists hold', async () => {
     await fc.assert(

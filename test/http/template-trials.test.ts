@@ -143,6 +143,21 @@ describeEachEngine('trying a template', (engine) => {
     );
   });
 
+  test('a call that goes on with another document is told of', async () => {
+    const id = await create({
+      channel: 'voice',
+      body: '<Response><Redirect>https://example.com/{{NAME}}</Redirect></Response>',
+      voiceJson: {
+        nodes: [{ id: 'a', type: 'hangup', data: { isStart: true } }],
+        edges: [],
+        viewport: { x: 0, y: 0, zoom: 1 },
+      },
+    });
+    const { data } = (await preview(id, { params: { NAME: 'ann' } })).body;
+    expect(codes(data.warnings)).toEqual(['other_document']);
+    expect(data.warnings[0].message).toContain('https://example.com/ann');
+  });
+
   test('a contact fills what a campaign would fill from it, and the given values the rest', async () => {
     const id = await create({ channel: 'sms', body: '{{NAME}} {{PHONE}} {{CITY}} {{SHOP}} {{GONE}}' });
     const contactId = await contact({ name: 'Ada', phone: '+12025550123', params: { CITY: 'Köln' } });

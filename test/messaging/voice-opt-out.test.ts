@@ -93,6 +93,16 @@ describeEachEngine('a key by which somebody asks not to be called again', (engin
       true,
     ],
     ['at another question', { type: 'digits', data: { digits: '9', gather: 'age' } }, false],
+    [
+      'at a question of another document',
+      { type: 'digits', data: { digits: '9', gather: 'menu', document: 1 } },
+      false,
+    ],
+    [
+      'at the end of a call that other documents were run in',
+      { type: 'completed', data: { digits: '9', documents: ['https://example.com/a'] } },
+      false,
+    ],
     ['as part of a number', { type: 'digits', data: { digits: '99', gather: 'menu' } }, false],
     ['which means something else', { type: 'digits', data: { digits: '1', gather: 'menu' } }, false],
     ['before it was pressed', { type: 'ringing', data: { digits: '9' } }, false],

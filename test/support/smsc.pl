@@ -1,6 +1,6 @@
 # A second opinion on SMPP: an SMS centre by Net::SMPP, which shares no code with ours. Listens on the port it
 # is given and serves one session after the other. It refuses a destination that ends with 101, says "slower"
-# to 103, takes everything else, tells a receipt of it (undelivered for 121), and has whoever was written to
+# to 103, takes everything else, tells a receipt of it (undelivered for 121) with its reference, and has whoever was written to
 # under 177 write STOP. A line of JSON on standard output for each message that it took.
 use strict;
 use warnings;
@@ -41,6 +41,7 @@ sub submitted {
     unpack 'H*', $pdu->{short_message};
   my @way = (source_addr => $pdu->{destination_addr}, source_addr_ton => 1, source_addr_npi => 1,
     destination_addr => $pdu->{source_addr});
+  push @way, user_message_reference => $pdu->{user_message_reference} if defined $pdu->{user_message_reference};
   my $state = $end eq '121' ? 'UNDELIV' : 'DELIVRD';
   my $text = sprintf 'id:%010d sub:001 dlvrd:001 submit date:2611210000 done date:2611210001 stat:%s err:%s',
     hex $id, $state, $end eq '121' ? '005' : '000';

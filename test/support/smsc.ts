@@ -57,6 +57,8 @@ export interface SmscOptions {
   /** How a message's id is written in the answer. */
   idInAnswer?: (number: number) => string;
   receipt?: (part: TakenPart, number: number, state: string) => Record<string, unknown>;
+  /** What it does with the reference of a submit_sm; without it, nothing. */
+  reference?: 'echoed' | 'refused';
   /** Before the answer to submit_sm. */
   receiptFirst?: boolean;
   latencyMs?: number;
@@ -91,6 +93,8 @@ const STATE_BY_SUFFIX: Record<string, string> = {
   '125': 'UNKNOWN',
   '126': 'ACCEPTD',
 };
+
+const TLV_NOT_ALLOWED = 0xc1;
 
 const suffixOf = (to: string): string => to.slice(-3);
 
@@ -164,7 +168,9 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
     const to = pdu.destination_addr ?? '';
     const cut = options.cut?.(smsc.offered) ?? { '110': 'no-answer', '111': 'after' }[suffixOf(to)];
     if (cut === 'before') return void session.socket.resetAndDestroy();
-    const status = options.status?.(to, smsc.offered) ?? STATUS_BY_SUFFIX[suffixOf(to)] ?? 0;
+    const { user_message_reference: reference } = pdu;
+    const refused = options.reference === 'refused' && reference !== undefined ? TLV_NOT_ALLOWED : undefined;
+    const status = refused ?? options.status?.(to, smsc.offered) ?? STATUS_BY_SUFFIX[suffixOf(to)] ?? 0;
     if (status !== 0) return void session.send(pdu.response({ command_status: status }));
     const number = ++numbers;
     const id = options.idInAnswer?.(number) ?? `id-${number}`;
@@ -175,7 +181,8 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
     const receipt = (): void => {
       if (options.silent || pdu.registered_delivery === 0) return;
       const state = STATE_BY_SUFFIX[suffixOf(to)] ?? 'DELIVRD';
-      owe((options.receipt ?? textReceipt)(part, number, state));
+      const echoed = options.reference === 'echoed' ? { user_message_reference: reference } : {};
+      owe({ ...(options.receipt ?? textReceipt)(part, number, state), ...echoed });
     };
     if (options.receiptFirst) receipt();
     if (cut === 'after') session.socket.resetAndDestroy();

@@ -30,8 +30,11 @@ export const call = z
     answeredBy: z.string().nullable(),
     durationMs: count.nullable(),
     digits: z.string().nullable(),
-    branch: z.unknown().meta({ description: 'As the provider tells it; so are `said` and `recording`.' }),
+    branch: z
+      .unknown()
+      .meta({ description: 'As the provider tells it; so are `said`, `recording` and `documents`.' }),
     said: z.unknown(),
     recording: z.unknown(),
+    documents: z.unknown().meta({ description: 'Other documents than its template, where it went on.' }),
   })
   .meta({ id: 'Call' });

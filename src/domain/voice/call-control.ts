@@ -1,4 +1,5 @@
 import type { Detection } from './answer-detection/detection';
+import type { DocumentRequest } from './call-documents';
 
 /**
  * What a call is told to do, one thing after the other. `maxMs` is what is left of the call: whoever
@@ -23,6 +24,8 @@ export type CallCommand =
   | { do: 'wait_key'; maxMs: number }
   /** `silenceMs` of nobody speaking ends it; 0 for never. */
   | { do: 'record'; silenceMs: number; finishOnKey: string; beep: boolean; maxMs: number }
+  /** Another document to go on with; nothing is heard meanwhile. */
+  | ({ do: 'fetch_document'; maxMs: number } & DocumentRequest)
   | { do: 'hang_up' }
   /** Takes no time: what is worth telling while the call goes on. */
   | { do: 'report'; report: CallReport };
@@ -43,6 +46,8 @@ export interface Heard {
   detection?: Pick<Detection, 'answeredBy'> | undefined;
   /** Of `record`; absent when there is nothing to keep. */
   recording?: { reference: string; durationMs: number } | undefined;
+  /** Of `fetch_document`. */
+  document?: { url: string; text: string } | undefined;
   /** It could not be done, for this reason: a code. */
   problem?: string | undefined;
 }
@@ -57,4 +62,9 @@ export interface CallReport {
 /** A call in progress, real or not. */
 export interface CallControl {
   carryOut(command: CallCommand): Heard;
+}
+
+/** The same where something has to be waited for. */
+export interface WaitingControl {
+  carryOut(command: CallCommand): Heard | Promise<Heard>;
 }

@@ -1,13 +1,12 @@
 import type { CallCommand, Heard } from './call-control';
+import type { Leaving } from './call-documents';
 import type { CallLine } from './call-line';
 import type { Branch, GatherStep, Prompt, Step } from './program';
 import { VERB_DEFAULTS } from './verbs';
 import { whole } from './whole';
 
-/** A jump. */
-export interface Going {
-  to: string;
-}
+/** A jump, or out of the document. */
+export type Going = { to: string } | { leaving: Leaving };
 
 type Speak = (
   line: CallLine,
@@ -16,14 +15,15 @@ type Speak = (
 ) => Generator<CallCommand, string | undefined, Heard>;
 
 /**
- * Asks, and waits for keys; what was entered decides the branch, whose steps are answered. Speech is not
- * recognised. One opt-out key by itself is always heard as such, also where more keys are asked for.
+ * Asks, and waits for keys; what was entered decides the branch, whose steps are answered, or goes to the
+ * `action`, which has the last word where there is one. Speech is not recognised. One opt-out key by itself is
+ * always heard as such, also where more keys are asked for; it is not asked about elsewhere.
  */
 export function* runGather(
   line: CallLine,
   gather: GatherStep,
   speak: Speak,
-): Generator<CallCommand, readonly Step[] | undefined, Heard> {
+): Generator<CallCommand, { steps: readonly Step[] } | { leaving: Leaving } | undefined, Heard> {
   const tries = 1 + whole(gather.retries, VERB_DEFAULTS.Gather.retries, 10);
   const name = gather.output ?? gather.id;
   for (let left = tries; left > 0; left--) {
@@ -31,23 +31,34 @@ export function* runGather(
     // Keys count, whoever ended the call after them.
     if (line.over && digits === '') return undefined;
     const optedOut = digits.length === 1 && (gather.optOutDigits ?? '').includes(digits);
+    const leaving = optedOut ? undefined : leavingFor(gather, digits, left === 1);
     const own = gather.branches.find(({ on }) => on === digits);
-    const branch =
-      own ?? (left > 1 && !optedOut ? undefined : otherBranch(gather.branches, digits, optedOut));
+    const branch = leaving
+      ? undefined
+      : (own ?? (left > 1 && !optedOut ? undefined : otherBranch(gather.branches, digits, optedOut)));
     if (digits !== '') {
       const entered = {
         ...(name === undefined ? {} : { gather: name }),
         digits,
         ...(branch ? { branch: branch.on } : {}),
         ...(optedOut ? { optedOut: true as const } : {}),
+        ...line.where(),
       };
       if (line.enter(entered)) yield* line.report({ type: 'digits', data: entered });
     } else if (branch)
       line.enter({ ...(name === undefined ? {} : { gather: name }), digits, branch: branch.on });
-    if (branch || optedOut || line.over) return branch?.steps;
+    if (leaving && !line.over) return { leaving };
+    if (branch || optedOut || line.over) return branch;
     if (gather.branches.length === 0 && digits !== '') return undefined;
   }
   return undefined;
+}
+
+/** Silence goes there at last, and only if that is wanted. */
+function leavingFor(gather: GatherStep, digits: string, isLast: boolean): Leaving | undefined {
+  const { action: url, method, actionOnEmptyResult } = gather;
+  if (url === undefined || (digits === '' && !(isLast && String(actionOnEmptyResult) === 'true'))) return;
+  return { url, method, fields: { Digits: digits } };
 }
 
 /** An opt-out key without a branch of its own is no mistake. */

@@ -1,6 +1,7 @@
 import { LIMITS } from '../limits';
 import type { AnsweredBy, Detection } from './answer-detection/detection';
 import type { CallCommand, CallReport, Heard, TimedCommand } from './call-control';
+import { placeOf } from './call-documents';
 import {
   type CallEndReason,
   type CallOutcome,
@@ -19,15 +20,21 @@ export class CallLine {
   /** A machine is being spoken to, from the beginning of what there is to say. */
   leaving = false;
   optedOut = false;
+  /** Of the document that is being run; the message's own has none. */
+  documentUrl: string | undefined;
   private answeredAtMs: number | undefined;
   private deadlineMs = Number.POSITIVE_INFINITY;
   private commands = 0;
   private readonly entered: Entered[] = [];
   private readonly recordings: { reference: string; durationMs: number }[] = [];
+  private readonly documents: string[] = [];
   private readonly kept = createSaid();
 
   end(reason: CallEndReason, code?: string): void {
-    this.over ??= { reason: this.optedOut && reason === 'finished' ? 'opted_out' : reason, code };
+    if (this.over) return;
+    // What fails after that has cost nobody anything: who asked for it was heard.
+    const isOptOut = this.optedOut && (reason === 'finished' || reason === 'problem');
+    this.over = isOptOut ? { reason: 'opted_out' } : { reason, code };
   }
 
   answered(maxMs: number): void {
@@ -52,6 +59,13 @@ export class CallLine {
     return this.over === undefined;
   }
 
+  /** Counts a document that is asked for. */
+  mayFollow(url: string): boolean {
+    if (this.documents.length >= LIMITS.callDocuments) this.end('too_many_documents');
+    else this.documents.push(placeOf(url));
+    return this.over === undefined;
+  }
+
   *issue(command: TimedCommand): Generator<CallCommand, Heard, Heard> {
     if (!this.mayGoOn()) return { atMs: this.nowMs };
     const maxMs = Math.max(0, Math.min(command.maxMs, this.deadlineMs - this.nowMs));
@@ -71,6 +85,11 @@ export class CallLine {
     this.kept.note(step);
   }
 
+  /** Which document a question belongs to, if it is not the message's. */
+  where(): { document?: number } {
+    return this.documents.length === 0 ? {} : { document: this.documents.length };
+  }
+
   /** Answers false when no more is kept. */
   enter(entered: Entered): boolean {
     if (entered.optedOut) this.optedOut = true;
@@ -88,7 +107,7 @@ export class CallLine {
 
   record(end: CallRecord['end']): CallRecord {
     const { reason, code } = this.over ?? { reason: 'finished' };
-    const { entered, recordings, answeredAtMs } = this;
+    const { entered, recordings, documents, answeredAtMs } = this;
     return {
       end,
       reason,
@@ -100,6 +119,7 @@ export class CallLine {
       entered,
       said: this.kept.said,
       recordings,
+      documents,
     };
   }
 

@@ -14,12 +14,11 @@ export type CallEndReason =
   | 'callee_hung_up'
   | 'machine'
   | 'opted_out'
-  /** The document goes on elsewhere, where it is not followed. */
-  | 'redirected'
   /** The document does not want the call. */
   | 'rejected_by_flow'
   | 'too_long'
   | 'too_many_commands'
+  | 'too_many_documents'
   /** Something could not be done; `code` says what. */
   | 'problem';
 
@@ -39,6 +38,8 @@ export interface CallRecord {
   entered: readonly Entered[];
   said: readonly Said[];
   recordings: readonly { reference: string; durationMs: number }[];
+  /** Other documents that were asked for, in order. All were run, but the last where that was the problem. */
+  documents: readonly string[];
 }
 
 export interface Entered {
@@ -47,6 +48,8 @@ export interface Entered {
   digits: string;
   branch?: string;
   optedOut?: true;
+  /** Of another document than the message's: which of those that were asked for, from 1. */
+  document?: number;
 }
 
 export interface Said {
@@ -57,7 +60,8 @@ export interface Said {
 
 /** What of a record goes into the last receipt (api.md 4, 12). Its size has a bound, since all its parts have. */
 export function callData(record: CallRecord): Record<string, unknown> {
-  const { reason, answeredBy, outcome, answeredAtMs, endedAtMs, entered, said, recordings } = record;
+  const { reason, answeredBy, outcome, answeredAtMs, endedAtMs, entered, said, recordings, documents } =
+    record;
   if (answeredAtMs === undefined) return { reason };
   const digits = entered.map((one) => one.digits).join('');
   const branch = entered.flatMap(({ gather, branch: taken }) =>
@@ -73,6 +77,7 @@ export function callData(record: CallRecord): Record<string, unknown> {
     ...(branch.length === 0 ? {} : { branch }),
     ...(said.length === 0 ? {} : { said }),
     ...(recordings.length === 0 ? {} : { recording: recordings.at(-1)?.reference }),
+    ...(documents.length === 0 ? {} : { documents }),
     ...(outcome === 'opted_out' ? { optedOut: true } : {}),
   };
 }

@@ -1,6 +1,7 @@
 import { LIMITS } from '../limits';
 import { actionAfter } from './answer-detection/machine-behaviour';
-import type { CallCommand, CallControl, Heard, TimedCommand } from './call-control';
+import type { CallCommand, CallControl, Heard, TimedCommand, WaitingControl } from './call-control';
+import { addressOf, fetchProgram, type Leaving } from './call-documents';
 import { type Going, runGather } from './call-gather';
 import { CallLine } from './call-line';
 import { CALL_DEFAULTS, type CallOptions } from './call-options';
@@ -17,12 +18,24 @@ export function runCall(program: VoiceProgram, options: CallOptions, control: Ca
   return next.value;
 }
 
+/** The same for a call with commands that have to be waited for. Throws what the control throws. */
+export async function followCall(
+  program: VoiceProgram,
+  options: CallOptions,
+  control: WaitingControl,
+): Promise<CallRecord> {
+  const call = callSteps(program, options);
+  let next = call.next({ atMs: 0 });
+  while (!next.done) next = call.next(await control.carryOut(next.value));
+  return next.value;
+}
+
 /**
  * The call as a sequence of commands, each answered with what was heard. It does nothing itself and knows
  * no clock of its own, so that the same rules hold for a call made up at once and for one that lasts.
  *
  * A circle in the document ends with the call's longest time, or where no time passes, with
- * LIMITS.callCommands.
+ * LIMITS.callCommands; one of several documents with LIMITS.callDocuments.
  */
 function* callSteps(program: VoiceProgram, options: CallOptions): Generator<CallCommand, CallRecord, Heard> {
   const line = new CallLine();
@@ -37,7 +50,7 @@ function* callSteps(program: VoiceProgram, options: CallOptions): Generator<Call
   yield* line.report({ type: 'answered' });
   const says = yield* listen(line, options.machine ?? CALL_DEFAULTS.machine);
   if (says && !line.over) {
-    yield* runProgram(line, program);
+    yield* runDocuments(line, program);
     if (!line.over) line.end('finished');
   }
   if (line.over?.reason !== 'callee_hung_up') yield { do: 'hang_up' };
@@ -89,14 +102,27 @@ function* listen(
   }
 }
 
-function* runProgram(line: CallLine, { steps }: VoiceProgram): Generator<CallCommand, void, Heard> {
+function* runDocuments(line: CallLine, first: VoiceProgram): Generator<CallCommand, void, Heard> {
+  for (let program: VoiceProgram | undefined = first; program; ) {
+    const leaving: Leaving | undefined = yield* runProgram(line, program);
+    program = leaving && (yield* fetchProgram(line, leaving));
+  }
+}
+
+/** Answers with what the call goes on with, if that is not its end. */
+function* runProgram(
+  line: CallLine,
+  { steps }: VoiceProgram,
+): Generator<CallCommand, Leaving | undefined, Heard> {
   const places = new Map(
     steps.flatMap((step, i) => (step.verb !== 'Other' && step.id !== undefined ? [[step.id, i]] : [])),
   );
   for (let from = 0; ; ) {
     const going = yield* runSteps(line, steps.slice(from));
-    const place = going && places.get(going.to);
-    if (place === undefined || line.over) return;
+    if (!going || line.over) return undefined;
+    if ('leaving' in going) return going.leaving;
+    const place = places.get(going.to);
+    if (place === undefined) return undefined;
     from = place;
   }
 }
@@ -122,20 +148,19 @@ function* runStep(line: CallLine, step: Step): Generator<CallCommand, Going | un
     case 'Gather': {
       // Who asked not to be called again is not asked anything else.
       if (line.optedOut) return stop(line);
-      const branch = yield* runGather(line, step, prompt);
-      const going = branch && !line.over ? yield* runSteps(line, branch) : undefined;
+      const next = yield* runGather(line, step, prompt);
+      if (next && 'leaving' in next) return next;
+      const going = next && !line.over ? yield* runSteps(line, next.steps) : undefined;
       // Behind what their branch says.
       return going || !line.optedOut ? going : stop(line);
     }
     case 'Record':
       if (line.optedOut) return stop(line);
-      yield* record(line, step);
-      return undefined;
+      return yield* record(line, step);
     case 'Goto':
       return { to: step.to };
     case 'Redirect':
-      line.end('redirected');
-      return undefined;
+      return { leaving: { url: step.url, method: step.method } };
     case 'Reject':
     case 'Hangup':
       line.end('finished');
@@ -164,24 +189,28 @@ function* prompt(
   }
   const times = whole(step.loop, VERB_DEFAULTS.Say.loop, 100);
   for (let i = 0; i < times && !line.over; i++) {
-    const { key } = yield* line.issue(soundOf(step, bargeIn));
+    const { key } = yield* line.issue(soundOf(step, line.documentUrl, bargeIn));
     if (key !== undefined && bargeIn) return key;
   }
   return undefined;
 }
 
-function soundOf(step: Extract<Step, { verb: 'Say' | 'Play' }>, bargeIn: boolean): TimedCommand {
+function soundOf(
+  step: Extract<Step, { verb: 'Say' | 'Play' }>,
+  base: string | undefined,
+  bargeIn: boolean,
+): TimedCommand {
   const maxMs = Number.POSITIVE_INFINITY;
   if (step.verb === 'Say') {
     const { content, voice, language } = step;
     return { do: 'speak', text: spokenText(content), voice, language, bargeIn, maxMs };
   }
-  return step.url === undefined
-    ? { do: 'send', tones: step.digits ?? '', maxMs }
-    : { do: 'play', url: step.url, bargeIn, maxMs };
+  if (step.url === undefined) return { do: 'send', tones: step.digits ?? '', maxMs };
+  const url = base === undefined ? step.url : (addressOf(step.url, base) ?? step.url);
+  return { do: 'play', url, bargeIn, maxMs };
 }
 
-function* record(line: CallLine, step: RecordStep): Generator<CallCommand, void, Heard> {
+function* record(line: CallLine, step: RecordStep): Generator<CallCommand, Going | undefined, Heard> {
   const { recording } = yield* line.issue({
     do: 'record',
     silenceMs: whole(step.timeout, VERB_DEFAULTS.Record.timeout, 120) * 1_000,
@@ -189,7 +218,12 @@ function* record(line: CallLine, step: RecordStep): Generator<CallCommand, void,
     beep: step.playBeep !== false && step.playBeep !== 'false',
     maxMs: whole(step.maxLength, VERB_DEFAULTS.Record.maxLength, 14_400) * 1_000,
   });
-  if (recording && line.keepRecording(recording)) {
-    yield* line.report({ type: 'recording', data: { ...recording } });
-  }
+  if (!recording) return undefined;
+  if (line.keepRecording(recording)) yield* line.report({ type: 'recording', data: { ...recording } });
+  if (step.action === undefined) return undefined;
+  const fields = {
+    RecordingSid: recording.reference,
+    RecordingDuration: String(Math.round(recording.durationMs / 1_000)),
+  };
+  return { leaving: { url: step.action, method: step.method, fields } };
 }

@@ -1,5 +1,4 @@
-import { hasErrors } from './findings';
-import { parseVoiceXml } from './parse-voice-xml';
+import { runnableProgram } from './parse-voice-xml';
 import { allSteps, type VoiceProgram } from './program';
 
 /** The keys by which a person asks not to be called again. */
@@ -33,6 +32,6 @@ export function isOptOut(keys: OptOutKeys, digits: unknown, gather: unknown): bo
 
 /** The opt-out keys of a document, which in a template may still be placeholders. */
 export function documentKeys(xml: string): OptOutKeys | undefined {
-  const { program, findings } = parseVoiceXml(xml);
-  return program && !hasErrors(findings) ? optOutKeysOf(program) : undefined;
+  const program = runnableProgram(xml);
+  return program && optOutKeysOf(program);
 }

@@ -1,7 +1,7 @@
 import type { Finding } from '../finding';
 import { LIMITS } from '../limits';
 import { decodeVoice } from './decode-verbs';
-import { type DocumentFinding, Findings } from './findings';
+import { type DocumentFinding, Findings, hasErrors } from './findings';
 import { checkLabels } from './labels';
 import type { VoiceProgram } from './program';
 import { verbNamed } from './verbs';
@@ -60,6 +60,12 @@ export function parseVoiceXml(xml: string): ParsedVoice {
     report(severity, code, message, offsetOf(origins.get(step) ?? root)),
   );
   return { program: problems.length > 0 ? undefined : program, findings: all() };
+}
+
+/** Ready to be run; `undefined` for a document with an error. */
+export function runnableProgram(xml: string): VoiceProgram | undefined {
+  const { program, findings } = parseVoiceXml(xml);
+  return program && !hasErrors(findings) ? program : undefined;
 }
 
 const PATH = 'body';

@@ -41,7 +41,7 @@ async function* toCsv(pages: AsyncIterable<CallLine[]>): AsyncGenerator<string> 
 
 const COLUMNS = [
   ...['contactId', 'address', 'attempt', 'uid', 'placedAt', 'answeredAt', 'endedAt', 'outcome', 'code'],
-  ...['answeredBy', 'durationMs', 'digits', 'branch', 'said', 'recording'],
+  ...['answeredBy', 'durationMs', 'digits', 'branch', 'said', 'recording', 'documents'],
 ];
 
 function toRow(one: CallLine): string {
@@ -59,7 +59,7 @@ function toRow(one: CallLine): string {
     one.answeredBy ?? '',
     one.durationMs === null ? '' : String(one.durationMs),
     one.digits ?? '',
-    ...[one.branch, one.said, one.recording].map(cellOf),
+    ...[one.branch, one.said, one.recording, one.documents].map(cellOf),
   ]);
 }
 

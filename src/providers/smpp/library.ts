@@ -28,6 +28,7 @@ export interface Pdu {
   receipted_message_id?: string;
   message_state?: number;
   network_error_code?: Buffer;
+  user_message_reference?: number;
   sar_msg_ref_num?: number;
   sar_total_segments?: number;
   sar_segment_seqnum?: number;

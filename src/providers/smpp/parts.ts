@@ -15,6 +15,11 @@ export interface SmsParts {
   resolve(receipts: readonly PartReceipt[]): Promise<Receipt[]>;
   /** Gives `tell` what has come of receipts that were put aside before their parts were recorded. */
   takeEarly(tell: (receipts: Receipt[]) => Promise<void>): Promise<void>;
+  /**
+   * Gives `tell` what has come of receipts whose ids nobody has read, as far as it is clear whose they are. With
+   * `asOnePart` every message has one receipt, however long it is.
+   */
+  settleLost(tell: (receipts: Receipt[]) => Promise<void>, options: { asOnePart: boolean }): Promise<void>;
 }
 
 export interface SentMessage {
@@ -30,4 +35,6 @@ export interface PartReceipt {
   known: { messageId: string; parts: number } | undefined;
   /** To be told of the message, whichever it is. */
   receipt: Pick<Receipt, 'type' | 'code' | 'data'>;
+  /** By which it may be found when its id is nobody's. */
+  about?: Receipt['about'];
 }

@@ -1,5 +1,7 @@
 import type { ReceiptType } from '../../domain/message';
 import { NO_OPTED_OUT_CODES, OPTED_OUT, type OptedOutCodes } from '../../domain/opted-out-codes';
+import type { Receipt } from '../provider';
+import { addressFrom } from './address';
 import type { Pdu } from './library';
 
 /** What a receipt says (SMPP 3.4, 5.3.2 and appendix B), before it is known whose it is. */
@@ -13,6 +15,8 @@ export interface SmppReceipt {
   carrierCode: string | undefined;
   /** The centre's own date, which does not say in which zone it is. */
   doneDate: string | undefined;
+  /** The recipient of the message, its sender, and the reference that it was submitted with. */
+  about: Receipt['about'];
 }
 
 /** Kinds by esm_class, bits 2 to 5: 0x04 a receipt, 0x20 a notice on the way. */
@@ -53,6 +57,18 @@ export function readReceipt(pdu: Pdu, optedOut: OptedOutCodes = NO_OPTED_OUT_COD
     code: hasOptedOut ? OPTED_OUT : code,
     carrierCode: hasOptedOut ? code : undefined,
     doneDate: field(text, 'done date'),
+    about: aboutOf(pdu),
+  };
+}
+
+/** A receipt goes the way back: it comes from the recipient. */
+function aboutOf(pdu: Pdu): Receipt['about'] {
+  if (!pdu.source_addr || !pdu.destination_addr) return undefined;
+  return {
+    to: addressFrom(pdu.source_addr, pdu.source_addr_ton),
+    from: pdu.destination_addr,
+    // Some send a 0 for none.
+    reference: pdu.user_message_reference || undefined,
   };
 }
 

@@ -17,7 +17,11 @@ export type MessageIdForm = 'auto' | 'hex' | 'decimal';
 const PORT = { 'smpp:': 2775, 'smpps:': 3550 } as const;
 
 /** Of one address or several with commas between them, which lead to the same centre. */
-export function readEndpoints(addresses: string): { endpoints: SmppEndpoint[]; longAsPayload: boolean } {
+export function readEndpoints(addresses: string): {
+  endpoints: SmppEndpoint[];
+  longAsPayload: boolean;
+  sendsReference: boolean;
+} {
   const urls = addresses.split(',').map((address) => new URL(address.trim()));
   const endpoints = urls.map((url) => ({
     host: url.hostname.replace(/^\[|\]$/g, ''),
@@ -27,7 +31,8 @@ export function readEndpoints(addresses: string): { endpoints: SmppEndpoint[]; l
     password: decodeURIComponent(url.password),
     systemType: url.searchParams.get('system_type') ?? '',
   }));
-  return { endpoints, longAsPayload: urls.some((url) => url.searchParams.get('long') === 'payload') };
+  const has = (name: string, value: string) => urls.some((url) => url.searchParams.get(name) === value);
+  return { endpoints, longAsPayload: has('long', 'payload'), sendsReference: !has('reference', 'none') };
 }
 
 /** Fields that every submit_sm carries, by the name that the library knows them by. */

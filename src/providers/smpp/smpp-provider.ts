@@ -43,7 +43,7 @@ const EARLY_LOOK_MS = 15_000;
  */
 export function openSmppProvider(options: SmppProviderOptions): Provider {
   const { optedOut, parts, log, times = TIMES } = options;
-  const { endpoints, longAsPayload } = readEndpoints(options.url);
+  const { endpoints, longAsPayload, sendsReference } = readEndpoints(options.url);
   const partIds = new PartIds(options.messageId);
   const underWay = new Set<Promise<unknown>>();
   const deliveries = createDeliveries({ resolve, optedOut, log });
@@ -66,9 +66,11 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
   const submit = createSubmit({
     pool,
     longAsPayload,
+    sendsReference,
     tlvs: tlvFields(options.tlvs),
     optedOut,
     onPart: (part) => partIds.add(part),
+    log,
   });
   let sink: ReceiptSink | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -94,6 +96,7 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
           candidates: part ? [part.partId] : partIds.candidates(one.partId),
           known: part,
           receipt,
+          about: one.about,
         });
     }
     return asked.length === 0 ? found : [...found, ...(await parts.resolve(asked))];
@@ -115,8 +118,12 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
     const tell: ReceiptSink = async (receipts) => {
       if (!closing) await sink?.(receipts);
     };
-    track(parts.takeEarly(tell)).catch((error: unknown) => {
-      log?.warn({ err: error }, 'Early receipts of parts could not be read; trying again');
+    const look = async () => {
+      await parts.takeEarly(tell);
+      await parts.settleLost(tell, { asOnePart: longAsPayload });
+    };
+    track(look()).catch((error: unknown) => {
+      log?.warn({ err: error }, 'Receipts that were put aside could not be read; trying again');
     });
   }
 

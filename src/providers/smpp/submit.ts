@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import { LIMITS } from '../../domain/limits';
+import { messageReference } from '../../domain/message-reference';
 import { OPTED_OUT, type OptedOutCodes } from '../../domain/opted-out-codes';
 import type { HandOver, HandOverResult } from '../provider';
 import { smppAddress } from './address';
@@ -9,15 +11,18 @@ import type { SentMessage } from './parts';
 import type { NoSlot, Pool } from './pool';
 import { createReferences } from './references';
 import type { Answer } from './session';
-import { ACCEPTED, isThrottle, resultOfStatus, statusCode } from './statuses';
+import { ABOUT_TLVS, ACCEPTED, isThrottle, resultOfStatus, statusCode } from './statuses';
 
 export interface SubmitDeps {
   pool: Pool;
   longAsPayload: boolean;
+  /** Every submit_sm carries a reference, by which a receipt finds its message when the answer is lost. */
+  sendsReference: boolean;
   tlvs: Record<string, Buffer>;
   optedOut: OptedOutCodes | undefined;
   /** As soon as the centre has answered, and before its receipts are looked at. */
   onPart(part: { partId: string; messageId: string; parts: number }): void;
+  log: Logger | undefined;
 }
 
 /** `long`: what is to be kept of a message that went out in several parts. */
@@ -28,6 +33,9 @@ export interface Submitted {
 
 /** What became of one part. */
 type PartOutcome = { kind: 'accepted'; partId: string } | Exclude<HandOverResult, { kind: 'accepted' }>;
+
+/** Of a submit_sm, without the text. */
+type Fields = Readonly<Record<string, unknown>>;
 
 const UDH_INDICATOR = 0x40;
 const FULL_RECEIPT = 1;
@@ -47,23 +55,42 @@ const RETRY_FIRST_MS = 200;
  */
 export function createSubmit(deps: SubmitDeps): (message: HandOver) => Promise<Submitted> {
   const { longAsPayload } = deps;
-  const referenceOf = createReferences();
+  const partReferenceOf = createReferences();
+  let sendsReference = deps.sendsReference;
+
+  /** A centre that refuses what it does not know is spared it from then on: it has not taken the message. */
+  async function submit(
+    message: HandOver,
+    part: SmsPart,
+    parts: number,
+    fields: Fields,
+  ): Promise<PartOutcome> {
+    if (!sendsReference) return submitPart(deps, message, part, parts, fields);
+    const reference = { user_message_reference: messageReference(message.id) };
+    const outcome = await submitPart(deps, message, part, parts, { ...fields, ...reference });
+    if (outcome.kind !== 'rejected' || !ABOUT_TLVS.has(outcome.code)) return outcome;
+    const without = await submitPart(deps, message, part, parts, fields);
+    if (without.kind === 'accepted' && sendsReference) {
+      sendsReference = false;
+      deps.log?.warn('The SMS centre refuses user_message_reference; messages go without it from now on');
+    }
+    return without;
+  }
 
   return async (message) => {
     const text = message.text ?? '';
-    const parts = longAsPayload ? [encodeWhole(text)] : encodeSms(text, referenceOf(message.to));
+    const parts = longAsPayload ? [encodeWhole(text)] : encodeSms(text, partReferenceOf(message.to));
     if (parts.length > PARTS_MAX) {
       const what = `${parts.length} parts, and ${PARTS_MAX} can be numbered`;
       return { result: { kind: 'rejected', code: 'too_many_parts', message: what } };
     }
     const common = fieldsOf(message, deps.tlvs);
-    const submit = (part: SmsPart): Promise<PartOutcome> =>
-      submitPart(deps, message, part, parts.length, common);
-    const first = await submit(parts[0] as SmsPart);
+    const submitted = (part: SmsPart) => submit(message, part, parts.length, common);
+    const first = await submitted(parts[0] as SmsPart);
     if (parts.length === 1) return { result: resultOf(first) };
     if (first.kind !== 'accepted' && first.kind !== 'unknown') return { result: first };
     const untilMs = Date.now() + LIMITS.smppFurtherPartsMs;
-    const others = await Promise.all(parts.slice(1).map((part) => insist(() => submit(part), untilMs)));
+    const others = await Promise.all(parts.slice(1).map((part) => insist(() => submitted(part), untilMs)));
     return whole(message.id, [first, ...others]);
   };
 }
@@ -73,7 +100,7 @@ async function submitPart(
   message: HandOver,
   part: SmsPart,
   parts: number,
-  common: Record<string, unknown>,
+  fields: Fields,
 ): Promise<PartOutcome> {
   const { pool, optedOut, onPart } = deps;
   const slot = await pool.take(Date.now() + LIMITS.smppWindowWaitMs);
@@ -84,7 +111,7 @@ async function submitPart(
     return partId;
   };
   // An answer that comes too late for the result still says whose the receipts are that follow.
-  const answer = await slot.session.request(newPdu('submit_sm', { ...common, ...bodyOf(part) }), told);
+  const answer = await slot.session.request(newPdu('submit_sm', { ...fields, ...bodyOf(part) }), told);
   pool.giveBack(slot);
   if (answer.kind !== 'answered') return unanswered(answer);
   const { command_status: status } = answer.pdu;
@@ -137,7 +164,8 @@ function whole(id: string, outcomes: readonly PartOutcome[]): Submitted {
   const refused = outcomes[number];
   if (refused?.kind === 'rejected') {
     const what = `Part ${number + 1} of ${outcomes.length} was refused: ${refused.message}`;
-    return { result: { ...refused, message: what } };
+    // The parts that were taken are told of all the same, and of no other message.
+    return { result: { ...refused, message: what }, long };
   }
   return { result: { kind: 'unknown' }, long };
 }
@@ -145,7 +173,7 @@ function whole(id: string, outcomes: readonly PartOutcome[]): Submitted {
 const resultOf = (outcome: PartOutcome): HandOverResult =>
   outcome.kind === 'accepted' ? { kind: 'accepted', providerId: outcome.partId } : outcome;
 
-function fieldsOf({ from, to }: HandOver, tlvs: Record<string, Buffer>): Record<string, unknown> {
+function fieldsOf({ from, to }: HandOver, tlvs: Record<string, Buffer>): Fields {
   const source = smppAddress(from);
   const destination = smppAddress(to);
   return {

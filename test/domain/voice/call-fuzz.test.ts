@@ -12,6 +12,13 @@ import { type Doing, ScriptedCallee } from './callee';
 import { edge, flowOf, node } from './flows';
 import { programs } from './programs';
 
+/** Documents to go on with: of all kinds, one that is none, and one in a circle. */
+const DOCUMENTS = [
+  ...fc.sample(programs(), { numRuns: 60, seed: 7 }).map(writeVoiceXml),
+  'no document',
+  '<Response><Gather numDigits="1" action="a"/><Redirect method="GET">/b?c</Redirect></Response>',
+];
+
 /** What may happen at any command, sensible or not. */
 const doings: fc.Arbitrary<Doing[]> = fc.array(
   fc.record(
@@ -23,6 +30,7 @@ const doings: fc.Arbitrary<Doing[]> = fc.array(
       detection: fc.constantFrom(...ANSWERED_BY).map((answeredBy) => ({ answeredBy })),
       recording: fc.constant({ reference: 'r', durationMs: 1 }),
       problem: fc.constantFrom(undefined, undefined, undefined, 'no_voice'),
+      document: fc.constantFrom(...DOCUMENTS).map((text) => ({ url: 'https://example.com/flow/', text })),
     },
     { requiredKeys: ['dialed'] },
   ),
@@ -47,6 +55,7 @@ function check(program: VoiceProgram, wanted: CallOptions, script: Doing[]): voi
   for (const command of callee.heard) {
     if ('maxMs' in command && command.do !== 'dial') expect(command.maxMs).toBeGreaterThanOrEqual(0);
   }
+  expect(record.documents.length).toBeLessThanOrEqual(LIMITS.callDocuments);
   if (record.answeredAtMs !== undefined) expect(record.outcome).toBeDefined();
   else expect(record.end).not.toBe('completed');
   expect(JSON.stringify(callData(record)).length).toBeLessThan(LIMITS.receiptDataChars);

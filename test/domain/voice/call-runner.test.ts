@@ -206,14 +206,6 @@ describe('a call ends', () => {
     });
     expect(callee.said).toEqual(['a']);
   });
-
-  test('where the document goes on elsewhere', () => {
-    const callee = person();
-    expect(run('<Redirect>https://example.com/next</Redirect><Say>Never.</Say>', callee)).toMatchObject({
-      reason: 'redirected',
-    });
-    expect(callee.said).toEqual([]);
-  });
 });
 
 test('the record keeps of each step what its history wants, and no more than fits', () => {

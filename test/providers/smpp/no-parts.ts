@@ -4,6 +4,7 @@ import type { SmsParts } from '../../../src/providers/smpp/parts';
 export const noParts: SmsParts = {
   record: async () => undefined,
   resolve: async (receipts) =>
-    receipts.map(({ candidates, receipt }) => ({ providerId: candidates[0], ...receipt })),
+    receipts.map(({ candidates, receipt, about }) => ({ providerId: candidates[0], ...receipt, about })),
   takeEarly: async () => undefined,
+  settleLost: async () => undefined,
 };

@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { messageReference } from '../../../src/domain/message-reference';
 import type { HandOver, InboundSms, Provider, Receipt } from '../../../src/providers/provider';
 import { openSmppProvider } from '../../../src/providers/smpp/smpp-provider';
 import { freePort } from '../../support/free-port';
@@ -80,6 +81,9 @@ describe('the SMS centre of Net::SMPP', () => {
       ['msg_1', 'delivered', undefined],
       ['msg_2', 'undelivered', 'smpp_undeliv_005'],
     ]);
+    // The parts of msg_5, of which nothing is kept here: what they are about is told, with our reference.
+    const about = { to: '+12125550177', from: '12345', reference: messageReference('msg_5') };
+    expect(receipts.filter(({ id }) => !id).map((receipt) => receipt.about)).toEqual([about, about]);
     await until('what the subscriber wrote', () => inbound.length > 0);
     expect(inbound[0]).toMatchObject({ from: '+12125550177', to: '12345', text: 'STOP' });
   });

@@ -1,3 +1,4 @@
+import { messageReference } from '../../../src/domain/message-reference';
 import { parseOptedOutCodes } from '../../../src/domain/opted-out-codes';
 import type { InboundSink, InboundSms } from '../../../src/providers/provider';
 import { freePort } from '../../support/free-port';
@@ -30,6 +31,37 @@ describe('a message at the SMS centre', () => {
       dest_addr_ton: 1,
       dest_addr_npi: 1,
     });
+  });
+
+  const referencesOf = (smsc: Smsc) => smsc.taken.map(({ pdu }) => pdu.user_message_reference);
+
+  test('carries a reference of its own in every part, unless the URL says none', async () => {
+    const smsc = await centre();
+    const sent = [message(), message(LONG)] as const;
+    await open(smsc).handOver([sent[0]]);
+    await open(smsc).handOver([sent[1]]);
+    const [one, long] = sent.map(({ id }) => messageReference(id));
+    expect(referencesOf(smsc)).toEqual([one, long, long, long]);
+    const without = await centre();
+    await open({ url: `${without.url}?reference=none` }).handOver([message()]);
+    expect(referencesOf(without)).toEqual([undefined]);
+  });
+
+  test('goes without it to a centre that refuses it, and so do all others', async () => {
+    const smsc = await centre({ reference: 'refused' });
+    const provider = open(smsc);
+    expect(await one(provider, message())).toMatchObject({ kind: 'accepted' });
+    expect(smsc.offered).toBe(2);
+    expect(await one(provider, message())).toMatchObject({ kind: 'accepted' });
+    expect(smsc.offered).toBe(3);
+    expect(referencesOf(smsc)).toEqual([undefined, undefined]);
+  });
+
+  test('that is refused for another TLV is refused', async () => {
+    const smsc = await centre({ status: () => 0xc1 });
+    const provider = open(smsc);
+    expect(await one(provider, message())).toMatchObject({ kind: 'rejected', code: 'smpp_0xc1' });
+    expect(smsc.taken).toEqual([]);
   });
 
   test('carries the TLVs of the configuration', async () => {

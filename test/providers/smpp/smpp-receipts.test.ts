@@ -113,7 +113,13 @@ describeEachEngine('receipts of an SMS centre', (engine) => {
     const stranger = { to: '12125550190', from: '12345' } as Smsc['taken'][number];
     smsc.deliver(receiptText(stranger, 'of-another-process', 'DELIVRD'));
     await until('it', () => received.length > 0);
-    expect(received).toMatchObject([{ providerId: 'of-another-process', type: 'delivered' }]);
+    expect(received).toMatchObject([
+      {
+        providerId: 'of-another-process',
+        type: 'delivered',
+        about: { to: '+12125550190', from: '12345', reference: undefined },
+      },
+    ]);
   });
 
   test('settle a message whose answer came too late', async () => {

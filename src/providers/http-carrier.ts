@@ -1,0 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Dispatcher, Pool } from 'undici';
+import { LIMITS } from '../domain/limits';
+import type { HttpAnswer } from './http-answer';
+import { noticeOffers } from './notice-offers';
+import type { HandOver, HandOverResult, Provider } from './provider';
+
+export interface HttpCarrierOptions {
+  url: URL;
+  /** Requests at once, and so the messages of a batch: none waits for another. */
+  connections: number;
+  /** How long one answer may take, and how much of it is read. */
+  answerMs: number;
+  answerBytes: number;
+}
+
+interface NoAnswer {
+  code: string;
+  /** The carrier may have it. */
+  offered: boolean;
+}
+
+/** What providers have in common that hand over each message with a request of its own. */
+export interface HttpCarrier {
+  /** An answer whose body breaks off is an answer still, if its status says enough. */
+  ask(request: Dispatcher.RequestOptions): Promise<HttpAnswer | NoAnswer>;
+  handOver(handOne: (message: HandOver) => Promise<HandOverResult>): Provider['handOver'];
+  close(): Promise<void>;
+}
+
+export function openHttpCarrier({
+  url,
+  connections,
+  answerMs,
+  answerBytes,
+}: HttpCarrierOptions): HttpCarrier {
+  const pool = new Pool(url.origin, {
+    connections,
+    // A second request behind an unanswered one would be in doubt with it.
+    pipelining: 1,
+    connect: { timeout: Math.min(5_000, answerMs) },
+    headersTimeout: answerMs,
+    bodyTimeout: answerMs,
+    maxResponseSize: answerBytes,
+  });
+  const offered = new WeakSet<object>();
+  const carrier = noticeOffers(pool, offered);
+
+  return {
+    async ask(request) {
+      try {
+        const { statusCode: status, headers, body } = await carrier.request(request);
+        const text = await body.text().catch((error: Error) => error);
+        if (text instanceof Error && status < 300) throw text;
+        return { status, headers, text: text instanceof Error ? '' : text };
+      } catch (error) {
+        const code = (error as NodeJS.ErrnoException).code ?? 'no_answer';
+        return { code, offered: offered.has(request) };
+      }
+    },
+    handOver: (handOne) => async (messages) => {
+      if (messages.length > connections) {
+        throw new RangeError(`${messages.length} messages in a hand-over of at most ${connections}`);
+      }
+      return Promise.all(messages.map(handOne));
+    },
+    async close() {
+      if (pool.destroyed) return;
+      const giveUp = new AbortController();
+      const patience = delay(LIMITS.httpDrainMs, undefined, { signal: giveUp.signal }).catch(() => undefined);
+      await Promise.race([pool.closed ? undefined : pool.close(), patience]);
+      giveUp.abort();
+      // What is still unanswered is in doubt, as it would be after a kill.
+      await pool.destroy();
+    },
+  };
+}
