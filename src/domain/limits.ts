@@ -503,6 +503,8 @@ export const LIMITS = {
   timelinePageMax: 200,
   /** Blocks of one contact's addresses: a sender each. */
   timelineBlocks: 100,
+  /** Blocks that were lifted, of an address: whoever writes STOP and START in turn has the latest remembered. */
+  liftedBlocks: 100,
   /** Addresses that one look, once a minute, forgets because nobody wrote to them for longer than any cap. */
   contactUsesForgotten: 10_000,
 

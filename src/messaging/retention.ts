@@ -8,7 +8,7 @@ import type { MessagingTables } from './tables';
 /**
  * Records of messages live for ever unless a number of days is set. Then a message goes that many days
  * after it came and after its last event, whichever is later, but never while it is to be sent; and events
- * go from the beginning of the feed. With a record goes what its uid was remembered by: sent again, it is a
+ * go from the beginning of the feed, and blocks that were lifted go that many days after. With a record goes what its uid was remembered by: sent again, it is a
  * new message. A reader of the feed whose place is gone is told so (events.ts).
  *
  * Buckets of senders that were not used for a week go in any case; a new one is full, as the old one is. So do
@@ -37,6 +37,7 @@ export function keepRetention(deps: {
     const beforeMs = now() - (days ?? 0) * DAY_MS;
     if (days !== undefined) {
       await inSteps(() => deleteMessages(db, beforeMs));
+      await inSteps(() => deleteLifted(db, beforeMs));
       const heads = await db.selectFrom('event_heads').select('workspace_id').execute();
       for (const { workspace_id } of heads) await inSteps(() => deleteEvents(db, workspace_id, beforeMs));
     }
@@ -106,6 +107,16 @@ async function deleteEvents(
     select count(*)::int as gone from gone
   `.execute(db);
   return rows[0]?.gone ?? 0;
+}
+
+async function deleteLifted(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from lifted_suppressions where id in (
+      select id from lifted_suppressions where lifted_at < ${new Date(beforeMs).toISOString()}::timestamptz
+      order by lifted_at limit ${LIMITS.retentionRows}
+    )
+  `.execute(db);
+  return Number(numAffectedRows ?? 0);
 }
 
 async function deleteInbound(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {

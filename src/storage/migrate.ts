@@ -7,6 +7,7 @@ import * as webhooks from './migrations/0005-webhooks';
 import * as optOut from './migrations/0006-opt-out';
 import * as policy from './migrations/0007-policy';
 import * as smsParts from './migrations/0008-sms-parts';
+import * as liftedSuppressions from './migrations/0011-lifted-suppressions';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -18,6 +19,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0006-opt-out': optOut.UP,
   '0007-policy': policy.UP,
   '0008-sms-parts': smsParts.UP,
+  '0011-lifted-suppressions': liftedSuppressions.UP,
 };
 
 /**
@@ -25,7 +27,7 @@ export const MIGRATIONS: Record<string, string> = {
  * Migrations are plain SQL and go forward only.
  */
 export async function migrateToLatest(kysely: Kysely<unknown>, schema?: string): Promise<void> {
-  if (schema) await sql`create schema if not exists ${sql.id(schema)}`.execute(kysely);
+  if (schema) await createSchema(kysely, schema);
   const migrator = new Migrator({
     db: kysely,
     provider: {
@@ -46,6 +48,17 @@ export async function migrateToLatest(kysely: Kysely<unknown>, schema?: string):
   const { error } = await migrator.migrateToLatest();
   if (error) throw error;
 }
+
+/** Of several that create it at once, PostgreSQL tells all but one that it is there, whatever "if not exists" says. */
+async function createSchema(kysely: Kysely<unknown>, schema: string): Promise<void> {
+  try {
+    await sql`create schema if not exists ${sql.id(schema)}`.execute(kysely);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
+  }
+}
+
+const UNIQUE_VIOLATION = '23505';
 
 /** The embedded engine takes one statement a call. A statement ends with a semicolon at a line's end. */
 function splitStatements(text: string): string[] {
