@@ -1,6 +1,7 @@
 import { cancelAbsent, cancelableRecipients, cancelUnsent, openCalls } from '../src/campaigns/cancel-run';
 import { failRun } from '../src/campaigns/fail-run';
 import { hasUnsent, readCounts, unsettled } from '../src/campaigns/ledger-counts';
+import { recallWaiting } from '../src/campaigns/recall-waiting';
 import { closeRun, dueShards, gatherMs, type ShardRef } from '../src/campaigns/run-end';
 import { loadRun, moveRun, readControl } from '../src/campaigns/runs';
 import type { Control } from '../src/domain/campaign';
@@ -35,11 +36,15 @@ export type SettledOutcome =
 export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
   return {
     /**
-     * Puts the owner's wish into force beyond our own pages: holds or releases what the service has
-     * accepted already, and wakes sleeping calls to look at it. Answers what is wished.
+     * Puts the owner's wish into force beyond our own pages: recalls who waits by a policy that was replaced,
+     * holds or releases what the service has accepted already, and wakes sleeping calls to look at it. Answers
+     * what is wished.
      */
     async applyControl(input: { runId: string }): Promise<Control> {
       const run = await loadRun(db, input.runId);
+      if (run.control === 'run' || run.control === 'pause') {
+        await recallWaiting(db, run, { onStep: stopIfCancelled });
+      }
       const gateway = gatewayFor(run.workspaceId);
       if ((await gateway.capabilities()).has('holds')) {
         if (run.control === 'run') await gateway.release(run.campaignId);

@@ -495,6 +495,11 @@ export const LIMITS = {
   optOutTextChars: 80,
   /** Changes of a policy that are kept; a workspace that changes it more often is a program gone wrong. */
   policyVersions: 10_000,
+  /** Recipients that one step looks through when a policy has changed: a page of their shard waits for it. */
+  recallRange: 5_000,
+  /** Runs and durable sends that are told of a new policy in one look; the others are in the next ones. */
+  runsTold: 100,
+  sendsTold: 1_000,
   /** How stale a service's copy of a policy may be. */
   policyCacheMs: 1_000,
   /** Messages to one recipient that a timeline shows: the last of them. */
