@@ -3,7 +3,7 @@ import { failRun } from '../src/campaigns/fail-run';
 import { hasUnsent, readCounts, unsettled } from '../src/campaigns/ledger-counts';
 import { recallWaiting } from '../src/campaigns/recall-waiting';
 import { closeRun, dueShards, gatherMs, type ShardRef } from '../src/campaigns/run-end';
-import { loadRun, moveRun, readControl } from '../src/campaigns/runs';
+import { hasCompanion, loadRun, moveRun, readControl } from '../src/campaigns/runs';
 import type { Control } from '../src/domain/campaign';
 import { parseMessageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
@@ -48,7 +48,8 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
       const gateway = gatewayFor(run.workspaceId);
       if ((await gateway.capabilities()).has('holds')) {
         if (run.control === 'run') await gateway.release(run.campaignId);
-        else await gateway.hold(run.campaignId);
+        // One that fails must not hold back what another occurrence has under way.
+        else if (run.control !== 'fail' || !(await hasCompanion(db, run))) await gateway.hold(run.campaignId);
       }
       if (run.control !== 'pause' && run.channels.includes('voice')) await wakeCalls(run.runId, run.control);
       return run.control;

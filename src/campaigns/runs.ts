@@ -66,6 +66,8 @@ export interface RunOptions {
     cron?: string;
     misfire?: 'send' | 'skip';
   };
+  /** Of the occurrence that the run is, when everybody has it at their own hour. */
+  localTime?: string;
   /** The workspace's, as it is now; not the campaign's own. */
   policy?: WorkspacePolicy;
 }
@@ -76,7 +78,7 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
     .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
     .select(['runs.workspace_id', 'runs.campaign_id', 'runs.phase', 'runs.control'])
     .select(['campaigns.channels', 'campaigns.settings', 'campaigns.contact_list_ids', 'campaigns.options'])
-    .select('runs.policy_version')
+    .select(['runs.policy_version', 'runs.local_time'])
     .select(policyInForce(sql.ref('runs.workspace_id')).as('policy'))
     .select(policyVersion(sql.ref('runs.workspace_id')).as('newest_policy'))
     .where('runs.id', '=', runId)
@@ -89,7 +91,11 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
     channels: row.channels,
     settings: readSettings(row.settings),
     contactListIds: row.contact_list_ids,
-    options: { ...(row.options as RunOptions), ...(row.policy ? { policy: row.policy } : {}) },
+    options: {
+      ...(row.options as RunOptions),
+      ...(row.local_time ? { localTime: row.local_time } : {}),
+      ...(row.policy ? { policy: row.policy } : {}),
+    },
     phase: row.phase,
     control: row.control,
     policyVersion: row.newest_policy,
@@ -243,4 +249,21 @@ export async function hasPredecessor(db: Kysely<CampaignTables>, runId: string):
 function missedStart(options: RunOptions, now: number): string | undefined {
   const startAt = runStart(options);
   return startAt === undefined ? undefined : misfire({ misfire: options.schedule?.misfire }, startAt, now);
+}
+
+/** Whether another run of its campaign is to send beside this one. */
+export async function hasCompanion(
+  db: Kysely<CampaignTables>,
+  { runId, campaignId }: Pick<RunPlan, 'runId' | 'campaignId'>,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('runs')
+    .select('id')
+    .where('campaign_id', '=', campaignId)
+    .where('id', '<>', runId)
+    .where('phase', 'in', ['planning', 'running', 'finishing'])
+    .where('control', '=', 'run')
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }

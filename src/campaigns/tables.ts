@@ -58,6 +58,7 @@ export interface CampaignTables {
     started_at: CreatedAt;
     finished_at: Timestamp | null;
     scheduled_for: Timestamp | null;
+    local_time: string | null;
     policy_version: number | null;
     abort_baseline: ColumnType<AbortBaseline | null, string | null | undefined, string | null>;
   };

@@ -447,6 +447,8 @@ export const LIMITS = {
   /** How late something may begin before its schedule says that it is left out: more than a restart takes, and
    * more than the two looks a minute apart that find what was lost. */
   misfireToleranceSeconds: 300,
+  /** Occurrences of a campaign that go on side by side, at each recipient's own hour: of an hourly one there are 26. */
+  occurrencesAtOnce: 30,
   /** Schedules that one look, once a minute, begins or compares with Temporal's, and how old such a look may get. */
   schedulesPerLook: 100,
   scheduleLookSeconds: 600,

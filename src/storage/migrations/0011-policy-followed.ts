@@ -1,4 +1,4 @@
-/** What was blocked once and is no longer, and which policy it is that somebody waits by. */
+/** What was blocked once and is no longer, the policy that somebody waits by, and occurrences by everybody's own clocks. */
 export const UP = `
 -- Blocks that were lifted, and by what: a timeline tells why somebody was not contacted last month also
 -- when the block has gone since. The latest of each address are kept.
@@ -22,7 +22,9 @@ create index lifted_suppressions_by_age on lifted_suppressions (lifted_at);
 -- The version of the workspace's policy that the run's waiting recipients wait by. Behind the newest one, they are
 -- to be looked at again; null in a run that was frozen before this was kept.
 alter table runs add column policy_version int;
--- The same of a send that was put off; null in one that never was.
+-- What everybody's clocks show when they are due, YYYY-MM-DDTHH:MM; null when they are all due as the run begins.
+alter table runs add column local_time text;
+-- The version of the policy by which a send was put off; null in one that never was.
 alter table durable_sends add column policy_version int;
 create index durable_sends_put_off on durable_sends (workspace_id, id)
   where finished_at is null and policy_version is not null;
