@@ -33,6 +33,7 @@ export function audienceActivities({ db, suppression }: ActivityDeps) {
         await freezeAudience(db, {
           runId: run.runId,
           turn: inTurns ? i : undefined,
+          policyVersion: run.policyVersion,
           ...audienceOf(run, channel, input.placeholders[channel] ?? [], suppression),
         });
       }

@@ -1,8 +1,9 @@
 import { cancelAbsent, cancelableRecipients, cancelUnsent, openCalls } from '../src/campaigns/cancel-run';
 import { failRun } from '../src/campaigns/fail-run';
 import { hasUnsent, readCounts, unsettled } from '../src/campaigns/ledger-counts';
+import { recallWaiting } from '../src/campaigns/recall-waiting';
 import { closeRun, dueShards, gatherMs, type ShardRef } from '../src/campaigns/run-end';
-import { loadRun, moveRun, readControl } from '../src/campaigns/runs';
+import { hasCompanion, loadRun, moveRun, readControl } from '../src/campaigns/runs';
 import type { Control } from '../src/domain/campaign';
 import { parseMessageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
@@ -35,15 +36,20 @@ export type SettledOutcome =
 export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
   return {
     /**
-     * Puts the owner's wish into force beyond our own pages: holds or releases what the service has
-     * accepted already, and wakes sleeping calls to look at it. Answers what is wished.
+     * Puts the owner's wish into force beyond our own pages: recalls who waits by a policy that was replaced,
+     * holds or releases what the service has accepted already, and wakes sleeping calls to look at it. Answers
+     * what is wished.
      */
     async applyControl(input: { runId: string }): Promise<Control> {
       const run = await loadRun(db, input.runId);
+      if (run.control === 'run' || run.control === 'pause') {
+        await recallWaiting(db, run, { onStep: stopIfCancelled });
+      }
       const gateway = gatewayFor(run.workspaceId);
       if ((await gateway.capabilities()).has('holds')) {
         if (run.control === 'run') await gateway.release(run.campaignId);
-        else await gateway.hold(run.campaignId);
+        // One that fails must not hold back what another occurrence has under way.
+        else if (run.control !== 'fail' || !(await hasCompanion(db, run))) await gateway.hold(run.campaignId);
       }
       if (run.control !== 'pause' && run.channels.includes('voice')) await wakeCalls(run.runId, run.control);
       return run.control;

@@ -8,10 +8,12 @@ import {
   openCall,
   readCallEnding,
   recordStep,
+  wantCalls,
   withdrawCall,
 } from '../src/campaigns/calls';
 import { offerChunk, recordChunk, takePage } from '../src/campaigns/ledger';
 import { readCounts } from '../src/campaigns/ledger-counts';
+import { lookAgain } from '../src/campaigns/recall-waiting';
 import { pageAtPace, readPace, takePermits } from '../src/campaigns/run-pace';
 import { loadRun } from '../src/campaigns/runs';
 import { callOptions } from '../src/domain/call-options';
@@ -29,12 +31,13 @@ import { DomainError, isDomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
+import { OUT_OF_HOURS } from '../src/domain/policy';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { AbortWatch } from './abort-watch';
 import { capCall, releaseCall } from './call-caps';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
-import { OUT_OF_HOURS, partByHours } from './hours';
+import { partByHours } from './hours';
 import { awaitPermits } from './permits';
 import { accountRefused, stoppingRun } from './stop-run';
 
@@ -111,7 +114,11 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
           );
           await markCalling(db, run.runId, starts);
           calls += ready.length;
-          await recordChunk(db, page, held);
+          const waiting = held.map(({ seq }) => seq);
+          await recordChunk(db, page, held, async (tx) => {
+            await wantCalls(tx, run.runId, waiting);
+            await lookAgain(tx, run, 'voice', waiting);
+          });
         }
       }
       return { kind: 'started', calls };

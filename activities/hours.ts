@@ -1,9 +1,7 @@
 import type { PageRecipient, RecipientResult } from '../src/campaigns/ledger';
+import { OUT_OF_HOURS } from '../src/domain/policy';
 import { phonePrefix } from '../src/domain/time-zones/phone-zones';
 import type { OpenHours } from '../src/domain/time-zones/recipient-hours';
-
-/** Why a recipient waits, for its owner; a wait is no attempt. */
-export const OUT_OF_HOURS = 'quiet_hours';
 
 /** Those who may be reached now, and what is recorded of the others, who wait for an hour at which they may. */
 export function partByHours(

@@ -5,6 +5,7 @@ import {
   recordChunk,
   takePage,
 } from '../src/campaigns/ledger';
+import { lookAgain } from '../src/campaigns/recall-waiting';
 import { pageAtPace } from '../src/campaigns/run-pace';
 import { loadRun, type RunPlan } from '../src/campaigns/runs';
 import type { Control } from '../src/domain/campaign';
@@ -107,7 +108,12 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       }
       const sent = resultsOf(ready, answers, judgement, Date.now());
       const results = [...expired, ...open.held, ...held, ...sent];
-      const control = await recordChunk(db, page, results, doubtful ? undefined : caps.release(ready, sent));
+      const release = doubtful ? undefined : caps.release(ready, sent);
+      const waiting = [...open.held, ...held].map(({ seq }) => seq);
+      const control = await recordChunk(db, page, results, async (tx) => {
+        await lookAgain(tx, run, page.channel, waiting);
+        await release?.(tx);
+      });
       if (run.options.abort) await abort.note(run.runId, able.has('events'));
       for (const answer of answers) if (answer.kind === 'account') throw accountRefused(answer.code);
       if (control !== 'run' && page.resolved < page.size) return { kind: 'stopped', control };

@@ -4,6 +4,7 @@ import { createContactLists } from '../campaigns/contact-lists';
 import { createContactParams } from '../campaigns/contact-params';
 import { createContactTimeline } from '../campaigns/contact-timeline';
 import { createDurableSends } from '../campaigns/durable-sends';
+import { followPolicy } from '../campaigns/follow-policy';
 import { createPolicies } from '../campaigns/policy';
 import type {
   CampaignHolds,
@@ -102,6 +103,10 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     senderRate: delivery.senderRate,
     log,
   });
+  const tellOfPolicy = (workspaceId: string) =>
+    void followPolicy(campaignsDb, launcher, log, workspaceId).catch((error: unknown) =>
+      log.warn({ err: error, workspaceId }, 'nobody was told of a new policy; it will be tried again'),
+    );
   return [
     healthRoutes(parts.readiness),
     metricsRoutes(parts.metrics),
@@ -137,7 +142,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     }),
     unsubscribeRoutes(createUnsubscribe({ db: messagingDb, tokens: parts.unsubscribeTokens })),
     policyRoutes({
-      policies: createPolicies({ db: campaignsDb }),
+      policies: createPolicies({ db: campaignsDb, changed: tellOfPolicy }),
       timeline: createContactTimeline({ db: campaignsDb, news: contactNews(messagingDb) }),
     }),
     (scope) => contactListRoutes(scope, { contactLists }),

@@ -43,5 +43,29 @@ export function contactNews(db: Kysely<MessagingTables>): ContactNews {
         changedAt: updated_at,
       }));
     },
+    async liftedOf(workspaceId, addresses) {
+      if (addresses.length === 0) return [];
+      const rows = await db
+        .selectFrom('lifted_suppressions')
+        .selectAll()
+        .where('workspace_id', '=', workspaceId)
+        .where('address', '=', sql<string>`any(${addresses}::text[])`)
+        .orderBy('lifted_at', 'desc')
+        .limit(addresses.length * LIMITS.liftedBlocks)
+        .execute();
+      return rows.map(
+        ({ id, channel, address, sender, reason, source, blocked_at, lifted_at, lifted_by }) => ({
+          id,
+          channel,
+          address,
+          sender,
+          reason,
+          source,
+          since: blocked_at,
+          liftedAt: lifted_at,
+          liftedBy: lifted_by,
+        }),
+      );
+    },
   };
 }

@@ -10,6 +10,8 @@ export interface AudienceInput extends Audience {
   runId: string;
   /** The channel's place in the order of a run that goes from channel to channel, whose earlier ones are frozen. */
   turn?: number | undefined;
+  /** Of the workspace's policy that the hours are of. */
+  policyVersion?: number | undefined;
 }
 
 /**
@@ -25,7 +27,7 @@ export async function freezeAudience(db: Kysely<CampaignTables>, input: Audience
     const frozen = await countShards(tx, input);
     if (frozen > 0) return frozen;
     const skipped = await insertRecipients(tx, input, await placesOfRun(tx, input));
-    await recordSkipped(tx, input, skipped);
+    await recordFrozen(tx, input, skipped);
     return cutIntoShards(tx, input);
   });
 }
@@ -78,13 +80,15 @@ function firstState({ channel, turn }: AudienceInput) {
   };
 }
 
-async function recordSkipped(
+/** Of two channels that were frozen under different policies, the older is the one to be followed up. */
+async function recordFrozen(
   tx: Transaction<CampaignTables>,
   input: AudienceInput,
   skipped: Skipped,
 ): Promise<void> {
   await sql`
-    update runs set skipped = skipped || jsonb_build_object(${input.channel}::text, ${JSON.stringify(skipped)}::jsonb)
+    update runs set skipped = skipped || jsonb_build_object(${input.channel}::text, ${JSON.stringify(skipped)}::jsonb),
+      policy_version = least(policy_version, ${input.policyVersion ?? 0}::int)
     where id = ${input.runId}`.execute(tx);
 }
 

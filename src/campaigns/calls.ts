@@ -286,3 +286,16 @@ export async function markCalling(
     )
     ${addToCounts}`.execute(db);
 }
+
+/** They have no workflow yet, and wait for a page to start one: without this they would be a workflow's. */
+export async function wantCalls(
+  tx: Kysely<CampaignTables>,
+  runId: string,
+  seqs: readonly number[],
+): Promise<void> {
+  if (!seqs.length) return;
+  await sql`
+    update recipients set call_from = attempt + 1
+    where run_id = ${runId} and channel = 'voice' and seq = any(${[...seqs]}::int[])
+      and state = 'waiting' and call_from is null`.execute(tx);
+}

@@ -6,7 +6,7 @@ import { type HourOptions, runStart } from '../domain/time-zones/recipient-hours
 import { requireLists } from './campaign-checks';
 import { type CampaignRecord, lockCampaign } from './campaign-record';
 import { beginSchedule, hasSchedule, type ScheduleChange, steerSchedule } from './recurring';
-import { cancelFailedRun, insertRun, reopenRun, withdrawRun } from './run-rows';
+import { cancelFailedRun, controlLiveRuns, insertRun, reopenRun, withdrawRun } from './run-rows';
 import type { CampaignTables } from './tables';
 
 /** What has to be told to the workflows once the change is committed. */
@@ -109,7 +109,7 @@ const CONTROL: Record<Exclude<Action, 'start'>, { to: Control; from: Control[] }
 
 async function control(
   tx: Tx,
-  { run, stage }: CampaignRecord,
+  { id, run, stage }: CampaignRecord,
   action: Exclude<Action, 'start'>,
 ): Promise<Consequence> {
   if (action === 'resume' && run?.phase === 'failed') return { launch: await reopenRun(tx, run) };
@@ -119,15 +119,9 @@ async function control(
   }
   if (!run || !isLive(run.phase)) return {};
   const { to, from } = CONTROL[action];
-  await tx
-    .updateTable('runs')
-    .set({ control: to })
-    .where('id', '=', run.id)
-    .where('control', 'in', from)
-    .where('phase', 'in', ['planning', 'running', 'finishing'])
-    .execute();
+  const told = await controlLiveRuns(tx, id, to, from);
   // A run that waits for its hour reads its control when it begins, and cannot be told before.
-  return stage === 'started' ? { controlChanged: { runId: run.id, launch: run.launches } } : {};
+  return stage === 'started' && told.length > 0 ? { controlChanged: told } : {};
 }
 
 /** When a campaign is to start, if that is not now. */

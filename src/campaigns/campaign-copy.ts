@@ -49,7 +49,8 @@ function withoutPastTimes(options: CampaignOptions): CampaignOptions {
   const isAhead = (at: string | undefined) => at !== undefined && Date.parse(at) > Date.now();
   const left = {
     ...schedule,
-    ...(isAhead(startAt) ? { startAt, recipientLocal } : {}),
+    ...(isAhead(startAt) ? { startAt } : {}),
+    ...(recipientLocal && (isAhead(startAt) || schedule.cron !== undefined) ? { recipientLocal } : {}),
     ...(isAhead(endAt) ? { endAt } : {}),
   };
   const { schedule: _, ...others } = options;

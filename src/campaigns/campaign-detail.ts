@@ -4,7 +4,7 @@ import { CHANNELS, type Channel } from '../domain/channel';
 import { RECIPIENT_STATES } from '../domain/recipient';
 import { type CampaignOptions, readCampaign } from './campaign-record';
 import { type ChannelCounts, readCounts } from './ledger-counts';
-import { hasSchedule, nextRunAt } from './recurring';
+import { hasSchedule, nextRun } from './recurring';
 import { readSpeed, STANDING } from './run-speed';
 import type { CampaignTables } from './tables';
 
@@ -37,7 +37,7 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
     startedAt: run && (campaign.stage !== 'scheduled' || recurs) ? run.started_at : null,
     finishedAt: run?.finished_at ?? null,
     reason: run?.reason ?? null,
-    nextRunAt: await nextRunAt(db, campaign),
+    ...(await nextRun(db, campaign)),
     ...(run
       ? await readSpeed(db, run, recurs && phase === 'scheduled' ? run.phase : phase, counts)
       : STANDING),

@@ -44,7 +44,7 @@ import {
 import { beginSchedule, endSchedule, hasSchedule } from './recurring';
 import { type RetriedState, retryFailed } from './retry-failed';
 import { findRun, listRuns } from './run-list';
-import { insertRun, withdrawRun } from './run-rows';
+import { insertRun, liveRunsOf, withdrawRun } from './run-rows';
 import type { CampaignTables } from './tables';
 
 export interface CampaignsDeps {
@@ -177,7 +177,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       await launch(workspaceId, campaignId, consequence);
       if (consequence.controlChanged) {
         if (action !== 'resume') await holdNow(workspaceId, campaignId);
-        await launcher.controlChanged(consequence.controlChanged);
+        await Promise.all(consequence.controlChanged.map((run) => launcher.controlChanged(run)));
       }
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
     },
@@ -192,7 +192,7 @@ export function createCampaigns(deps: CampaignsDeps) {
     async changeDelivery(workspaceId: string, campaignId: string, change: DeliveryChange) {
       const { tell } = await changeDelivery(db, workspaceId, campaignId, change);
       // What is slow at the old pace may sleep for a minute; told or not, it holds by then.
-      await (tell && launcher.controlChanged(tell))?.catch((error: unknown) =>
+      await Promise.all(tell.map((run) => launcher.controlChanged(run))).catch((error: unknown) =>
         log.warn({ err: error, campaignId }, 'a run could not be told of its new pace'),
       );
       const campaign = await readCampaign(db, workspaceId, campaignId);
@@ -293,7 +293,8 @@ async function replaceCampaign(
     const { stage } = campaign;
     const run = campaign.run && isLive(campaign.run.phase) ? campaign.run : undefined;
     const recurred = hasSchedule(campaign);
-    if (stage === 'started' || stage === 'canceled' || (recurred && run)) throw alreadyStarted(id);
+    const goesOn = recurred && (await liveRunsOf(tx, id)).length > 0;
+    if (stage === 'started' || stage === 'canceled' || goesOn) throw alreadyStarted(id);
     await requireLists(tx, workspaceId, content.contactListIds);
     if (run) await withdrawRun(tx, run.id);
     await tx

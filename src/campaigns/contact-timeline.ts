@@ -50,16 +50,18 @@ export type TimelineEntry = { at: Date; key: string } & (
       uid: string;
     }
   | { kind: 'cap_place'; channel: string; address: string; uid: string }
-  | {
-      kind: 'suppression';
-      channel: string;
-      address: string;
-      sender: string;
-      reason: string;
-      source: string;
-      since: Date;
-    }
+  | ({ kind: 'suppression' } & Block)
+  | ({ kind: 'suppression_lifted'; liftedBy: string } & Block)
 );
+
+interface Block {
+  channel: string;
+  address: string;
+  sender: string;
+  reason: string;
+  source: string;
+  since: Date;
+}
 
 interface OfRun {
   runId: string;
@@ -216,8 +218,16 @@ async function suppressionEntries(news: ContactNews, scope: Scope): Promise<Time
     key: `b.${id}`,
     ...block,
   }));
+  const lifted = (await news.liftedOf(scope.workspaceId, scope.addresses)).map(
+    ({ id, liftedAt, ...block }) => ({
+      kind: 'suppression_lifted' as const,
+      at: liftedAt,
+      key: `l.${id}`,
+      ...block,
+    }),
+  );
   const { after } = scope;
-  return after ? entries.filter((entry) => isBefore(positionOf(entry), after)) : entries;
+  return [...entries, ...lifted].filter((entry) => !after || isBefore(positionOf(entry), after));
 }
 
 async function addMessages(

@@ -1,9 +1,10 @@
 import type { Kysely } from 'kysely';
-import { DELIVERY_CHANGING, isLive } from '../domain/campaign';
+import { DELIVERY_CHANGING } from '../domain/campaign';
 import { endingOf, illegal } from './campaign-actions';
 import { type CampaignOptions, lockCampaign } from './campaign-record';
 import { hasSchedule } from './recurring';
 import { setPace } from './run-pace';
+import { addressOf, liveRunsOf, type RunAddress } from './run-rows';
 import type { CampaignTables } from './tables';
 
 /** What of `delivery` may be changed while a campaign goes on; null removes a bound. */
@@ -21,7 +22,7 @@ export async function changeDelivery(
   workspaceId: string,
   campaignId: string,
   change: DeliveryChange,
-): Promise<{ tell?: { runId: string; launch: number } | undefined }> {
+): Promise<{ tell: RunAddress[] }> {
   return db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
     if (!DELIVERY_CHANGING.includes(campaign.phase) || endingOf(campaign)) {
@@ -33,12 +34,10 @@ export async function changeDelivery(
       .set({ options: JSON.stringify(options), updated_at: new Date() })
       .where('id', '=', campaignId)
       .execute();
-    const { run } = campaign;
-    if (!run || !isLive(run.phase) || change.ratePerSecond === undefined) return {};
-    await setPace(tx, run.id, change.ratePerSecond);
-    return campaign.stage !== 'scheduled' || hasSchedule(campaign)
-      ? { tell: { runId: run.id, launch: run.launches } }
-      : {};
+    if (change.ratePerSecond === undefined) return { tell: [] };
+    const runs = await liveRunsOf(tx, campaignId);
+    for (const { id } of runs) await setPace(tx, id, change.ratePerSecond);
+    return { tell: campaign.stage !== 'scheduled' || hasSchedule(campaign) ? runs.map(addressOf) : [] };
   });
 }
 

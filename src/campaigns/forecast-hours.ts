@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/channel';
-import { nextIn, recurrenceOf } from '../domain/recurrence';
+import { localTimeOf, nextIn, recurrenceOf } from '../domain/recurrence';
 import { type HourRule, isAllowed } from '../domain/time-zones/hours';
 import {
   type HourOptions,
@@ -42,8 +42,9 @@ export function forecastHours(
   const ownHours = options.policy?.quietHours ? openHours({ ...options, policy: undefined }, channel) : hours;
   const recurrence = recurrenceOf(options);
   const occurrence = (recurrence && nextIn(recurrence, now)) ?? now;
+  const localTime = (recurrence && localTimeOf(recurrence, occurrence)) ?? undefined;
   for (const { place, recipients } of places) {
-    const start = startFor(place, options) ?? runStart(options) ?? occurrence;
+    const start = startFor(place, { ...options, localTime }) ?? runStart(options) ?? occurrence;
     const due = hours.nextFor(place, Math.max(start, now));
     if (due > ownHours.nextFor(place, Math.max(start, now))) result.quiet += recipients;
     if (options.schedule?.recipientLocal && start < now) result.late += recipients;

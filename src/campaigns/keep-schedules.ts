@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
+import { recurrenceOf } from '../domain/recurrence';
 import type { Log } from '../log';
 import type { CampaignOptions } from './campaign-record';
 import type { CampaignSchedules, RunLauncher } from './ports';
@@ -25,8 +26,15 @@ export async function keepSchedule(
     .where('s.campaign_id', '=', campaignId)
     .executeTakeFirst();
   if (!row) return;
-  const { cron, ...schedule } = (row.options as CampaignOptions).schedule ?? {};
-  if (cron === undefined || row.next_at === null || !(row.stage === 'scheduled' || row.stage === 'held')) {
+  const options = row.options as CampaignOptions;
+  const { cron } = options.schedule ?? {};
+  const recurrence = recurrenceOf(options);
+  if (
+    cron === undefined ||
+    !recurrence ||
+    row.next_at === null ||
+    !(row.stage === 'scheduled' || row.stage === 'held')
+  ) {
     await schedules.removeSchedule(campaignId);
     await db
       .deleteFrom('campaign_schedules')
@@ -39,9 +47,9 @@ export async function keepSchedule(
     campaignId,
     workspaceId: row.workspace_id,
     cron,
-    timezone: schedule.timezone ?? 'UTC',
-    startAt: schedule.startAt === undefined ? undefined : new Date(schedule.startAt),
-    endAt: schedule.endAt === undefined ? undefined : new Date(schedule.endAt),
+    timezone: recurrence.zone,
+    startAt: boundOf(recurrence.startAt),
+    endAt: boundOf(recurrence.endAt),
     isPaused: row.stage === 'held',
   });
   await db
@@ -51,6 +59,8 @@ export async function keepSchedule(
     .where('version', '=', row.version)
     .execute();
 }
+
+const boundOf = (at: number) => (Number.isFinite(at) ? new Date(at) : undefined);
 
 /**
  * One look, once a minute: takes occurrences that nobody has taken, and sees that Temporal's schedules are as the

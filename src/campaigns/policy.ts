@@ -7,7 +7,8 @@ import type { CampaignTables } from './tables';
 /**
  * The workspace's policy (api.md 7). Quiet hours and caps are kept by whoever sends for a campaign or a durable
  * send; the senders that are allowed and the text on opting out by the messaging service too, which is told of
- * them by src/app. A change counts from the next page of a run on.
+ * them by src/app. A change counts from the next page of a run on, and those who wait already are told
+ * (follow-policy.ts).
  */
 export interface Policies {
   /** Version 0 is a workspace that never set any. */
@@ -16,7 +17,14 @@ export interface Policies {
   replace(workspaceId: string, policy: WorkspacePolicy): Promise<PolicyVersion>;
 }
 
-export function createPolicies({ db }: { db: Kysely<CampaignTables> }): Policies {
+export function createPolicies({
+  db,
+  changed = () => undefined,
+}: {
+  db: Kysely<CampaignTables>;
+  /** There is a new version. Whoever waits is told beside the answer, and within a minute if that fails. */
+  changed?: ((workspaceId: string) => void) | undefined;
+}): Policies {
   return {
     async read(workspaceId) {
       return (await latest(db, workspaceId)) ?? { version: 0, policy: NO_POLICY, updatedAt: null };
@@ -38,7 +46,9 @@ export function createPolicies({ db }: { db: Kysely<CampaignTables> }): Policies
           .onConflict((conflict) => conflict.doNothing())
           .returningAll()
           .executeTakeFirst();
-        if (row) return { version, policy: row.policy, updatedAt: row.created_at };
+        if (!row) continue;
+        changed(workspaceId);
+        return { version, policy: row.policy, updatedAt: row.created_at };
       }
       throw new DomainError('overloaded', 'Others change the policy at this moment; try again', {
         retryAfterSeconds: 1,
@@ -77,6 +87,11 @@ async function isSame(
 /** SQL: the policy in force, null without one. */
 export function policyInForce(workspaceId: RawBuilder<unknown>): RawBuilder<WorkspacePolicy | null> {
   return sql`(select policy from policy_versions where workspace_id = ${workspaceId} order by version desc limit 1)`;
+}
+
+/** SQL: its number, 0 without one. */
+export function policyVersion(workspaceId: RawBuilder<unknown>): RawBuilder<number> {
+  return sql`(select coalesce(max(version), 0)::int from policy_versions where workspace_id = ${workspaceId})`;
 }
 
 export async function readPolicy(

@@ -101,6 +101,8 @@ export interface ContactNews {
   messagesOf(workspaceId: string, uids: readonly string[]): Promise<ContactMessage[]>;
   /** Of addresses as they are compared, now. */
   suppressionsOf(workspaceId: string, addresses: readonly string[]): Promise<ContactBlock[]>;
+  /** Those of these that there are no more. */
+  liftedOf(workspaceId: string, addresses: readonly string[]): Promise<LiftedBlock[]>;
 }
 
 export interface ContactMessage {
@@ -120,4 +122,9 @@ export interface ContactBlock {
   source: string;
   since: Date;
   changedAt: Date;
+}
+
+export interface LiftedBlock extends Omit<ContactBlock, 'changedAt'> {
+  liftedAt: Date;
+  liftedBy: string;
 }

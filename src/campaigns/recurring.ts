@@ -1,8 +1,18 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import { type Action, isLive } from '../domain/campaign';
-import { misfire, newestIn, nextIn, type Recurrence, recurrenceOf } from '../domain/recurrence';
+import type { Action } from '../domain/campaign';
+import { LIMITS } from '../domain/limits';
+import { localTimeOf, misfire, newestIn, nextIn, type Recurrence, recurrenceOf } from '../domain/recurrence';
+import { ALL_ZONES_MS } from '../domain/time-zones/recipient-hours';
 import { type CampaignRecord, lockCampaign } from './campaign-record';
-import { insertLeftOut, insertRun } from './run-rows';
+import {
+  addressOf,
+  controlLiveRuns,
+  insertLeftOut,
+  insertRun,
+  type LiveRow,
+  liveRunsOf,
+  type RunAddress,
+} from './run-rows';
 import type { CampaignTables } from './tables';
 
 /**
@@ -11,8 +21,10 @@ import type { CampaignTables } from './tables';
  * schedule at its hour, or the look that finds what nobody has taken (keep-schedules.ts).
  *
  * Of several occurrences that were missed only the newest is still sent. One whose predecessor is still going
- * on is left out: the campaign's control is of one run, and nobody is to get the same thing twice at once. The last
- * occurrence takes the campaign along: its phase is from then on the run's, like that of any other.
+ * on is left out: nobody is to get the same thing twice at once. Where each recipient has an occurrence at their own
+ * hour, one goes on for 26 hours in any case, and the next begins beside it (decision 20); what the owner asks is
+ * asked of all that go on. The last occurrence takes the campaign along: its phase is from then on the run's, like
+ * that of any other.
  */
 
 type Tx = Transaction<CampaignTables>;
@@ -20,8 +32,9 @@ type Campaign = Pick<CampaignRecord, 'id' | 'stage' | 'run' | 'options'>;
 
 /** What has to be done once a change is committed. */
 export interface ScheduleChange {
-  launch?: { runId: string; launch: number; startAt?: Date | undefined };
-  controlChanged?: { runId: string; launch: number };
+  launch?: RunAddress & { startAt?: Date | undefined };
+  /** Of one run at least: without any, there is nothing to hold either. */
+  controlChanged?: RunAddress[];
   /** Temporal's schedule has to follow. */
   schedule?: boolean;
 }
@@ -61,34 +74,29 @@ export async function steerSchedule(
   campaign: Campaign,
   action: Action,
 ): Promise<ScheduleChange> {
-  const { id, stage, run } = campaign;
-  const live = run && isLive(run.phase) ? run : undefined;
+  const { id, stage } = campaign;
   if (action === 'start') {
-    if (live) return {};
+    if ((await liveRunsOf(tx, id)).length > 0) return {};
     return { launch: { runId: await insertRun(tx, { id, workspaceId }, 'scheduled'), launch: 1 } };
   }
-  const told: ScheduleChange = {
-    schedule: true,
-    ...(live ? { controlChanged: { runId: live.id, launch: live.launches } } : {}),
-  };
+  let told: RunAddress[] | undefined;
   if (action === 'cancel') {
     await endSchedule(tx, id);
     if (stage !== 'canceled') await setStage(tx, id, 'canceled');
-    if (live) await sql`update runs set control = 'cancel' where id = ${live.id}`.execute(tx);
-    return told;
+    told = await controlLiveRuns(tx, id, 'cancel', ['run', 'pause', 'fail']);
   }
   if (action === 'pause' && stage === 'scheduled') {
     await setStage(tx, id, 'held');
     await sql`update campaign_schedules set version = version + 1 where campaign_id = ${id}`.execute(tx);
-    if (live)
-      await sql`update runs set control = 'pause' where id = ${live.id} and control = 'run'`.execute(tx);
+    told = await controlLiveRuns(tx, id, 'pause', ['run']);
   }
   if (action === 'resume' && stage === 'held') {
-    if (live)
-      await sql`update runs set control = 'run' where id = ${live.id} and control = 'pause'`.execute(tx);
+    told = await controlLiveRuns(tx, id, 'run', ['pause']);
     await resume(tx, workspaceId, campaign);
   }
-  return told;
+  // Also what is repeated: the word of the first time may have been lost.
+  told ??= (await liveRunsOf(tx, id)).map(addressOf);
+  return { schedule: true, ...(told.length > 0 ? { controlChanged: told } : {}) };
 }
 
 /** What fell into the pause is left out: whoever paused a schedule did not want it then. */
@@ -116,8 +124,8 @@ export async function takeOccurrence(
 ): Promise<{ runId: string; launch: number } | undefined> {
   return db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
-    const { run } = campaign;
-    const live = run && isLive(run.phase) ? { runId: run.id, launch: run.launches } : undefined;
+    const going = await liveRunsOf(tx, campaignId);
+    const live = going[0] && addressOf(going[0]);
     const recurrence = recurrenceOf(campaign.options);
     if (!recurrence || campaign.stage !== 'scheduled') return live;
     const due = await dueAt(tx, campaignId);
@@ -128,19 +136,30 @@ export async function takeOccurrence(
       update campaign_schedules set next_at = ${next === undefined ? null : new Date(next).toISOString()}::timestamptz,
         version = version + ${next === undefined ? 1 : 0}
       where campaign_id = ${campaignId}`.execute(tx);
-    const occurrence = { id: campaignId, workspaceId, scheduledFor: new Date(newest) };
-    const leftOut = live ? OVERLAP : misfire(recurrence, newest, now);
+    const occurrence = { scheduledFor: new Date(newest), localTime: localTimeOf(recurrence, newest) };
+    const run = { id: campaignId, workspaceId, occurrence };
+    const leftOut = overlap(recurrence, going, now) ?? misfire(recurrence, newest, now);
     if (leftOut === undefined) {
-      const runId = await insertRun(tx, occurrence, next === undefined ? 'started' : 'scheduled');
+      const runId = await insertRun(tx, run, next === undefined ? 'started' : 'scheduled');
       return { runId, launch: 1 };
     }
-    const leftOutRun = await insertLeftOut(tx, occurrence, leftOut);
+    const leftOutRun = await insertLeftOut(tx, run, leftOut);
     if (next === undefined) await finish(tx, workspaceId, campaign, leftOutRun);
     return live;
   });
 }
 
-const OVERLAP = 'overlap: the occurrence before it was still going on';
+/** Why an occurrence does not begin beside those that go on; undefined when it does. */
+function overlap({ recipientLocal }: Recurrence, going: readonly LiveRow[], now: number): string | undefined {
+  // Until the last clocks on earth have shown its hour, one goes on because it has to.
+  const late = going.filter(
+    ({ scheduledFor }) =>
+      !recipientLocal || scheduledFor === null || scheduledFor.getTime() + ALL_ZONES_MS <= now,
+  );
+  if (late.length > 0) return 'overlap: the occurrence before it was still going on';
+  if (going.length < LIMITS.occurrencesAtOnce) return undefined;
+  return `overlap: ${going.length} occurrences before it were still going on, which is as many as may`;
+}
 
 async function dueAt(tx: Tx, campaignId: string): Promise<number | undefined> {
   const row = await tx
@@ -159,6 +178,7 @@ async function finish(
   leftOutRun?: string,
 ): Promise<void> {
   const last =
+    (await liveRunsOf(tx, id))[0]?.id ??
     run?.id ??
     leftOutRun ??
     (await insertLeftOut(tx, { id, workspaceId }, 'misfire: no occurrence was begun'));
@@ -177,16 +197,19 @@ async function setStage(tx: Tx, id: string, stage: 'scheduled' | 'held' | 'cance
     .execute();
 }
 
-/** When the next occurrence is due; null when none is, or while the schedule is held. */
-export async function nextRunAt(
+/** When the next occurrence begins, and the hour of everybody's own if it has one; null when none does, or while held. */
+export async function nextRun(
   db: Kysely<CampaignTables>,
   campaign: Pick<CampaignRecord, 'id' | 'stage' | 'options'>,
-): Promise<Date | null> {
-  if (campaign.stage !== 'scheduled' || !hasSchedule(campaign)) return null;
+): Promise<{ nextRunAt: Date | null; nextLocalTime: string | null }> {
+  const recurrence = recurrenceOf(campaign.options);
+  const none = { nextRunAt: null, nextLocalTime: null };
+  if (campaign.stage !== 'scheduled' || !recurrence) return none;
   const row = await db
     .selectFrom('campaign_schedules')
     .select('next_at')
     .where('campaign_id', '=', campaign.id)
     .executeTakeFirst();
-  return row?.next_at ?? null;
+  if (!row?.next_at) return none;
+  return { nextRunAt: row.next_at, nextLocalTime: localTimeOf(recurrence, row.next_at.getTime()) };
 }

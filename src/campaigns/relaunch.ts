@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import { forgetContactUses } from './contact-caps';
+import { followPolicy } from './follow-policy';
 import { lookAtSchedules } from './keep-schedules';
 import type { CampaignSchedules, RunLauncher, SendLauncher } from './ports';
 import { liveRuns } from './runs';
@@ -29,6 +30,7 @@ export async function keepRunsLaunched(
       for (const run of await liveRuns(db)) await launcher.launch(run);
       for (const send of await overdueSends(db)) await launcher.launchSend(send);
       await lookAtSchedules(db, launcher, log);
+      await followPolicy(db, launcher, log);
       await forgetContactUses(db);
     } catch (error) {
       log.warn({ err: error }, 'what is live could not be looked through; the next look is in a minute');

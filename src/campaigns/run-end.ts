@@ -86,8 +86,22 @@ export async function closeRun(
     await tx.selectFrom('runs').select('id').where('id', '=', runId).forUpdate().execute();
     if (phase === 'completed' && (await hasUnsent(tx, runId))) return false;
     await moveRun(tx, runId, phase, reason);
+    await handOver(tx, runId);
     return true;
   });
+}
+
+/** The last occurrence of a schedule has ended before one that began earlier: the campaign's phase is that one's. */
+async function handOver(tx: Kysely<CampaignTables>, runId: string): Promise<void> {
+  await sql`
+    update campaigns c set current_run = other.id, updated_at = now()
+    from runs ended cross join lateral (
+      select id from runs where campaign_id = ended.campaign_id and id <> ended.id
+        and phase in ('planning', 'running', 'finishing') order by number desc limit 1
+    ) other
+    where ended.id = ${runId} and c.id = ended.campaign_id and c.current_run = ended.id and c.stage = 'started'`.execute(
+    tx,
+  );
 }
 
 async function hasUnsent(db: Kysely<CampaignTables>, runId: string): Promise<boolean> {

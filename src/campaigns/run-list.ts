@@ -13,6 +13,8 @@ export interface RunView {
   number: number;
   phase: Phase;
   scheduledFor: Date | null;
+  /** What everybody's clocks show when they are due; null when all are due as it begins. */
+  localTime: string | null;
   startedAt: Date | null;
   finishedAt: Date | null;
   reason: string | null;
@@ -35,6 +37,7 @@ export async function listRuns(
     phase: RunPhase;
     control: Control;
     scheduled_for: Date | null;
+    local_time: string | null;
     started_at: Date;
     finished_at: Date | null;
     reason: string | null;
@@ -52,6 +55,7 @@ export async function listRuns(
       number: row.number,
       phase: phaseOf(waits && row.id === campaign.run?.id ? 'scheduled' : 'started', row),
       scheduledFor: row.scheduled_for,
+      localTime: row.local_time,
       startedAt: waits && row.id === campaign.run?.id ? null : row.started_at,
       finishedAt: row.finished_at,
       reason: row.reason,

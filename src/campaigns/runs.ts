@@ -9,10 +9,10 @@ import { misfire } from '../domain/recurrence';
 import type { RetryPolicy } from '../domain/retry-policy';
 import type { WeeklyWindow } from '../domain/time-zones/hours';
 import { runStart } from '../domain/time-zones/recipient-hours';
-import { policyInForce } from './policy';
+import { policyInForce, policyVersion } from './policy';
 import type { CampaignTables } from './tables';
 
-/** A run with what its campaign says about sending; everything but `control` and `phase` is fixed. */
+/** A run with what its campaign says about sending; everything but `control`, `phase` and the policy is fixed. */
 export interface RunPlan {
   runId: string;
   workspaceId: string;
@@ -23,6 +23,10 @@ export interface RunPlan {
   options: RunOptions;
   phase: RunPhase;
   control: Control;
+  /** Of `options.policy`; 0 when the workspace has none. */
+  policyVersion: number;
+  /** Of the one that its waiting recipients wait by (recall-waiting.ts). */
+  followedPolicy: number;
 }
 
 export interface ChannelSettings {
@@ -62,6 +66,8 @@ export interface RunOptions {
     cron?: string;
     misfire?: 'send' | 'skip';
   };
+  /** Of the occurrence that the run is, when everybody has it at their own hour. */
+  localTime?: string;
   /** The workspace's, as it is now; not the campaign's own. */
   policy?: WorkspacePolicy;
 }
@@ -72,7 +78,9 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
     .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
     .select(['runs.workspace_id', 'runs.campaign_id', 'runs.phase', 'runs.control'])
     .select(['campaigns.channels', 'campaigns.settings', 'campaigns.contact_list_ids', 'campaigns.options'])
+    .select(['runs.policy_version', 'runs.local_time'])
     .select(policyInForce(sql.ref('runs.workspace_id')).as('policy'))
+    .select(policyVersion(sql.ref('runs.workspace_id')).as('newest_policy'))
     .where('runs.id', '=', runId)
     .executeTakeFirst();
   if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
@@ -83,9 +91,15 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
     channels: row.channels,
     settings: readSettings(row.settings),
     contactListIds: row.contact_list_ids,
-    options: { ...(row.options as RunOptions), ...(row.policy ? { policy: row.policy } : {}) },
+    options: {
+      ...(row.options as RunOptions),
+      ...(row.local_time ? { localTime: row.local_time } : {}),
+      ...(row.policy ? { policy: row.policy } : {}),
+    },
     phase: row.phase,
     control: row.control,
+    policyVersion: row.newest_policy,
+    followedPolicy: row.policy_version ?? 0,
   };
 }
 
@@ -235,4 +249,21 @@ export async function hasPredecessor(db: Kysely<CampaignTables>, runId: string):
 function missedStart(options: RunOptions, now: number): string | undefined {
   const startAt = runStart(options);
   return startAt === undefined ? undefined : misfire({ misfire: options.schedule?.misfire }, startAt, now);
+}
+
+/** Whether another run of its campaign is to send beside this one. */
+export async function hasCompanion(
+  db: Kysely<CampaignTables>,
+  { runId, campaignId }: Pick<RunPlan, 'runId' | 'campaignId'>,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('runs')
+    .select('id')
+    .where('campaign_id', '=', campaignId)
+    .where('id', '<>', runId)
+    .where('phase', 'in', ['planning', 'running', 'finishing'])
+    .where('control', '=', 'run')
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }

@@ -3,11 +3,11 @@ import type { CallTimes } from '../domain/call-policy';
 import { DomainError } from '../domain/errors';
 import { sendMessageUid } from '../domain/ids';
 import { LIMITS } from '../domain/limits';
-import { capsOf, FREQUENCY_CAP, type WorkspacePolicy } from '../domain/policy';
+import { capsOf, FREQUENCY_CAP, OUT_OF_HOURS, type WorkspacePolicy } from '../domain/policy';
 import type { RecipientState } from '../domain/recipient';
 import { nextAttempt, retryPolicy } from '../domain/retry-policy';
 import { releaseContacts, reserveContacts } from './contact-caps';
-import { policyInForce } from './policy';
+import { policyInForce, policyVersion } from './policy';
 import { nextSendStep, pauseMs, type SendRow, type SendStep } from './send-step';
 import type { CampaignTables } from './tables';
 
@@ -55,7 +55,7 @@ export async function claimSend(
     if (offer && step.kind === 'send' && !inDoubt) {
       const until = await placeFor(tx, row, policy);
       if (until) {
-        await putOff(tx, sendId, until.getTime() - Date.now(), FREQUENCY_CAP);
+        await putOff(tx, row, until.getTime() - Date.now(), FREQUENCY_CAP);
         return undefined;
       }
     }
@@ -68,7 +68,7 @@ export async function claimSend(
   });
 }
 
-type Looked = SendRow & { now: Date; policy: WorkspacePolicy | null };
+type Looked = SendRow & { now: Date; policy: WorkspacePolicy | null; newest_policy: number };
 
 /** The workspace's caps: when there is room for one more message, if there is none now. */
 async function placeFor(
@@ -86,7 +86,8 @@ async function placeFor(
 /** Until nothing more follows from what the row says by itself. */
 async function takeIn(tx: Transaction<CampaignTables>, sendId: string, times: CallTimes | undefined) {
   const { rows } = await sql<Looked>`
-    select s.*, now() as now, ${policyInForce(sql`s.workspace_id`)} as policy
+    select s.*, now() as now, ${policyInForce(sql`s.workspace_id`)} as policy,
+      ${policyVersion(sql`s.workspace_id`)} as newest_policy
     from durable_sends s where id = ${sendId} for update of s`.execute(tx);
   let row: Looked | undefined = rows[0];
   if (!row) throw new DomainError('not_found', `There is no durable send ${sendId}`);
@@ -96,29 +97,29 @@ async function takeIn(tx: Transaction<CampaignTables>, sendId: string, times: Ca
     const step = nextSendStep(row, now, policy, times);
     if (step.kind === 'wait') await waitUntil(tx, sendId, step.waitMs);
     if (step.kind !== 'end' && step.kind !== 'again' && step.kind !== 'closed') return { row, step, policy };
-    row = { ...(await change(tx, row, step)), now, policy: row.policy };
+    row = { ...row, ...(await change(tx, row, step)) };
   }
 }
 
 function change(
   tx: Transaction<CampaignTables>,
-  row: SendRow,
+  row: Looked,
   step: Extract<SendStep, { kind: 'end' | 'again' | 'closed' }>,
 ): Promise<SendRow> {
   if (step.kind === 'end') return end(tx, row.id, step);
-  return step.kind === 'again' ? again(tx, row, step) : putOff(tx, row.id, step.waitMs);
+  return step.kind === 'again' ? again(tx, row, step) : putOff(tx, row, step.waitMs, OUT_OF_HOURS);
 }
 
 async function putOff(
   tx: Transaction<CampaignTables>,
-  sendId: string,
+  { id, newest_policy }: Looked,
   waitMs: number,
-  code: string | null = null,
+  code: string,
 ): Promise<SendRow> {
   const { rows } = await sql<SendRow>`
-    update durable_sends set state = 'waiting', code = coalesce(${code}::text, code), due_at = now() + make_interval(secs => ${waitMs / 1000}),
+    update durable_sends set state = 'waiting', code = ${code}, policy_version = ${newest_policy}::int, due_at = now() + make_interval(secs => ${waitMs / 1000}),
       started_at = coalesce(started_at, now()), updated_at = now()
-    where id = ${sendId} returning *`.execute(tx);
+    where id = ${id} returning *`.execute(tx);
   return rows[0] as SendRow;
 }
 

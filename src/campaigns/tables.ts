@@ -58,6 +58,8 @@ export interface CampaignTables {
     started_at: CreatedAt;
     finished_at: Timestamp | null;
     scheduled_for: Timestamp | null;
+    local_time: string | null;
+    policy_version: number | null;
     abort_baseline: ColumnType<AbortBaseline | null, string | null | undefined, string | null>;
   };
   recipients: {
@@ -152,6 +154,7 @@ export interface CampaignTables {
     pauses: Generated<number>;
     faults: Generated<number>;
     outcomes: Generated<string[]>;
+    policy_version: number | null;
     due_at: Timestamp;
     created_at: CreatedAt;
     started_at: Timestamp | null;

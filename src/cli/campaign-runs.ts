@@ -9,6 +9,7 @@ const runs = z.object({
       number: z.number(),
       phase: z.string(),
       scheduledFor: z.string().nullable(),
+      localTime: z.string().nullish(),
       startedAt: z.string().nullable(),
       reason: z.string().nullable(),
       counts: z.record(z.string(), z.record(z.string(), z.number())),
@@ -29,9 +30,10 @@ export async function listRuns(
 
 const minute = (at: string | null) => (at ?? '').slice(0, 16).padEnd(16);
 
-function lineOf({ number, id, phase, scheduledFor, startedAt, counts, reason }: Run): string {
+function lineOf({ number, id, phase, scheduledFor, localTime, startedAt, counts, reason }: Run): string {
   const sizes = Object.entries(counts).map(([channel, { total = 0 }]) => `${channel} ${total}`);
   const when = minute(scheduledFor ?? startedAt);
-  const what = [sizes.join(', '), reason && printable(reason)].filter(Boolean).join('; ');
+  const local = localTime && `everybody’s ${localTime}`;
+  const what = [sizes.join(', '), local, reason && printable(reason)].filter(Boolean).join('; ');
   return [String(number).padStart(4), id, phase.padEnd(9), when, what].join('  ').trimEnd();
 }

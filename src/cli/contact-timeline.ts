@@ -23,7 +23,20 @@ export async function showTimeline(api: ApiClient, id: string, options: Timeline
 }
 
 function textOf(entry: Entry): string {
-  const { kind, channel, campaign, state, code, reason, policyVersion, messages, uid, source } = entry;
+  const {
+    kind,
+    channel,
+    campaign,
+    state,
+    code,
+    reason,
+    policyVersion,
+    messages,
+    uid,
+    source,
+    since,
+    liftedBy,
+  } = entry;
   const because = code ? ` (${code})` : '';
   const policy = policyVersion ? `, policy ${policyVersion}` : '';
   switch (kind) {
@@ -39,6 +52,8 @@ function textOf(entry: Entry): string {
       return `${channel}: message ${uid} counts for caps`;
     case 'suppression':
       return `${channel}: suppressed, ${reason} (${source})`;
+    case 'suppression_lifted':
+      return `${channel}: suppressed no longer, lifted by ${liftedBy}; since ${since} ${reason} (${source})`;
     default:
       return kind;
   }

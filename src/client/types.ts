@@ -113,6 +113,8 @@ export type Campaign = CampaignSummary &
     contactListId: string[];
     workflowId: string | null;
     nextRunAt: string | null;
+    /** With `recipientLocal`: what recipients' own clocks show then. */
+    nextLocalTime: string | null;
   };
 
 /** One execution of a campaign. */
@@ -122,6 +124,8 @@ export interface CampaignRun {
   phase: Phase;
   /** The hour of an occurrence. */
   scheduledFor: string | null;
+  /** With `recipientLocal`: what recipients' own clocks show when they are due. */
+  localTime: string | null;
   startedAt: string | null;
   finishedAt: string | null;
   reason: string | null;

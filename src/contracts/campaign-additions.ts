@@ -67,7 +67,7 @@ const schedule = z.strictObject({
   timezone: zoneOr().optional(),
   cron: z.string().min(1).max(200).optional().meta({
     description:
-      'Again and again: minute, hour, day of the month, month, day of the week, by the clocks of `timezone` (UTC if left out).',
+      'Again and again: minute, hour, day of the month, month, day of the week, by the clocks of `timezone` (UTC if left out), or with `recipientLocal` by each recipient’s own.',
   }),
   misfire: z.enum(['send', 'skip']).optional().meta({
     description:
@@ -75,7 +75,7 @@ const schedule = z.strictObject({
   }),
   recipientLocal: z.boolean().optional().meta({
     description:
-      'Each recipient is due when their own clocks show what those of `timezone` show at `startAt`.',
+      'Each recipient is due when their own clocks show what those of `timezone` show at `startAt`; with `cron`, when they show the hour of the occurrence. Of recipients whose own zone nobody knows it is `timezone`.',
   }),
 });
 

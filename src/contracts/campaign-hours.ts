@@ -7,7 +7,7 @@ export function checkHours(value: unknown, context: z.RefinementCtx): void {
   const refuse = (path: string[], code: string, message: string) =>
     context.addIssue({ code: 'custom', path, message, params: { code } });
   const { schedule } = value as HourOptions;
-  if (schedule?.recipientLocal === true && schedule.startAt === undefined) {
+  if (schedule?.recipientLocal === true && schedule.startAt === undefined && schedule.cron === undefined) {
     refuse(['schedule', 'startAt'], 'required', 'recipientLocal needs the hour at which to start');
   }
   // Values that are wrong by themselves are reported where they are, and cannot be compared.

@@ -9,13 +9,10 @@ export function checkSchedule(value: unknown, context: z.RefinementCtx): void {
   if (typeof schedule !== 'object' || schedule === null) return;
   const refuse = (member: string, code: string, message: string) =>
     context.addIssue({ code: 'custom', path: ['schedule', member], message, params: { code } });
-  const { cron, startAt, endAt, recipientLocal } = schedule as Record<string, unknown>;
+  const { cron, startAt, endAt } = schedule as Record<string, unknown>;
 
   if (typeof endAt === 'string' && cron === undefined && Date.parse(endAt) <= Date.now()) {
     refuse('endAt', 'never_due', 'This is over, and nobody would be sent to');
-  }
-  if (recipientLocal === true && cron !== undefined) {
-    refuse('recipientLocal', 'not_supported', 'With cron, one hour holds for everybody: that of timezone');
   }
   if (typeof startAt === 'string' && typeof endAt === 'string' && Date.parse(endAt) <= Date.parse(startAt)) {
     refuse('endAt', 'before_start', 'This is not after startAt');
@@ -30,15 +27,20 @@ function checkCron(
 ): void {
   try {
     // Other members that are wrong are reported where they are.
-    const { cron, timezone } = schedule;
+    const { cron, timezone, recipientLocal } = schedule;
     const known = timezone !== undefined && typeof timezone === 'string' && isIanaZone(timezone);
-    const alone = recurrenceOf({ schedule: { cron, ...(known ? { timezone } : {}) } });
+    const local = recipientLocal === true;
+    const alone = recurrenceOf({
+      schedule: { cron, recipientLocal: local, ...(known ? { timezone } : {}) },
+    });
     if (alone && nextIn(alone, Date.now()) === undefined) {
       refuse('cron', 'never_due', 'There is no such day');
       return;
     }
     if (![schedule.startAt, schedule.endAt].every(isInstant)) return;
-    const bounded = recurrenceOf({ schedule: { ...schedule, timezone: known ? timezone : 'UTC' } });
+    const bounded = recurrenceOf({
+      schedule: { ...schedule, recipientLocal: local, timezone: known ? timezone : undefined },
+    });
     if (bounded && nextIn(bounded, Date.now()) === undefined) {
       refuse('endAt', 'never_due', 'It is never due before this');
     }

@@ -458,6 +458,8 @@ export const LIMITS = {
   /** How late something may begin before its schedule says that it is left out: more than a restart takes, and
    * more than the two looks a minute apart that find what was lost. */
   misfireToleranceSeconds: 300,
+  /** Occurrences of a campaign that go on side by side, at each recipient's own hour: of an hourly one there are 26. */
+  occurrencesAtOnce: 30,
   /** Schedules that one look, once a minute, begins or compares with Temporal's, and how old such a look may get. */
   schedulesPerLook: 100,
   scheduleLookSeconds: 600,
@@ -514,6 +516,11 @@ export const LIMITS = {
   optOutTextChars: 80,
   /** Changes of a policy that are kept; a workspace that changes it more often is a program gone wrong. */
   policyVersions: 10_000,
+  /** Recipients that one step looks through when a policy has changed: a page of their shard waits for it. */
+  recallRange: 5_000,
+  /** Runs and durable sends that are told of a new policy in one look; the others are in the next ones. */
+  runsTold: 100,
+  sendsTold: 1_000,
   /** How stale a service's copy of a policy may be. */
   policyCacheMs: 1_000,
   /** Messages to one recipient that a timeline shows: the last of them. */
@@ -522,6 +529,8 @@ export const LIMITS = {
   timelinePageMax: 200,
   /** Blocks of one contact's addresses: a sender each. */
   timelineBlocks: 100,
+  /** Blocks that were lifted, of an address: whoever writes STOP and START in turn has the latest remembered. */
+  liftedBlocks: 100,
   /** Addresses that one look, once a minute, forgets because nobody wrote to them for longer than any cap. */
   contactUsesForgotten: 10_000,
 

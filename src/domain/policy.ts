@@ -48,7 +48,8 @@ export const NO_POLICY: WorkspacePolicy = {
   smsOptOutText: null,
 };
 
-/** Why a recipient waits, or was not sent to in time. */
+/** Why a recipient waits, or was not sent to in time; a wait is no attempt. */
+export const OUT_OF_HOURS = 'quiet_hours';
 export const FREQUENCY_CAP = 'frequency_cap';
 
 export const POLICY_PRESETS = {

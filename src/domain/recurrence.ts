@@ -1,5 +1,6 @@
 import { type Cron, lastOccurrence, nextOccurrence, parseCron } from './cron';
 import { LIMITS } from './limits';
+import { EARLIEST_ZONE, firstInstantOf, wallMeant, wallOfFirst } from './time-zones/recipient-hours';
 
 /** When a campaign happens again and again, and what becomes of an hour that was missed (api.md 7). */
 
@@ -9,11 +10,18 @@ export interface ScheduleOptions {
   timezone?: string | undefined;
   cron?: string | undefined;
   misfire?: 'send' | 'skip' | undefined;
+  recipientLocal?: boolean | undefined;
 }
 
+/**
+ * Instants at which occurrences begin. With `recipientLocal` an occurrence is a wall time, and begins when the first
+ * clocks on earth show it: in their zone, which has no summer time, no hour is skipped or shown twice. The bounds
+ * are wall times then, too.
+ */
 export interface Recurrence {
   cron: Cron;
   zone: string;
+  recipientLocal: boolean;
   /** Both belong to it. */
   startAt: number;
   endAt: number;
@@ -24,14 +32,22 @@ export interface Recurrence {
 export function recurrenceOf(options: { schedule?: ScheduleOptions | undefined }): Recurrence | undefined {
   const { schedule } = options;
   if (schedule?.cron === undefined) return undefined;
-  const { startAt, endAt, timezone = 'UTC', cron, misfire = 'send' } = schedule;
+  const { startAt, endAt, timezone, cron, misfire = 'send', recipientLocal = false } = schedule;
+  const instant = (hour: string) =>
+    recipientLocal ? firstInstantOf(wallMeant(hour, timezone)) : Date.parse(hour);
   return {
     cron: parseCron(cron),
-    zone: timezone,
-    startAt: startAt === undefined ? Number.NEGATIVE_INFINITY : Date.parse(startAt),
-    endAt: endAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(endAt),
+    zone: recipientLocal ? EARLIEST_ZONE : (timezone ?? 'UTC'),
+    recipientLocal,
+    startAt: startAt === undefined ? Number.NEGATIVE_INFINITY : instant(startAt),
+    endAt: endAt === undefined ? Number.POSITIVE_INFINITY : instant(endAt),
     misfire,
   };
+}
+
+/** What everybody's clocks show when they are due, `YYYY-MM-DDTHH:MM`; null when they are all due as it begins. */
+export function localTimeOf({ recipientLocal }: Recurrence, occurrence: number): string | null {
+  return recipientLocal ? new Date(wallOfFirst(occurrence)).toISOString().slice(0, 16) : null;
 }
 
 /** The first occurrence after an instant; undefined when the schedule is over. */

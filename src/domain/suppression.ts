@@ -17,6 +17,10 @@ export const SUPPRESSION_SOURCES = [
 ] as const;
 export type SuppressionSource = (typeof SUPPRESSION_SOURCES)[number];
 
+/** What removed one: a call of the API, START, or the page that unsubscribes, whose way back it is. */
+export const SUPPRESSION_LIFTERS = ['api', 'keyword', 'page'] as const;
+export type SuppressionLifter = (typeof SUPPRESSION_LIFTERS)[number];
+
 /** `all`: every channel that the address can be reached on. */
 export const SUPPRESSION_CHANNELS = ['email', 'sms', 'voice', 'all'] as const;
 export type SuppressionChannel = Channel | 'all';

@@ -8,6 +8,7 @@ import { newId } from '../storage/new-id';
 import { eventOf } from './event-rows';
 import type { ReceiptTarget } from './receipt-change';
 import { writeChanges } from './receipt-rows';
+import { liftSuppressions } from './lift-suppressions';
 import { senderKeySql } from './suppression-check';
 import type { MessagingTables } from './tables';
 
@@ -125,15 +126,8 @@ export async function liftKeyword(
   { workspaceId, sender }: Correspondent,
   address: string,
 ): Promise<boolean> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('suppressions')
-    .where('workspace_id', '=', workspaceId)
-    .where('address', '=', address)
-    .where('channel', '=', 'sms')
-    .where('sender', '=', senderKey(sender))
-    .where('source', '=', 'keyword')
-    .executeTakeFirst();
-  return numDeletedRows > 0n;
+  const made = sql<boolean>`sender = ${senderKey(sender)} and source = 'keyword'`;
+  return (await liftSuppressions(tx, { workspaceId, address, channel: 'sms' }, made, 'keyword')) > 0;
 }
 
 /** Writes the answer down, unless the person has had as many as a day may have. */

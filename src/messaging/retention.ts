@@ -7,9 +7,10 @@ import type { MessagingTables } from './tables';
 
 /**
  * Records of messages live for ever unless a number of days is set. Then a message goes that many days
- * after it came and after its last event, whichever is later, but never while it is to be sent; and events
- * go from the beginning of the feed. With a record goes what its uid was remembered by: sent again, it is a
- * new message. A reader of the feed whose place is gone is told so (events.ts).
+ * after it came and after its last event, whichever is later, but never while it is to be sent; events go
+ * from the beginning of the feed, and blocks that many days after they were lifted. With a record goes what
+ * its uid was remembered by: sent again, it is a new message. A reader of the feed whose place is gone is told
+ * so (events.ts).
  *
  * Buckets of senders that were not used for a week go in any case; a new one is full, as the old one is. So do
  * inbound messages that no carrier will tell again, and soft bounces that no longer count.
@@ -40,6 +41,7 @@ export function keepRetention({
     const heads = await db.selectFrom('event_heads').select('workspace_id').execute();
     return [
       () => deleteMessages(db, before(keptDays)),
+      () => deleteLifted(db, before(keptDays)),
       ...heads.map(
         ({ workspace_id }) =>
           () =>
@@ -92,6 +94,16 @@ async function deleteEvents(
     select count(*)::int as gone from gone
   `.execute(db);
   return rows[0]?.gone ?? 0;
+}
+
+async function deleteLifted(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from lifted_suppressions where id in (
+      select id from lifted_suppressions where lifted_at < ${new Date(beforeMs).toISOString()}::timestamptz
+      order by lifted_at limit ${LIMITS.retentionRows}
+    )
+  `.execute(db);
+  return Number(numAffectedRows ?? 0);
 }
 
 async function deleteInbound(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {

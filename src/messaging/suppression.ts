@@ -10,6 +10,7 @@ import {
   senderKey,
 } from '../domain/suppression';
 import { newId } from '../storage/new-id';
+import { liftSuppressions } from './lift-suppressions';
 import { importSuppressions, type SuppressionImport, type SuppressionReport } from './suppression-import';
 import { upsertSuppressions } from './suppression-rows';
 import type { MessagingTables } from './tables';
@@ -152,15 +153,10 @@ async function removeSuppressions(
   workspaceId: string,
   { channel, address, sender, anySender }: SuppressionKey,
 ): Promise<RemovedSuppression> {
-  let removal = db
-    .deleteFrom('suppressions')
-    .where('workspace_id', '=', workspaceId)
-    .where('address', '=', addressKey(address))
-    .where('channel', '=', channel);
-  if (!anySender) removal = removal.where('sender', '=', sender === undefined ? '' : senderKey(sender));
-  const { numDeletedRows } = await removal.executeTakeFirst();
-  if (numDeletedRows === 0n)
-    throw new DomainError('not_found', 'This address is not suppressed on this channel');
+  const ofSender = sender === undefined ? '' : senderKey(sender);
+  const which = anySender ? sql<boolean>`true` : sql<boolean>`sender = ${ofSender}`;
+  const removed = await liftSuppressions(db, { workspaceId, address, channel }, which, 'api');
+  if (removed === 0) throw new DomainError('not_found', 'This address is not suppressed on this channel');
   let others = db
     .selectFrom('suppressions')
     .select('id')
@@ -168,7 +164,7 @@ async function removeSuppressions(
     .where('address', '=', addressKey(address));
   if (channel !== 'all') others = others.where('channel', 'in', [channel, 'all']);
   return {
-    removed: Number(numDeletedRows),
+    removed,
     stillSuppressed: (await others.executeTakeFirst()) !== undefined,
   };
 }

@@ -2,7 +2,7 @@ import type { ColumnType, Generated } from 'kysely';
 import type { Channel } from '../domain/channel';
 import type { MessageState } from '../domain/message';
 import type { KeywordAction } from '../domain/opt-out-keywords';
-import type { SuppressionSource } from '../domain/suppression';
+import type { SuppressionLifter, SuppressionSource } from '../domain/suppression';
 import type { CallOptions } from '../domain/voice/call-options';
 import type { DisabledReason, WebhookDeliveryState } from '../domain/webhook';
 
@@ -152,6 +152,18 @@ export interface MessagingTables {
     source: SuppressionSource;
     created_at: CreatedAt;
     updated_at: CreatedAt;
+  };
+  lifted_suppressions: {
+    id: string;
+    workspace_id: string;
+    address: string;
+    channel: Channel | 'all';
+    sender: string;
+    reason: string;
+    source: SuppressionSource;
+    blocked_at: Timestamp;
+    lifted_at: CreatedAt;
+    lifted_by: SuppressionLifter;
   };
   inbound_messages: {
     id: string;

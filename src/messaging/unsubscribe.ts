@@ -1,4 +1,5 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
+import { liftSuppressions } from './lift-suppressions';
 import { upsertSuppressions } from './suppression-rows';
 import type { MessagingTables } from './tables';
 import type { Subscriber, UnsubscribeTokens } from './unsubscribe-tokens';
@@ -27,14 +28,8 @@ export function createUnsubscribe({
       await upsertSuppressions(db, workspaceId, [block], 'unsubscribe');
     },
     async resubscribe({ workspaceId, address }) {
-      await db
-        .deleteFrom('suppressions')
-        .where('workspace_id', '=', workspaceId)
-        .where('address', '=', address)
-        .where('channel', '=', 'email')
-        .where('sender', '=', '')
-        .where('source', '=', 'unsubscribe')
-        .execute();
+      const made = sql<boolean>`sender = '' and source = 'unsubscribe'`;
+      await liftSuppressions(db, { workspaceId, address, channel: 'email' }, made, 'page');
     },
   };
 }

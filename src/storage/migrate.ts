@@ -9,6 +9,7 @@ import * as policy from './migrations/0007-policy';
 import * as smsParts from './migrations/0008-sms-parts';
 import * as softBounces from './migrations/0009-soft-bounces';
 import * as webhookSecrets from './migrations/0010-webhook-secrets';
+import * as policyFollowed from './migrations/0011-policy-followed';
 import * as lostIds from './migrations/0013-lost-ids';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
@@ -23,6 +24,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0008-sms-parts': smsParts.UP,
   '0009-soft-bounces': softBounces.UP,
   '0010-webhook-secrets': webhookSecrets.UP,
+  '0011-policy-followed': policyFollowed.UP,
   '0013-lost-ids': lostIds.UP,
 };
 
@@ -31,7 +33,7 @@ export const MIGRATIONS: Record<string, string> = {
  * Migrations are plain SQL and go forward only.
  */
 export async function migrateToLatest(kysely: Kysely<unknown>, schema?: string): Promise<void> {
-  if (schema) await sql`create schema if not exists ${sql.id(schema)}`.execute(kysely);
+  if (schema) await createSchema(kysely, schema);
   const migrator = new Migrator({
     db: kysely,
     provider: {
@@ -52,6 +54,17 @@ export async function migrateToLatest(kysely: Kysely<unknown>, schema?: string):
   const { error } = await migrator.migrateToLatest();
   if (error) throw error;
 }
+
+/** Of several that create it at once, PostgreSQL tells all but one that it is there, whatever "if not exists" says. */
+async function createSchema(kysely: Kysely<unknown>, schema: string): Promise<void> {
+  try {
+    await sql`create schema if not exists ${sql.id(schema)}`.execute(kysely);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
+  }
+}
+
+const UNIQUE_VIOLATION = '23505';
 
 /** The embedded engine takes one statement a call. A statement ends with a semicolon at a line's end. */
 function splitStatements(text: string): string[] {

@@ -171,6 +171,11 @@ describeEachEngine('hours at which nobody is to be reached', (engine) => {
       { state: 'pending' },
       { state: 'waiting', code: 'quiet_hours', attempts: 0 },
     ]);
+    await sql`update recipients set retry_at = now() where run_id = ${runId} and seq = 1`.execute(db);
+    await setOptions(runId, {});
+    expect(await startCalls(runId)).toMatchObject({ kind: 'started', calls: 1 });
+    expect(started).toEqual([0, 1]);
+    expect((await readCounts(db, runId)).voice).toMatchObject({ waiting: 0, sending: 2 });
   });
 
   it('put a call off at the moment of dialling, without an attempt', async () => {

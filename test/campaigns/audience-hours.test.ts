@@ -72,6 +72,23 @@ describeEachEngine('an audience at hours of its own', (engine) => {
     ]);
   });
 
+  it('is due at the hour of an occurrence, each by their own clocks, and in the schedule’s zone without any', async () => {
+    const { freeze } = await plant([
+      { timezone: 'America/New_York' },
+      { timezone: 'Europe/Berlin' },
+      {},
+      { timezone: 'Pacific/Kiritimati' },
+    ]);
+    // The day on which New York's clocks are put back, and Berlin's were already.
+    const schedule = { cron: '30 1 * * *', timezone: 'Asia/Tokyo', recipientLocal: true };
+    expect(dues(await freeze({ schedule, localTime: '2031-11-02T01:30' }))).toEqual([
+      '4 2031-11-01T11:30',
+      '3 2031-11-01T16:30',
+      '2 2031-11-02T00:30',
+      '1 2031-11-02T05:30',
+    ]);
+  });
+
   it('takes a start without a zone as it is written', async () => {
     const { freeze } = await plant([{ timezone: 'Asia/Tokyo' }]);
     const schedule = { startAt: '2031-12-01T09:00:00+05:30', recipientLocal: true };

@@ -1,17 +1,15 @@
 import { type Kysely, sql } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience';
-import { changeCampaign } from '../../src/campaigns/campaign-actions';
 import { findCampaign } from '../../src/campaigns/campaign-record';
 import { keepSchedule, lookAtSchedules } from '../../src/campaigns/keep-schedules';
 import type { CampaignSchedules, RunLauncher } from '../../src/campaigns/ports';
-import { nextRunAt, takeOccurrence } from '../../src/campaigns/recurring';
 import { retryFailed } from '../../src/campaigns/retry-failed';
 import { beginRun, liveRuns, moveRun } from '../../src/campaigns/runs';
 import type { CampaignTables } from '../../src/campaigns/tables';
-import type { Action } from '../../src/domain/campaign';
 import { createLog } from '../../src/log';
 import { plantRun } from '../support/audience';
 import { describeEachEngine } from '../support/storage';
+import { dailyCampaign, finishRun } from './daily-campaign';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -26,45 +24,8 @@ describeEachEngine('a recurring campaign', (engine) => {
     await sql`delete from campaign_schedules`.execute(db);
   });
 
-  /** A daily one at midnight UTC that has been started, and has had no run yet. */
-  async function daily(schedule: object = {}) {
-    const options = { schedule: { cron: '0 0 * * *', ...schedule } };
-    const { campaignId, workspaceId, runId } = await plantRun(db, { contacts: 1, options });
-    await sql`delete from runs where id = ${runId}`.execute(db);
-    await sql`update campaigns set stage = 'draft', current_run = null where id = ${campaignId}`.execute(db);
-    await sql`insert into contact_lists (id, workspace_id, name) select unnest(contact_list_ids), ${workspaceId}, 'L' from campaigns where id = ${campaignId}`.execute(
-      db,
-    );
-    const act = (action: Action) => changeCampaign(db, workspaceId, campaignId, action);
-    const campaign = async () => {
-      const found = await findCampaign(db, workspaceId, campaignId);
-      if (!found) throw new Error('it is gone');
-      return found;
-    };
-    await act('start');
-    const first = (await nextRunAt(db, await campaign()))?.getTime() ?? Number.NaN;
-    return {
-      campaignId,
-      workspaceId,
-      first,
-      act,
-      campaign,
-      next: async () => (await nextRunAt(db, await campaign()))?.getTime(),
-      take: (now: number) => takeOccurrence(db, { workspaceId, campaignId }, now),
-      runs: () =>
-        db
-          .selectFrom('runs')
-          .select(['id', 'phase', 'control', 'reason', 'scheduled_for as due'])
-          .where('campaign_id', '=', campaignId)
-          .orderBy('number')
-          .execute(),
-    };
-  }
-
-  async function finish(runId: string): Promise<void> {
-    await beginRun(db, runId);
-    await moveRun(db, runId, 'completed');
-  }
+  const daily = (schedule?: object) => dailyCampaign(db, schedule);
+  const finish = (runId: string) => finishRun(db, runId);
 
   it('sends again to those whom its newest occurrence did not reach, while it waits for the next', async () => {
     const { take, first, campaign, workspaceId, campaignId, act } = await daily();
@@ -166,7 +127,7 @@ describeEachEngine('a recurring campaign', (engine) => {
     const { take, first, act, campaign, runs, next } = await daily();
     const run = await take(first);
     const paused = await act('pause');
-    expect(paused).toEqual({ schedule: true, controlChanged: run });
+    expect(paused).toEqual({ schedule: true, controlChanged: [run] });
     expect([(await campaign()).phase, (await runs())[0]?.control]).toEqual(['paused', 'pause']);
     expect(await act('pause')).toEqual(paused);
     expect(await next()).toBeUndefined();
@@ -190,10 +151,10 @@ describeEachEngine('a recurring campaign', (engine) => {
 
     const busy = await daily();
     const run = await busy.take(busy.first);
-    expect(await busy.act('cancel')).toEqual({ schedule: true, controlChanged: run });
+    expect(await busy.act('cancel')).toEqual({ schedule: true, controlChanged: [run] });
     expect([(await busy.campaign()).phase, (await busy.runs())[0]?.control]).toEqual(['planning', 'cancel']);
     await expect(busy.act('resume')).rejects.toMatchObject({ code: 'illegal_transition' });
-    expect(await busy.act('cancel')).toEqual({ schedule: true, controlChanged: run });
+    expect(await busy.act('cancel')).toEqual({ schedule: true, controlChanged: [run] });
     await moveRun(db, String(run?.runId), 'canceled');
     expect((await busy.campaign()).phase).toBe('canceled');
   });

@@ -15,6 +15,7 @@ import {
   untilReady,
 } from '../support/fanfare-process';
 import { until } from '../support/until';
+import { createVoiceCampaign } from '../support/voice-campaign';
 
 const SETTLED_MS = 60_000;
 const PEOPLE = 300;
@@ -101,6 +102,53 @@ describe('the policy of a workspace, through the whole program', () => {
     },
     SETTLED_MS + 30_000,
   );
+
+  it(
+    'lets those go who wait, messages and calls, when its quiet hours are lifted',
+    async () => {
+      const people = (first: number) =>
+        Array.from({ length: 5 }, (_, i) => ({ phone: `+1202${first + i}`, name: `P ${i}` }));
+      // Its calls are taken on one by one, so that some are put off which nobody had asked about hours for.
+      const slow = await createVoiceCampaign(api, people(5_550_100), { delivery: { ratePerSecond: 0.5 } });
+      await until('its first call is placed', async () => (await called(slow)) > 0, SETTLED_MS);
+      await api.expect('PUT', '/api/policy', {
+        // By the clocks of Washington and by UTC it is these hours now.
+        quietHours: { from: inHours(-8), to: inHours(3), timezone: 'recipient', channels: ['sms', 'voice'] },
+      });
+      const template = await createSmsTemplate(api);
+      const sms = await createSmsCampaign(api, await createList(api, 5, 'lifted'), template);
+      const voice = await createVoiceCampaign(api, people(5_550_200));
+      for (const id of [sms, voice]) {
+        await until('it waits', async () => (await campaignDetail(api, id)).phase === 'running', SETTLED_MS);
+      }
+      await until('calls are put off', async () => (await codes(slow)).includes('quiet_hours'), SETTLED_MS);
+      const { data: send } = await api.expect<{ data: { id: string } }>('POST', '/api/send', {
+        ...{ channel: 'sms', uid: 'put-off', to: '+12025550199', from: '12345' },
+        ...{ 'template-id': template, params: { NAME: 'A' } },
+      });
+      const sendIs = async () =>
+        (await api.expect<{ data: { code: string | null } }>('GET', `/api/send/${send.id}`)).data.code;
+      await until('the send waits', async () => (await sendIs()) === 'quiet_hours', SETTLED_MS);
+      expect([await reached(sms), await called(voice)]).toEqual([0, 0]);
+      expect(await called(slow)).toBeLessThan(5);
+      await api.expect('PUT', '/api/policy', {});
+      await until('the messages are sent', async () => (await reached(sms)) === 5, SETTLED_MS);
+      for (const id of [voice, slow]) {
+        await until('the calls are placed', async () => (await called(id)) === 5, SETTLED_MS);
+      }
+      await until('the send is sent', async () => (await sendIs()) === null, SETTLED_MS);
+    },
+    6 * SETTLED_MS,
+  );
+
+  interface Called {
+    code: string | null;
+    calls: unknown[];
+  }
+  const callsOf = async (id: string) =>
+    (await api.expect<{ data: Called[] }>('GET', `/api/campaign/${id}/recipients?channel=voice`)).data;
+  const called = async (id: string) => (await callsOf(id)).filter(({ calls }) => calls.length > 0).length;
+  const codes = async (id: string) => (await callsOf(id)).map(({ code }) => code);
 });
 
 /** `HH:MM` in UTC. */

@@ -26,6 +26,7 @@ interface Run {
   number: number;
   phase: string;
   scheduledFor: string | null;
+  localTime: string | null;
   startedAt: string;
   reason: string | null;
   counts: Record<string, Record<string, number>>;
@@ -109,6 +110,75 @@ describe('a recurring campaign through the whole program', () => {
     await expect(scheduleOf(id).describe()).rejects.toThrow(/not found/i);
     expect((await campaignDetail(api, id)).phase).toBe('canceled');
   }, 150_000);
+
+  it(
+    'reaches each recipient at their own hour, one occurrence beside the other',
+    async () => {
+      await until('a minute that has time left', () => Date.now() % MINUTE_MS < 40_000, MINUTE_MS, 100);
+      const due = Math.ceil(Date.now() / MINUTE_MS) * MINUTE_MS;
+      const walls = [due, due + MINUTE_MS].map((at) => new Date(at + 14 * 3_600_000));
+      const { data: list } = await api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
+        name: 'own hours',
+      });
+      const zones = ['Pacific/Kiritimati', 'Etc/GMT-13', 'Etc/GMT+12'];
+      await api.expect('POST', `/api/contact-list/${list.id}/contacts`, {
+        contacts: zones.map((timezone, i) => ({ phone: `+1202555190${i}`, name: `P ${i}`, timezone })),
+      });
+      const id = await createSmsCampaign(api, list.id, await createSmsTemplate(api), {
+        schedule: {
+          cron: `${walls.map((wall) => wall.getUTCMinutes()).join(',')} ${[
+            ...new Set(walls.map((wall) => wall.getUTCHours())),
+          ].join(',')} * * *`,
+          timezone: 'Europe/Berlin',
+          recipientLocal: true,
+        },
+      });
+      const localTimes = walls.map((wall) => wall.toISOString().slice(0, 16));
+      expect(await campaignDetail(api, id)).toMatchObject({
+        nextRunAt: new Date(due).toISOString(),
+        nextLocalTime: localTimes[0],
+      });
+      expect((await scheduleOf(id).describe()).info.nextActionTimes[0]?.toISOString()).toBe(
+        new Date(due).toISOString(),
+      );
+      const reached = (run: Run) =>
+        Object.entries(run.counts.sms ?? {}).some(
+          ([state, count]) =>
+            ['accepted', 'sent', 'delivered', 'undelivered', 'failed', 'unknown'].includes(state) &&
+            count > 0,
+        );
+      await until(
+        'both have reached their first recipient',
+        async () => {
+          const all = await runs(id);
+          return all.length === 2 && all.every((run) => run.phase === 'running' && reached(run));
+        },
+        4 * MINUTE_MS,
+        500,
+      );
+      const [second, first] = await runs(id);
+      expect([first?.localTime, second?.localTime]).toEqual(localTimes);
+      expect([first, second].map((run) => run?.counts.sms)).toMatchObject(
+        [first, second].map(() => ({ total: 3, pending: 2 })),
+      );
+      const { data } = await api.expect<{ data: { dueAt: string }[] }>(
+        'GET',
+        `/api/campaign/${id}/recipients?runId=${first?.id}`,
+      );
+      // To the minute: whoever is due as the run begins is due when its audience is frozen.
+      const dues = data.map(({ dueAt }) => Math.floor((Date.parse(dueAt) - due) / MINUTE_MS));
+      expect(dues).toEqual([0, 60, 26 * 60]);
+      await api.expect('POST', `/api/campaign/${id}/pause`);
+      expect((await runs(id)).map(({ phase }) => phase)).toEqual(['paused', 'paused']);
+      await api.expect('POST', `/api/campaign/${id}/cancel`);
+      await until(
+        'both are canceled',
+        async () => (await runs(id)).every(({ phase }) => phase === 'canceled'),
+        MINUTE_MS,
+      );
+    },
+    6 * MINUTE_MS,
+  );
 
   it.each([
     ['5/20 0 * 3,July mon-Fri', 'UTC'],

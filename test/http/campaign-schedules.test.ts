@@ -60,8 +60,12 @@ describeEachEngine('recurring campaigns over HTTP', (engine) => {
       'schedule.endAt before_start',
     ],
     [
-      { cron: '0 9 * * *', startAt: '2020-01-02T00:00:00Z', recipientLocal: true },
-      'schedule.recipientLocal not_supported',
+      // By their own clocks, nobody is due before it is over.
+      {
+        ...{ cron: '0 9 * * *', timezone: 'Pacific/Kiritimati', recipientLocal: true },
+        endAt: new Date(Date.now() - DAY_MS).toISOString(),
+      },
+      'schedule.endAt never_due',
     ],
     [{ endAt: '2020-01-01T00:00:00Z' }, 'schedule.endAt never_due'],
   ])('a schedule of %p is refused: %s', async (schedule, finding) => {
@@ -127,6 +131,37 @@ describeEachEngine('recurring campaigns over HTTP', (engine) => {
     const { data } = (await call('POST', '/api/campaign/dry-run', body(nightly))).body;
     expect(data.channels.sms).toMatchObject({ recipients: 1, earliest: '2026-06-02T00:00:00.000Z' });
     expect(data.warnings.map(({ code }: { code: string }) => code)).toContain('night');
+  });
+
+  test('with recipientLocal it begins when the first clocks on earth show its hour, and its draft keeps that', async () => {
+    const schedule = { cron: '0 9 * * *', timezone: 'Europe/Berlin', recipientLocal: true };
+    const id = await newCampaign({ schedule });
+    const { nextRunAt, nextLocalTime } = await detail(id);
+    expect([nextRunAt.slice(10, 16), nextLocalTime.slice(10)]).toEqual(['T19:00', 'T09:00']);
+    expect(Date.parse(`${nextLocalTime}Z`) - Date.parse(nextRunAt)).toBe(14 * 3_600_000);
+    const copy = (await act(id, 'duplicate')).body.data.id;
+    expect((await detail(copy)).schedule).toEqual(schedule);
+    await act(id, 'cancel');
+    expect(await detail(id)).toMatchObject({ nextRunAt: null, nextLocalTime: null });
+  });
+
+  test('with recipientLocal a dry run tells when the first and the last are due', async () => {
+    const contactListId = [
+      await rig.newList([
+        { phone: '+4930901820', name: 'Ann', params: { CITY: 'Bonn' } },
+        { phone: '+12025550123', timezone: 'America/New_York', name: 'Bob', params: { CITY: 'Troy' } },
+      ]),
+    ];
+    const sms = { contactListId, channel: ['sms'], settings: { sms: SMS } };
+    const nightly = { ...sms, schedule: { cron: '0 2 * * *', recipientLocal: true } };
+    const { data } = (await call('POST', '/api/campaign/dry-run', body(nightly))).body;
+    expect(data.channels.sms).toMatchObject({ recipients: 2 });
+    const due = [data.channels.sms.earliest, data.channels.sms.latest].map(Date.parse);
+    // Berlin and New York in June.
+    expect((due[1] ?? 0) - (due[0] ?? 0)).toBe(6 * 3_600_000);
+    expect(new Date(due[0] ?? 0).toISOString()).toMatch(/T00:00:00/);
+    const night = data.warnings.find(({ code }: { code: string }) => code === 'night');
+    expect(night.message).toMatch(/for 2 of 2/);
   });
 
   test('its list cannot be deleted meanwhile', async () => {

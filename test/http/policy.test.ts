@@ -13,7 +13,7 @@ describeEachEngine('the policy of a workspace', (engine) => {
   let workspaceId: string;
   let template: string;
   let list: string;
-  let contacts: { id: string }[];
+  let contacts: { id: string; phone?: string }[];
 
   beforeAll(async () => {
     const storage = await engine.open();
@@ -190,6 +190,32 @@ describeEachEngine('the policy of a workspace', (engine) => {
     const blocked = await Promise.all(contacts.map((one) => call('GET', `/api/contact/${one.id}/timeline`)));
     expect(blocked.flatMap((one) => one.data)).toMatchObject([{ kind: 'suppression', reason: 'asked' }]);
     expect((await api.call('GET', '/api/contact/con_none/timeline', { headers })).status).toBe(404);
+  });
+
+  test('tells of a block that was lifted when that was and by what', async () => {
+    const address = '+12025550102';
+    const path = `/api/suppression?channel=sms&address=${encodeURIComponent(address)}`;
+    await call('POST', '/api/suppression', { channel: 'sms', address, reason: 'asked' });
+    expect((await api.call('DELETE', path, { headers })).status).toBe(200);
+    await call('POST', '/api/suppression', { channel: 'sms', address, reason: 'asked again' });
+    const timeline = `/api/contact/${contacts.find(({ phone }) => phone === address)?.id}/timeline`;
+    const { data } = await call('GET', timeline);
+    expect(data).toEqual([
+      expect.objectContaining({ kind: 'suppression', reason: 'asked again' }),
+      {
+        kind: 'suppression_lifted',
+        at: expect.any(String),
+        channel: 'sms',
+        address,
+        sender: '',
+        reason: 'asked',
+        source: 'api',
+        since: expect.any(String),
+        liftedBy: 'api',
+      },
+    ]);
+    const first = await call('GET', `${timeline}?limit=1`);
+    expect((await call('GET', `${timeline}?limit=1&cursor=${first.next}`)).data).toEqual([data[1]]);
   });
 
   test('remembers why a contact was left out of a run', async () => {

@@ -67,6 +67,29 @@ describeEachEngine('records of messages', (engine) => {
     expect(await left()).toEqual([0, 0]);
   });
 
+  test('of blocks that were lifted go with the messages, as many days after', async () => {
+    const lifted = { workspace_id: rig.workspaceId, channel: 'sms' as const, sender: '', reason: 'asked' };
+    const at = new Date();
+    await rig.db
+      .insertInto('lifted_suppressions')
+      .values({
+        ...lifted,
+        id: 'l1',
+        address: 'a',
+        source: 'api',
+        blocked_at: at,
+        lifted_at: at,
+        lifted_by: 'api',
+      })
+      .execute();
+    const left = async () => (await rig.db.selectFrom('lifted_suppressions').select('id').execute()).length;
+    await sweepInDays(4_000, undefined);
+    await sweepInDays(29, 30);
+    expect(await left()).toBe(1);
+    await sweepInDays(31, 30);
+    expect(await left()).toBe(0);
+  });
+
   test('are kept while they are to be sent, and after a late receipt', async () => {
     await one.delivery.hold(rig.workspaceId, 'c1');
     const sendAt = new Date(Date.now() + 300 * DAY_MS).toISOString();

@@ -57,6 +57,10 @@ const settings = z.strictObject({
 });
 
 const { start: _, schedule, ...kept } = additions;
+const localTime = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
+  .nullable();
 const instants = { startAt: time.optional(), endAt: time.optional() };
 
 export const campaignDetail = success(
@@ -84,7 +88,11 @@ export const campaignDetail = success(
       startedAt: time.nullable(),
       finishedAt: time.nullable(),
       nextRunAt: time.nullable().meta({
-        description: 'Of a recurring campaign: when its next occurrence is due; null while it is paused.',
+        description: 'Of a recurring campaign: when its next occurrence begins; null while it is paused.',
+      }),
+      nextLocalTime: localTime.meta({
+        description:
+          'With `recipientLocal`: what recipients’ own clocks show when the next occurrence reaches them.',
       }),
       reason: z.string().nullable().meta({ description: 'Why it failed, if it did.' }),
     })
@@ -100,6 +108,9 @@ export const runs = cursorPageOf(
       scheduledFor: time
         .nullable()
         .meta({ description: 'The occurrence that it is; null when somebody started it.' }),
+      localTime: localTime.meta({
+        description: 'With `recipientLocal`: what recipients’ own clocks show when they are due.',
+      }),
       startedAt: time.nullable(),
       finishedAt: time.nullable(),
       reason: z.string().nullable(),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CHANNELS } from '../../domain/channel';
 import { RECIPIENT_STATES, SKIP_REASONS } from '../../domain/recipient';
+import { SUPPRESSION_LIFTERS } from '../../domain/suppression';
 import { channel, count, cursorPageOf, id, success, time } from './envelope';
 
 /** What the policy's endpoints answer (api.md 7). */
@@ -36,6 +37,16 @@ const ofRun = {
   channel,
   runStartedAt: time,
   policyVersion: count.meta({ description: 'Of the policy in force then; 0 without one.' }),
+};
+
+const block = {
+  at: time,
+  channel: z.string(),
+  address: z.string(),
+  sender: z.string().meta({ description: 'Empty for every sender.' }),
+  reason: z.string(),
+  source: z.string(),
+  since: time,
 };
 
 const entry = z
@@ -77,15 +88,13 @@ const entry = z
       address: z.string(),
       uid: z.string().meta({ description: 'The message that counts.' }),
     }),
+    z.strictObject({ kind: z.literal('suppression'), ...block }),
     z.strictObject({
-      kind: z.literal('suppression'),
-      at: time,
-      channel: z.string(),
-      address: z.string(),
-      sender: z.string().meta({ description: 'Empty for every sender.' }),
-      reason: z.string(),
-      source: z.string(),
-      since: time,
+      kind: z.literal('suppression_lifted'),
+      ...block,
+      liftedBy: z.enum(SUPPRESSION_LIFTERS).meta({
+        description: 'A call of the API, START, or the page that unsubscribes.',
+      }),
     }),
   ])
   .meta({ id: 'TimelineEntry' });

@@ -3,7 +3,7 @@ import { LIMITS } from '../limits';
 import { quietHoursOf, type WorkspacePolicy } from '../policy';
 import { type HourRule, nextAllowed, RECIPIENT_ZONE, type WeeklyWindow } from './hours';
 import { phoneZones } from './phone-zones';
-import { instantOf, isIanaZone, wallTimeAt } from './wall-time';
+import { instantOf, isIanaZone, type WallMs, wallTimeAt } from './wall-time';
 
 /**
  * When a campaign may reach each of its recipients. Where a recipient is, is told by a place: the zone that
@@ -26,6 +26,8 @@ export interface HourOptions {
   delivery?: { quietHours?: WeeklyWindow | undefined } | undefined;
   voice?: { callWindow?: WeeklyWindow | undefined } | undefined;
   class?: string | undefined;
+  /** The wall time of the occurrence that is meant, `YYYY-MM-DDTHH:MM`, when everybody has it at their own. */
+  localTime?: string | undefined;
   /** The workspace's, which holds beside the campaign's own. */
   policy?: Pick<WorkspacePolicy, 'quietHours'> | undefined;
 }
@@ -42,8 +44,7 @@ export function hourRules(options: HourOptions, channel: Channel): HourRule[] {
 
 /** Whether it matters on this channel where each recipient is. */
 export function asksForPlaces(options: HourOptions, channel: Channel): boolean {
-  const { schedule } = options;
-  if (schedule?.recipientLocal && schedule.startAt !== undefined) return true;
+  if (localWall(options) !== undefined) return true;
   return hourRules(options, channel).some(({ window }) => isRecipients(window));
 }
 
@@ -107,8 +108,11 @@ export function openHours(options: HourOptions, channel: Channel): OpenHours {
 /** Hours that never come are looked for again later. */
 const never = (at: number) => at + LIMITS.hoursSearchDays * DAY_MS;
 
-/** The zone whose clocks are ahead of all others. */
+/** The zone whose clocks are ahead of all others; its name has the sign the other way round. */
+export const EARLIEST_ZONE = 'Etc/GMT-14';
 const EARLIEST_ZONE_MS = 14 * 3_600_000;
+/** From when its clocks show an hour until the last ones on earth do (UTC-12). */
+export const ALL_ZONES_MS = 26 * 3_600_000;
 
 /**
  * When a run has to begin. With `recipientLocal` that is when the first clocks on earth show its hour; each
@@ -118,21 +122,33 @@ export function runStart({ schedule }: HourOptions): number | undefined {
   // A recurring campaign's begins when its occurrence is taken.
   if (schedule?.startAt === undefined || schedule.cron !== undefined) return undefined;
   if (!schedule.recipientLocal) return Date.parse(schedule.startAt);
-  return wallStart(schedule.startAt, schedule.timezone) - EARLIEST_ZONE_MS;
+  return firstInstantOf(wallMeant(schedule.startAt, schedule.timezone));
 }
+
+/** When the first clocks on earth show it. */
+export const firstInstantOf = (wall: WallMs): number => wall - EARLIEST_ZONE_MS;
+export const wallOfFirst = (at: number): WallMs => at + EARLIEST_ZONE_MS;
 
 /** With `recipientLocal`, when the clocks in all zones of the place have shown the hour; else undefined. */
 export function startFor(place: string | null, options: HourOptions): number | undefined {
-  const { schedule } = options;
-  if (!schedule?.recipientLocal || schedule.startAt === undefined) return undefined;
-  const wall = wallStart(schedule.startAt, schedule.timezone);
+  const wall = localWall(options);
+  if (wall === undefined) return undefined;
   return Math.max(...zonesOf(place, options).map((zone) => instantOf(zone, wall)));
 }
 
-/** The wall time that `startAt` means: what the schedule's zone shows then; without one, as it is written. */
-function wallStart(startAt: string, timezone: string | undefined): number {
-  if (timezone !== undefined) return wallTimeAt(timezone, Date.parse(startAt));
-  return Date.parse(startAt.replace(/(Z|[+-]\d\d:?\d\d)$/i, 'Z'));
+/** The wall time at which everybody is due by their own clocks, if it is one for all. */
+function localWall({ schedule, localTime }: HourOptions): WallMs | undefined {
+  if (localTime !== undefined) return Date.parse(`${localTime}Z`);
+  // An occurrence that somebody starts by hand is everybody's now.
+  if (!schedule?.recipientLocal || schedule.startAt === undefined || schedule.cron !== undefined)
+    return undefined;
+  return wallMeant(schedule.startAt, schedule.timezone);
+}
+
+/** The wall time that an hour of a schedule means: what its zone shows then; without one, as it is written. */
+export function wallMeant(hour: string, timezone: string | undefined): WallMs {
+  if (timezone !== undefined) return wallTimeAt(timezone, Date.parse(hour));
+  return Date.parse(hour.replace(/(Z|[+-]\d\d:?\d\d)$/i, 'Z'));
 }
 
 const isRecipients = ({ timezone = RECIPIENT_ZONE }: WeeklyWindow) => timezone === RECIPIENT_ZONE;

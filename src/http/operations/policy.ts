@@ -64,7 +64,7 @@ export const readContactTimeline: Operation = {
   id: 'readContactTimeline',
   tag: 'Policy',
   summary: 'Why a contact was, or was not, contacted',
-  description: `Everything that is known of one contact, newest first, at most ${LIMITS.timelinePageMax} a page: its part in every run with the messages and their events, runs that left it out and why, durable sends to its address, messages that count for caps, and blocks of the suppression list.`,
+  description: `Everything that is known of one contact, newest first, at most ${LIMITS.timelinePageMax} a page: its part in every run with the messages and their events, runs that left it out and why, durable sends to its address, messages that count for caps, and blocks of the suppression list, also those that were lifted since, with what lifted them.`,
   parameters: { id: EXAMPLE.contact, limit: '100' },
   answers: {
     200: json('A page of entries.', timeline, {
@@ -97,6 +97,17 @@ export const readContactTimeline: Operation = {
           runStartedAt: EXAMPLE.at,
           policyVersion: 1,
           reason: 'no_address' as const,
+        },
+        {
+          kind: 'suppression_lifted' as const,
+          at: EXAMPLE.at,
+          channel: 'sms',
+          address: '+12025550123',
+          sender: '12345',
+          reason: 'SMS: STOP',
+          source: 'keyword',
+          since: EXAMPLE.at,
+          liftedBy: 'keyword' as const,
         },
       ]),
       next: null,
