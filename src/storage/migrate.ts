@@ -7,6 +7,7 @@ import * as webhooks from './migrations/0005-webhooks';
 import * as optOut from './migrations/0006-opt-out';
 import * as policy from './migrations/0007-policy';
 import * as smsParts from './migrations/0008-sms-parts';
+import * as recipientsInPlace from './migrations/0012-recipients-in-place';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -18,6 +19,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0006-opt-out': optOut.UP,
   '0007-policy': policy.UP,
   '0008-sms-parts': smsParts.UP,
+  '0012-recipients-in-place': recipientsInPlace.UP,
 };
 
 /**
