@@ -14,6 +14,8 @@ import { TurnWatch } from './turn-watch';
 
 /** Between two looks at the counts; each is one query over a few dozen rows. */
 const LOOK_MS = 250;
+/** Between two looks for retries that are overdue, which reads recipients. */
+const OVERDUE_LOOK_MS = 1_000;
 /** After so long the workflow notes that it goes on waiting. */
 const ROUND_MS = 60 * 60_000;
 const WAKES_AT_ONCE = 8;
@@ -61,7 +63,7 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
      */
     async watchRun(input: { runId: string }): Promise<WatchOutcome> {
       const lateMs = OVERDUE_MS + (await gatherMs(db, input.runId));
-      const gathered = Date.now() + lateMs;
+      let nextLookAt = Date.now() + lateMs;
       const turns = await turnsOf(input.runId);
       for (const until = Date.now() + ROUND_MS; Date.now() < until; await pause(LOOK_MS)) {
         stopIfCancelled();
@@ -70,7 +72,8 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
         if (control !== 'run') continue;
         const turned = await turns.look();
         if (turned.length) return { kind: 'due', shards: turned };
-        if (Date.now() < gathered) continue;
+        if (Date.now() < nextLookAt) continue;
+        nextLookAt = Date.now() + OVERDUE_LOOK_MS;
         const shards = await dueShards(db, input.runId, lateMs);
         if (shards.length) return { kind: 'due', shards };
       }

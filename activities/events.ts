@@ -13,12 +13,21 @@ import { pause, stopIfCancelled } from './heartbeat';
 const LINGER_MS = 10 * 60_000;
 /** Long polls are cut so that a stop is noticed; the heartbeat goes on meanwhile. */
 const WAIT_SECONDS = 2;
+/**
+ * While news come in crowds the feed is read no more often than this. A page costs three statements and a
+ * transaction whatever is in it, and of a message whose receipt follows soon one row is written instead of two.
+ */
+const GATHER_MS = 250;
+const CROWD = 50;
 /** The server takes some 10 ms for each; one after the other, calls would hear late that they are over. */
 const SIGNALS_AT_ONCE = 16;
 /** After so long the workflow notes that it goes on, well before the activity's own timeout. */
 const ROUND_MS = 60 * 60_000;
 
 export type FollowOutcome = 'again' | 'quiet';
+
+/** Of a few somebody may wait for each; what fills its page has more behind it. */
+const mayGather = ({ length }: readonly unknown[]) => length >= CROWD && length < LIMITS.longPageSizeMax;
 
 export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, abort: AbortWatch) {
   const isNeeded = async (workspaceId: string): Promise<boolean> =>
@@ -39,6 +48,7 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, 
       let cursor = await readCursor(db, workspaceId);
       while (Date.now() < roundEnds) {
         stopIfCancelled();
+        const readAt = Date.now();
         const { events, next } = await gateway.readEvents(cursor, LIMITS.longPageSizeMax, WAIT_SECONDS);
         if (events.length) {
           const calls = endedCalls(events);
@@ -52,6 +62,9 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, 
           for (const sendId of taken.sends) await signals.wakeSend(sendId);
           cursor = next;
           quietSince = Date.now();
+          if (mayGather(events) && calls.length + taken.sends.length === 0) {
+            await pause(Math.max(0, readAt + GATHER_MS - Date.now()));
+          }
         } else if (Date.now() - quietSince > LINGER_MS && !(await isNeeded(workspaceId))) {
           return 'quiet';
         } else {

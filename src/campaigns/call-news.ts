@@ -72,6 +72,7 @@ const wordOf = (value: unknown): string | undefined =>
 function callNews(events: readonly MessageEvent[]): CallNews[] {
   const news = new Map<string, CallNews>();
   for (const event of events) {
+    if (event.channel !== 'voice') continue;
     const key = parseMessageUid(event.uid);
     if (key?.channel !== 'voice') continue;
     const { runId, seq, attempt } = key;

@@ -31,7 +31,7 @@ export async function cancelUnsent(db: Kysely<CampaignTables>, runId: string): P
         select run_id, channel, seq, bool_and(untouched) as untouched from (
           select run_id, channel, seq, untouched from open
           union all
-          select run_id, channel, seq, null from recipients where run_id = ${runId} and state = 'waiting'
+          select run_id, channel, seq, null from recipients where run_id = ${runId} and state = 'waiting' and waits
           union all
           select r.run_id, r.channel, r.seq, null from shards s
           join recipients r on r.run_id = s.run_id and r.channel = s.channel and r.seq >= s.from_seq and r.seq < s.next_seq

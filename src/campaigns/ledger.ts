@@ -113,7 +113,7 @@ async function openNextPage(
   const until = retries.length ? undefined : await nextDue(tx, key, shard.next_seq, shard.to_seq);
   const end = retries.length
     ? shard.next_seq
-    : await dueEnd(tx, key, shard.next_seq, Math.min(shard.next_seq + size, shard.to_seq));
+    : await dueEnd(tx, key, shard.next_seq, shard.next_seq + shareOf(size, shard.to_seq - shard.next_seq));
   if (!retries.length && end === shard.next_seq) return { kind: 'idle', until };
   if (notBefore && notBefore.getTime() > Date.now()) return { kind: 'idle', until: notBefore };
   const page = await tx
@@ -141,11 +141,20 @@ async function openNextPage(
   return { kind: 'page', page: openPage(page) };
 }
 
+/**
+ * How many of those that are left the next page takes on. What would fit into one page is shared among the
+ * lanes, so that one sends while the other's chunk comes to its end and is written down.
+ */
+function shareOf(size: number, left: number): number {
+  const shared = left <= size && left >= LIMITS.lanesPerShard * LIMITS.chunkRecipients;
+  return Math.min(left, shared ? Math.ceil(left / LIMITS.lanesPerShard) : size);
+}
+
 async function dueRetries(tx: Transaction<CampaignTables>, key: ShardKey, size: number): Promise<number[]> {
   const { rows } = await sql<{ seq: number }>`
     select seq from recipients
     where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard}
-      and state = 'waiting' and retry_at <= now() and ${isOurs(key)}
+      and state = 'waiting' and waits and retry_at <= now() and ${isOurs(key)}
       and seq <> all (${claimedRetries(key)})
     order by retry_at limit ${size}`.execute(tx);
   return rows.map((row) => row.seq);
@@ -190,7 +199,7 @@ async function nextDue(
        where run_id = ${key.runId} and channel = ${key.channel} and seq = ${nextSeq} and ${nextSeq} < ${toSeq}::int),
       (select min(coalesce(retry_at, now() + ${LIMITS.turnWaitMs} * interval '1 millisecond')) from recipients
        where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard} and state = 'waiting'
-         and ${isOurs(key)} and seq <> all (${claimedRetries(key)}))
+         and waits and ${isOurs(key)} and seq <> all (${claimedRetries(key)}))
     ) as until`.execute(tx);
   return rows[0]?.until ?? undefined;
 }

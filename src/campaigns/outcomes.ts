@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { parseMessageUid } from '../domain/ids';
 import type { MessageEvent } from '../domain/message';
-import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
+import { RECIPIENT_RANK, type RecipientState } from '../domain/recipient';
 import { storeCallNews } from './call-news';
 import { releaseUnsent } from './cap-outcomes';
 import { addToCounts, rank } from './count-moves';
@@ -67,12 +67,13 @@ export function runsOf(events: readonly MessageEvent[]): Set<string> {
 function collapse(events: readonly MessageEvent[]): Outcome[] {
   const highest = new Map<string, Outcome>();
   for (const event of events) {
-    const key = parseMessageUid(event.uid);
+    // A third of a feed says that messages were accepted, and its uids need not be taken apart.
     const state = event.state as RecipientState;
-    if (!key || key.channel === 'voice' || !(RECIPIENT_STATES as readonly string[]).includes(state)) continue;
-    if (RECIPIENT_RANK[state] <= RECIPIENT_RANK.accepted) continue;
+    if (!(RECIPIENT_RANK[state] > RECIPIENT_RANK.accepted)) continue;
     const known = highest.get(event.uid);
     if (known && RECIPIENT_RANK[known.state] >= RECIPIENT_RANK[state]) continue;
+    const key = parseMessageUid(event.uid);
+    if (!key || key.channel === 'voice') continue;
     highest.set(event.uid, { ...key, uid: event.uid, state, code: event.code });
   }
   return [...highest.values()];

@@ -59,7 +59,7 @@ export async function dueShards(
 const hasRetries = (overdueMs: number) => sql`exists (
   select from recipients r
   where r.run_id = s.run_id and r.channel = s.channel and r.shard = s.shard
-    and r.state = 'waiting' and r.retry_at <= now() - ${overdueMs} * interval '1 millisecond'
+    and r.state = 'waiting' and r.waits and r.retry_at <= now() - ${overdueMs} * interval '1 millisecond'
     and (r.channel <> 'voice' or r.call_from > r.attempt) and ${isWanted('r')})`;
 
 /** How long due retries are gathered before shards are started for them. */

@@ -73,6 +73,8 @@ export interface CampaignTables {
     due_at: Timestamp;
     place: string | null;
     state: Generated<RecipientState>;
+    /** True or null: what the index of those who wait is bounded by. Beside `state`, by which it is estimated. */
+    waits: ColumnType<true | null, never, never>;
     outcome: string | null;
     code: string | null;
     attempt: Generated<number>;

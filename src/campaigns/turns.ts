@@ -76,7 +76,7 @@ async function turnWindow(
     with candidate as materialized (
       select r.seq, r.contact_id, r.retry_at from recipients r
       where r.run_id = ${runId} and r.channel = ${channel} and r.shard = ${shard} and r.seq > ${after}
-        and r.state = 'waiting' and r.code is distinct from 'answer_lost' and r.seq <> all (coalesce((
+        and r.state = 'waiting' and r.waits and r.code is distinct from 'answer_lost' and r.seq <> all (coalesce((
           select array_agg(claimed) from pages, unnest(seqs) claimed
           where run_id = ${runId} and channel = ${channel} and shard = ${shard}), '{}'))
       order by r.seq limit ${LIMITS.turnsAtOnce}
@@ -120,7 +120,7 @@ async function writeTurns(
         retry_at = case when result.reached then null else greatest(r.due_at, now()) end,
         updated_at = now()
       from result where r.run_id = ${runId} and r.channel = ${channel} and r.seq = result.seq
-        and r.state || '' = 'waiting' -- so written, rows are found by their number and not among all that wait
+        and r.state = 'waiting'
       returning r.run_id, r.channel, r.shard, 'waiting' as old_state, r.state as new_state
     )
     ${addToCounts}`.execute(tx);

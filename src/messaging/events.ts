@@ -156,7 +156,8 @@ interface LogRow {
   first_seq: number;
   count: number;
   at: Date;
-  events: (NewEvent | null)[];
+  /** JSON of an array of events, or null in the place of one that did not come to be. */
+  events: string;
 }
 
 /** Events after a number, which need not be kept any more: then from the oldest that is. */
@@ -167,9 +168,10 @@ export async function readAfter(
   limit: number,
 ): Promise<{ events: MessageEvent[]; position: number }> {
   // The row that holds the next number may have begun before it. A row is left out as soon as those
-  // before it fill the page, since each may hold a thousand events.
+  // before it fill the page, since each may hold a thousand events. They come as text: as objects they would
+  // be taken apart on the embedded engine's thread and copied to this one, member by member.
   const { rows } = await sql<LogRow>`
-    select first_seq, count, at, events from (
+    select first_seq, count, at, events::text as events from (
       select first_seq, count, at, events,
         sum(count) over (order by first_seq rows between unbounded preceding and 1 preceding) as before
       from (
@@ -188,10 +190,11 @@ export async function readAfter(
   let last = position;
   for (const row of rows) {
     const at = row.at.toISOString();
-    for (let i = Math.max(0, last + 1 - row.first_seq); i < row.events.length; i++) {
+    const written = JSON.parse(row.events) as (NewEvent | null)[];
+    for (let i = Math.max(0, last + 1 - row.first_seq); i < written.length; i++) {
       if (events.length === limit) return { events, position: last };
       last = row.first_seq + i;
-      const event = row.events[i];
+      const event = written[i];
       if (event) events.push({ seq: last, at, ...event });
     }
   }

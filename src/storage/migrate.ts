@@ -10,6 +10,7 @@ import * as smsParts from './migrations/0008-sms-parts';
 import * as softBounces from './migrations/0009-soft-bounces';
 import * as webhookSecrets from './migrations/0010-webhook-secrets';
 import * as policyFollowed from './migrations/0011-policy-followed';
+import * as recipientsInPlace from './migrations/0012-recipients-in-place';
 import * as lostIds from './migrations/0013-lost-ids';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
@@ -25,6 +26,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0009-soft-bounces': softBounces.UP,
   '0010-webhook-secrets': webhookSecrets.UP,
   '0011-policy-followed': policyFollowed.UP,
+  '0012-recipients-in-place': recipientsInPlace.UP,
   '0013-lost-ids': lostIds.UP,
 };
 

@@ -142,6 +142,7 @@ export async function untilPhase(
   id: string,
   phases: string[],
   limitMs: number,
+  lookMs = 100,
 ): Promise<CampaignDetail> {
   const deadline = Date.now() + limitMs;
   for (;;) {
@@ -150,6 +151,6 @@ export async function untilPhase(
     if (Date.now() > deadline) {
       throw new Error(`campaign is not ${phases.join('/')} after ${limitMs} ms: ${JSON.stringify(detail)}`);
     }
-    await new Promise((done) => setTimeout(done, 100));
+    await new Promise((done) => setTimeout(done, lookMs));
   }
 }
