@@ -323,10 +323,15 @@ export const LIMITS = {
   smtpDrainMs: 3_000,
   /** Reports and unsubscribing mails: a report may bring back the whole message, of which the first part is read. */
   smtpInboundBytes: 10 * MiB,
-  smtpInboundReadBytes: 256 * KiB,
+  // Anybody may bring one, and what some of them take to be parsed grows with the square of their size.
+  smtpInboundReadBytes: 64 * KiB,
+  /** Of each part of a report: one about a single recipient has a few hundred. */
+  smtpReportChars: 16 * KiB,
   smtpInboundConnections: 50,
   smtpInboundRecipients: 20,
   smtpInboundIdleMs: 30_000,
+  /** However busy it keeps itself, or a few that whisper would keep all others out. */
+  smtpInboundConnectionMs: 300_000,
   /** A centre that has not answered a PDU for so long has lost it, or its answer. */
   smppAnswerMs: 10_000,
   /** Silence after which a centre is asked whether it is there. */

@@ -88,9 +88,9 @@ function relaxHeader(lowerName: string, value: string): string {
 }
 
 function relaxBody(body: string): string {
-  const relaxed = body
-    .replace(/[ \t]+(?=\r\n|$)/g, '')
-    .replace(/[ \t]{2,}|\t/g, ' ')
-    .replace(/(?:\r\n)+$/, '');
-  return relaxed === '' ? '' : `${relaxed}\r\n`;
+  // A run is looked at from its beginning only, or long ones would take the square of their length.
+  const relaxed = body.replace(/(?<![ \t])[ \t]+(?=\r\n|$)/g, '').replace(/[ \t]{2,}|\t/g, ' ');
+  let end = relaxed.length;
+  while (relaxed.endsWith('\r\n', end)) end -= 2;
+  return end === 0 ? '' : `${relaxed.slice(0, end)}\r\n`;
 }

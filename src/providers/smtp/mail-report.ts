@@ -1,4 +1,5 @@
 import PostalMime from 'postal-mime';
+import { LIMITS } from '../../domain/limits';
 import type { ReceiptType } from '../../domain/message';
 
 /** What an inbound mail says, whoever it is addressed to. */
@@ -31,7 +32,7 @@ export async function readReport(raw: Buffer): Promise<MailReport> {
   const about = { isAutomatic, subject: mail.subject?.trim() ?? '' };
   const part = (type: string) => {
     const found = mail.attachments.find(({ mimeType }) => mimeType.toLowerCase() === type);
-    return found && textOf(found.content);
+    return found && textOf(found.content).slice(0, LIMITS.smtpReportChars);
   };
   const status = part('message/delivery-status') ?? part('message/global-delivery-status');
   if (status !== undefined) return { ...about, ...deliveryOf(status) };
@@ -66,7 +67,7 @@ function complaintOf(feedback: string, original: string | undefined) {
   const fields = fieldsOf(feedback);
   if (fields.get('feedback-type')?.toLowerCase() === 'not-spam') return { kind: 'other' as const };
   const returned = fields.get('original-mail-from') ?? fieldsOf(original ?? '').get('return-path');
-  return { kind: 'complaint' as const, returnPath: returned?.replace(/^.*<|>.*$/g, '').trim() };
+  return { kind: 'complaint' as const, returnPath: /^[^<]*<([^<>]*)>/.exec(returned ?? '')?.[1] ?? returned };
 }
 
 /** Fields up to the first empty line; of two with one name, the first. */

@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { SMTPServer, type SMTPServerSession } from 'smtp-server';
 import { LIMITS } from '../../domain/limits';
@@ -32,6 +32,8 @@ export interface SmtpInboundOptions extends SmtpListen {
   sink: ReceiptSink;
   unsubscribe: ((token: string) => Promise<void>) | undefined;
   log: Log;
+  /** Shorter in tests. */
+  connectionMs?: number | undefined;
 }
 
 /** Where mailbox providers are asked to send their reports of spam. */
@@ -92,7 +94,14 @@ export async function openSmtpInbound(options: SmtpInboundOptions): Promise<Smtp
       void work.finally(() => working.delete(work));
     },
   });
-  server.on('error', (error: Error) => log.debug({ err: error }, 'An inbound mail connection broke'));
+  // Of the error only its code: it also knows the addresses of both sides.
+  server.on('error', ({ code }: NodeJS.ErrnoException) =>
+    log.debug({ code }, 'An inbound mail connection broke'),
+  );
+  server.server.on('connection', (socket: Socket) => {
+    const end = setTimeout(() => socket.destroy(), options.connectionMs ?? LIMITS.smtpInboundConnectionMs);
+    socket.once('close', () => clearTimeout(end));
+  });
 
   function purposeOf(address: string): Purpose | undefined {
     const messageId = returnPath.messageOf(address);
@@ -121,12 +130,11 @@ export async function openSmtpInbound(options: SmtpInboundOptions): Promise<Smtp
         const byPerson = !report.isAutomatic && !isNull(mailFrom);
         if (byPerson && TOKEN.test(report.subject)) await unsubscribe?.(report.subject);
       } else if (report.kind === 'complaint') {
-        const ids = [purpose?.kind === 'bounce' ? purpose.messageId : undefined, report.returnPath]
-          .map((one) => (one?.includes('@') ? returnPath.messageOf(one) : one))
-          .filter((id) => id !== undefined);
+        // An address of ours has the proof in it; a bare id in its place has none, and is nobody's word.
+        const id =
+          purpose?.kind === 'bounce' ? purpose.messageId : returnPath.messageOf(report.returnPath ?? '');
         // Whoever can call a mail spam has got it.
-        for (const id of ids.slice(0, 1))
-          receipts.push({ id, type: 'delivered', code: 'complaint', at: nowText() });
+        if (id !== undefined) receipts.push({ id, type: 'delivered', code: 'complaint', at: nowText() });
       } else if (report.kind === 'delivery' && purpose?.kind === 'bounce' && isNull(mailFrom)) {
         const { type, code, data } = report;
         receipts.push({ id: purpose.messageId, type, code, at: nowText(), data });

@@ -9,6 +9,7 @@ export interface SmtpReply {
 }
 
 const TEXT_CHARS = 200;
+const LOOKED_AT_CHARS = 2_000;
 const ADDRESS = /<?[^\s<>"'(),;:]+@[^\s<>"'(),;]+>?/g;
 
 export function parseReply(response: string): SmtpReply | undefined {
@@ -18,7 +19,12 @@ export function parseReply(response: string): SmtpReply | undefined {
   const lines = response.split(/\r?\n/).map((line) => line.replace(/^\d{3}[ -]?/, ''));
   const enhanced = /^([245]\.\d{1,3}\.\d{1,3})(?=\s|$)/.exec(lines[0] ?? '')?.[1];
   const text = lines.map((line) => line.replace(/^[245]\.\d{1,3}\.\d{1,3}\s*/, '').trim()).join(' ');
-  return { code, enhanced, text: withoutAddresses(text).slice(0, TEXT_CHARS) };
+  return { code, enhanced, text: withoutAddresses(beginningOf(text)).slice(0, TEXT_CHARS) };
+}
+
+/** Looking for addresses in a long line without one takes the square of its length; and none is cut in two. */
+function beginningOf(text: string): string {
+  return text.length <= LOOKED_AT_CHARS ? text : text.slice(0, LOOKED_AT_CHARS).replace(/\S*$/, '');
 }
 
 /** Relays repeat the recipient's address, which is not to be kept with the reason. */

@@ -142,6 +142,7 @@ describe('the listener for mail about mail', () => {
     await bring('fbl@bounces.example.org', feedback('not-spam', ''), { from });
     const forged = `Original-Mail-From: <b+${ID}.0000000000000000@bounces.example.org>\r\n`;
     await bring('fbl@bounces.example.org', feedback('abuse', forged), { from });
+    await bring('fbl@bounces.example.org', feedback('abuse', `Original-Mail-From: <${ID}>\r\n`), { from });
     expect(receipts).toEqual([]);
   });
 
