@@ -51,7 +51,6 @@ interface Candidate {
   created_at: Date;
   /** It may be the one that is meant. */
   is_open: boolean;
-  has_id: boolean;
   segments: number | null;
   /** Ids of its parts that are known. */
   known: string[];
@@ -59,7 +58,7 @@ interface Candidate {
 
 /** Looked at together; the rest the next time. */
 const LOOK_MAX = 500;
-/** A recipient with more messages under way is nobody's only one. */
+/** Of a recipient with as many there may be more, and nothing is concluded. */
 const CANDIDATES_MAX = 20;
 /** By the receipt of one part, while others have not been told of. */
 const PARTLY_ENDED: readonly MessageState[] = ['undelivered', 'failed', 'expired', 'rejected'];
@@ -91,8 +90,8 @@ export function createLostIds({
 
   async function readCandidates(addresses: readonly string[], asOnePart: boolean): Promise<Candidate[]> {
     const { rows } = await sql<Candidate>`
-      select a.to_address, m.id, m.from_address, m.created_at, m.state in ('unknown', ${sql.join(PARTLY_ENDED)}) as is_open,
-        m.provider_id is not null as has_id, m.segments, m.known
+      select a.to_address, m.id, m.from_address, m.created_at, m.segments, m.known,
+        m.provider_id is null and m.state in ('unknown', ${sql.join(PARTLY_ENDED)}) as is_open
       from unnest(${addresses}::text[]) as a(to_address)
       cross join lateral (
         select c.*, p.known from messages c
@@ -150,7 +149,9 @@ export function createLostIds({
         if (!only) continue;
         const parts = asOnePart ? 1 : (only.segments ?? 1);
         const ids = new Set([...only.known, ...group.map((one) => one.provider_id)]);
-        if (meant.length > 1 || !only.is_open || only.has_id || ids.size > parts) {
+        const isCrowded =
+          candidates.filter((one) => one.to_address === latest.to_address).length >= CANDIDATES_MAX;
+        if (isCrowded || meant.length > 1 || !only.is_open || ids.size > parts) {
           if (meant.some((one) => one.is_open)) for (const orphan of group) ambiguous.add(orphan);
           continue;
         }

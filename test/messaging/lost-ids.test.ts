@@ -135,6 +135,10 @@ describeEachEngine('a receipt by an id that nobody has read', (engine) => {
     `.execute(db);
     await told('57');
     expect(await settle()).toEqual([]);
+    await sql`update messages set state = 'delivered' where id = ${id}`.execute(db);
+    await due();
+    expect(await settle()).toEqual([]);
+    await sql`update messages set state = 'unknown' where id = ${id}`.execute(db);
     await sql`delete from handover_batches where id = ${`bat_${other}`}`.execute(db);
     await due();
     expect(await settle()).toMatchObject([{ id }]);
@@ -156,6 +160,7 @@ describeEachEngine('a receipt by an id that nobody has read', (engine) => {
 
   test.each<[string, Row]>([
     ['that was sent, whose id is known', { state: 'sent', providerId: '12' }],
+    ['that is in doubt, whose id is known', { providerId: '12' }],
     ['that has ended', { state: 'delivered', providerId: '12' }],
     ['of another sender', { from: '54321' }],
     ['by another provider', { provider: 'kannel' }],
@@ -177,6 +182,18 @@ describeEachEngine('a receipt by an id that nobody has read', (engine) => {
     await told('58', { reference: strange });
     expect(await settle()).toEqual([]);
     expect(await waiting()).toEqual(['58']);
+  });
+
+  test('stays with nobody where a person has too many messages under way to be sure', async () => {
+    const id = await message();
+    const others = await Promise.all(
+      Array.from({ length: 19 }, () => message({ from: '54321', state: 'sent', providerId: '12' })),
+    );
+    await told('57');
+    expect(await settle()).toEqual([]);
+    await sql`update messages set state = 'delivered' where id = ${others[0]}`.execute(db);
+    await due();
+    expect(await settle()).toMatchObject([{ id }]);
   });
 
   test('stays with nobody when there are more such receipts than parts', async () => {
@@ -227,6 +244,27 @@ describeEachEngine('a receipt by an id that nobody has read', (engine) => {
       await told('a');
       expect(await settle(true)).toMatchObject([{ id, type: 'delivered' }]);
     });
+  });
+
+  test('is not put off by a look at another about the same person', async () => {
+    const about = { to, from: '54321' };
+    await keepOrphans(db, [{ provider, receipt: { providerId: '58', type: 'delivered', about } }]);
+    const lookAt = async () =>
+      (
+        await db
+          .selectFrom('orphan_receipts')
+          .select('look_at')
+          .where('provider_id', '=', '58')
+          .where('provider', '=', provider)
+          .executeTakeFirstOrThrow()
+      ).look_at;
+    const before = await lookAt();
+    await keepOrphans(db, [
+      { provider, receipt: { providerId: '57', type: 'delivered', about: { to, from: '12345' } } },
+    ]);
+    await sql`update orphan_receipts set look_at = now() where provider_id = '57'`.execute(db);
+    await settle();
+    expect(await lookAt()).toEqual(before);
   });
 
   test('is looked at more and more seldom', async () => {
