@@ -6,9 +6,9 @@ import { senderKey } from '../domain/suppression';
 import type { InboundSms } from '../providers/provider';
 import { newId } from '../storage/new-id';
 import { eventOf } from './event-rows';
+import { liftSuppressions } from './lift-suppressions';
 import type { ReceiptTarget } from './receipt-change';
 import { writeChanges } from './receipt-rows';
-import { liftSuppressions } from './lift-suppressions';
 import { senderKeySql } from './suppression-check';
 import type { MessagingTables } from './tables';
 
