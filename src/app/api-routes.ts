@@ -58,6 +58,7 @@ import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Metrics } from '../metrics/metrics';
 import type { Storage } from '../storage/storage';
 import { contactNews } from './contact-news';
+import { isToldHowToOptOut } from './notice-rule';
 import { suppression } from './suppression-rule';
 
 /** What the routes of the whole API are made on. */
@@ -100,6 +101,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     schedules,
     holds: parts.holds,
     suppression,
+    isToldHowToOptOut,
     senderRate: delivery.senderRate,
     log,
   });

@@ -1,6 +1,6 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import { LIMITS } from '../domain/limits';
-import type { ContactCap } from '../domain/policy';
+import { type ContactCap, type OptOutText, withSuffix } from '../domain/policy';
 import { type Skipped, type SkipReason, skippedOf } from '../domain/recipient';
 import { measureSms } from '../domain/sms-encoding';
 import { compileText } from '../domain/template';
@@ -38,6 +38,19 @@ export interface SegmentCount {
   longest: number;
   /** Messages of more than one. */
   several: number;
+  /** Messages that end with the policy's text on opting out. */
+  withOptOutText: number;
+}
+
+/** What a survey needs to know beside the audience. */
+export interface SurveyRules {
+  /** Of an SMS campaign, where the service tells it. */
+  smsText: string | undefined;
+  /** The policy's text on opting out, where it holds. */
+  ending: OptOutText | undefined;
+  /** SQL: whether a number has been told how to opt out. */
+  isTold(address: RawBuilder<unknown>): RawBuilder<boolean>;
+  caps: readonly ContactCap[];
 }
 
 /**
@@ -48,8 +61,7 @@ export interface SegmentCount {
 export async function surveyAudience(
   db: Kysely<CampaignTables>,
   audience: Audience,
-  smsText: string | undefined,
-  caps: readonly ContactCap[] = [],
+  { smsText, ending, isTold, caps }: SurveyRules,
 ): Promise<AudienceSurvey> {
   return db.transaction().execute(async (tx) => {
     const keeps = smsText === undefined ? sql`reason = 'missing_params'` : sql`true`;
@@ -57,7 +69,8 @@ export async function surveyAudience(
     await sql`
       create temporary table surveyed on commit drop as
       with ${rankedContacts(audience, places)}
-      select id, reason, place, ${overCap(audience, caps)} as over_cap, case when ${keeps} then params end as params from ranked`.execute(
+      select id, reason, place, ${overCap(audience, caps)} as over_cap,
+        ${ending?.onlyFirst ? isTold(sql`ranked.address`) : sql`false`} as told, case when ${keeps} then params end as params from ranked`.execute(
       tx,
     );
     const { rows } = await sql<{ reason: SkipReason | null; contacts: number }>`
@@ -68,7 +81,7 @@ export async function surveyAudience(
       recipients: rows.find((row) => row.reason === null)?.contacts ?? 0,
       skipped: skippedOf(left),
       offenders: await findOffenders(tx, audience.placeholders),
-      segments: smsText === undefined ? undefined : await countSegments(tx, smsText),
+      segments: smsText === undefined ? undefined : await countSegments(tx, smsText, ending?.text),
       places: await countPlaces(tx),
       overCap: caps.length ? await countOverCap(tx) : 0,
     };
@@ -107,15 +120,23 @@ async function countOverCap(tx: Transaction<CampaignTables>): Promise<number> {
 }
 
 /** Every message is rendered as it would be sent: how long one is depends on the values. */
-async function countSegments(tx: Transaction<CampaignTables>, smsText: string): Promise<SegmentCount> {
+async function countSegments(
+  tx: Transaction<CampaignTables>,
+  smsText: string,
+  ending: string | undefined,
+): Promise<SegmentCount> {
   const text = compileText(smsText, 'none');
-  const count: SegmentCount = { total: 0, longest: 0, several: 0 };
-  await sql`declare texts no scroll cursor for select params from surveyed where reason is null`.execute(tx);
+  const count: SegmentCount = { total: 0, longest: 0, several: 0, withOptOutText: 0 };
+  await sql`declare texts no scroll cursor for select params, told from surveyed where reason is null`.execute(
+    tx,
+  );
   for (;;) {
-    const { rows } = await sql<{ params: Record<string, ParamValue> }>`
+    const { rows } = await sql<{ params: Record<string, ParamValue>; told: boolean }>`
       fetch forward ${sql.lit(LIMITS.dryRunPage)} from texts`.execute(tx);
-    for (const { params } of rows) {
-      const { segments } = measureSms(text.render(params));
+    for (const { params, told } of rows) {
+      const suffix = told ? undefined : ending;
+      const { segments } = measureSms(withSuffix(text.render(params), suffix));
+      if (suffix !== undefined) count.withOptOutText += 1;
       count.total += segments;
       count.longest = Math.max(count.longest, segments);
       if (segments > 1) count.several += 1;

@@ -28,6 +28,7 @@ import { readPolicy } from './policy';
 import type {
   CampaignHolds,
   CampaignSchedules,
+  NoticeRule,
   RunLauncher,
   SenderRate,
   SuppressionRule,
@@ -57,6 +58,8 @@ export interface CampaignsDeps {
   holds?: CampaignHolds | undefined;
   /** Without it, nobody is suppressed. */
   suppression?: SuppressionRule | undefined;
+  /** Without it, nobody has been told. */
+  isToldHowToOptOut?: NoticeRule | undefined;
   /** Without it, senders are not limited. */
   senderRate?: SenderRate | undefined;
   /** What hour it is, for warnings and forecasts. */
@@ -69,7 +72,10 @@ export type Campaigns = ReturnType<typeof createCampaigns>;
 /** Campaigns as the API offers them (api.md 7). */
 export function createCampaigns(deps: CampaignsDeps) {
   const { db, templates, launcher, schedules, holds, suppression, senderRate, log, now = Date.now } = deps;
-  const dryRun = createDryRuns({ db, suppression, senderRate, now });
+  const dryRun = createDryRuns({
+    ...{ db, suppression, senderRate, now },
+    isToldHowToOptOut: deps.isToldHowToOptOut,
+  });
 
   /**
    * The run is in the database, and a run without a workflow is launched within a minute (relaunch.ts).

@@ -1,9 +1,9 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
 import type { Finding } from '../domain/finding';
 import { LIMITS } from '../domain/limits';
-import { capsOf, type WorkspacePolicy } from '../domain/policy';
+import { capsOf, optOutTextOf, type WorkspacePolicy } from '../domain/policy';
 import type { Skipped } from '../domain/recipient';
 import { audienceOf } from './audience-sql';
 import { type AudienceSurvey, surveyAudience } from './audience-survey';
@@ -11,7 +11,7 @@ import type { CampaignContent } from './campaign-record';
 import { otherDocumentWarnings, surveyWarnings } from './campaign-warnings';
 import { type ForecastHours, forecastHours } from './forecast-hours';
 import { policyWarnings } from './policy-warnings';
-import type { SenderRate, SuppressionRule, TemplateFound } from './ports';
+import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from './ports';
 import { type ChannelSettings, readSettings } from './runs';
 import type { CampaignTables } from './tables';
 
@@ -42,10 +42,11 @@ export interface ChannelForecast {
 export function createDryRuns(deps: {
   db: Kysely<CampaignTables>;
   suppression: SuppressionRule | undefined;
+  isToldHowToOptOut: NoticeRule | undefined;
   senderRate: SenderRate | undefined;
   now: () => number;
 }) {
-  const { db, suppression, senderRate, now } = deps;
+  const { db, suppression, isToldHowToOptOut, senderRate, now } = deps;
   let running = 0;
 
   return async function dryRun(
@@ -73,9 +74,13 @@ export function createDryRuns(deps: {
       const startedAt = now();
       for (const channel of CHANNELS.filter((one) => content.channels.includes(one))) {
         const audience = audienceOf(source, channel, templates[channel]?.placeholders ?? [], suppression);
-        const text = channel === 'sms' ? templates.sms?.text : undefined;
-        const caps = capsOf(policy, channel, content.options.class);
-        const survey = await surveyAudience(db, audience, text, caps);
+        const from = settings[channel]?.from ?? '';
+        const survey = await surveyAudience(db, audience, {
+          smsText: channel === 'sms' ? templates.sms?.text : undefined,
+          ending: optOutTextOf(policy, channel, content.options.class),
+          isTold: (address) => isToldHowToOptOut?.(workspaceId, { from, address }) ?? sql<boolean>`false`,
+          caps: capsOf(policy, channel, content.options.class),
+        });
         surveys[channel] = survey;
         hours[channel] = forecastHours(source.options, channel, survey.places, startedAt);
       }

@@ -1,6 +1,6 @@
 import { CHANNELS, type Channel } from '../domain/channel';
 import type { Finding } from '../domain/finding';
-import { classOf, type WorkspacePolicy } from '../domain/policy';
+import { optOutTextOf, type WorkspacePolicy } from '../domain/policy';
 import type { AudienceSurvey } from './audience-survey';
 import type { CampaignContent } from './campaign-record';
 import type { ForecastHours } from './forecast-hours';
@@ -22,10 +22,12 @@ export function policyWarnings(
       warnings.push(warning(channel, 'frequency_cap', text));
     }
     if (forecast) warnings.push(...quietWarnings(channel, forecast, `${survey.recipients} recipients`));
-    const optOut = policy?.smsOptOutText;
-    if (channel === 'sms' && optOut && classOf(options.class) === 'marketing') {
-      const which = optOut.onlyFirst ? 'The first message to a number' : 'Each message';
-      const text = `${which} ends with the policy's text of ${optOut.text.length} characters, which is not in these counts`;
+    const optOut = optOutTextOf(policy, channel, options.class);
+    const ended = survey.segments?.withOptOutText ?? survey.recipients;
+    if (optOut && ended > 0) {
+      const known = survey.segments ? ', which are in these counts' : '';
+      const whom = survey.segments || !optOut.onlyFirst ? '' : ', unless their numbers have had it';
+      const text = `${ended} of ${survey.recipients} messages end with the ${optOut.text.length} characters of the policy's text on opting out${known}${whom}`;
       warnings.push(warning(channel, 'opt_out_text', text));
     }
   }

@@ -43,6 +43,12 @@ export type SuppressionRule = (
   message: { channel: Channel; from: string; address: RawBuilder<unknown> },
 ) => RawBuilder<boolean>;
 
+/** SQL: whether a sender has told a number how to opt out; who was not told is with the next SMS (policy.md). */
+export type NoticeRule = (
+  workspaceId: string,
+  message: { from: string; address: RawBuilder<unknown> },
+) => RawBuilder<boolean>;
+
 /**
  * Keeps a campaign's messages back at the service, as far as it can, or lets them go. Its run does the same;
  * whoever asks for a pause should not wait for that.

@@ -96,6 +96,15 @@ export function capsOf(
   return policy.caps.filter((cap) => cap.channels.includes(channel));
 }
 
+export function optOutTextOf(
+  policy: Pick<WorkspacePolicy, 'smsOptOutText'> | undefined,
+  channel: Channel,
+  given: string | undefined,
+): OptOutText | undefined {
+  if (channel !== 'sms' || classOf(given) !== 'marketing') return undefined;
+  return policy?.smsOptOutText ?? undefined;
+}
+
 /** A channel without a list is open to every sender. `@example.com` is every sender of the domain. */
 export function isAllowedSender(
   policy: Pick<WorkspacePolicy, 'allowedSenders'> | undefined,
@@ -134,4 +143,9 @@ export function roomAt(caps: readonly ContactCap[], uses: readonly ContactUse[],
     if (lastToLeave !== undefined) room = Math.max(room, lastToLeave + days * DAY_MS);
   }
   return room;
+}
+
+/** What is added at the end of an SMS stands on a line of its own. */
+export function withSuffix(text: string, suffix: string | undefined): string {
+  return suffix === undefined ? text : `${text}\n${suffix}`;
 }

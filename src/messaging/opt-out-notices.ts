@@ -1,4 +1,4 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import { addressKey, senderKey } from '../domain/suppression';
 import { type InsertOutcome, insertMessages } from './accept-insert';
 import type { Draft } from './outgoing';
@@ -57,15 +57,28 @@ function firstOfEach(drafts: readonly Draft[]): Draft[] {
   return [...first].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, draft]) => draft);
 }
 
+/** SQL: a row of `opt_out_notices n` told nobody anything, or will only later. */
+const isVain = sql<boolean>`exists (
+  select 1 from messages m where m.id = n.message_id
+    and (m.state = any(${UNSENT}::text[]) or (m.state = 'scheduled' and m.send_at > now())))`;
+
+/** SQL: whether the sender has told a number already. */
+export function isTold(
+  workspaceId: string,
+  { from, to }: { from: string; to: RawBuilder<unknown> },
+): RawBuilder<boolean> {
+  return sql<boolean>`exists (
+    select 1 from opt_out_notices n
+    where n.workspace_id = ${workspaceId} and n.address = lower(${to} collate "C")
+      and n.sender = ${senderKey(from)} and not ${isVain})`;
+}
+
 /** The ids of the messages that are to say it. Who has been told already is found without locking anything. */
 async function claim(
   tx: Transaction<MessagingTables>,
   workspaceId: string,
   candidates: readonly Draft[],
 ): Promise<ReadonlySet<string>> {
-  const isVain = sql`exists (
-    select 1 from messages m where m.id = n.message_id
-      and (m.state = any(${UNSENT}::text[]) or (m.state = 'scheduled' and m.send_at > now())))`;
   const { rows } = await sql<{ message_id: string }>`
     insert into opt_out_notices as n (workspace_id, sender, address, message_id)
     select ${workspaceId}, g.sender, g.address, g.id from unnest(

@@ -1,6 +1,6 @@
 import type { Message } from '../contracts/send';
 import { DomainError } from '../domain/errors';
-import { isAllowedSender, type WorkspacePolicy } from '../domain/policy';
+import { isAllowedSender, optOutTextOf, type WorkspacePolicy, withSuffix } from '../domain/policy';
 import { measureSms } from '../domain/sms-encoding';
 
 /** What the workspace's policy says of single messages. It is kept by campaigns; src/app joins the two. */
@@ -20,17 +20,10 @@ export function suffixOf(
   text: string | undefined,
   policy: WorkspacePolicy | undefined,
 ): Suffix | undefined {
-  const added = policy?.smsOptOutText;
-  if (!added || text === undefined || message.channel !== 'sms' || message.class === 'transactional') {
-    return undefined;
-  }
+  const added = optOutTextOf(policy, message.channel, message.class);
+  if (!added || text === undefined) return undefined;
   const { segments, encoding } = measureSms(withSuffix(text, added.text));
   return { ...added, segments, encoding };
-}
-
-/** On a line of its own. */
-export function withSuffix(text: string, suffix: string | undefined): string {
-  return suffix === undefined ? text : `${text}\n${suffix}`;
 }
 
 export function refusedSender(

@@ -1,11 +1,11 @@
 import { BoundedCache } from '../domain/bounded-cache';
 import { LIMITS } from '../domain/limits';
+import { withSuffix } from '../domain/policy';
 import { type CompiledText, compileText, UNSUBSCRIBE_URL } from '../domain/template';
 import type { HandOver } from '../providers/provider';
 import type { ListMail } from './list-mail';
 import type { OutgoingMessage } from './outgoing';
 import { plainTextOf } from './plain-text';
-import { withSuffix } from './policy-rules';
 import type { CompiledTemplate } from './template-versions';
 
 /** A message's texts with its values filled in, as a provider takes them. */

@@ -158,7 +158,7 @@ describeEachEngine('a run that goes on after its end', (engine) => {
     // Killed before the launch: whoever looks for live runs finds this one.
     expect(await liveRuns(db, workspaceId)).toMatchObject([{ runId, launch: 2 }]);
     expect(await changeCampaign(db, workspaceId, campaignId, 'resume')).toMatchObject({
-      controlChanged: { runId, launch: 2 },
+      controlChanged: [{ runId, launch: 2 }],
     });
   });
 

@@ -1,14 +1,17 @@
 import fc from 'fast-check';
 import { type Kysely, sql } from 'kysely';
+import { isToldHowToOptOut } from '../../src/app/notice-rule';
 import { suppression } from '../../src/app/suppression-rule';
 import { freezeAudience } from '../../src/campaigns/audience';
 import { audienceOf } from '../../src/campaigns/audience-sql';
 import { createCampaigns } from '../../src/campaigns/campaigns';
+import { createPolicies } from '../../src/campaigns/policy';
 import type { TemplateLookup } from '../../src/campaigns/ports';
 import { loadRun } from '../../src/campaigns/runs';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import type { Channel } from '../../src/domain/channel';
 import { LIMITS } from '../../src/domain/limits';
+import { NO_POLICY } from '../../src/domain/policy';
 import { measureSms } from '../../src/domain/sms-encoding';
 import { compileText, placeholdersOf } from '../../src/domain/template';
 import { campaignRoutes } from '../../src/http/routes/campaigns';
@@ -93,6 +96,7 @@ describeEachEngine('POST /api/campaign/dry-run', (engine) => {
       templates,
       launcher,
       suppression,
+      isToldHowToOptOut,
       senderRate,
       now: () => now,
       log: createLog('silent'),
@@ -266,6 +270,48 @@ describeEachEngine('POST /api/campaign/dry-run', (engine) => {
         severity: 'warning',
       },
     ]);
+  });
+
+  test('the text on opting out is counted with the messages that would end with it', async () => {
+    const as = newId('wsp');
+    // One segment without the text, and two with it.
+    const people = [1, 2, 3].map((i) => ({ phone: `+1202200000${i}`, name: 'x'.repeat(140) }));
+    const list = await plant(people, as);
+    const messaging = storage.tables<MessagingTables>();
+    const tell = async (address: string, state: 'sent' | 'failed') => {
+      const id = newId('msg');
+      await sql`
+        insert into messages (id, workspace_id, uid, channel, to_address, from_address, params, class, lane, accepted_seq, state, history, payload_hash)
+        values (${id}, ${as}, ${id}, 'sms', ${address}, '12345', '{}', 'marketing', 'l', 1, ${state}, '[]', '')`.execute(
+        messaging,
+      );
+      await messaging
+        .insertInto('opt_out_notices')
+        .values({ workspace_id: as, sender: '12345', address, message_id: id })
+        .execute();
+    };
+    // That one was never sent to tells nobody.
+    await tell('+12022000001', 'sent');
+    await tell('+12022000002', 'failed');
+    const setPolicy = (onlyFirst: boolean) =>
+      createPolicies({ db }).replace(as, {
+        ...NO_POLICY,
+        smsOptOutText: { text: 'Reply STOP to opt out', onlyFirst },
+      });
+    const tried = async (more: object = {}) => {
+      const { data } = (await dryRun(bodyFor(list, ['sms'], more), as)).body;
+      const { message } = data.warnings.find(({ code }: { code: string }) => code === 'opt_out_text') ?? {};
+      const { segments, longest } = data.channels.sms;
+      return { segments, longest, ended: message && Number.parseInt(message, 10) };
+    };
+    expect(await tried()).toEqual({ segments: 3, longest: 1, ended: undefined });
+    await setPolicy(true);
+    expect(await tried()).toEqual({ segments: 5, longest: 2, ended: 2 });
+    expect(await tried({ class: 'transactional' })).toEqual({ segments: 3, longest: 1, ended: undefined });
+    const settings = { sms: { ...SETTINGS.sms, shortCode: '54321' } };
+    expect(await tried({ settings })).toEqual({ segments: 6, longest: 2, ended: 3 });
+    await setPolicy(false);
+    expect(await tried()).toEqual({ segments: 6, longest: 2, ended: 3 });
   });
 
   test('segments are left out of other channels, and where the service does not tell the text', async () => {
