@@ -1,13 +1,10 @@
 import type { Browser } from 'playwright-core';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { openPage, startBrowser, violationsOf } from '../support/browser';
-import { describeEachEngine } from '../support/storage';
+import { describeOnEmbedded } from '../support/storage';
 import { until } from '../support/until';
 
-describeEachEngine('the pages about the API, in a browser', (engine) => {
-  // A page has no SQL of its own; what is behind it is tested on both engines in test/http.
-  if (engine.name !== 'embedded') return;
-
+describeOnEmbedded('the pages about the API, in a browser', (engine) => {
   let browser: Browser;
   let api: WholeApi;
 

@@ -4,7 +4,7 @@ import { LANGUAGES } from '../../src/domain/opt-out-packs';
 import { UNSUBSCRIBE_TEXTS } from '../../src/http/unsubscribe-texts';
 import { startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from '../http/whole-api';
 import { type ObservedPage, openPage, startBrowser, violationsOf } from '../support/browser';
-import { describeEachEngine } from '../support/storage';
+import { describeOnEmbedded } from '../support/storage';
 
 const TEXTS = UNSUBSCRIBE_TEXTS.en;
 /** The narrowest screen that a page must fit (WCAG 2.2, 1.4.10), and the smallest thing to be hit by a finger. */
@@ -20,10 +20,7 @@ const BRIGHTNESS = `(() => {
   return [backgroundColor, color].map((value) => Number(/\\d+/.exec(value)[0]));
 })()`;
 
-describeEachEngine('the page that unsubscribes, in a browser that runs no scripts', (engine) => {
-  // A page has no SQL of its own; what is behind it is tested on both engines in test/http.
-  if (engine.name !== 'embedded') return;
-
+describeOnEmbedded('the page that unsubscribes, in a browser that runs no scripts', (engine) => {
   let browser: Browser;
   let api: WholeApi;
   let people = 0;

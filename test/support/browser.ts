@@ -16,6 +16,9 @@ export async function startBrowser(): Promise<Browser> {
   });
 }
 
+/** For whatever a test waits for, on a machine that does much else. */
+const PATIENCE_MS = 60_000;
+
 /** A page, and what it asked for and complained of since it was opened. */
 export interface ObservedPage {
   page: Page;
@@ -26,6 +29,7 @@ export interface ObservedPage {
 
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<ObservedPage> {
   const context = await browser.newContext(options);
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const requests: string[] = [];
   const complaints: string[] = [];

@@ -25,8 +25,13 @@ export interface Engine {
 
 /** Describes the same behaviour once per engine; PostgreSQL's half is skipped where there is none. */
 export function describeEachEngine(title: string, body: (engine: Engine) => void): void {
-  describe(`${title} (embedded)`, () => describeOn('embedded', body));
+  describeOnEmbedded(`${title} (embedded)`, body);
   describeOnPostgres(`${title} (PostgreSQL)`, body);
+}
+
+/** What needs some database, and has no SQL of its own. */
+export function describeOnEmbedded(title: string, body: (engine: Engine) => void): void {
+  describe(title, () => describeOn('embedded', body));
 }
 
 /** What only a database of its own process can be part of. */
