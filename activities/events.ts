@@ -5,6 +5,8 @@ import { applyEvents, readCursor, runsOf } from '../src/campaigns/outcomes';
 import { liveRuns } from '../src/campaigns/runs';
 import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
+import type { MessageEvent } from '../src/domain/message';
+import type { Gateway } from '../src/gateway/gateway';
 import type { AbortWatch } from './abort-watch';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
@@ -14,11 +16,13 @@ const LINGER_MS = 10 * 60_000;
 /** Long polls are cut so that a stop is noticed; the heartbeat goes on meanwhile. */
 const WAIT_SECONDS = 2;
 /**
- * While news come in crowds the feed is read no more often than this. A page costs three statements and a
- * transaction whatever is in it, and of a message whose receipt follows soon one row is written instead of two.
+ * While news come in crowds the feed is read no more often than this, and up to so many pages are taken in
+ * together: that costs a transaction of five statements whatever is in it, and of a message whose receipt follows
+ * soon one row is written instead of two.
  */
 const GATHER_MS = 250;
 const CROWD = 50;
+const PAGES_MAX = 5;
 /** The server takes some 10 ms for each; one after the other, calls would hear late that they are over. */
 const SIGNALS_AT_ONCE = 16;
 /** After so long the workflow notes that it goes on, well before the activity's own timeout. */
@@ -26,8 +30,19 @@ const ROUND_MS = 60 * 60_000;
 
 export type FollowOutcome = 'again' | 'quiet';
 
-/** Of a few somebody may wait for each; what fills its page has more behind it. */
-const mayGather = ({ length }: readonly unknown[]) => length >= CROWD && length < LIMITS.longPageSizeMax;
+/** Of a few somebody may wait for each; what fills its pages has more behind it. */
+const mayGather = ({ length }: readonly unknown[]) =>
+  length >= CROWD && length < PAGES_MAX * LIMITS.longPageSizeMax;
+
+async function readPages(gateway: Gateway, after: string): ReturnType<Gateway['readEvents']> {
+  const events: MessageEvent[] = [];
+  for (let next = after, pages = 1; ; pages++) {
+    const page = await gateway.readEvents(next, LIMITS.longPageSizeMax, pages === 1 ? WAIT_SECONDS : 0);
+    events.push(...page.events);
+    next = page.next;
+    if (page.events.length < LIMITS.longPageSizeMax || pages === PAGES_MAX) return { events, next };
+  }
+}
 
 export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, abort: AbortWatch) {
   const isNeeded = async (workspaceId: string): Promise<boolean> =>
@@ -49,7 +64,7 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, 
       while (Date.now() < roundEnds) {
         stopIfCancelled();
         const readAt = Date.now();
-        const { events, next } = await gateway.readEvents(cursor, LIMITS.longPageSizeMax, WAIT_SECONDS);
+        const { events, next } = await readPages(gateway, cursor);
         if (events.length) {
           const calls = endedCalls(events);
           const taken = await applyEvents(db, workspaceId, cursor, next, events);

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import {
   type OpenPage,
   offerChunk,
@@ -63,6 +63,35 @@ describeEachEngine('the ledger', (engine) => {
       );
     }
   }
+
+  it('shares what would fit into one page among the lanes, until it is not worth a page each', async () => {
+    const { runId } = await plantAudience(db, { contacts: 4_100 });
+    const sizes = [];
+    for (const number of [0, 1, 2]) sizes.push((await openPage(runId, number, 5_000)).size);
+    expect(sizes).toEqual([2_050, 1_025, 1_025]);
+    expect(await takePage(db, lane(runId, 3), 5_000)).toMatchObject({ kind: 'idle' });
+  });
+
+  it('writes what becomes of a recipient in place, without an entry in any index', async () => {
+    const { runId } = await plantAudience(db, { contacts: 5 });
+    const written = await db.transaction().execute(async (tx) => {
+      const inPlace = async () => {
+        const { rows } = await sql<{ rows: number }>`
+          select pg_stat_get_xact_tuples_hot_updated('recipients'::regclass)::int as rows`.execute(tx);
+        return rows[0]?.rows ?? 0;
+      };
+      // What was written before may not have been published yet.
+      const before = await inPlace();
+      for (const state of ['sent', 'delivered']) {
+        await sql`
+          update recipients set state = ${state}, retry_at = null, updated_at = now() where run_id = ${runId}`.execute(
+          tx,
+        );
+      }
+      return (await inPlace()) - before;
+    });
+    expect(written).toBe(10);
+  });
 
   it('takes recipients on in order, each on one page, and accepts them without a row write', async () => {
     const { runId } = await plantAudience(db, { contacts: 25 });
