@@ -1,25 +1,15 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Kysely } from 'kysely';
 import type { CampaignBody, CampaignListQuery } from '../contracts/campaigns';
-import { type Action, isLive, type Stage } from '../domain/campaign';
-import { DomainError } from '../domain/errors';
+import type { Action } from '../domain/campaign';
 import type { Finding } from '../domain/finding';
-import { recurrenceOf } from '../domain/recurrence';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
-import { type Consequence, changeCampaign, futureStart } from './campaign-actions';
-import { checkReferences, requireLists } from './campaign-checks';
+import { type Consequence, changeCampaign } from './campaign-actions';
+import { checkReferences } from './campaign-checks';
 import { copyCampaign } from './campaign-copy';
 import { describeCampaign } from './campaign-detail';
 import { listCampaigns } from './campaign-list';
-import {
-  type CampaignContent,
-  type CampaignRecord,
-  columnsOf,
-  findCampaign,
-  lockCampaign,
-  readCampaign,
-  summaryOf,
-} from './campaign-record';
+import { type CampaignRecord, findCampaign, readCampaign, summaryOf } from './campaign-record';
 import { creationWarnings } from './campaign-warnings';
 import { changeDelivery, type DeliveryChange } from './delivery-change';
 import { createDryRuns } from './dry-run';
@@ -42,10 +32,9 @@ import {
   recipientPages,
   withCalls,
 } from './recipients';
-import { beginSchedule, endSchedule, hasSchedule } from './recurring';
 import { type RetriedState, retryFailed } from './retry-failed';
 import { findRun, listRuns } from './run-list';
-import { insertRun, liveRunsOf, withdrawRun } from './run-rows';
+import { alreadyStarted, contentOf, insertCampaign, launchAgain, replaceCampaign } from './save-campaign';
 import type { CampaignTables } from './tables';
 
 export interface CampaignsDeps {
@@ -242,92 +231,4 @@ export function createCampaigns(deps: CampaignsDeps) {
       return recipientPages(db, await findRun(db, workspaceId, campaignId, runId), filter);
     },
   };
-}
-
-type Saved = { id: string } & Consequence;
-
-async function insertCampaign(
-  db: Kysely<CampaignTables>,
-  workspaceId: string,
-  { id, start, userId }: { id: string; start: boolean; userId: string | undefined },
-  content: CampaignContent,
-): Promise<Saved> {
-  return db.transaction().execute(async (tx) => {
-    await requireLists(tx, workspaceId, content.contactListIds);
-    const inserted = await tx
-      .insertInto('campaigns')
-      .values({
-        id,
-        workspace_id: workspaceId,
-        ...columnsOf(content),
-        stage: 'draft',
-        created_by: userId ?? null,
-      })
-      .onConflict((conflict) => conflict.doNothing())
-      .returning('id')
-      .executeTakeFirst();
-    // Another attempt at the same call was quicker, and starts it.
-    if (!inserted || !start) return { id };
-    return { id, ...(await begin(tx, { id, workspaceId }, content)) };
-  });
-}
-
-/** At its hour, or now; or, a recurring one, at its hours. */
-async function begin(
-  tx: Transaction<CampaignTables>,
-  campaign: { id: string; workspaceId: string },
-  { options }: CampaignContent,
-  held = false,
-): Promise<Consequence> {
-  const recurrence = recurrenceOf(options);
-  if (recurrence) return beginSchedule(tx, campaign, recurrence, { held });
-  const startAt = futureStart(options);
-  const runId = await insertRun(tx, campaign, stageFor(startAt));
-  return { launch: { runId, launch: 1, startAt } };
-}
-
-/** A draft stays one unless it is told to start, and what was scheduled stays so unless it is told not to; a schedule
- * that is held stays held. While an occurrence goes on, what it sends cannot be replaced under it. */
-async function replaceCampaign(
-  db: Kysely<CampaignTables>,
-  workspaceId: string,
-  { id, start }: { id: string; start: boolean | undefined },
-  content: CampaignContent,
-): Promise<Saved> {
-  return db.transaction().execute(async (tx) => {
-    const campaign = await lockCampaign(tx, workspaceId, id);
-    const { stage } = campaign;
-    const run = campaign.run && isLive(campaign.run.phase) ? campaign.run : undefined;
-    const recurred = hasSchedule(campaign);
-    const goesOn = recurred && (await liveRunsOf(tx, id)).length > 0;
-    if (stage === 'started' || stage === 'canceled' || goesOn) throw alreadyStarted(id);
-    await requireLists(tx, workspaceId, content.contactListIds);
-    if (run) await withdrawRun(tx, run.id);
-    await tx
-      .updateTable('campaigns')
-      .set({ ...columnsOf(content), stage: 'draft', current_run: null, updated_at: sql<Date>`now()` })
-      .where('id', '=', id)
-      .execute();
-    if (recurred) await endSchedule(tx, id);
-    if (!(start ?? stage !== 'draft')) return { id, schedule: recurred };
-    const begun = await begin(tx, { id, workspaceId }, content, stage === 'held' && start !== true);
-    return { id, ...begun, schedule: recurred || begun.schedule === true };
-  });
-}
-
-/** The attempt that created it may have died before it launched the run; a launch repeated is harmless. */
-function launchAgain({ run, options }: CampaignRecord): Consequence {
-  if (options.schedule?.cron !== undefined) return { schedule: true };
-  if (!run || !isLive(run.phase)) return {};
-  return { launch: { runId: run.id, launch: run.launches, startAt: futureStart(options) } };
-}
-
-const alreadyStarted = (id: string) =>
-  new DomainError('campaign_started', `Campaign ${id} has started and can no longer be edited`);
-
-const stageFor = (startAt: Date | undefined): Stage => (startAt ? 'scheduled' : 'started');
-
-function contentOf(body: CampaignBody): CampaignContent {
-  const { campaignId: _, name, settings, channel, contactListId, start: __, ...options } = body;
-  return { name, channels: channel, settings, contactListIds: contactListId, options };
 }

@@ -83,23 +83,27 @@ export async function closeRun(
   reason: string | undefined,
 ): Promise<boolean> {
   return db.transaction().execute(async (tx) => {
+    // The campaign first, as whoever steers it does.
+    await sql`select id from campaigns where id = (select campaign_id from runs where id = ${runId}) for update`.execute(
+      tx,
+    );
     await tx.selectFrom('runs').select('id').where('id', '=', runId).forUpdate().execute();
     if (phase === 'completed' && (await hasUnsent(tx, runId))) return false;
-    await moveRun(tx, runId, phase, reason);
     await handOver(tx, runId);
+    await moveRun(tx, runId, phase, reason);
     return true;
   });
 }
 
-/** The last occurrence of a schedule has ended before one that began earlier: the campaign's phase is that one's. */
+/** The last occurrence of a schedule ends before one that began earlier: the campaign's phase is that one's, and goes on. */
 async function handOver(tx: Kysely<CampaignTables>, runId: string): Promise<void> {
   await sql`
     update campaigns c set current_run = other.id, updated_at = now()
-    from runs ended cross join lateral (
-      select id from runs where campaign_id = ended.campaign_id and id <> ended.id
+    from runs ending cross join lateral (
+      select id from runs where campaign_id = ending.campaign_id and id <> ending.id
         and phase in ('planning', 'running', 'finishing') order by number desc limit 1
     ) other
-    where ended.id = ${runId} and c.id = ended.campaign_id and c.current_run = ended.id and c.stage = 'started'`.execute(
+    where ending.id = ${runId} and c.id = ending.campaign_id and c.current_run = ending.id and c.stage = 'started'`.execute(
     tx,
   );
 }

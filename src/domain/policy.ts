@@ -74,7 +74,7 @@ type DeepReadonly<T> = T extends (infer Item)[]
     ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
     : T;
 
-export const classOf = (given: string | undefined): MessageClass =>
+const classOf = (given: string | undefined): MessageClass =>
   given === 'transactional' ? 'transactional' : 'marketing';
 
 export function quietHoursOf(

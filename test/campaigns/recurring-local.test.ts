@@ -96,6 +96,12 @@ describeEachEngine('a recurring campaign at each recipient’s own hour', (engin
     await closeRun(db, two.runId, 'completed', undefined);
     // The one before goes on, and is what its owner steers.
     expect(await campaign()).toMatchObject({ phase: 'planning', run: { id: one.runId } });
+    const told = await db
+      .selectFrom('campaign_phase_changes')
+      .select('phase')
+      .where('campaign_id', '=', (await campaign()).id)
+      .execute();
+    expect(told.map(({ phase }) => phase)).not.toContain('completed');
     expect(await act('pause')).toEqual({ controlChanged: [one] });
     await act('resume');
     await closeRun(db, one.runId, 'completed', undefined);

@@ -22,6 +22,7 @@ import { newId } from '../../src/storage/new-id';
 import type { Storage } from '../../src/storage/storage';
 import { describeEachEngine } from '../support/storage';
 import { startServer, type TestServer } from './campaigns-server';
+import { blocks, contacts } from './dry-run-audiences';
 
 const TEXTS: Record<string, string> = {
   'email t_mail': 'Dear {{NAME}} of {{CITY}}',
@@ -39,33 +40,6 @@ const SENDERS: Record<Channel, string> = { email: 'fan@example.com', sms: '12345
 
 /** In America and in Europe. */
 const DAYTIME = Date.parse('2026-06-01T15:00:00Z');
-
-/** A few addresses and values, so that generated contacts meet in them. */
-const contacts = fc.array(
-  fc.record({
-    email: fc.constantFrom(
-      null,
-      'a@example.com',
-      'A@example.com',
-      'b@example.com',
-      'c@example.com',
-      'nonsense',
-    ),
-    phone: fc.constantFrom(null, '+12022000001', '+12022000002', '+12022000003', '+12022000004', '0123'),
-    name: fc.constantFrom(null, '', 'Ann', 'Žofie', '🎺'.repeat(40), '^'.repeat(100)),
-    params: fc.constantFrom({}, { CITY: 'Oslo' }, { CITY: '' }, { GREETING: 'x'.repeat(153), CITY: 7 }),
-  }),
-  { maxLength: 40 },
-);
-const blocks = fc.array(
-  fc.record({
-    channel: fc.constantFrom('email' as const, 'sms' as const, 'voice' as const, 'all' as const),
-    address: fc.constantFrom('a@example.com', 'b@example.com', '+12022000001', '+12022000002'),
-    sender: fc.constantFrom(undefined, 'fan@example.com', '12345', 'other@example.com'),
-    reason: fc.constant('asked'),
-  }),
-  { maxLength: 3 },
-);
 
 describeEachEngine('POST /api/campaign/dry-run', (engine) => {
   let storage: Storage;

@@ -129,6 +129,19 @@ describeEachEngine('what subscribers write back', (engine) => {
     await write('START');
     expect(await blocks()).toMatchObject([{ source: 'api' }]);
     expect(replies()).toEqual([]);
+    await list.remove(rig.workspaceId, { channel: 'sms', address: person, anySender: true });
+    await write('STOP');
+    await write('START');
+    const lifted = await db
+      .selectFrom('lifted_suppressions')
+      .select(['source', 'lifted_by'])
+      .where('address', '=', person)
+      .orderBy('id')
+      .execute();
+    expect(lifted).toEqual([
+      { source: 'api', lifted_by: 'api' },
+      { source: 'keyword', lifted_by: 'keyword' },
+    ]);
   });
 
   test('the confirmation passes the block that it confirms, and no other', async () => {
