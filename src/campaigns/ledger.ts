@@ -141,12 +141,15 @@ async function openNextPage(
   return { kind: 'page', page: openPage(page) };
 }
 
+const WORTH_A_PAGE = 2 * LIMITS.chunkRecipients;
+
 /**
  * How many of those that are left the next page takes on. What would fit into one page is shared among the
- * lanes, so that one sends while the other's chunk comes to its end and is written down.
+ * lanes, so that one sends while the other's chunk comes to its end and is written down; of small pages there would be
+ * more to tell the server of than there is to gain.
  */
 function shareOf(size: number, left: number): number {
-  const shared = left <= size && left >= LIMITS.lanesPerShard * LIMITS.chunkRecipients;
+  const shared = left <= size && left >= LIMITS.lanesPerShard * WORTH_A_PAGE;
   return Math.min(left, shared ? Math.ceil(left / LIMITS.lanesPerShard) : size);
 }
 
