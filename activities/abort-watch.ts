@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { abortIfTooManyFail } from '../src/campaigns/abort-run';
+import { abortIfTooManyFail } from '../src/campaigns/runs/abort-run';
 import type { CampaignTables } from '../src/campaigns/tables';
 
 /** A run is looked at no more often than this, by one process: the counts cost a few rows per shard. */

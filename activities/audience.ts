@@ -1,7 +1,7 @@
-import { freezeAudience } from '../src/campaigns/audience';
-import { audienceOf } from '../src/campaigns/audience-sql';
-import { frozenShards, type ShardRef } from '../src/campaigns/run-end';
-import { beginRun, hasPredecessor, loadRun, moveRun } from '../src/campaigns/runs';
+import { freezeAudience } from '../src/campaigns/audience/audience';
+import { audienceOf } from '../src/campaigns/audience/audience-sql';
+import { frozenShards, type ShardRef } from '../src/campaigns/runs/run-end';
+import { beginRun, hasPredecessor, loadRun, moveRun } from '../src/campaigns/runs/runs';
 import type { Channel } from '../src/domain/channel';
 import type { ActivityDeps } from './deps';
 

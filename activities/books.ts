@@ -1,9 +1,14 @@
-import { cancelAbsent, cancelableRecipients, cancelUnsent, openCalls } from '../src/campaigns/cancel-run';
-import { failRun } from '../src/campaigns/fail-run';
-import { hasUnsent, readCounts, unsettled } from '../src/campaigns/ledger-counts';
-import { recallWaiting } from '../src/campaigns/recall-waiting';
-import { closeRun, dueShards, gatherMs, type ShardRef } from '../src/campaigns/run-end';
-import { hasCompanion, loadRun, moveRun, readControl } from '../src/campaigns/runs';
+import { recallWaiting } from '../src/campaigns/policy/recall-waiting';
+import {
+  cancelAbsent,
+  cancelableRecipients,
+  cancelUnsent,
+  openCalls,
+} from '../src/campaigns/runs/cancel-run';
+import { failRun } from '../src/campaigns/runs/fail-run';
+import { hasUnsent, readCounts, unsettled } from '../src/campaigns/runs/ledger-counts';
+import { closeRun, dueShards, gatherMs, type ShardRef } from '../src/campaigns/runs/run-end';
+import { hasCompanion, loadRun, moveRun, readControl } from '../src/campaigns/runs/runs';
 import type { Control } from '../src/domain/campaign';
 import { parseMessageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';

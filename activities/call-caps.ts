@@ -1,7 +1,13 @@
 import type { Kysely } from 'kysely';
-import { type CallKey, type CallOpening, endRecipient, holdCall, withdrawCall } from '../src/campaigns/calls';
-import { releaseContacts, reserveContact } from '../src/campaigns/contact-caps';
-import type { RunPlan } from '../src/campaigns/runs';
+import {
+  type CallKey,
+  type CallOpening,
+  endRecipient,
+  holdCall,
+  withdrawCall,
+} from '../src/campaigns/calls/calls';
+import { releaseContacts, reserveContact } from '../src/campaigns/policy/contact-caps';
+import type { RunPlan } from '../src/campaigns/runs/runs';
 import type { CampaignTables } from '../src/campaigns/tables';
 import { messageUid } from '../src/domain/ids';
 import { capsOf, FREQUENCY_CAP } from '../src/domain/policy';

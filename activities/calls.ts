@@ -1,4 +1,4 @@
-import { endSilentCall } from '../src/campaigns/call-news';
+import { endSilentCall } from '../src/campaigns/calls/call-news';
 import {
   type CallKey,
   callStarts,
@@ -10,12 +10,12 @@ import {
   recordStep,
   wantCalls,
   withdrawCall,
-} from '../src/campaigns/calls';
-import { offerChunk, recordChunk, takePage } from '../src/campaigns/ledger';
-import { readCounts } from '../src/campaigns/ledger-counts';
-import { lookAgain } from '../src/campaigns/recall-waiting';
-import { pageAtPace, readPace, takePermits } from '../src/campaigns/run-pace';
-import { loadRun } from '../src/campaigns/runs';
+} from '../src/campaigns/calls/calls';
+import { lookAgain } from '../src/campaigns/policy/recall-waiting';
+import { offerChunk, recordChunk, takePage } from '../src/campaigns/runs/ledger';
+import { readCounts } from '../src/campaigns/runs/ledger-counts';
+import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/run-pace';
+import { loadRun } from '../src/campaigns/runs/runs';
 import { callOptions } from '../src/domain/call-options';
 import {
   CALL_POLICY_DEFAULT,

@@ -1,17 +1,17 @@
 import type { Kysely } from 'kysely';
-import { type Place, releaseContacts, reserveContacts } from '../src/campaigns/contact-caps';
+import { type Place, releaseContacts, reserveContacts } from '../src/campaigns/policy/contact-caps';
 import {
   type OpenPage,
   type PageRecipient,
   type RecipientResult,
   withdrawOffer,
-} from '../src/campaigns/ledger';
-import type { RunPlan } from '../src/campaigns/runs';
+} from '../src/campaigns/runs/ledger';
+import type { RunPlan } from '../src/campaigns/runs/runs';
 import type { CampaignTables } from '../src/campaigns/tables';
 import { type DeliveryRule, expiryOf } from '../src/domain/delivery-rule';
 import { capsOf, FREQUENCY_CAP } from '../src/domain/policy';
 
-/** The workspace's caps around one page (src/campaigns/contact-caps.ts). Without caps, nothing is asked. */
+/** The workspace's caps around one page (src/campaigns/policy/contact-caps.ts). Without caps, nothing is asked. */
 export function pageCaps(
   db: Kysely<CampaignTables>,
   run: RunPlan,

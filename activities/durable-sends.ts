@@ -5,7 +5,7 @@ import {
   type SendClaim,
   type SendResult,
   type SendTurn,
-} from '../src/campaigns/send-turns';
+} from '../src/campaigns/sends/send-turns';
 import { callOptions } from '../src/domain/call-options';
 import { ERRORS, type ErrorCode, isDomainError } from '../src/domain/errors';
 import { sendMessageUid } from '../src/domain/ids';

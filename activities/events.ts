@@ -1,8 +1,8 @@
-import { type EndedCall, endedCalls } from '../src/campaigns/call-news';
-import { callStarts } from '../src/campaigns/calls';
-import { awaitsOutcome } from '../src/campaigns/durable-sends';
-import { applyEvents, readCursor, runsOf } from '../src/campaigns/outcomes';
-import { liveRuns } from '../src/campaigns/runs';
+import { type EndedCall, endedCalls } from '../src/campaigns/calls/call-news';
+import { callStarts } from '../src/campaigns/calls/calls';
+import { applyEvents, readCursor, runsOf } from '../src/campaigns/runs/outcomes';
+import { liveRuns } from '../src/campaigns/runs/runs';
+import { awaitsOutcome } from '../src/campaigns/sends/durable-sends';
 import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
 import type { MessageEvent } from '../src/domain/message';

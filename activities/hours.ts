@@ -1,4 +1,4 @@
-import type { PageRecipient, RecipientResult } from '../src/campaigns/ledger';
+import type { PageRecipient, RecipientResult } from '../src/campaigns/runs/ledger';
 import { OUT_OF_HOURS } from '../src/domain/policy';
 import { phonePrefix } from '../src/domain/time-zones/phone-zones';
 import type { OpenHours } from '../src/domain/time-zones/recipient-hours';

@@ -1,4 +1,4 @@
-import type { PageRecipient, RecipientResult } from '../src/campaigns/ledger';
+import type { PageRecipient, RecipientResult } from '../src/campaigns/runs/ledger';
 import {
   afterDoubt,
   afterFailure,

@@ -1,4 +1,4 @@
-import { takeOccurrence } from '../src/campaigns/recurring';
+import { takeOccurrence } from '../src/campaigns/schedules/recurring';
 import type { ActivityDeps } from './deps';
 
 export function occurrenceActivities({ db, signals }: ActivityDeps) {

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { readPace, takePermits } from '../src/campaigns/run-pace';
+import { readPace, takePermits } from '../src/campaigns/runs/run-pace';
 import type { CampaignTables } from '../src/campaigns/tables';
 import type { Control } from '../src/domain/campaign';
 import { LIMITS } from '../src/domain/limits';

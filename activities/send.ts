@@ -1,13 +1,13 @@
+import { lookAgain } from '../src/campaigns/policy/recall-waiting';
 import {
   type OpenPage,
   offerChunk,
   type PageRecipient,
   recordChunk,
   takePage,
-} from '../src/campaigns/ledger';
-import { lookAgain } from '../src/campaigns/recall-waiting';
-import { pageAtPace } from '../src/campaigns/run-pace';
-import { loadRun, type RunPlan } from '../src/campaigns/runs';
+} from '../src/campaigns/runs/ledger';
+import { pageAtPace } from '../src/campaigns/runs/run-pace';
+import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
 import { type DeliveryRule, deliveryRule, expiryOf } from '../src/domain/delivery-rule';
@@ -44,7 +44,7 @@ export type SendPageOutcome =
   | { kind: 'stopped'; control: Exclude<Control, 'run'> };
 
 /**
- * Sends one page of a shard: the ledger's protocol (src/campaigns/ledger.ts) around the service's send
+ * Sends one page of a shard: the ledger's protocol (src/campaigns/runs/ledger.ts) around the service's send
  * endpoint. Each recipient settles by itself; what concerns everybody stops the page between chunks, and a
  * refused account stops the run.
  */

@@ -1,4 +1,4 @@
-import { loadRun } from '../src/campaigns/runs';
+import { loadRun } from '../src/campaigns/runs/runs';
 import type { Channel } from '../src/domain/channel';
 import { DomainError } from '../src/domain/errors';
 import type { Capability } from '../src/gateway/gateway';

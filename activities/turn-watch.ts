@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely';
-import { gatherMs, type ShardRef } from '../src/campaigns/run-end';
-import type { RunPlan } from '../src/campaigns/runs';
+import { gatherMs, type ShardRef } from '../src/campaigns/runs/run-end';
+import type { RunPlan } from '../src/campaigns/runs/runs';
+import { giveTurns } from '../src/campaigns/runs/turns';
 import type { CampaignTables } from '../src/campaigns/tables';
-import { giveTurns } from '../src/campaigns/turns';
 import { fallbackAfterMs } from '../src/domain/fallback';
 import { LIMITS } from '../src/domain/limits';
 import type { Gateway } from '../src/gateway/gateway';

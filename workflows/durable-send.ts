@@ -10,7 +10,7 @@ export interface DurableSendEnd {
 }
 
 /**
- * One message until its outcome is known. The send's row says what to do and when (src/campaigns/send-step.ts);
+ * One message until its outcome is known. The send's row says what to do and when (src/campaigns/sends/send-step.ts);
  * this sleeps until then, and is woken when something happens to the row. A wake that was lost costs no more
  * than the rest of the sleep, so while an outcome is awaited that is never long.
  */

@@ -1,5 +1,5 @@
 import { defineSignal, defineUpdate } from '@temporalio/workflow';
-import type { ShardRef } from '../src/campaigns/run-end';
+import type { ShardRef } from '../src/campaigns/runs/run-end';
 import type { CallEnding, CallPolicy } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';

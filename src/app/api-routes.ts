@@ -1,11 +1,10 @@
-import { createCallRecords } from '../campaigns/call-records';
+import { createCallRecords } from '../campaigns/calls/call-records';
 import { createCampaigns } from '../campaigns/campaigns';
-import { createContactLists } from '../campaigns/contact-lists';
-import { createContactParams } from '../campaigns/contact-params';
-import { createContactTimeline } from '../campaigns/contact-timeline';
-import { createDurableSends } from '../campaigns/durable-sends';
-import { followPolicy } from '../campaigns/follow-policy';
-import { createPolicies } from '../campaigns/policy';
+import { createContactLists } from '../campaigns/contacts/contact-lists';
+import { createContactParams } from '../campaigns/contacts/contact-params';
+import { createContactTimeline } from '../campaigns/contacts/contact-timeline';
+import { followPolicy } from '../campaigns/policy/follow-policy';
+import { createPolicies } from '../campaigns/policy/policy';
 import type {
   CampaignHolds,
   CampaignSchedules,
@@ -14,6 +13,7 @@ import type {
   TemplateLookup,
 } from '../campaigns/ports';
 import { createProgressFeed } from '../campaigns/progress-feed';
+import { createDurableSends } from '../campaigns/sends/durable-sends';
 import type { CampaignTables } from '../campaigns/tables';
 import type { OptedOutCodes } from '../domain/opted-out-codes';
 import type { Speaks } from '../domain/voice/spoken-languages';
@@ -46,14 +46,14 @@ import { unsubscribeRoutes } from '../http/routes/unsubscribe';
 import { webhookRoutes } from '../http/routes/webhooks';
 import type { App } from '../http/routing';
 import type { Log } from '../log';
+import type { Identity } from '../messaging/access/identity';
 import type { Delivery } from '../messaging/delivery';
-import type { Identity } from '../messaging/identity';
-import { createSuppressionList } from '../messaging/suppression';
+import { createSuppressionList } from '../messaging/suppression/suppression';
+import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
+import type { UnsubscribeTokens } from '../messaging/suppression/unsubscribe-tokens';
 import type { MessagingTables } from '../messaging/tables';
-import type { TemplateVersions } from '../messaging/template-versions';
-import { createTemplates } from '../messaging/templates';
-import { createUnsubscribe } from '../messaging/unsubscribe';
-import type { UnsubscribeTokens } from '../messaging/unsubscribe-tokens';
+import type { TemplateVersions } from '../messaging/templates/template-versions';
+import { createTemplates } from '../messaging/templates/templates';
 import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Metrics } from '../metrics/metrics';
 import type { Storage } from '../storage/storage';

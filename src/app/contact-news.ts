@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import type { ContactNews } from '../campaigns/ports';
 import { LIMITS } from '../domain/limits';
+import { trackMessages } from '../messaging/events/tracking';
 import type { MessagingTables } from '../messaging/tables';
-import { trackMessages } from '../messaging/tracking';
 
 /** What the service of this installation knows; of messages that went through another, its events told the ledger. */
 export function contactNews(db: Kysely<MessagingTables>): ContactNews {

@@ -1,6 +1,6 @@
-import { runPhases } from '../campaigns/run-phases';
+import { runPhases } from '../campaigns/runs/run-phases';
 import type { CampaignTables } from '../campaigns/tables';
-import { outboxDepth } from '../messaging/outbox-depth';
+import { outboxDepth } from '../messaging/outbox/outbox-depth';
 import type { MessagingTables } from '../messaging/tables';
 import { listenForMetrics } from '../metrics/listener';
 import { createMetrics, type Metrics } from '../metrics/metrics';

@@ -1,10 +1,10 @@
 import type { Kysely } from 'kysely';
-import { readPolicy } from '../campaigns/policy';
+import { readPolicy } from '../campaigns/policy/policy';
 import type { CampaignTables } from '../campaigns/tables';
 import { BoundedCache } from '../domain/bounded-cache';
 import { LIMITS } from '../domain/limits';
 import type { WorkspacePolicy } from '../domain/policy';
-import type { PolicySource } from '../messaging/policy-rules';
+import type { PolicySource } from '../messaging/outbox/policy-rules';
 
 /**
  * The workspace's policy for the messaging half, which asks for every message: kept for a moment, so that a change

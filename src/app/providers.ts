@@ -8,7 +8,7 @@ import { createTargetGuard } from '../messaging/webhooks/target-guard';
 import { openHttpProvider } from '../providers/http-provider';
 import { openKannelProvider } from '../providers/kannel-provider';
 import type { Provider } from '../providers/provider';
-import { openSimulator } from '../providers/simulator';
+import { openSimulator } from '../providers/simulator/simulator';
 import type { SmsParts } from '../providers/smpp/parts';
 import { openSmppProvider } from '../providers/smpp/smpp-provider';
 import { UnusableCertificate } from '../providers/smtp/certificate';

@@ -6,8 +6,8 @@ import {
   installationSecret,
   knownInstallationSecret,
   sealInstallationSecrets,
-} from '../messaging/installation-secret';
-import { createSealing, type Sealing } from '../messaging/sealing';
+} from '../messaging/access/installation-secret';
+import { createSealing, type Sealing } from '../messaging/access/sealing';
 import type { MessagingTables } from '../messaging/tables';
 import { missingKeys, sealStoredSecrets } from '../messaging/webhooks/sealed-secrets';
 import { StartupError } from '../startup-error';

@@ -6,7 +6,7 @@ import { DomainError, ERRORS, isDomainError } from '../domain/errors';
 import type { Gateway } from '../gateway/gateway';
 import { openGateway } from '../gateway/http-gateway';
 import { serviceAccess } from '../gateway/service-access';
-import { admitCampaigns, campaignAccess } from '../messaging/campaign-access';
+import { admitCampaigns, campaignAccess } from '../messaging/access/campaign-access';
 import type { MessagingTables } from '../messaging/tables';
 import type { Closers } from './closers';
 

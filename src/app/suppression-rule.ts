@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { SuppressionRule } from '../campaigns/ports';
-import { isSuppressed } from '../messaging/suppression-check';
+import { isSuppressed } from '../messaging/suppression/suppression-check';
 
 /**
  * The rule by which messages are accepted, for the statement that freezes an audience. It holds whichever

@@ -2,7 +2,7 @@ import { createPhaseChanges } from '../campaigns/phase-changes';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Config } from '../config';
 import type { Log } from '../log';
-import type { Sealing } from '../messaging/sealing';
+import type { Sealing } from '../messaging/access/sealing';
 import type { MessagingTables } from '../messaging/tables';
 import { createTargetGuard } from '../messaging/webhooks/target-guard';
 import { createWebhookDelivery } from '../messaging/webhooks/webhook-delivery';

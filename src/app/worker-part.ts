@@ -1,5 +1,5 @@
 import { type Role, runWorkers } from '../../workers/run';
-import { keepRunsLaunched } from '../campaigns/relaunch';
+import { keepRunsLaunched } from '../campaigns/runs/relaunch';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';

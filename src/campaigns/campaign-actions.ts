@@ -5,8 +5,8 @@ import { nextIn, recurrenceOf } from '../domain/recurrence';
 import { type HourOptions, runStart } from '../domain/time-zones/recipient-hours';
 import { requireLists } from './campaign-checks';
 import { type CampaignRecord, lockCampaign } from './campaign-record';
-import { beginSchedule, hasSchedule, type ScheduleChange, steerSchedule } from './recurring';
-import { cancelFailedRun, controlLiveRuns, insertRun, reopenRun, withdrawRun } from './run-rows';
+import { cancelFailedRun, controlLiveRuns, insertRun, reopenRun, withdrawRun } from './runs/run-rows';
+import { beginSchedule, hasSchedule, type ScheduleChange, steerSchedule } from './schedules/recurring';
 import type { CampaignTables } from './tables';
 
 /** What has to be told to the workflows once the change is committed. */

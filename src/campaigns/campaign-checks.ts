@@ -2,11 +2,11 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { DomainError, type ErrorCode, type FieldError } from '../domain/errors';
 import { isAllowedSender, type WorkspacePolicy } from '../domain/policy';
+import { paramValue, requiredNames } from './audience/fill-params';
 import type { CampaignContent } from './campaign-record';
-import { contactById } from './contact-by-id';
-import { paramValue, requiredNames } from './fill-params';
+import { contactById } from './contacts/contact-by-id';
 import type { TemplateFound, TemplateLookup } from './ports';
-import { readSettings } from './runs';
+import { readSettings } from './runs/runs';
 import type { CampaignTables } from './tables';
 
 /**

@@ -3,9 +3,9 @@ import { statusOf } from '../domain/campaign';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { RECIPIENT_STATES } from '../domain/recipient';
 import { type CampaignOptions, readCampaign } from './campaign-record';
-import { type ChannelCounts, readCounts } from './ledger-counts';
-import { hasSchedule, nextRun } from './recurring';
-import { readSpeed, STANDING } from './run-speed';
+import { type ChannelCounts, readCounts } from './runs/ledger-counts';
+import { readSpeed, STANDING } from './runs/run-speed';
+import { hasSchedule, nextRun } from './schedules/recurring';
 import type { CampaignTables } from './tables';
 
 /** Everything about a campaign (api.md 7). Costs the same for a million recipients as for one. */

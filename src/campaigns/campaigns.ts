@@ -4,17 +4,16 @@ import type { Action } from '../domain/campaign';
 import type { Finding } from '../domain/finding';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
+import { creationWarnings } from './audience/campaign-warnings';
+import { createDryRuns } from './audience/dry-run';
 import { type Consequence, changeCampaign } from './campaign-actions';
 import { checkReferences } from './campaign-checks';
 import { copyCampaign } from './campaign-copy';
 import { describeCampaign } from './campaign-detail';
 import { listCampaigns } from './campaign-list';
 import { type CampaignRecord, findCampaign, readCampaign, summaryOf } from './campaign-record';
-import { creationWarnings } from './campaign-warnings';
 import { changeDelivery, type DeliveryChange } from './delivery-change';
-import { createDryRuns } from './dry-run';
-import { keepSchedule } from './keep-schedules';
-import { readPolicy } from './policy';
+import { readPolicy } from './policy/policy';
 import type {
   CampaignHolds,
   CampaignSchedules,
@@ -31,10 +30,11 @@ import {
   type RecipientView,
   recipientPages,
   withCalls,
-} from './recipients';
-import { type RetriedState, retryFailed } from './retry-failed';
-import { findRun, listRuns } from './run-list';
+} from './runs/recipients';
+import { type RetriedState, retryFailed } from './runs/retry-failed';
+import { findRun, listRuns } from './runs/run-list';
 import { alreadyStarted, contentOf, insertCampaign, launchAgain, replaceCampaign } from './save-campaign';
+import { keepSchedule } from './schedules/keep-schedules';
 import type { CampaignTables } from './tables';
 
 export interface CampaignsDeps {

@@ -2,9 +2,9 @@ import type { Kysely } from 'kysely';
 import { DELIVERY_CHANGING } from '../domain/campaign';
 import { endingOf, illegal } from './campaign-actions';
 import { type CampaignOptions, lockCampaign } from './campaign-record';
-import { hasSchedule } from './recurring';
-import { setPace } from './run-pace';
-import { addressOf, liveRunsOf, type RunAddress } from './run-rows';
+import { setPace } from './runs/run-pace';
+import { addressOf, liveRunsOf, type RunAddress } from './runs/run-rows';
+import { hasSchedule } from './schedules/recurring';
 import type { CampaignTables } from './tables';
 
 /** What of `delivery` may be changed while a campaign goes on; null removes a bound. */

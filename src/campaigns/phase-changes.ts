@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Phase } from '../domain/campaign';
-import { type Counts, readCounts } from './ledger-counts';
+import { type Counts, readCounts } from './runs/ledger-counts';
 import type { CampaignTables } from './tables';
 
 /**

@@ -6,8 +6,8 @@ import { recurrenceOf } from '../domain/recurrence';
 import { type Consequence, futureStart } from './campaign-actions';
 import { requireLists } from './campaign-checks';
 import { type CampaignContent, type CampaignRecord, columnsOf, lockCampaign } from './campaign-record';
-import { beginSchedule, endSchedule, hasSchedule } from './recurring';
-import { insertRun, liveRunsOf, withdrawRun } from './run-rows';
+import { insertRun, liveRunsOf, withdrawRun } from './runs/run-rows';
+import { beginSchedule, endSchedule, hasSchedule } from './schedules/recurring';
 import type { CampaignTables } from './tables';
 
 /** A campaign's rows as it is created and edited, with the run or the schedule by which it begins. */

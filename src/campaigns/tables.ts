@@ -4,7 +4,7 @@ import type { Control, Phase, RunPhase, Stage } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import type { WorkspacePolicy } from '../domain/policy';
 import type { RecipientState, Skipped, SkipReason } from '../domain/recipient';
-import type { SendContent } from './send-content';
+import type { SendContent } from './sends/send-content';
 
 /** The campaigns' tables, as Kysely sees them (schema: storage/migrations). */
 export interface CampaignTables {

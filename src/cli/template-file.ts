@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { isDomainError } from '../domain/errors';
-import { versionOf } from '../messaging/template-parts';
+import { versionOf } from '../messaging/templates/template-parts';
 import { StartupError } from '../startup-error';
 import { readJsonObject, readText } from './json-input';
 import type { WholeTemplate } from './template-lookup';

@@ -5,25 +5,25 @@ import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit
 import type { Log } from '../log';
 import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
 import type { Storage } from '../storage/storage';
-import { createAccept } from './accept';
-import { cancelMessage } from './cancel';
-import { createDispatcher } from './dispatch';
-import { createEventFeed, type EventFeed } from './events';
-import { createHolds } from './holds';
-import { createInboundMessages } from './inbound-sms';
-import { createLanes } from './lanes';
-import type { ListMail } from './list-mail';
+import { createEventFeed, type EventFeed } from './events/events';
+import { listMessages, type MessageRecord, type TrackedMessage, trackMessage } from './events/tracking';
+import { createInboundMessages } from './inbound/inbound-sms';
 import { type DeliveryObserver, tellMoves } from './observer';
-import { createOutboxCount } from './outbox-count';
-import type { Accepted, Outcome } from './outgoing';
-import type { PolicySource } from './policy-rules';
-import { createReceipts } from './receipts';
-import { createSenderLimitList, type SenderLimitList } from './sender-limit-list';
-import { createSenderLimits, type SenderLimits } from './sender-limits';
-import { createSmsSenders } from './sms-senders';
+import { createAccept } from './outbox/accept';
+import { cancelMessage } from './outbox/cancel';
+import { createDispatcher } from './outbox/dispatch';
+import { createHolds } from './outbox/holds';
+import { createLanes } from './outbox/lanes';
+import type { ListMail } from './outbox/list-mail';
+import { createOutboxCount } from './outbox/outbox-count';
+import type { Accepted, Outcome } from './outbox/outgoing';
+import type { PolicySource } from './outbox/policy-rules';
+import { createReceipts } from './receipts/receipts';
+import { createSenderLimitList, type SenderLimitList } from './senders/sender-limit-list';
+import { createSenderLimits, type SenderLimits } from './senders/sender-limits';
+import { createSmsSenders } from './senders/sms-senders';
 import type { MessagingTables } from './tables';
-import type { TemplateVersions } from './template-versions';
-import { listMessages, type MessageRecord, type TrackedMessage, trackMessage } from './tracking';
+import type { TemplateVersions } from './templates/template-versions';
 
 /**
  * Messages from the request to the provider and back: accepted, handed over, followed. Every call is

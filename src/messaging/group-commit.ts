@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Outcome } from './outgoing';
+import type { Outcome } from './outbox/outgoing';
 
 /**
  * Work that arrives while earlier work is being written is written together: one statement and one commit

@@ -10,7 +10,7 @@ import {
 import { type Kysely, sql } from 'kysely';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
-import { type Mint, seededMint } from './mint';
+import { type Mint, seededMint } from './access/mint';
 import type { MessagingTables } from './tables';
 
 /**

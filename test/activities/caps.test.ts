@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
-import { releaseUnsent } from '../../src/campaigns/cap-outcomes';
-import { forgetContactUses, reserveContact, reserveContacts } from '../../src/campaigns/contact-caps';
-import { createPolicies } from '../../src/campaigns/policy';
+import { releaseUnsent } from '../../src/campaigns/policy/cap-outcomes';
+import { forgetContactUses, reserveContact, reserveContacts } from '../../src/campaigns/policy/contact-caps';
+import { createPolicies } from '../../src/campaigns/policy/policy';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import type { MessageEvent } from '../../src/domain/message';
 import { type ContactCap, NO_POLICY } from '../../src/domain/policy';

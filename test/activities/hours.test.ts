@@ -5,7 +5,7 @@ import { type Kysely, sql } from 'kysely';
 import { createActivities } from '../../activities';
 import type { PlaceCallOutcome, StartCallsOutcome } from '../../activities/calls';
 import type { SendPageOutcome } from '../../activities/send';
-import { readCounts } from '../../src/campaigns/ledger-counts';
+import { readCounts } from '../../src/campaigns/runs/ledger-counts';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import type { Channel } from '../../src/domain/channel';
 import type { Gateway } from '../../src/gateway/gateway';

@@ -5,7 +5,7 @@ import { openSecretsPart } from '../../src/app/secrets-part';
 import { readConfig } from '../../src/config';
 import { LIMITS } from '../../src/domain/limits';
 import { createLog } from '../../src/log';
-import { createSealing } from '../../src/messaging/sealing';
+import { createSealing } from '../../src/messaging/access/sealing';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { openSecrets } from '../../src/messaging/webhooks/sealed-secrets';
 import type { StartupError } from '../../src/startup-error';

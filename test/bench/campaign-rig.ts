@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import type { Channel } from '../../src/domain/channel';
-import { type RecordSummary, readRecord, recordFile } from '../../src/providers/simulator-record';
+import { type RecordSummary, readRecord, recordFile } from '../../src/providers/simulator/simulator-record';
 import { ApiClient } from '../support/api-client';
 import {
   type Credentials,

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MessageEvent } from '../../src/domain/message';
-import { recordFile } from '../../src/providers/simulator-record';
+import { recordFile } from '../../src/providers/simulator/simulator-record';
 import type { ApiClient } from '../support/api-client';
 import type { Place } from '../support/fanfare-process';
 

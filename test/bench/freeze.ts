@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { suppression } from '../../src/app/suppression-rule';
-import { freezeAudience } from '../../src/campaigns/audience';
-import { audienceOf } from '../../src/campaigns/audience-sql';
+import { freezeAudience } from '../../src/campaigns/audience/audience';
+import { audienceOf } from '../../src/campaigns/audience/audience-sql';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { openStorage, type Storage } from '../../src/storage/storage';
 import { plantRun } from '../support/audience';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { readHandOvers } from '../../src/providers/simulator-record';
+import { readHandOvers } from '../../src/providers/simulator/simulator-record';
 import {
   campaignDetail,
   createList,

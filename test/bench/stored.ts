@@ -87,7 +87,7 @@ export async function readStored(api: ApiClient, count: number, firstEvent: numb
   };
 }
 
-/** As the feed itself writes it (src/messaging/events.ts). */
+/** As the feed itself writes it (src/messaging/events/events.ts). */
 const feedCursor = (seq: number) => `e${seq.toString(36)}`;
 
 async function timed(api: ApiClient, path: (i: number) => string): Promise<number> {

@@ -65,7 +65,7 @@ async function measure(bench: CampaignBench, client: Client, contacts: number): 
   return { contacts: recipients, rowsPerRecipient: round2(sum / recipients), tables };
 }
 
-/** The simulator takes these and never says more (src/providers/simulator-outcomes.ts). */
+/** The simulator takes these and never says more (src/providers/simulator/simulator-outcomes.ts). */
 const untold = (i: number) => `p${i},Person ${i},p${i}+silent@example.com,`;
 const told = (i: number) => `p${i},Person ${i},p${i}@example.com,`;
 

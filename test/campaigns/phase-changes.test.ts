@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import { createPhaseChanges } from '../../src/campaigns/phase-changes';
-import { closeRun } from '../../src/campaigns/run-end';
-import { insertRun } from '../../src/campaigns/run-rows';
-import { moveRun } from '../../src/campaigns/runs';
+import { closeRun } from '../../src/campaigns/runs/run-end';
+import { insertRun } from '../../src/campaigns/runs/run-rows';
+import { moveRun } from '../../src/campaigns/runs/runs';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { type Control, phaseOf, type RunPhase, type Stage } from '../../src/domain/campaign';
 import { newId } from '../../src/storage/new-id';

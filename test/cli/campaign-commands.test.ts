@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Kysely, sql } from 'kysely';
-import { freezeAudience } from '../../src/campaigns/audience';
+import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { createCampaigns } from '../../src/campaigns/campaigns';
-import { createContactLists } from '../../src/campaigns/contact-lists';
+import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { writeCredentials } from '../../src/credentials/credentials';
 import { campaignReportRoutes } from '../../src/http/routes/campaign-reports';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type RecordSummary, recordFile } from '../../src/providers/simulator-record';
+import { type RecordSummary, recordFile } from '../../src/providers/simulator/simulator-record';
 import {
   ApiClient,
   type CampaignDetail,

@@ -1,5 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
-import type { RecordSummary } from '../../src/providers/simulator-record';
+import type { RecordSummary } from '../../src/providers/simulator/simulator-record';
 import {
   campaignDetail,
   createList,

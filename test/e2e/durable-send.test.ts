@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { readRecord } from '../../src/providers/simulator-record';
+import { readRecord } from '../../src/providers/simulator/simulator-record';
 import { ApiClient, createSmsTemplate } from '../support/api-client';
 import {
   type Credentials,

@@ -1,4 +1,4 @@
-import { readHandOvers } from '../../src/providers/simulator-record';
+import { readHandOvers } from '../../src/providers/simulator/simulator-record';
 import { campaignDetail, untilPhase } from '../support/api-client';
 import { Installation } from '../support/installation';
 import { until } from '../support/until';

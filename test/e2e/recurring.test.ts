@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { nextOccurrence, parseCron, withBothDays } from '../../src/domain/cron';
 import { campaignScheduleId } from '../../src/domain/ids';
-import { readRecord } from '../../src/providers/simulator-record';
+import { readRecord } from '../../src/providers/simulator/simulator-record';
 import {
   ApiClient,
   campaignDetail,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Connection, Client as TemporalClient } from '@temporalio/client';
 import { Client as PostgresClient } from 'pg';
-import { readRecord } from '../../src/providers/simulator-record';
+import { readRecord } from '../../src/providers/simulator/simulator-record';
 import {
   ApiClient,
   campaignDetail,

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { readRecord } from '../../src/providers/simulator-record';
+import { readRecord } from '../../src/providers/simulator/simulator-record';
 import { ApiClient, campaignDetail, untilPhase } from '../support/api-client';
 import {
   type FanfareProcess,

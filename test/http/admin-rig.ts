@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
+import type { NewWorkspace } from '../../src/messaging/access/workspaces';
 import type { MessagingTables } from '../../src/messaging/tables';
-import type { NewWorkspace } from '../../src/messaging/workspaces';
 import {
   basic,
   type CallOptions,

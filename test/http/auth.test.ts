@@ -1,7 +1,7 @@
 import { type AuthKind, callerOf } from '../../src/http/caller';
 import type { App } from '../../src/http/routing';
+import type { NewWorkspace } from '../../src/messaging/access/workspaces';
 import type { MessagingTables } from '../../src/messaging/tables';
-import type { NewWorkspace } from '../../src/messaging/workspaces';
 import { describeEachEngine } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { request } from 'undici';
-import { freezeAudience } from '../../src/campaigns/audience';
+import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import { createProgressFeed, type ProgressFeed } from '../../src/campaigns/progress-feed';
 import type { CampaignTables } from '../../src/campaigns/tables';

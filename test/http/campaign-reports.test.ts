@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { request } from 'undici';
-import { freezeAudience } from '../../src/campaigns/audience';
+import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { type Campaigns, createCampaigns } from '../../src/campaigns/campaigns';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { campaignReportRoutes } from '../../src/http/routes/campaign-reports';

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { Kysely } from 'kysely';
-import { createContactLists } from '../../src/campaigns/contact-lists';
+import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { contactListRoutes } from '../../src/http/routes/contact-lists';
 import type { App } from '../../src/http/routing';

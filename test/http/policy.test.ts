@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { reserveContact } from '../../src/campaigns/contact-caps';
+import { reserveContact } from '../../src/campaigns/policy/contact-caps';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { plantAudience } from '../support/audience';
 import { describeEachEngine } from '../support/storage';

@@ -1,5 +1,5 @@
 import { senderLimitRoutes } from '../../src/http/routes/sender-limits';
-import { createSenderLimitList } from '../../src/messaging/sender-limit-list';
+import { createSenderLimitList } from '../../src/messaging/senders/sender-limit-list';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeEachEngine } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';

@@ -14,12 +14,12 @@ import { tokenRoutes } from '../../src/http/routes/token';
 import type { App } from '../../src/http/routing';
 import { buildServer } from '../../src/http/server';
 import { createLog, type Log } from '../../src/log';
+import { createIdentity, type Identity } from '../../src/messaging/access/identity';
+import type { NewWorkspace } from '../../src/messaging/access/workspaces';
 import { createIdempotency, type Idempotency } from '../../src/messaging/idempotency';
-import { createIdentity, type Identity } from '../../src/messaging/identity';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { createTemplateVersions } from '../../src/messaging/template-versions';
-import { createTemplates } from '../../src/messaging/templates';
-import type { NewWorkspace } from '../../src/messaging/workspaces';
+import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
+import { createTemplates } from '../../src/messaging/templates/templates';
 
 export interface HttpAnswer {
   status: number;

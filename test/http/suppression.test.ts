@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { suppressionRoutes } from '../../src/http/routes/suppression';
-import { createSuppressionList } from '../../src/messaging/suppression';
+import { createSuppressionList } from '../../src/messaging/suppression/suppression';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeEachEngine } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';

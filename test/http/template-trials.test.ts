@@ -1,10 +1,10 @@
-import { createContactLists } from '../../src/campaigns/contact-lists';
-import { createContactParams } from '../../src/campaigns/contact-params';
+import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
+import { createContactParams } from '../../src/campaigns/contacts/contact-params';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { contactListRoutes } from '../../src/http/routes/contact-lists';
 import { templateTrialRoutes } from '../../src/http/routes/template-trials';
-import { createTemplateVersions } from '../../src/messaging/template-versions';
-import { createTemplates } from '../../src/messaging/templates';
+import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
+import { createTemplates } from '../../src/messaging/templates/templates';
 import { createOutboxRig, type OutboxRig, type TestProcess } from '../messaging/outbox-rig';
 import { describeEachEngine } from '../support/storage';
 import { until } from '../support/until';

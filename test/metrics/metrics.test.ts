@@ -1,7 +1,7 @@
-import { runPhases } from '../../src/campaigns/run-phases';
+import { runPhases } from '../../src/campaigns/runs/run-phases';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { metricsRoutes } from '../../src/http/routes/metrics';
-import { outboxDepth } from '../../src/messaging/outbox-depth';
+import { outboxDepth } from '../../src/messaging/outbox/outbox-depth';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { listenForMetrics } from '../../src/metrics/listener';
 import { createMetrics, type Metrics } from '../../src/metrics/metrics';

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import { freezeAudience } from '../../src/campaigns/audience';
+import { freezeAudience } from '../../src/campaigns/audience/audience';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import type { Channel } from '../../src/domain/channel';
 import { campaignRunWorkflowId } from '../../src/domain/ids';

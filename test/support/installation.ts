@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Channel } from '../../src/domain/channel';
-import { type RecordSummary, readRecord } from '../../src/providers/simulator-record';
+import { type RecordSummary, readRecord } from '../../src/providers/simulator/simulator-record';
 import { ApiClient } from './api-client';
 import {
   type Credentials,

@@ -1,7 +1,7 @@
 import { adminListQuery, clientBody, rotateBody } from '../../contracts/admin';
 import { emptyBody } from '../../contracts/campaigns';
 import { answer, idParams, timestamp } from '../../contracts/common';
-import type { ApiClient, Clients } from '../../messaging/clients';
+import type { ApiClient, Clients } from '../../messaging/access/clients';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
 import { createClient, disableClient, enableClient, listClients, rotateSecret } from '../operations/admin';

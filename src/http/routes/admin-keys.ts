@@ -1,6 +1,6 @@
 import { adminListQuery, apiKeyBody } from '../../contracts/admin';
 import { answer, idParams, timestamp } from '../../contracts/common';
-import type { ApiKey, ApiKeys } from '../../messaging/api-keys';
+import type { ApiKey, ApiKeys } from '../../messaging/access/api-keys';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
 import { createApiKey, listApiKeys, revokeApiKey } from '../operations/admin';

@@ -1,7 +1,7 @@
 import { passwordBody, userBody, userChangeBody, userListQuery } from '../../contracts/admin';
 import { emptyBody } from '../../contracts/campaigns';
 import { answer, idParams, timestamp } from '../../contracts/common';
-import type { Actor, UserRecord, Users } from '../../messaging/users';
+import type { Actor, UserRecord, Users } from '../../messaging/access/users';
 import { type Caller, callerOf } from '../caller';
 import { mintOf } from '../idempotency';
 import {

@@ -1,5 +1,5 @@
 import { workspaceBody } from '../../contracts/admin';
-import type { Identity } from '../../messaging/identity';
+import type { Identity } from '../../messaging/access/identity';
 import { mintOf } from '../idempotency';
 import { createWorkspace } from '../operations/admin';
 import type { App } from '../routing';

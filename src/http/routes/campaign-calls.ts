@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { CallLine, CallRecords } from '../../campaigns/call-records';
+import type { CallLine, CallRecords } from '../../campaigns/calls/call-records';
 import { runChoice } from '../../contracts/campaigns';
 import { answer, idParams, timestamp } from '../../contracts/common';
 import { csvRow } from '../../contracts/csv-row';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Campaigns } from '../../campaigns/campaigns';
-import type { RecipientView } from '../../campaigns/recipients';
+import type { RecipientView } from '../../campaigns/runs/recipients';
 import { recipientExportQuery } from '../../contracts/campaigns';
 import { idParams, timestamp } from '../../contracts/common';
 import { csvRow } from '../../contracts/csv-row';

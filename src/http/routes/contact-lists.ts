@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { phoneRegion } from '../../campaigns/contact-fields';
-import type { ContactLists } from '../../campaigns/contact-lists';
+import { phoneRegion } from '../../campaigns/contacts/contact-fields';
+import type { ContactLists } from '../../campaigns/contacts/contact-lists';
 import { answer, idParams } from '../../contracts/common';
 import {
   contactImportBody,

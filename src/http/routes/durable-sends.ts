@@ -1,4 +1,4 @@
-import type { DurableSends } from '../../campaigns/durable-sends';
+import type { DurableSends } from '../../campaigns/sends/durable-sends';
 import { answer, idParams } from '../../contracts/common';
 import { durableSendBody } from '../../contracts/durable-sends';
 import { callerOf } from '../caller';

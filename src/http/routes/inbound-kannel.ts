@@ -3,7 +3,7 @@ import { answer } from '../../contracts/common';
 import { kannelReport } from '../../contracts/inbound-kannel';
 import { DomainError } from '../../domain/errors';
 import { NO_OPTED_OUT_CODES, OPTED_OUT, type OptedOutCodes } from '../../domain/opted-out-codes';
-import { hashSecret, matchesHash } from '../../messaging/secrets';
+import { hashSecret, matchesHash } from '../../messaging/access/secrets';
 import type { InboundSink, Receipt, ReceiptSink } from '../../providers/provider';
 import { reportByKannel, reportByKannelPosted } from '../operations/service';
 import type { App } from '../routing';

@@ -3,7 +3,7 @@ import { answer } from '../../contracts/common';
 import { inboundBody, inboundEntry } from '../../contracts/inbound';
 import { DomainError, type FieldError, isDomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
-import { hashSecret, matchesHash } from '../../messaging/secrets';
+import { hashSecret, matchesHash } from '../../messaging/access/secrets';
 import type { InboundSink, ReceiptSink } from '../../providers/provider';
 import { reportReceipts } from '../operations/service';
 import type { App } from '../routing';

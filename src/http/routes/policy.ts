@@ -1,5 +1,5 @@
-import type { ContactTimeline, TimelineEntry } from '../../campaigns/contact-timeline';
-import type { Policies } from '../../campaigns/policy';
+import type { ContactTimeline, TimelineEntry } from '../../campaigns/contacts/contact-timeline';
+import type { Policies } from '../../campaigns/policy/policy';
 import { answer, decodeCursor, encodeCursor, idParams, timestamp } from '../../contracts/common';
 import { policyBody, policyOf, timelinePosition, timelineQuery } from '../../contracts/policy';
 import type { PolicyVersion } from '../../domain/policy';

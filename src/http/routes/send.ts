@@ -3,7 +3,7 @@ import { bulk, message } from '../../contracts/send';
 import { ERRORS, isDomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { Delivery } from '../../messaging/delivery';
-import type { Accepted, Outcome } from '../../messaging/outgoing';
+import type { Accepted, Outcome } from '../../messaging/outbox/outgoing';
 import { callerOf } from '../caller';
 import { sendMessage, sendMessages } from '../operations/sending';
 import type { App } from '../routing';

@@ -1,6 +1,6 @@
 import { answer, timestamp } from '../../contracts/common';
 import { senderLimitBody, senderLimitKey, senderLimitQuery } from '../../contracts/sender-limits';
-import type { SenderLimitList, SenderLimitRecord } from '../../messaging/sender-limit-list';
+import type { SenderLimitList, SenderLimitRecord } from '../../messaging/senders/sender-limit-list';
 import { callerOf } from '../caller';
 import { liftSenderLimit, listSenderLimits, setSenderLimit } from '../operations/suppression';
 import type { App } from '../routing';

@@ -2,7 +2,7 @@ import { answer } from '../../contracts/common';
 import { loginBody } from '../../contracts/session';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
-import type { Sessions } from '../../messaging/sessions';
+import type { Sessions } from '../../messaging/access/sessions';
 import { callerOf } from '../caller';
 import { callerAddress } from '../caller-address';
 import { sessionCookie, sessionTokenOf } from '../cookie';

@@ -8,8 +8,8 @@ import {
   suppressionQuery,
   suppressionRow,
 } from '../../contracts/suppression';
-import type { SuppressionList, SuppressionRecord } from '../../messaging/suppression';
-import type { SuppressionImport } from '../../messaging/suppression-import';
+import type { SuppressionList, SuppressionRecord } from '../../messaging/suppression/suppression';
+import type { SuppressionImport } from '../../messaging/suppression/suppression-import';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
 import {

@@ -1,11 +1,11 @@
-import type { ContactParams } from '../../campaigns/contact-params';
+import type { ContactParams } from '../../campaigns/contacts/contact-params';
 import { answer, idParams } from '../../contracts/common';
 import { message } from '../../contracts/send';
 import { templatePreview, templateTestSend } from '../../contracts/templates';
 import { DomainError } from '../../domain/errors';
 import type { Delivery } from '../../messaging/delivery';
-import { placeholdersIn, previewOf } from '../../messaging/template-preview';
-import type { Templates } from '../../messaging/templates';
+import { placeholdersIn, previewOf } from '../../messaging/templates/template-preview';
+import type { Templates } from '../../messaging/templates/templates';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
 import { previewTemplate, testTemplate } from '../operations/templates';

@@ -9,8 +9,8 @@ import {
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { type Speaks, withoutVoice } from '../../domain/voice/spoken-languages';
-import type { ListedTemplate, Template, TemplateContent } from '../../messaging/template-record';
-import type { Templates } from '../../messaging/templates';
+import type { ListedTemplate, Template, TemplateContent } from '../../messaging/templates/template-record';
+import type { Templates } from '../../messaging/templates/templates';
 import { callerOf } from '../caller';
 import { mintOf } from '../idempotency';
 import {

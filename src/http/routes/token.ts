@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CAPABILITIES, revokeBody, tokenBody, validTill } from '../../contracts/token';
 import { DomainError, isDomainError } from '../../domain/errors';
-import type { AccessTokens, KnownClient } from '../../messaging/access-tokens';
+import type { AccessTokens, KnownClient } from '../../messaging/access/access-tokens';
 import { callerAddress } from '../caller-address';
 import { createToken, revokeToken } from '../operations/identity';
 import type { App } from '../routing';

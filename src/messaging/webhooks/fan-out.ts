@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import { isWanted } from '../../domain/webhook';
 import { newId } from '../../storage/new-id';
-import { readAfter } from '../events';
+import { readAfter } from '../events/events';
 import type { MessagingTables } from '../tables';
 import { webhookBodyOf } from './deliveries';
 import type { OutsideEvent, OutsideEvents } from './ports';

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
-import type { Sealing } from '../sealing';
+import type { Sealing } from '../access/sealing';
 import type { MessagingTables } from '../tables';
 import type { SigningSecret } from './signature';
 

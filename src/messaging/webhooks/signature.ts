@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Mint } from '../mint';
+import type { Mint } from '../access/mint';
 
 /**
  * Standard Webhooks 1.0, symmetric: an HMAC over id, time and body, keyed with what stands in base64 behind

@@ -3,8 +3,8 @@ import type { WebhookChange, WebhookDeliveryQuery, WebhookInput } from '../../co
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { type DisabledReason, wantsMessages } from '../../domain/webhook';
-import { type Mint, RANDOM } from '../mint';
-import type { Sealing } from '../sealing';
+import { type Mint, RANDOM } from '../access/mint';
+import type { Sealing } from '../access/sealing';
 import type { MessagingTables } from '../tables';
 import {
   insertTest,

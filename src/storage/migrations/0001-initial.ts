@@ -380,7 +380,7 @@ create table runs (
 );
 create unique index runs_by_campaign on runs (campaign_id, number);
 
--- Campaigns: the ledger (its protocol is told at the head of src/campaigns/ledger.ts)
+-- Campaigns: the ledger (its protocol is told at the head of src/campaigns/runs/ledger.ts)
 create table recipients (
   run_id text not null,
   channel text not null,

@@ -36,7 +36,7 @@ create table shard_seconds (
 ) with (fillfactor = 50);
 
 -- Durable single sends (api.md 8): the row is the truth, the workflow its clock. What each column is for is
--- told at the head of src/campaigns/durable-sends.ts.
+-- told at the head of src/campaigns/sends/durable-sends.ts.
 create table durable_sends (
   id text primary key,
   workspace_id text not null,

@@ -1,5 +1,5 @@
 import { Webhook as Verifier } from 'standardwebhooks';
-import { createSealing } from '../../../src/messaging/sealing';
+import { createSealing } from '../../../src/messaging/access/sealing';
 import { sealSecrets } from '../../../src/messaging/webhooks/sealed-secrets';
 import type { Storage } from '../../../src/storage/storage';
 import { describeEachEngine } from '../../support/storage';

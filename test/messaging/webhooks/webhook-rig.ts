@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import { createPhaseChanges } from '../../../src/campaigns/phase-changes';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { createLog } from '../../../src/log';
-import { createSealing, type Sealing } from '../../../src/messaging/sealing';
+import { createSealing, type Sealing } from '../../../src/messaging/access/sealing';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import type { WebhookTiming } from '../../../src/messaging/webhooks/attempts';
 import type { WebhookDelivery as DeliveryRecord } from '../../../src/messaging/webhooks/deliveries';

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { createSmsParts } from '../../../src/messaging/sms-parts';
+import { createSmsParts } from '../../../src/messaging/receipts/sms-parts';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import type { Provider, Receipt } from '../../../src/providers/provider';
 import { receiptText, type Smsc, type SmscOptions } from '../../support/smsc';

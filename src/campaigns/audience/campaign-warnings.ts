@@ -1,0 +1,144 @@
+import { type Kysely, sql } from 'kysely';
+import { CHANNELS, type Channel } from '../../domain/channel';
+import type { Finding } from '../../domain/finding';
+import { LIMITS } from '../../domain/limits';
+import type { WorkspacePolicy } from '../../domain/policy';
+import { measureSms } from '../../domain/sms-encoding';
+import { compileText } from '../../domain/template';
+import { phonePrefix } from '../../domain/time-zones/phone-zones';
+import { runStart } from '../../domain/time-zones/recipient-hours';
+import { isIanaZone } from '../../domain/time-zones/wall-time';
+import { otherDocuments } from '../../domain/voice/call-documents';
+import { runnableProgram } from '../../domain/voice/parse-voice-xml';
+import type { CampaignContent } from '../campaign-record';
+import { contactById } from '../contacts/contact-by-id';
+import { quietWarnings } from '../policy/policy-warnings';
+import type { CampaignTables } from '../tables';
+import { UNKNOWN_PLACE } from './audience-places';
+import type { AudienceSurvey, PlaceCount } from './audience-survey';
+import { type ForecastHours, forecastHours, NIGHT_TEXT } from './forecast-hours';
+
+/** What is told of a campaign that is possible and perhaps not meant (api.md 7). It changes nothing. */
+
+/** A share of the contacts that hardly anybody leaves out on purpose. */
+const SKIPPED_SHARE = 0.1;
+
+/** What can be told without looking at every contact. */
+export async function creationWarnings(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  content: CampaignContent,
+  of: { smsText: string | undefined; now: number; policy?: WorkspacePolicy | undefined },
+): Promise<Finding[]> {
+  const { smsText, now, policy } = of;
+  const warnings = startWarnings(content);
+  for (const channel of inOrder(content.channels)) {
+    const sample = await samplePlaces(db, workspaceId, content.contactListIds, channel);
+    const people = sample.reduce((sum, { recipients }) => sum + recipients, 0);
+    if (people === 0) {
+      const what = channel === 'email' ? 'an email address' : 'a phone number';
+      warnings.push(warning(channel, 'no_recipients', `No contact of the lists has ${what}`));
+    }
+    const whole = people < LIMITS.warningSample ? '' : 'the first ';
+    const hours = forecastHours({ ...content.options, policy }, channel, sample, now);
+    warnings.push(...hourWarnings(channel, hours, `${whole}${people} contacts`));
+    warnings.push(...quietWarnings(channel, hours, `${whole}${people} contacts`));
+  }
+  const { segments } = measureSms(compileText(smsText ?? '', 'none').render({}));
+  if (content.channels.includes('sms') && segments > 1) {
+    warnings.push(
+      warning('sms', 'several_segments', `The text takes ${segments} segments before any value is filled in`),
+    );
+  }
+  return warnings;
+}
+
+/** What the whole audience shows. */
+export function surveyWarnings(
+  content: CampaignContent,
+  surveys: Partial<Record<Channel, AudienceSurvey>>,
+  hours: Partial<Record<Channel, ForecastHours>>,
+): Finding[] {
+  const warnings = startWarnings(content);
+  for (const channel of inOrder(content.channels)) {
+    const survey = surveys[channel];
+    if (!survey) continue;
+    const { contacts, recipients, skipped, segments } = survey;
+    if (recipients === 0) {
+      warnings.push(warning(channel, 'no_recipients', `None of ${contacts} contacts would be a recipient`));
+    }
+    if (contacts - recipients > contacts * SKIPPED_SHARE) {
+      const why = Object.entries(skipped).flatMap(([reason, count]) => (count ? [`${reason} ${count}`] : []));
+      const text = `${contacts - recipients} of ${contacts} contacts are left out: ${why.join(', ')}`;
+      warnings.push(warning(channel, 'many_skipped', text));
+    }
+    if (segments && segments.longest > 1) {
+      const text = `${segments.several} of ${recipients} messages take more than one segment, the longest ${segments.longest}`;
+      warnings.push(warning(channel, 'several_segments', text));
+    }
+    const forecast = hours[channel];
+    if (forecast) warnings.push(...hourWarnings(channel, forecast, `${recipients} recipients`));
+  }
+  return warnings;
+}
+
+/** What is said there decides nobody here, and may change while the campaign runs. */
+export function otherDocumentWarnings(document: string | undefined): Finding[] {
+  const program = document === undefined ? undefined : runnableProgram(document);
+  const others = program ? otherDocuments(program) : [];
+  if (others.length === 0) return [];
+  const where = others.length === 1 ? 'another document' : `${others.length} other documents`;
+  const text = `Calls may go on with ${where}, read in the call only: ${others.join(', ').slice(0, 200)}`;
+  return [warning('voice', 'other_document', text)];
+}
+
+function hourWarnings(channel: Channel, { late, atNight }: ForecastHours, all: string): Finding[] {
+  const warnings: Finding[] = [];
+  if (late > 0) {
+    const text = `The hour has passed already for ${late} of ${all}: they are sent to at once`;
+    warnings.push(warning(channel, 'local_start_in_past', text));
+  }
+  if (atNight > 0) {
+    const text = `It is night (${NIGHT_TEXT}) for ${atNight} of ${all} when they are due; delivery.quietHours would wait for the morning`;
+    warnings.push(warning(channel, 'night', text));
+  }
+  return warnings;
+}
+
+function startWarnings({ options }: CampaignContent): Finding[] {
+  const startAt = runStart(options);
+  // In recipients' own time, those for whom it is over are counted.
+  if (startAt === undefined || startAt > Date.now() || options.schedule?.recipientLocal) return [];
+  const message = 'This is in the past: started, the campaign sends at once';
+  return [{ path: 'schedule.startAt', code: 'start_in_past', message, severity: 'warning' }];
+}
+
+const warning = (channel: Channel, code: string, message: string): Finding => ({
+  path: `settings.${channel}`,
+  code,
+  message,
+  severity: 'warning',
+});
+
+const inOrder = (channels: readonly Channel[]) => CHANNELS.filter((channel) => channels.includes(channel));
+
+/** Where contacts with an address are. Ends at a number of them that tells enough, so that large lists cost no more. */
+async function samplePlaces(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  listIds: string[],
+  channel: Channel,
+): Promise<PlaceCount[]> {
+  const address = channel === 'email' ? sql.ref('c.email') : sql.ref('c.phone');
+  const { rows } = await sql<{ timezone: string | null; phone: string | null }>`
+    select c.timezone, c.phone from contact_list_members m cross join lateral ${contactById(sql`m.contact_id`)} c
+    where m.list_id = any(${listIds}::text[]) and c.workspace_id = ${workspaceId} and ${address} is not null
+    limit ${sql.lit(LIMITS.warningSample)}`.execute(db);
+  const places = new Map<string, number>();
+  for (const { timezone, phone } of rows) {
+    const stated = timezone !== null && isIanaZone(timezone) ? timezone : undefined;
+    const place = stated ?? phonePrefix(phone ?? '') ?? UNKNOWN_PLACE;
+    places.set(place, (places.get(place) ?? 0) + 1);
+  }
+  return [...places].map(([place, recipients]) => ({ place, recipients }));
+}

@@ -1,0 +1,146 @@
+import { type Kysely, sql } from 'kysely';
+import { CHANNELS, type Channel } from '../../domain/channel';
+import { DomainError } from '../../domain/errors';
+import type { Finding } from '../../domain/finding';
+import { LIMITS } from '../../domain/limits';
+import { capsOf, optOutTextOf, type WorkspacePolicy } from '../../domain/policy';
+import type { Skipped } from '../../domain/recipient';
+import type { CampaignContent } from '../campaign-record';
+import { policyWarnings } from '../policy/policy-warnings';
+import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../ports';
+import { type ChannelSettings, readSettings } from '../runs/runs';
+import type { CampaignTables } from '../tables';
+import { audienceOf } from './audience-sql';
+import { type AudienceSurvey, surveyAudience } from './audience-survey';
+import { otherDocumentWarnings, surveyWarnings } from './campaign-warnings';
+import { type ForecastHours, forecastHours } from './forecast-hours';
+
+export interface DryRun {
+  channels: Partial<Record<Channel, ChannelForecast>>;
+  /** Null when neither the campaign nor its senders are limited, and for channels in turns. */
+  durationSeconds: number | null;
+  warnings: Finding[];
+}
+
+export interface ChannelForecast {
+  contacts: number;
+  recipients: number;
+  skipped: Skipped;
+  /** SMS: of all messages together, and of the longest; absent where the service does not tell the text. */
+  segments?: number;
+  longest?: number;
+  offenders: AudienceSurvey['offenders'];
+  /** When the first and the last recipient fall due; null without recipients. */
+  earliest: Date | null;
+  latest: Date | null;
+}
+
+/**
+ * What would become of a campaign, told without making anything (api.md 7). Each takes a connection and
+ * seconds for a large audience, so a process makes few at a time and answers `overloaded` to more.
+ */
+export function createDryRuns(deps: {
+  db: Kysely<CampaignTables>;
+  suppression: SuppressionRule | undefined;
+  isToldHowToOptOut: NoticeRule | undefined;
+  senderRate: SenderRate | undefined;
+  now: () => number;
+}) {
+  const { db, suppression, isToldHowToOptOut, senderRate, now } = deps;
+  let running = 0;
+
+  return async function dryRun(
+    workspaceId: string,
+    content: CampaignContent,
+    templates: Partial<Record<Channel, TemplateFound>>,
+    policy?: WorkspacePolicy,
+  ): Promise<DryRun> {
+    if (running >= LIMITS.dryRunsAtOnce) {
+      throw new DomainError('overloaded', 'Other dry runs are under way; try again in a while', {
+        retryAfterSeconds: 5,
+      });
+    }
+    running += 1;
+    try {
+      const settings = readSettings(content.settings);
+      const source = {
+        workspaceId,
+        settings,
+        contactListIds: content.contactListIds,
+        options: { ...content.options, policy },
+      };
+      const surveys: Partial<Record<Channel, AudienceSurvey>> = {};
+      const hours: Partial<Record<Channel, ForecastHours>> = {};
+      const startedAt = now();
+      for (const channel of CHANNELS.filter((one) => content.channels.includes(one))) {
+        const audience = audienceOf(source, channel, templates[channel]?.placeholders ?? [], suppression);
+        const from = settings[channel]?.from ?? '';
+        const survey = await surveyAudience(db, audience, {
+          smsText: channel === 'sms' ? templates.sms?.text : undefined,
+          ending: optOutTextOf(policy, channel, content.options.class),
+          isTold: (address) => isToldHowToOptOut?.(workspaceId, { from, address }) ?? sql<boolean>`false`,
+          caps: capsOf(policy, channel, content.options.class),
+        });
+        surveys[channel] = survey;
+        hours[channel] = forecastHours(source.options, channel, survey.places, startedAt);
+      }
+      return {
+        channels: Object.fromEntries(
+          Object.entries(surveys).map(([channel, survey]) => [
+            channel,
+            forecastOf(survey, hours[channel as Channel]),
+          ]),
+        ),
+        durationSeconds: durationOf(workspaceId, content, settings, surveys, senderRate),
+        warnings: [
+          ...surveyWarnings(content, surveys, hours),
+          ...otherDocumentWarnings(templates.voice?.text),
+          ...policyWarnings(content, surveys, hours, policy),
+        ],
+      };
+    } finally {
+      running -= 1;
+    }
+  };
+}
+
+function forecastOf(
+  { segments, places: _, overCap: __, ...survey }: AudienceSurvey,
+  hours: ForecastHours | undefined,
+): ChannelForecast {
+  return {
+    ...survey,
+    ...(segments ? { segments: segments.total, longest: segments.longest } : {}),
+    earliest: hours?.earliest ?? null,
+    latest: hours?.latest ?? null,
+  };
+}
+
+/**
+ * The campaign's own pace is for all its channels together; each sender's limit is for its channel, in
+ * messages or, for SMS, in segments. The channels go side by side, so the slowest of these decides. How
+ * long calls last and how fast a provider is are not known before; nor is, of channels in turns, how many get to
+ * the next one and after how much silence.
+ */
+function durationOf(
+  workspaceId: string,
+  { options }: CampaignContent,
+  settings: Partial<Record<Channel, ChannelSettings>>,
+  surveys: Partial<Record<Channel, AudienceSurvey>>,
+  senderRate: SenderRate | undefined,
+): number | null {
+  if (options.strategy === 'fallback') return null;
+  const seconds: number[] = [];
+  let recipients = 0;
+  for (const channel of CHANNELS) {
+    const survey = surveys[channel];
+    const from = settings[channel]?.from;
+    if (!survey || from === undefined) continue;
+    recipients += survey.recipients;
+    const rate = senderRate?.({ workspaceId, channel, from });
+    if (rate !== undefined) seconds.push((survey.segments?.total ?? survey.recipients) / rate);
+  }
+  const pace = options.delivery?.ratePerSecond;
+  if (pace !== undefined) seconds.push(recipients / pace);
+  return seconds.length > 0 ? Math.ceil(Math.max(...seconds)) : null;
+}

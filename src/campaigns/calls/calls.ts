@@ -1,0 +1,301 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { CallEnding, CallOutcome, CallStep } from '../../domain/call-policy';
+import type { Control } from '../../domain/campaign';
+import { type DeliveryRule, deliveryRule, expiryOf } from '../../domain/delivery-rule';
+import { DomainError } from '../../domain/errors';
+import type { RecipientState } from '../../domain/recipient';
+import { phonePrefix } from '../../domain/time-zones/phone-zones';
+import { addToCounts } from '../runs/count-moves';
+import { readControl } from '../runs/runs';
+import type { CampaignTables } from '../tables';
+import { settleUnknown } from './call-news';
+
+/**
+ * Calls of a run. Each dialled attempt is a row written before the call is asked for; a recipient on the
+ * voice channel is `sending` during a call, `waiting` between two, and ends by its workflow's word.
+ */
+export interface CallKey {
+  runId: string;
+  seq: number;
+  /** 1 for the first call. */
+  attempt: number;
+}
+
+export type CallOpening =
+  | {
+      kind: 'open';
+      address: string;
+      params: Record<string, string | number>;
+      inDoubt: boolean;
+      /** Too late to dial from then on; milliseconds, infinite when there is no such time. */
+      endsAt: number;
+    }
+  | { kind: 'stopped'; control: Exclude<Control, 'run'> }
+  /** The recipient has ended already: its workflow was started twice, or the run was canceled. */
+  | { kind: 'over' };
+
+/**
+ * Writes ahead that a call is about to be placed. `inDoubt`: a former attempt got at least as far. Whoever's time
+ * is over is not called any more, unless there may be a call to him already.
+ */
+export async function openCall(
+  db: Kysely<CampaignTables>,
+  key: CallKey,
+  rule: Pick<DeliveryRule, 'expireAfterMs' | 'endsAtMs'> = deliveryRule(),
+): Promise<CallOpening> {
+  return db.transaction().execute(async (tx) => {
+    const control = await readControl(tx, key.runId);
+    if (control !== 'run') return { kind: 'stopped', control };
+    const recipient = await tx
+      .selectFrom('recipients')
+      .select(['address', 'params', 'state', 'due_at', 'call_from'])
+      .where('run_id', '=', key.runId)
+      .where('channel', '=', 'voice')
+      .where('seq', '=', key.seq)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!recipient)
+      throw new DomainError('run_not_found', `Run ${key.runId} has no voice recipient ${key.seq}`);
+    if (!['pending', 'waiting', 'sending'].includes(recipient.state)) return { kind: 'over' };
+    // Its recipient is called anew by another workflow.
+    if (key.attempt < (recipient.call_from ?? 1)) return { kind: 'over' };
+    const opened = await tx
+      .insertInto('calls')
+      .values({ run_id: key.runId, seq: key.seq, attempt: key.attempt, data: '{}' })
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirst();
+    const inDoubt = opened.numInsertedOrUpdatedRows !== 1n;
+    const endsAt = expiryOf(rule, recipient.due_at);
+    if (!inDoubt && Date.now() > endsAt) {
+      await withdrawCall(tx, key);
+      await moveRecipient(tx, key, { state: 'expired', code: 'expired' });
+      return { kind: 'over' };
+    }
+    await moveRecipient(tx, key, { state: 'sending', attempt: key.attempt });
+    return { kind: 'open', address: recipient.address, params: recipient.params, inDoubt, endsAt };
+  });
+}
+
+/**
+ * Puts a recipient off who may not be called at this hour, and says until when; undefined for one who may, or
+ * whose run is not to go on.
+ */
+export async function holdCall(
+  db: Kysely<CampaignTables>,
+  key: CallKey,
+  code: string,
+  nextFor: (place: string | null) => Date | undefined,
+): Promise<Date | undefined> {
+  return db.transaction().execute(async (tx) => {
+    if ((await readControl(tx, key.runId)) !== 'run') return undefined;
+    const recipient = await tx
+      .selectFrom('recipients')
+      .select(['place', 'address', 'state'])
+      .where('run_id', '=', key.runId)
+      .where('channel', '=', 'voice')
+      .where('seq', '=', key.seq)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!recipient || !['pending', 'waiting', 'sending'].includes(recipient.state)) return undefined;
+    // Without a place when nobody asked for hours by recipients' clocks as the audience was frozen.
+    const retryAt = nextFor(recipient.place ?? phonePrefix(recipient.address) ?? null);
+    if (retryAt) await moveRecipient(tx, key, { state: 'waiting', code, retryAt });
+    return retryAt;
+  });
+}
+
+/** The call certainly was not placed; it will be asked for anew, and does not count as one. */
+export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Promise<void> {
+  await db
+    .deleteFrom('calls')
+    .where('run_id', '=', key.runId)
+    .where('seq', '=', key.seq)
+    .where('attempt', '=', key.attempt)
+    .where('ended_at', 'is', null)
+    .execute();
+  await recount(db, key);
+}
+
+/** What does not count as a call is told by its row, or by there being none. */
+async function recount(db: Kysely<CampaignTables>, key: CallKey): Promise<void> {
+  await db
+    .updateTable('recipients')
+    .set({ attempts: callsThatCount(key) })
+    .where('run_id', '=', key.runId)
+    .where('channel', '=', 'voice')
+    .where('seq', '=', key.seq)
+    .where('attempt', '=', key.attempt)
+    .where('state', '=', 'sending')
+    .execute();
+}
+
+export async function readCallEnding(
+  db: Kysely<CampaignTables>,
+  key: CallKey,
+): Promise<CallEnding | undefined> {
+  const row = await db
+    .selectFrom('calls')
+    .select(['ended_at', 'outcome', 'fault', 'data'])
+    .where('run_id', '=', key.runId)
+    .where('seq', '=', key.seq)
+    .where('attempt', '=', key.attempt)
+    .executeTakeFirst();
+  if (!row?.ended_at) return undefined;
+  return {
+    end: row.outcome as CallEnding['end'],
+    answeredBy: row.data.answeredBy as CallEnding['answeredBy'],
+    told: row.data.outcome as CallEnding['told'],
+    fault: (row.fault ?? undefined) as CallEnding['fault'],
+  };
+}
+
+/** Stores what the workflow decided after a call. A redial that would come too late ends the recipient. */
+export async function recordStep(
+  db: Kysely<CampaignTables>,
+  key: CallKey,
+  step: CallStep,
+  latest: CallOutcome,
+  rule: Pick<DeliveryRule, 'expireAfterMs' | 'endsAtMs'> = deliveryRule(),
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const call = await tx
+      .selectFrom('calls')
+      .select(['code', 'fault'])
+      .where('run_id', '=', key.runId)
+      .where('seq', '=', key.seq)
+      .where('attempt', '=', key.attempt)
+      .forUpdate()
+      .executeTakeFirst();
+    if (call?.fault === 'carrier') await recount(tx, key);
+    if (step.kind === 'end') {
+      const { state, outcome } = step;
+      const told = state === 'delivered' ? undefined : (call?.code ?? undefined);
+      const code = state === 'expired' ? 'expired' : told;
+      await moveRecipient(tx, key, {
+        state,
+        outcome: outcome === 'suppressed' ? undefined : outcome,
+        code,
+        during: key.attempt,
+      });
+      // The end may have been told since the workflow gave it up.
+      if (state === 'unknown') await settleUnknown(tx, [key]);
+      return;
+    }
+    const retryAt = new Date(Date.now() + step.afterSeconds * 1000);
+    const due = await tx
+      .selectFrom('recipients')
+      .select('due_at')
+      .where('run_id', '=', key.runId)
+      .where('channel', '=', 'voice')
+      .where('seq', '=', key.seq)
+      .executeTakeFirst();
+    const late = due !== undefined && retryAt.getTime() > expiryOf(rule, due.due_at);
+    await moveRecipient(
+      tx,
+      key,
+      late
+        ? { state: 'expired', code: 'expired', outcome: latest, during: key.attempt }
+        : { state: 'waiting', outcome: latest, code: call?.code ?? undefined, retryAt, during: key.attempt },
+    );
+  });
+}
+
+/** Calls to the recipient, but those that their carrier could not place: they are no attempts. */
+const callsThatCount = ({ runId, seq }: Omit<CallKey, 'attempt'>) => sql<number>`(
+  select count(*)::smallint from calls
+  where run_id = ${runId} and seq = ${seq} and fault is distinct from 'carrier')`;
+
+export async function endRecipient(
+  db: Kysely<CampaignTables>,
+  key: Omit<CallKey, 'attempt'>,
+  state: RecipientState,
+  code: string | undefined,
+): Promise<void> {
+  await db.transaction().execute((tx) => moveRecipient(tx, key, { state, code }));
+}
+
+async function moveRecipient(
+  tx: Transaction<CampaignTables>,
+  key: Omit<CallKey, 'attempt'>,
+  to: {
+    state: RecipientState;
+    outcome?: string | undefined;
+    code?: string | undefined;
+    attempt?: number | undefined;
+    retryAt?: Date | undefined;
+    /** Only while this attempt is the latest, and no new one is asked for: the word of it may come late. */
+    during?: number | undefined;
+  },
+): Promise<void> {
+  await sql`
+    with old as (
+      select seq, state from recipients
+      where run_id = ${key.runId} and channel = 'voice' and seq = ${key.seq}
+        and state in ('pending', 'waiting', 'sending')
+        and (${to.during ?? null}::int is null or (attempt <= ${to.during ?? null}::int and coalesce(call_from, 1) <= ${to.during ?? null}::int))
+      for update
+    ), written as (
+      update recipients r
+      set state = ${to.state}, code = ${to.code ?? null}, outcome = coalesce(${to.outcome ?? null}, r.outcome),
+        attempt = coalesce(${to.attempt ?? null}::smallint, r.attempt),
+        attempts = case when ${to.attempt ?? null}::smallint is null then r.attempts
+          else ${callsThatCount(key)} end,
+        retry_at = ${to.retryAt?.toISOString() ?? null}::timestamptz, updated_at = now()
+      from old where r.run_id = ${key.runId} and r.channel = 'voice' and r.seq = old.seq
+      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
+    )
+    ${addToCounts}`.execute(tx);
+}
+
+export interface CallStart {
+  seq: number;
+  /** The attempt with which the recipient's workflow begins, or began. */
+  from: number;
+  /** The recipient waited for a workflow, and was not simply next. */
+  waited: boolean;
+}
+
+export async function callStarts(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  seqs: readonly number[],
+): Promise<CallStart[]> {
+  const { rows } = await sql<CallStart>`
+    select seq, coalesce(call_from, 1) as "from", call_from is not null as waited from recipients
+    where run_id = ${runId} and channel = 'voice' and seq = any(${seqs}::int[]) order by seq`.execute(db);
+  return rows;
+}
+
+/** Their workflows exist, so that no page starts them again; who was simply next needs no row (ledger.ts). */
+export async function markCalling(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  starts: readonly CallStart[],
+): Promise<void> {
+  const again = starts.filter(({ waited }) => waited).map(({ seq }) => seq);
+  if (!again.length) return;
+  await sql`
+    with old as (
+      select seq, state from recipients
+      where run_id = ${runId} and channel = 'voice' and seq = any(${again}::int[])
+        and state = 'waiting' and call_from > attempt for update
+    ), written as (
+      update recipients r set state = 'sending', retry_at = null, updated_at = now()
+      from old where r.run_id = ${runId} and r.channel = 'voice' and r.seq = old.seq
+      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
+    )
+    ${addToCounts}`.execute(db);
+}
+
+/** They have no workflow yet, and wait for a page to start one: without this they would be a workflow's. */
+export async function wantCalls(
+  tx: Kysely<CampaignTables>,
+  runId: string,
+  seqs: readonly number[],
+): Promise<void> {
+  if (!seqs.length) return;
+  await sql`
+    update recipients set call_from = attempt + 1
+    where run_id = ${runId} and channel = 'voice' and seq = any(${[...seqs]}::int[])
+      and state = 'waiting' and call_from is null`.execute(tx);
+}

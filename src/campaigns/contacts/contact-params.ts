@@ -1,0 +1,24 @@
+import { type Kysely, sql } from 'kysely';
+import { filledParams, type ParamValue } from '../audience/fill-params';
+import type { CampaignTables } from '../tables';
+
+export interface ContactParams {
+  /** The values a campaign with these params would send to this contact; `undefined` without such a contact. */
+  of(
+    contact: { workspaceId: string; contactId: string },
+    placeholders: readonly string[],
+    campaignParams: Record<string, ParamValue>,
+  ): Promise<Record<string, ParamValue> | undefined>;
+}
+
+/** What one contact brings for a template's placeholders, told before anything is sent. */
+export function createContactParams({ db }: { db: Kysely<CampaignTables> }): ContactParams {
+  return {
+    async of({ workspaceId, contactId }, placeholders, campaignParams) {
+      const { rows } = await sql<{ params: Record<string, ParamValue> }>`
+        select ${filledParams(placeholders, campaignParams)} as params from contacts c
+        where c.id = ${contactId} and c.workspace_id = ${workspaceId}`.execute(db);
+      return rows[0]?.params;
+    },
+  };
+}

@@ -1,0 +1,245 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Channel } from '../../domain/channel';
+import { DomainError } from '../../domain/errors';
+import { messageUid } from '../../domain/ids';
+import { LIMITS } from '../../domain/limits';
+import type { RecipientState, SkipReason } from '../../domain/recipient';
+import { addressKey } from '../../domain/suppression';
+import type { ContactMessage, ContactNews } from '../ports';
+import { derivedState } from '../runs/recipients';
+import type { CampaignTables } from '../tables';
+
+/**
+ * Why one contact was, or was not, written to or called: everything that is known of it, newest first. The
+ * ledger has its part in every run, also as one that was left out; the messaging service, whom src/app asks for
+ * it, has the messages and the suppression list.
+ */
+export interface ContactTimeline {
+  /** Throws `not_found`. */
+  read(
+    contact: { workspaceId: string; contactId: string },
+    page: { after: TimelinePosition | undefined; limit: number },
+  ): Promise<{ entries: TimelineEntry[]; next: TimelinePosition | undefined }>;
+}
+
+/** Where a page ended: entries are in the order of their time, then of their key. */
+export interface TimelinePosition {
+  at: string;
+  key: string;
+}
+
+export type TimelineEntry = { at: Date; key: string } & (
+  | ({
+      kind: 'recipient';
+      address: string;
+      state: RecipientState;
+      outcome: string | null;
+      code: string | null;
+      attempts: number;
+      dueAt: Date;
+      retryAt: Date | null;
+      messages: ContactMessage[];
+    } & OfRun)
+  | ({ kind: 'skipped'; reason: SkipReason } & OfRun)
+  | {
+      kind: 'send';
+      sendId: string;
+      channel: Channel;
+      state: RecipientState;
+      code: string | null;
+      uid: string;
+    }
+  | { kind: 'cap_place'; channel: string; address: string; uid: string }
+  | ({ kind: 'suppression' } & Block)
+  | ({ kind: 'suppression_lifted'; liftedBy: string } & Block)
+);
+
+interface Block {
+  channel: string;
+  address: string;
+  sender: string;
+  reason: string;
+  source: string;
+  since: Date;
+}
+
+interface OfRun {
+  runId: string;
+  campaignId: string;
+  campaign: string;
+  channel: Channel;
+  /** When the audience was frozen, or the run began to. */
+  runStartedAt: Date;
+  /** Of the policy that was in force at the time of the entry; 0 when there was none. */
+  policyVersion: number;
+}
+
+export function createContactTimeline(deps: {
+  db: Kysely<CampaignTables>;
+  news: ContactNews;
+}): ContactTimeline {
+  const { db, news } = deps;
+  return {
+    async read({ workspaceId, contactId }, { after, limit }) {
+      const contact = await db
+        .selectFrom('contacts')
+        .select(['email', 'phone'])
+        .where('id', '=', contactId)
+        .where('workspace_id', '=', workspaceId)
+        .executeTakeFirst();
+      if (!contact) throw new DomainError('not_found', `There is no contact ${contactId}`);
+      const addresses = [contact.email, contact.phone].flatMap((one) => (one ? [addressKey(one)] : []));
+      const scope: Scope = { workspaceId, contactId, addresses, after, limit: limit + 1 };
+      const found: TimelineEntry[] = [
+        ...(await recipientEntries(db, scope)),
+        ...(await skippedEntries(db, scope)),
+        ...(await sendEntries(db, scope)),
+        ...(await placeEntries(db, scope)),
+        ...(await suppressionEntries(news, scope)),
+      ];
+      found.sort((one, other) => (isBefore(positionOf(other), positionOf(one)) ? -1 : 1));
+      const entries = found.slice(0, limit);
+      await addMessages(news, workspaceId, entries);
+      const last = entries.at(-1);
+      return { entries, next: found.length > limit && last ? positionOf(last) : undefined };
+    },
+  };
+}
+
+interface Scope {
+  workspaceId: string;
+  contactId: string;
+  addresses: string[];
+  after: TimelinePosition | undefined;
+  limit: number;
+}
+
+const positionOf = ({ at, key }: TimelineEntry): TimelinePosition => ({ at: at.toISOString(), key });
+const isBefore = (one: TimelinePosition, other: TimelinePosition) =>
+  one.at === other.at ? one.key < other.key : one.at < other.at;
+
+/** SQL: a page of the rows of `source`, which has the columns `at` and `key`. Times are those of the answer. */
+async function pageOf<Row extends object>(
+  db: Kysely<CampaignTables>,
+  { after, limit }: Scope,
+  source: RawBuilder<unknown>,
+): Promise<Row[]> {
+  const { rows } = await sql<Row & { happened: Date }>`
+    select * from (select *, date_trunc('milliseconds', happened) as at from (${source}) one) dated
+    where ${after ? sql`(at, key collate "C") < (${after.at}::timestamptz, ${after.key}::text collate "C")` : sql`true`}
+    order by at desc, key collate "C" desc limit ${limit}`.execute(db);
+  return rows.map(({ happened: _happened, ...row }) => row as unknown as Row);
+}
+
+const ofRun = (at: RawBuilder<unknown>) => sql`
+  runs.id as "runId", runs.campaign_id as "campaignId", runs.started_at as "runStartedAt",
+  (select name from campaigns where id = runs.campaign_id) as campaign,
+  (select coalesce(max(version), 0)::int from policy_versions v
+   where v.workspace_id = runs.workspace_id and v.created_at <= ${at}) as "policyVersion"`;
+
+type EntryOf<Kind extends TimelineEntry['kind']> = Extract<TimelineEntry, { kind: Kind }>;
+
+async function recipientEntries(db: Kysely<CampaignTables>, scope: Scope): Promise<EntryOf<'recipient'>[]> {
+  const rows = await pageOf<Omit<EntryOf<'recipient'>, 'kind'> & { seq: number; attempt: number }>(
+    db,
+    scope,
+    sql`
+      select r.updated_at as happened, 'r.' || r.run_id || '.' || r.channel as key, r.channel, r.seq, r.attempt,
+        r.address, r.outcome, r.code, r.due_at as "dueAt", r.retry_at as "retryAt", ${derivedState} as state,
+        greatest(r.attempts, case when r.seq < s.next_seq then 1 else 0 end) as attempts,
+        ${ofRun(sql`r.updated_at`)}
+      from recipients r
+      cross join lateral (
+        select next_seq from shards where run_id = r.run_id and channel = r.channel and shard = r.shard limit 1
+      ) s
+      cross join lateral (select * from runs where id = r.run_id and workspace_id = ${scope.workspaceId} limit 1) runs
+      where r.contact_id = ${scope.contactId}`,
+  );
+  return rows.map(({ seq, attempt, ...row }) => ({
+    ...row,
+    kind: 'recipient',
+    messages: attemptsOf(row.channel, attempt).map((number) => ({
+      uid: messageUid({ runId: row.runId, channel: row.channel, seq }, number),
+      state: null,
+      code: null,
+      events: [],
+    })),
+  }));
+}
+
+/** The latest of them. Calls are numbered from 1, messages from 0. */
+function attemptsOf(channel: Channel, latest: number): number[] {
+  const first = Math.max(channel === 'voice' ? 1 : 0, latest - LIMITS.timelineMessages + 1);
+  return Array.from({ length: Math.max(0, latest - first + 1) }, (_, i) => first + i);
+}
+
+async function skippedEntries(db: Kysely<CampaignTables>, scope: Scope): Promise<EntryOf<'skipped'>[]> {
+  const rows = await pageOf<Omit<EntryOf<'skipped'>, 'kind'>>(
+    db,
+    scope,
+    sql`
+      select runs.started_at as happened, 'k.' || k.run_id || '.' || k.channel as key, k.channel, k.reason,
+        ${ofRun(sql`runs.started_at`)}
+      from skipped_contacts k
+      cross join lateral (select * from runs where id = k.run_id and workspace_id = ${scope.workspaceId} limit 1) runs
+      where k.contact_id = ${scope.contactId}`,
+  );
+  return rows.map((row) => ({ ...row, kind: 'skipped' }));
+}
+
+async function sendEntries(db: Kysely<CampaignTables>, scope: Scope): Promise<EntryOf<'send'>[]> {
+  const rows = await pageOf<Omit<EntryOf<'send'>, 'kind'>>(
+    db,
+    scope,
+    sql`
+      select updated_at as happened, 's.' || id as key, id as "sendId", uid, channel, state, code from durable_sends
+      where workspace_id = ${scope.workspaceId} and content ->> 'to' = any(${scope.addresses}::text[])`,
+  );
+  return rows.map((row) => ({ ...row, kind: 'send' }));
+}
+
+async function placeEntries(db: Kysely<CampaignTables>, scope: Scope): Promise<EntryOf<'cap_place'>[]> {
+  const rows = await pageOf<Omit<EntryOf<'cap_place'>, 'kind'>>(
+    db,
+    scope,
+    sql`
+      select e.at as happened, 'c.' || e.uid as key, e.channel, u.address, e.uid
+      from contact_uses u, unnest(u.uids, u.channels, u.used_at) as e(uid, channel, at)
+      where u.workspace_id = ${scope.workspaceId} and u.address = any(${scope.addresses}::text[])`,
+  );
+  return rows.map((row) => ({ ...row, kind: 'cap_place' }));
+}
+
+async function suppressionEntries(news: ContactNews, scope: Scope): Promise<TimelineEntry[]> {
+  const blocks = await news.suppressionsOf(scope.workspaceId, scope.addresses);
+  const entries = blocks.map(({ id, changedAt, ...block }) => ({
+    kind: 'suppression' as const,
+    at: changedAt,
+    key: `b.${id}`,
+    ...block,
+  }));
+  const lifted = (await news.liftedOf(scope.workspaceId, scope.addresses)).map(
+    ({ id, liftedAt, ...block }) => ({
+      kind: 'suppression_lifted' as const,
+      at: liftedAt,
+      key: `l.${id}`,
+      ...block,
+    }),
+  );
+  const { after } = scope;
+  return [...entries, ...lifted].filter((entry) => !after || isBefore(positionOf(entry), after));
+}
+
+async function addMessages(
+  news: ContactNews,
+  workspaceId: string,
+  entries: readonly TimelineEntry[],
+): Promise<void> {
+  const recipients = entries.filter((entry): entry is EntryOf<'recipient'> => entry.kind === 'recipient');
+  const uids = recipients.flatMap(({ messages }) => messages.map(({ uid }) => uid));
+  if (uids.length === 0) return;
+  const known = new Map((await news.messagesOf(workspaceId, uids)).map((one) => [one.uid, one]));
+  for (const recipient of recipients) {
+    recipient.messages = recipient.messages.flatMap(({ uid }) => known.get(uid) ?? []);
+  }
+}

@@ -1,0 +1,100 @@
+import type { Readable } from 'node:stream';
+import type { Kysely } from 'kysely';
+import {
+  emptyUpload,
+  hasTooManyValues,
+  headerOf,
+  invalidHeader,
+  TOO_MANY_VALUES,
+  UNREADABLE,
+} from '../../csv/csv-problems';
+import { type CsvRecord, readRecords } from '../../csv/csv-records';
+import { LIMITS } from '../../domain/limits';
+import type { CampaignTables } from '../tables';
+import { type ImportReport, type ImportRow, type ImportTarget, importContacts } from './contact-import';
+import { CONTACT_FIELDS, PARAM_NAME } from './contact-row';
+
+/**
+ * Imports contacts from a CSV of any length, as it arrives. The first row names the columns: those of a
+ * contact by name, whatever their case; every other becomes a param. A file whose first row cannot be
+ * used is refused before anything is stored.
+ */
+export async function importCsv(
+  db: Kysely<CampaignTables>,
+  target: ImportTarget,
+  source: Readable,
+): Promise<ImportReport> {
+  return importContacts(db, target, readRows(source));
+}
+
+async function* readRows(source: Readable): AsyncGenerator<ImportRow> {
+  let columns: Column[] | undefined;
+  for await (const record of readRecords(source)) {
+    if (columns) yield toRow(record, columns);
+    else columns = readHeader(record);
+  }
+  if (!columns) throw emptyUpload();
+}
+
+/** Where a column's values go; `undefined` for one without a name. */
+type Column = { field: string } | { param: string } | undefined;
+
+const FIELD_BY_NAME = new Map<string, string>(CONTACT_FIELDS.map((field) => [field.toLowerCase(), field]));
+
+/** Names of columns are never repeated in errors: where the header is missing, they are somebody's address. */
+function readHeader(record: CsvRecord): Column[] {
+  const columns = headerOf(record).map(toColumn);
+  const firstOf = new Map<string, number>();
+  const errors = columns.flatMap((column, i) => {
+    const key = JSON.stringify(column) ?? i.toString();
+    const first = firstOf.get(key);
+    if (first === undefined) firstOf.set(key, i);
+    const problem = first === undefined ? nameProblem(column, i) : duplicate(i, first);
+    return problem ? [{ path: `header.${i + 1}`, ...problem }] : [];
+  });
+  if (!columns.some((column) => column && 'field' in column && ['email', 'phone'].includes(column.field))) {
+    const message = 'The first line must name the columns, and one of them must be email or phone';
+    errors.push({ path: 'header', code: 'no_address_column', message });
+  }
+  if (columns.filter((column) => column && 'param' in column).length > LIMITS.paramsKeys) {
+    const message = `There are more than ${LIMITS.paramsKeys} columns beside those of a contact`;
+    errors.push({ path: 'header', code: 'too_many', message });
+  }
+  if (errors.length > 0) throw invalidHeader(errors.slice(0, LIMITS.importErrorsListed));
+  return columns;
+}
+
+function toColumn(name: string): Column {
+  if (name === '') return undefined;
+  const field = FIELD_BY_NAME.get(name.toLowerCase());
+  return field ? { field } : { param: name.toUpperCase().replace(/[^A-Z0-9]/g, '_') };
+}
+
+function nameProblem(column: Column, index: number): { code: string; message: string } | undefined {
+  if (!column || 'field' in column) return undefined;
+  if (PARAM_NAME.test(column.param) && column.param.length <= LIMITS.paramsKeyChars) return undefined;
+  const message = `Column ${index + 1}: a name begins with a letter (A to Z) and has at most ${LIMITS.paramsKeyChars} characters`;
+  return { code: 'invalid_column', message };
+}
+
+function duplicate(index: number, first: number): { code: string; message: string } {
+  return {
+    code: 'duplicate_column',
+    message: `Column ${index + 1} has the same name as column ${first + 1}`,
+  };
+}
+
+function toRow(record: CsvRecord, columns: readonly Column[]): ImportRow {
+  const { line } = record;
+  if ('problem' in record) return { line, finding: UNREADABLE[record.problem] };
+  if (hasTooManyValues(record.values, columns.length)) return { line, finding: TOO_MANY_VALUES };
+  const raw: Record<string, unknown> = {};
+  const params: Record<string, string> = {};
+  for (const [i, value] of record.values.entries()) {
+    const column = columns[i];
+    if (!column) continue;
+    if ('field' in column) raw[column.field] = value;
+    else params[column.param] = value.trim();
+  }
+  return { line, raw: { ...raw, params } };
+}

@@ -1,0 +1,88 @@
+import { type Kysely, sql } from 'kysely';
+import { DomainError } from '../../domain/errors';
+import { likePattern } from '../like-pattern';
+import type { CampaignTables } from '../tables';
+import { type ListKey, lockContacts, requireList } from './contacts';
+
+/** A contact as the API shows it (api.md 6). */
+export interface ContactView {
+  id: string;
+  externalId: string | null;
+  name: string | null;
+  email: string | null;
+  phone: string | null;
+  timezone: string | null;
+  locale: string | null;
+  params: Record<string, string | number>;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+export interface MemberPage {
+  cursor?: string | undefined;
+  limit: number;
+  search?: string | undefined;
+}
+
+/** One page of a list's contacts, oldest first; `next` is the cursor of the following page. */
+export async function listMembers(
+  db: Kysely<CampaignTables>,
+  list: ListKey,
+  page: MemberPage,
+): Promise<{ contacts: ContactView[]; next: string | null }> {
+  let query = db
+    .selectFrom('contact_list_members as m')
+    .innerJoin('contacts as c', 'c.id', 'm.contact_id')
+    .selectAll('c')
+    .where('m.list_id', '=', list.listId)
+    .where('c.workspace_id', '=', list.workspaceId)
+    .orderBy('m.contact_id')
+    .limit(page.limit + 1);
+  if (page.cursor !== undefined) query = query.where('m.contact_id', '>', page.cursor);
+  if (page.search) {
+    const pattern = likePattern(page.search);
+    query = query.where((eb) =>
+      eb.or(
+        (['name', 'email', 'phone', 'external_id'] as const).map((field) =>
+          eb(`c.${field}`, 'ilike', pattern),
+        ),
+      ),
+    );
+  }
+  const rows = await query.execute();
+  const contacts = rows.slice(0, page.limit).map((row) => ({
+    id: row.id,
+    externalId: row.external_id,
+    name: row.name,
+    email: row.email,
+    phone: row.phone,
+    timezone: row.timezone,
+    locale: row.locale,
+    params: row.params,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }));
+  return { contacts, next: rows.length > page.limit ? (contacts.at(-1)?.id ?? null) : null };
+}
+
+/** Takes a contact out of a list; in its last list, it is deleted, since nothing would show it any more. */
+export async function removeMember(
+  db: Kysely<CampaignTables>,
+  list: ListKey,
+  contactId: string,
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await lockContacts(tx, list.workspaceId);
+    await requireList(tx, list);
+    const { numDeletedRows } = await tx
+      .deleteFrom('contact_list_members')
+      .where('list_id', '=', list.listId)
+      .where('contact_id', '=', contactId)
+      .executeTakeFirst();
+    if (numDeletedRows === 0n)
+      throw new DomainError('not_found', `No contact ${contactId} in list ${list.listId}`);
+    await sql`
+      delete from contacts c where id = ${contactId}
+        and not exists (select 1 from contact_list_members m where m.contact_id = c.id)`.execute(tx);
+  });
+}

@@ -1,0 +1,62 @@
+import { type Kysely, sql } from 'kysely';
+import { parseMessageUid, parseSendMessageUid } from '../../domain/ids';
+import type { MessageEvent } from '../../domain/message';
+import type { CampaignTables } from '../tables';
+import { type Place, releaseContacts } from './contact-caps';
+
+/** What the service says of messages that it took on, and that nobody got. */
+const UNSENT = ['canceled', 'expired', 'suppressed', 'rejected'];
+
+/** Gives the places of such messages back, as the feed tells of them. Without caps, one look at an empty table. */
+export async function releaseUnsent(
+  tx: Kysely<CampaignTables>,
+  workspaceId: string,
+  events: readonly MessageEvent[],
+): Promise<void> {
+  const uids = [...new Set(events.filter(isUnsent).map(({ uid }) => uid))];
+  if (!uids.length) return;
+  const { rows } = await sql`select 1 from contact_uses where workspace_id = ${workspaceId} limit 1`.execute(
+    tx,
+  );
+  if (!rows.length) return;
+  await releaseContacts(tx, workspaceId, [
+    ...(await ofRecipients(tx, uids)),
+    ...(await ofSends(tx, workspaceId, uids)),
+  ]);
+}
+
+/** A call that the other side declined was made. */
+function isUnsent({ channel, type, state }: MessageEvent): boolean {
+  return UNSENT.includes(state) && !(channel === 'voice' && type === 'rejected');
+}
+
+async function ofRecipients(tx: Kysely<CampaignTables>, uids: readonly string[]): Promise<Place[]> {
+  const keys = uids.flatMap((uid) => {
+    const key = parseMessageUid(uid);
+    return key ? [{ ...key, uid }] : [];
+  });
+  if (!keys.length) return [];
+  const { rows } = await sql<Place>`
+    select t.uid, r.address from recipients r join unnest(
+      ${keys.map(({ uid }) => uid)}::text[], ${keys.map(({ runId }) => runId)}::text[],
+      ${keys.map(({ channel }) => channel)}::text[], ${keys.map(({ seq }) => seq)}::int[]
+    ) as t(uid, run_id, channel, seq) using (run_id, channel, seq)`.execute(tx);
+  return rows;
+}
+
+async function ofSends(
+  tx: Kysely<CampaignTables>,
+  workspaceId: string,
+  uids: readonly string[],
+): Promise<Place[]> {
+  const keys = uids.flatMap((uid) => {
+    const key = parseSendMessageUid(uid);
+    return key ? [{ ...key, uid }] : [];
+  });
+  if (!keys.length) return [];
+  const { rows } = await sql<Place>`
+    select t.uid, s.content ->> 'to' as address from durable_sends s join unnest(
+      ${keys.map(({ uid }) => uid)}::text[], ${keys.map(({ sendId }) => sendId)}::text[]
+    ) as t(uid, id) using (id) where s.workspace_id = ${workspaceId}`.execute(tx);
+  return rows;
+}

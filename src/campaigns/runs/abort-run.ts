@@ -1,0 +1,47 @@
+import { type Kysely, sql } from 'kysely';
+import { type AbortBaseline, type AbortRule, abortReason, abortTally } from '../../domain/abort-threshold';
+import type { CampaignTables } from '../tables';
+import { failRun } from './fail-run';
+import { readCounts } from './ledger-counts';
+
+/**
+ * Stops a run of which too many recipients fail (domain/abort-threshold.ts). What had ended by then is kept in
+ * `runs.abort_baseline`. A run that goes on after its end has another `launches`: the first look at it moves the
+ * baseline up to what had ended meanwhile, and from then on the threshold counts from there. Costs one query
+ * for a run without a threshold, and another over a few rows per shard for one that has it.
+ */
+export async function abortIfTooManyFail(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  tellsMore: boolean,
+): Promise<void> {
+  const run = await db
+    .selectFrom('runs')
+    .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
+    .select(['runs.control', 'runs.launches', 'runs.abort_baseline'])
+    .select(sql<AbortRule | null>`campaigns.options -> 'abort'`.as('rule'))
+    .where('runs.id', '=', runId)
+    .executeTakeFirst();
+  if (!run?.rule || run.control !== 'run') return;
+  const tally = abortTally(await readCounts(db, runId), tellsMore);
+  const baseline = { ...tally, launch: run.launches };
+  if (run.abort_baseline && run.abort_baseline.launch !== run.launches) {
+    await moveBaseline(db, runId, baseline);
+    return;
+  }
+  const reason = abortReason(run.rule, tally, run.abort_baseline);
+  if (reason) await failRun(db, runId, reason, baseline);
+}
+
+async function moveBaseline(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  baseline: AbortBaseline,
+): Promise<void> {
+  await db
+    .updateTable('runs')
+    .set({ abort_baseline: JSON.stringify(baseline) })
+    .where('id', '=', runId)
+    .where('launches', '=', baseline.launch)
+    .execute();
+}

@@ -1,0 +1,105 @@
+import { type Kysely, sql } from 'kysely';
+import type { Channel } from '../../domain/channel';
+import type { CampaignTables } from '../tables';
+import { addToCounts } from './count-moves';
+import { listRecipients, type RecipientPosition, type RecipientView } from './recipients';
+
+/**
+ * Takes back what a canceled run has not sent yet. Whoever was never taken on needs no row: the run's
+ * phase says `canceled` for them. Open pages are closed over their owners' heads, so that an activity
+ * which still runs can record nothing more: what it had not offered is canceled, what it had is
+ * `accepted` until the service is asked. Calls that are not in the air are canceled; their workflows find
+ * out when they wake. Repeated, it changes nothing. It looks at those whom it may concern, and not at the rest
+ * of the run; each is found by its whole key, for the reason told in retry-failed.ts.
+ */
+export async function cancelUnsent(db: Kysely<CampaignTables>, runId: string): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await sql`
+      with closed as (
+        delete from pages where run_id = ${runId} returning *
+      ), open as (
+        select c.run_id, c.channel, r.seq, r.seq >= c.from_seq + c.offered as untouched
+        from closed c
+        join recipients r on r.run_id = c.run_id and r.channel = c.channel
+          and r.seq >= c.from_seq + c.resolved and r.seq < c.to_seq
+        where c.seqs is null and c.channel <> 'voice'
+        union all
+        select c.run_id, c.channel, listed.seq, listed.position > c.offered
+        from closed c cross join lateral unnest(c.seqs) with ordinality as listed(seq, position)
+        where c.channel <> 'voice' and listed.position > c.resolved
+      ), wanted as materialized (
+        select run_id, channel, seq, bool_and(untouched) as untouched from (
+          select run_id, channel, seq, untouched from open
+          union all
+          select run_id, channel, seq, null from recipients where run_id = ${runId} and state = 'waiting' and waits
+          union all
+          select r.run_id, r.channel, r.seq, null from shards s
+          join recipients r on r.run_id = s.run_id and r.channel = s.channel and r.seq >= s.from_seq and r.seq < s.next_seq
+          where s.run_id = ${runId} and s.channel = 'voice' and r.state = 'pending'
+        ) everybody group by run_id, channel, seq
+      ), old as (
+        select run_id, channel, seq, r.state, wanted.untouched
+        from wanted join recipients r using (run_id, channel, seq)
+        where r.state in ('pending', 'waiting')
+        for update of r
+      ), written as (
+        update recipients r
+        set state = case when old.untouched is false then 'accepted' else 'canceled' end, retry_at = null, updated_at = now()
+        from old where r.run_id = old.run_id and r.channel = old.channel and r.seq = old.seq
+        returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
+      )
+      ${addToCounts}`.execute(tx);
+  });
+}
+
+/** Marks recipients canceled whose message the service says it never had. */
+export async function cancelAbsent(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  recipients: readonly { channel: Channel; seq: number }[],
+): Promise<void> {
+  if (!recipients.length) return;
+  await sql`
+    with absent as (
+      select * from unnest(${recipients.map((r) => r.channel)}::text[], ${recipients.map((r) => r.seq)}::int[]) as t(channel, seq)
+    ), old as (
+      select r.channel, r.seq, r.state from recipients r join absent using (channel, seq)
+      where r.run_id = ${runId} and r.state in ('pending', 'accepted') for update of r
+    ), written as (
+      update recipients r set state = 'canceled', updated_at = now()
+      from old where r.run_id = ${runId} and r.channel = old.channel and r.seq = old.seq
+      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
+    )
+    ${addToCounts}`.execute(db);
+}
+
+/** Recipients the service has and has not handed over yet, as far as the ledger knows; in pages. */
+export async function* cancelableRecipients(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  pageSize: number,
+): AsyncGenerator<RecipientView[]> {
+  for (const wanted of [{ state: 'accepted' }, { state: 'sending', channel: 'voice' }] as const) {
+    let after: RecipientPosition | undefined;
+    do {
+      const page = await listRecipients(db, runId, { ...wanted, after, limit: pageSize });
+      if (page.recipients.length) yield page.recipients;
+      after = page.next;
+    } while (after);
+  }
+}
+
+/** Voice recipients whose workflow may sleep. */
+export async function openCalls(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  afterSeq: number,
+  limit: number,
+): Promise<{ seq: number; from: number }[]> {
+  const { rows } = await sql<{ seq: number; from: number }>`
+    select r.seq, coalesce(r.call_from, 1) as "from" from recipients r join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
+    where r.run_id = ${runId} and r.channel = 'voice' and r.seq > ${afterSeq} and r.seq < s.next_seq
+      and (r.state in ('pending', 'sending') or (r.state = 'waiting' and r.retry_at is not null))
+    order by r.seq limit ${limit}`.execute(db);
+  return rows;
+}

@@ -1,0 +1,90 @@
+import { type Kysely, sql } from 'kysely';
+import { CHANNELS, type Channel } from '../../domain/channel';
+import { RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
+import type { CampaignTables } from '../tables';
+
+export type ChannelCounts = Record<'total' | RecipientState, number>;
+export type Counts = Partial<Record<Channel, ChannelCounts>>;
+
+interface ShardSums {
+  channel: Channel;
+  total: number;
+  taken: number;
+  /** Unrecorded recipients in open pages of first sends, and in open pages of retries. */
+  sending: number;
+  retrying: number;
+  stored: Partial<Record<RecipientState, number>>;
+  canceled: boolean;
+}
+
+/**
+ * A run's counts per channel: every state present, summing to `total`. Reads a handful of rows per
+ * shard, so it costs the same for a thousand recipients and for a million. How derived states come
+ * about is told in ledger.ts.
+ */
+export async function readCounts(db: Kysely<CampaignTables>, runId: string): Promise<Counts> {
+  const { rows } = await sql<ShardSums>`
+    select s.channel, sum(s.to_seq - s.from_seq)::int as total, sum(s.next_seq - s.from_seq)::int as taken,
+      coalesce(sum(p.sending), 0)::int as sending, coalesce(sum(p.retrying), 0)::int as retrying,
+      coalesce((select jsonb_object_agg(c.state, c.n) from (
+        select state, sum(count)::int as n from shard_counts
+        where run_id = ${runId} and channel = s.channel group by state) c), '{}') as stored,
+      bool_or(r.phase = 'canceled') as canceled
+    from shards s
+    join runs r on r.id = s.run_id
+    left join lateral (
+      select sum(case when seqs is null then to_seq - from_seq - resolved else 0 end) as sending,
+             sum(case when seqs is null then 0 else cardinality(seqs) - resolved end) as retrying
+      from pages where run_id = s.run_id and channel = s.channel and shard = s.shard
+    ) p on true
+    where s.run_id = ${runId} group by s.channel`.execute(db);
+  const byChannel = new Map(rows.map((row) => [row.channel, deriveCounts(row)]));
+  const counts: Counts = {};
+  for (const channel of CHANNELS) {
+    const found = byChannel.get(channel);
+    if (found) counts[channel] = found;
+  }
+  return counts;
+}
+
+function deriveCounts(sums: ShardSums): ChannelCounts {
+  const counts = Object.fromEntries(
+    RECIPIENT_STATES.map((state) => [state, sums.stored[state] ?? 0]),
+  ) as Record<RecipientState, number>;
+  const storedOther = Object.values(sums.stored).reduce((sum, count) => sum + count, 0);
+  const takenPending = sums.taken - storedOther;
+  // The event feed may overtake a page: then fewer are left than the page has yet to record.
+  const sending = Math.min(sums.sending, takenPending);
+  const retrying = Math.min(sums.retrying, counts.waiting);
+  counts.waiting -= retrying;
+  if (sums.channel === 'voice') {
+    // A call is being made, from the moment it is taken on until its workflow says otherwise.
+    counts.sending += takenPending + retrying;
+  } else {
+    counts.sending += sending + retrying;
+    counts.accepted += takenPending - sending;
+  }
+  counts[sums.canceled ? 'canceled' : 'pending'] += sums.total - sums.taken;
+  return { total: sums.total, ...counts };
+}
+
+/** How many recipients of a run are still short of `sent`, or of `accepted` where no more is ever told. */
+export function unsettled(counts: Counts, tellsMore: boolean): number {
+  const open: RecipientState[] = [
+    'pending',
+    'waiting',
+    'sending',
+    ...(tellsMore ? (['accepted'] as const) : []),
+  ];
+  let sum = 0;
+  for (const channel of CHANNELS) for (const state of open) sum += counts[channel]?.[state] ?? 0;
+  return sum;
+}
+
+/** Whether a page is to be sent yet, now or later. Calls between two tries wait too, but for no page. */
+export function hasUnsent(counts: Counts): boolean {
+  return CHANNELS.some((channel) => {
+    const { pending = 0, waiting = 0 } = counts[channel] ?? {};
+    return pending > 0 || (waiting > 0 && channel !== 'voice');
+  });
+}

@@ -1,0 +1,396 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Control } from '../../domain/campaign';
+import type { Channel } from '../../domain/channel';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { RecipientState } from '../../domain/recipient';
+import type { CampaignTables } from '../tables';
+import { addToCounts, rank } from './count-moves';
+import { countTaken } from './run-speed';
+import { readControl } from './runs';
+import { isWanted } from './turn-wanted';
+
+/**
+ * The ledger: what became of every recipient of a run. Its promise is that a process may be killed
+ * between any two statements and nobody is lost, nobody is sent to twice, and whoever is in doubt is
+ * known by name.
+ *
+ * A shard's recipients are numbered densely (`seq`) in the order they are due, and are taken on from the
+ * front, a page at a time. Most rows are written twice only: when they are frozen, and when the event
+ * feed says what became of them. In between their state is derived:
+ *
+ *   stored pending, seq ≥ shard.next_seq              → pending     nobody has touched it
+ *   stored pending, seq in an open page               → sending     a send activity has it
+ *   stored pending, seq < next_seq, no open page      → accepted    the service took it, nothing else said
+ *   stored waiting, seq in an open list page          → sending     its retry is under way
+ *   stored waiting without retry_at                   → waiting     its turn has not come (turns.ts)
+ *   anything else                                     → as stored
+ *
+ * A page is one row, written before anything is sent. Its positions fall into three parts:
+ *
+ *   0 … resolved        recorded
+ *   resolved … offered  may have reached the service; all that a crash can leave in doubt
+ *   offered … size      not sent
+ *
+ * `offered` moves up before a chunk is sent, `resolved` with its results, in the transaction that writes
+ * them. Whoever takes a page over raises its `fence`; every write names the fence it was given, so an
+ * attempt that was given up but still runs can record nothing. A closed page is deleted.
+ *
+ * The event feed may know what became of a message before its page is recorded, and may give the recipient
+ * another attempt at once (recipient-news.ts). So a page sends only to those who are as it took them on, and a
+ * result names the attempt that it is the result of.
+ */
+export interface ShardKey {
+  runId: string;
+  channel: Channel;
+  shard: number;
+}
+
+export interface OpenPage extends ShardKey {
+  page: number;
+  fence: number;
+  fromSeq: number;
+  /** Recipients in the page. */
+  size: number;
+  /** Set for a page of retries, which is a list; otherwise position p is `fromSeq + p`. */
+  seqs: number[] | undefined;
+  resolved: number;
+  offered: number;
+}
+
+export type Taking =
+  | { kind: 'page'; page: OpenPage }
+  /** Nothing is due before `until`; without it, nothing will ever be again, unless another lane fails. */
+  | { kind: 'idle'; until: Date | undefined }
+  | { kind: 'stopped'; control: Exclude<Control, 'run'> };
+
+/**
+ * Opens the lane's next page, or takes over the one its predecessor left open (`offered > resolved`
+ * then tells what is in doubt). At most one live activity may own a lane. No page is opened before
+ * `notBefore`; one that is open goes on.
+ */
+export async function takePage(
+  db: Kysely<CampaignTables>,
+  key: ShardKey & { lane: number },
+  size: number,
+  notBefore?: Date,
+): Promise<Taking> {
+  return db.transaction().execute(async (tx) => {
+    const control = await readControl(tx, key.runId);
+    if (control !== 'run') return { kind: 'stopped', control };
+    const left = await tx
+      .updateTable('pages')
+      .set((eb) => ({ fence: eb('fence', '+', 1) }))
+      .where('run_id', '=', key.runId)
+      .where('channel', '=', key.channel)
+      .where('shard', '=', key.shard)
+      .where('lane', '=', key.lane)
+      .returningAll()
+      .executeTakeFirst();
+    if (left) return { kind: 'page', page: openPage(left) };
+    return openNextPage(tx, key, size, notBefore);
+  });
+}
+
+async function openNextPage(
+  tx: Transaction<CampaignTables>,
+  key: ShardKey & { lane: number },
+  size: number,
+  notBefore: Date | undefined,
+): Promise<Taking> {
+  // The shard's row lock makes lanes open pages one after the other.
+  const shard = await tx
+    .selectFrom('shards')
+    .selectAll()
+    .where('run_id', '=', key.runId)
+    .where('channel', '=', key.channel)
+    .where('shard', '=', key.shard)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!shard)
+    throw new DomainError('run_not_found', `Run ${key.runId} has no shard ${key.channel}/${key.shard}`);
+  const retries = await dueRetries(tx, key, size);
+  const until = retries.length ? undefined : await nextDue(tx, key, shard.next_seq, shard.to_seq);
+  const end = retries.length
+    ? shard.next_seq
+    : await dueEnd(tx, key, shard.next_seq, shard.next_seq + shareOf(size, shard.to_seq - shard.next_seq));
+  if (!retries.length && end === shard.next_seq) return { kind: 'idle', until };
+  if (notBefore && notBefore.getTime() > Date.now()) return { kind: 'idle', until: notBefore };
+  const page = await tx
+    .insertInto('pages')
+    .values({
+      run_id: key.runId,
+      channel: key.channel,
+      shard: key.shard,
+      page: shard.next_page,
+      lane: key.lane,
+      fence: 1,
+      from_seq: shard.next_seq,
+      to_seq: end,
+      seqs: retries.length ? retries : null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await tx
+    .updateTable('shards')
+    .set({ next_seq: end, next_page: shard.next_page + 1 })
+    .where('run_id', '=', key.runId)
+    .where('channel', '=', key.channel)
+    .where('shard', '=', key.shard)
+    .execute();
+  return { kind: 'page', page: openPage(page) };
+}
+
+const WORTH_A_PAGE = 2 * LIMITS.chunkRecipients;
+
+/**
+ * How many of those that are left the next page takes on. What would fit into one page is shared among the
+ * lanes, so that one sends while the other's chunk comes to its end and is written down; of small pages there would be
+ * more to tell the server of than there is to gain.
+ */
+function shareOf(size: number, left: number): number {
+  const shared = left <= size && left >= LIMITS.lanesPerShard * WORTH_A_PAGE;
+  return Math.min(left, shared ? Math.ceil(left / LIMITS.lanesPerShard) : size);
+}
+
+async function dueRetries(tx: Transaction<CampaignTables>, key: ShardKey, size: number): Promise<number[]> {
+  const { rows } = await sql<{ seq: number }>`
+    select seq from recipients
+    where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard}
+      and state = 'waiting' and waits and retry_at <= now() and ${isOurs(key)}
+      and seq <> all (${claimedRetries(key)})
+    order by retry_at limit ${size}`.execute(tx);
+  return rows.map((row) => row.seq);
+}
+
+/** A call that waits to be dialled again is its workflow's; one that wants a new workflow is a page's. */
+const isOurs = (key: ShardKey) =>
+  sql`${key.channel === 'voice' ? sql`call_from > attempt` : sql`true`} and ${isWanted('recipients')}`;
+
+const claimedRetries = (key: ShardKey) => sql`coalesce((
+  select array_agg(claimed) from pages, unnest(seqs) claimed
+  where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard}), '{}')`;
+
+/** Where the due part of [from, bound) ends. Rows are in due order, so the last one usually decides. */
+async function dueEnd(
+  tx: Transaction<CampaignTables>,
+  key: ShardKey,
+  from: number,
+  bound: number,
+): Promise<number> {
+  if (from >= bound) return from;
+  const { rows } = await sql<{ due: boolean }>`
+    select due_at <= now() as due from recipients
+    where run_id = ${key.runId} and channel = ${key.channel} and seq = ${bound - 1}`.execute(tx);
+  if (rows[0]?.due) return bound;
+  const found = await sql<{ end: number | null }>`
+    select max(seq) + 1 as end from recipients
+    where run_id = ${key.runId} and channel = ${key.channel} and seq >= ${from} and seq < ${bound}
+      and due_at <= now()`.execute(tx);
+  return found.rows[0]?.end ?? from;
+}
+
+async function nextDue(
+  tx: Transaction<CampaignTables>,
+  key: ShardKey,
+  nextSeq: number,
+  toSeq: number,
+): Promise<Date | undefined> {
+  const { rows } = await sql<{ until: Date | null }>`
+    select least(
+      (select due_at from recipients
+       where run_id = ${key.runId} and channel = ${key.channel} and seq = ${nextSeq} and ${nextSeq} < ${toSeq}::int),
+      (select min(coalesce(retry_at, now() + ${LIMITS.turnWaitMs} * interval '1 millisecond')) from recipients
+       where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard} and state = 'waiting'
+         and waits and ${isOurs(key)} and seq <> all (${claimedRetries(key)}))
+    ) as until`.execute(tx);
+  return rows[0]?.until ?? undefined;
+}
+
+export interface PageRecipient {
+  seq: number;
+  contactId: string;
+  address: string;
+  params: Record<string, string | number>;
+  attempt: number;
+  attempts: number;
+  dueAt: Date;
+  /** Of what came before, for a retry. */
+  code: string | undefined;
+  /** Where the recipient may be, if the campaign asked. */
+  place: string | null;
+}
+
+/**
+ * Writes ahead that the next `count` recipients are about to be sent, and reads them. Fails with
+ * `page_fenced` when another attempt owns the page by now. Whoever needs nothing of this page any more, by
+ * what the event feed told since, is left out.
+ */
+export async function offerChunk(
+  db: Kysely<CampaignTables>,
+  page: OpenPage,
+  count: number,
+): Promise<PageRecipient[]> {
+  const end = Math.min(page.resolved + count, page.size);
+  if (end > page.offered) {
+    await fencedUpdate(db, page, sql`offered = ${end}`);
+    page.offered = end;
+  }
+  const wanted = page.seqs
+    ? sql`seq = any(${page.seqs.slice(page.resolved, end)}::int[]) and state = 'waiting' and retry_at <= now()
+        and ${isWanted('recipients')}`
+    : sql`seq >= ${page.fromSeq + page.resolved} and seq < ${page.fromSeq + end} and state = 'pending'`;
+  const { rows } = await sql<{
+    seq: number;
+    contact_id: string;
+    address: string;
+    params: Record<string, string | number>;
+    attempt: number;
+    attempts: number;
+    due_at: Date;
+    code: string | null;
+    place: string | null;
+  }>`select seq, contact_id, address, params, attempt, attempts, due_at, code, place from recipients
+     where run_id = ${page.runId} and channel = ${page.channel} and ${wanted} order by seq`.execute(db);
+  return rows.map((row) => ({
+    seq: row.seq,
+    contactId: row.contact_id,
+    address: row.address,
+    params: row.params,
+    attempt: row.attempt,
+    attempts: row.attempts,
+    dueAt: row.due_at,
+    code: row.code ?? undefined,
+    place: row.place,
+  }));
+}
+
+/** What a chunk came to for one recipient. `accepted` needs no row on a page of first sends. */
+export interface RecipientResult {
+  seq: number;
+  state: Exclude<RecipientState, 'pending' | 'sending'>;
+  code?: string | undefined;
+  /** When to try again, for `waiting`. */
+  retryAt?: Date | undefined;
+  /** Whether this counted as an attempt. */
+  attempted: boolean;
+  /** The attempt this is the result of: it is void when the feed has given the recipient another since. */
+  attempt?: number | undefined;
+  /** For `waiting`: the service may have the message, so that the next one needs a uid of its own. */
+  anew?: boolean | undefined;
+}
+
+/**
+ * Records everything offered so far and closes the page at its end, in one transaction, in which `also` is done
+ * what else depends on it. Answers what the owner wants by now. Fails with `page_fenced` when another attempt owns the page.
+ */
+export async function recordChunk(
+  db: Kysely<CampaignTables>,
+  page: OpenPage,
+  results: readonly RecipientResult[],
+  also?: (tx: Transaction<CampaignTables>) => Promise<void>,
+): Promise<Control> {
+  const rows = page.seqs ? results : results.filter((result) => result.state !== 'accepted');
+  const control = await db.transaction().execute(async (tx) => {
+    if (page.offered < page.size) await fencedUpdate(tx, page, sql`resolved = ${page.offered}`);
+    else await fencedDelete(tx, page);
+    if (rows.length) await writeResults(tx, page, rows);
+    await countTaken(tx, page, page.offered - page.resolved);
+    await also?.(tx);
+    return readControl(tx, page.runId);
+  });
+  page.resolved = page.offered;
+  return control;
+}
+
+/** Takes back an offer that certainly reached nobody: the service was down or told us to wait. */
+export async function withdrawOffer(db: Kysely<CampaignTables>, page: OpenPage): Promise<void> {
+  await fencedUpdate(db, page, sql`offered = resolved`);
+  page.offered = page.resolved;
+}
+
+/**
+ * Recipients are found by all of their key in `result`, never by the run as a parameter: of one that was frozen
+ * a moment ago the planner knows nothing, takes it for a few rows, and would read all of it for every chunk.
+ */
+async function writeResults(
+  tx: Transaction<CampaignTables>,
+  page: OpenPage,
+  results: readonly RecipientResult[],
+): Promise<void> {
+  await sql`
+    with result as materialized (
+      select ${page.runId}::text as run_id, ${page.channel}::text as channel, t.* from unnest(
+        ${results.map((r) => r.seq)}::int[], ${results.map((r) => r.state)}::text[],
+        ${results.map((r) => r.code ?? null)}::text[],
+        ${results.map((r) => r.retryAt?.toISOString() ?? null)}::timestamptz[],
+        ${results.map((r) => (r.attempted ? 1 : 0))}::int[], ${results.map((r) => r.attempt ?? null)}::int[],
+        ${results.map((r) => r.anew ?? false)}::bool[]) as t(seq, state, code, retry_at, attempted, attempt, anew)
+    ), old as (
+      select r.run_id, r.channel, r.seq, r.state from recipients r join result using (run_id, channel, seq)
+      where ${rank('result.state')} >= ${rank('r.state')}
+        and r.attempt = coalesce(result.attempt, r.attempt)
+      for update of r
+    ), written as (
+      update recipients r
+      set state = result.state, code = result.code, retry_at = result.retry_at,
+          attempts = r.attempts + result.attempted, updated_at = now(),
+          attempt = r.attempt + case when result.anew then 1 else 0 end,
+          doubts = case when result.anew then array_append(r.doubts, r.attempt) else r.doubts end
+      from result, old
+      where r.run_id = old.run_id and r.channel = old.channel and r.seq = old.seq and result.seq = old.seq
+      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
+    )
+    ${addToCounts}`.execute(tx);
+}
+
+const pageIs = (page: OpenPage) => sql`
+  run_id = ${page.runId} and channel = ${page.channel} and shard = ${page.shard}
+  and page = ${page.page} and fence = ${page.fence}`;
+
+async function fencedUpdate(
+  db: Kysely<CampaignTables>,
+  page: OpenPage,
+  set: ReturnType<typeof sql>,
+): Promise<void> {
+  const { numAffectedRows } = await sql`update pages set ${set} where ${pageIs(page)}`.execute(db);
+  if (numAffectedRows !== 1n) throw fenced(page);
+}
+
+async function fencedDelete(db: Kysely<CampaignTables>, page: OpenPage): Promise<void> {
+  const { numAffectedRows } = await sql`delete from pages where ${pageIs(page)}`.execute(db);
+  if (numAffectedRows !== 1n) throw fenced(page);
+}
+
+function fenced(page: OpenPage): DomainError {
+  return new DomainError(
+    'page_fenced',
+    `Page ${page.runId}/${page.channel}/${page.shard}/${page.page} was taken over; this attempt stops`,
+  );
+}
+
+function openPage(row: {
+  run_id: string;
+  channel: Channel;
+  shard: number;
+  page: number;
+  fence: number;
+  from_seq: number;
+  to_seq: number;
+  seqs: number[] | null;
+  resolved: number;
+  offered: number;
+}): OpenPage {
+  return {
+    runId: row.run_id,
+    channel: row.channel,
+    shard: row.shard,
+    page: row.page,
+    fence: row.fence,
+    fromSeq: row.from_seq,
+    size: row.seqs?.length ?? row.to_seq - row.from_seq,
+    seqs: row.seqs ?? undefined,
+    resolved: row.resolved,
+    offered: row.offered,
+  };
+}

@@ -1,0 +1,114 @@
+import { sql, type Transaction } from 'kysely';
+import type { Channel } from '../../domain/channel';
+import { type DeliveryRule, deliveryRule } from '../../domain/delivery-rule';
+import { afterNews, type News, type Standing } from '../../domain/recipient-news';
+import type { CampaignTables } from '../tables';
+import { addToCounts } from './count-moves';
+import type { RunOptions } from './runs';
+
+/** What the feed says of one message of a run. */
+export interface Outcome extends News {
+  runId: string;
+  channel: Channel;
+  seq: number;
+}
+
+/** The rules of those of the runs whose recipients may be sent to anew. */
+export type RunRules = ReadonlyMap<string, DeliveryRule>;
+
+/**
+ * Keeps the runs it finds from being closed until the transaction ends: a retry that is given to a recipient
+ * is seen by whoever closes the run, or the run is closed already and nobody is given one. A failed run may be
+ * resumed and then goes on with its retries.
+ */
+export async function runRules(
+  tx: Transaction<CampaignTables>,
+  runIds: readonly string[],
+): Promise<RunRules> {
+  const { rows } = await sql<{ id: string } & Pick<RunOptions, 'delivery' | 'schedule'>>`
+    select r.id, c.options -> 'delivery' as delivery, coalesce(c.options -> 'schedule', '{}') as schedule from runs r join campaigns c on c.id = r.campaign_id
+    where r.id = any(${runIds}::text[]) and r.phase not in ('completed', 'canceled') and r.control <> 'cancel'
+      and (c.options #> '{delivery,retry}' is not null or c.options #>> '{delivery,onUnknown}' = 'resend')
+    order by r.id for share of r`.execute(tx);
+  return new Map(rows.map((row) => [row.id, deliveryRule(row)]));
+}
+
+/** A recipient who was sent to once, in a run that sends nobody anew, needs not be read before he is written. */
+export function isFollowed(outcome: Outcome, rules: RunRules): boolean {
+  return outcome.attempt > 0 || rules.has(outcome.runId);
+}
+
+/** Reads whom the news is about, decides (recipient-news.ts), and writes those that changed. */
+export async function followOutcomes(
+  tx: Transaction<CampaignTables>,
+  outcomes: readonly Outcome[],
+  rules: RunRules,
+): Promise<void> {
+  const before = await readStandings(tx, outcomes);
+  const after = new Map(before);
+  const now = Date.now();
+  for (const outcome of [...outcomes].sort((one, other) => one.attempt - other.attempt)) {
+    const standing = after.get(keyOf(outcome));
+    if (!standing) continue;
+    const next = afterNews(standing, outcome, rules.get(outcome.runId), now);
+    after.set(keyOf(outcome), { ...standing, ...next });
+  }
+  const changed = [...after].filter(([key, row]) => {
+    const old = before.get(key);
+    return old && (old.state !== row.state || old.attempt !== row.attempt);
+  });
+  if (changed.length) {
+    await writeStandings(
+      tx,
+      changed.map(([, row]) => row),
+    );
+  }
+}
+
+interface Row extends Standing {
+  runId: string;
+  channel: Channel;
+  seq: number;
+}
+
+const keyOf = ({ runId, channel, seq }: Pick<Row, 'runId' | 'channel' | 'seq'>) =>
+  `${runId}.${channel}.${seq}`;
+
+async function readStandings(
+  tx: Transaction<CampaignTables>,
+  outcomes: readonly Outcome[],
+): Promise<Map<string, Row>> {
+  const { rows } = await sql<Omit<Row, 'doubts'> & { doubts: number[] | null }>`
+    select r.run_id as "runId", r.channel, r.seq, r.state, r.code, r.attempt, r.attempts,
+      r.due_at as "dueAt", r.retry_at as "retryAt", r.doubts
+    from recipients r join (
+      select distinct * from unnest(
+        ${outcomes.map((o) => o.runId)}::text[], ${outcomes.map((o) => o.channel)}::text[],
+        ${outcomes.map((o) => o.seq)}::int[]) as t(run_id, channel, seq)
+    ) told using (run_id, channel, seq)
+    order by r.run_id, r.channel, r.seq for update of r`.execute(tx);
+  return new Map(rows.map((row) => [keyOf(row), { ...row, doubts: row.doubts ?? [] }]));
+}
+
+async function writeStandings(tx: Transaction<CampaignTables>, rows: readonly Row[]): Promise<void> {
+  await sql`
+    with result as (
+      select * from unnest(
+        ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.channel)}::text[], ${rows.map((r) => r.seq)}::int[],
+        ${rows.map((r) => r.state)}::text[], ${rows.map((r) => r.code)}::text[],
+        ${rows.map((r) => r.attempt)}::smallint[], ${rows.map((r) => r.attempts)}::smallint[],
+        ${rows.map((r) => r.retryAt?.toISOString() ?? null)}::timestamptz[],
+        ${rows.map((r) => (r.doubts.length ? r.doubts.join(',') : null))}::text[]
+      ) as t(run_id, channel, seq, state, code, attempt, attempts, retry_at, doubts)
+    ), old as (
+      select r.run_id, r.channel, r.seq, r.state from recipients r join result using (run_id, channel, seq)
+    ), written as (
+      update recipients r
+      set state = result.state, code = result.code, attempt = result.attempt, attempts = result.attempts,
+        retry_at = result.retry_at, doubts = string_to_array(result.doubts, ',')::smallint[], updated_at = now()
+      from result join old using (run_id, channel, seq)
+      where r.run_id = result.run_id and r.channel = result.channel and r.seq = result.seq
+      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
+    )
+    ${addToCounts}`.execute(tx);
+}

@@ -1,0 +1,116 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { parseMessageUid } from '../../domain/ids';
+import type { MessageEvent } from '../../domain/message';
+import { RECIPIENT_RANK, type RecipientState } from '../../domain/recipient';
+import { storeCallNews } from '../calls/call-news';
+import { releaseUnsent } from '../policy/cap-outcomes';
+import { sendNews, storeSendNews } from '../sends/send-outcomes';
+import type { CampaignTables } from '../tables';
+import { addToCounts, rank } from './count-moves';
+import { followOutcomes, isFollowed, type Outcome, runRules } from './outcomes-followed';
+
+/** Before the first event of a workspace's feed. */
+export const FEED_START = '';
+
+export async function readCursor(db: Kysely<CampaignTables>, workspaceId: string): Promise<string> {
+  await db
+    .insertInto('event_cursors')
+    .values({ workspace_id: workspaceId, cursor: FEED_START })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const row = await db
+    .selectFrom('event_cursors')
+    .select('cursor')
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirstOrThrow();
+  return row.cursor;
+}
+
+/**
+ * Takes one page of the event feed into the ledger and moves the cursor, in one transaction. Answers which
+ * durable sends are to be woken now; `undefined`, having changed nothing, when somebody else moved the
+ * cursor: then this reader is a leftover.
+ * Of a call the record is kept, and what follows from its end is left to its workflow: a busy line is not the
+ * end of a recipient that is redialled.
+ */
+export async function applyEvents(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  from: string,
+  to: string,
+  events: readonly MessageEvent[],
+): Promise<{ sends: string[] } | undefined> {
+  const outcomes = collapse(events);
+  const sends = sendNews(events);
+  return db.transaction().execute(async (tx) => {
+    const moved = await tx
+      .updateTable('event_cursors')
+      .set({ cursor: to, updated_at: new Date() })
+      .where('workspace_id', '=', workspaceId)
+      .where('cursor', '=', from)
+      .executeTakeFirst();
+    if (moved.numUpdatedRows !== 1n) return undefined;
+    await takeIn(tx, outcomes);
+    await storeCallNews(tx, events);
+    const woken = await storeSendNews(tx, workspaceId, sends);
+    await releaseUnsent(tx, workspaceId, events);
+    return { sends: woken };
+  });
+}
+
+/** Runs that a page of the feed tells of. */
+export function runsOf(events: readonly MessageEvent[]): Set<string> {
+  return new Set(events.flatMap((event) => parseMessageUid(event.uid)?.runId ?? []));
+}
+
+/** The highest-ranking news of each message of ours; everything else in the feed is somebody else's. */
+function collapse(events: readonly MessageEvent[]): Outcome[] {
+  const highest = new Map<string, Outcome>();
+  for (const event of events) {
+    // A third of a feed says that messages were accepted, and its uids need not be taken apart.
+    const state = event.state as RecipientState;
+    if (!(RECIPIENT_RANK[state] > RECIPIENT_RANK.accepted)) continue;
+    const known = highest.get(event.uid);
+    if (known && RECIPIENT_RANK[known.state] >= RECIPIENT_RANK[state]) continue;
+    const key = parseMessageUid(event.uid);
+    if (!key || key.channel === 'voice') continue;
+    highest.set(event.uid, { ...key, uid: event.uid, state, code: event.code });
+  }
+  return [...highest.values()];
+}
+
+/** In one statement, except for those of whom more than one message is told, or who may be sent to anew. */
+async function takeIn(tx: Transaction<CampaignTables>, outcomes: readonly Outcome[]): Promise<void> {
+  if (!outcomes.length) return;
+  const rules = await runRules(tx, [...new Set(outcomes.map(({ runId }) => runId))]);
+  const simple: Outcome[] = [];
+  const followed: Outcome[] = [];
+  for (const outcome of outcomes) (isFollowed(outcome, rules) ? followed : simple).push(outcome);
+  if (simple.length) await writeOutcomes(tx, simple);
+  if (followed.length) await followOutcomes(tx, followed, rules);
+}
+
+async function writeOutcomes(tx: Kysely<CampaignTables>, outcomes: readonly Outcome[]): Promise<void> {
+  await sql`
+    with result as (
+      select * from unnest(
+        ${outcomes.map((o) => o.runId)}::text[], ${outcomes.map((o) => o.channel)}::text[],
+        ${outcomes.map((o) => o.seq)}::int[], ${outcomes.map((o) => o.attempt)}::int[],
+        ${outcomes.map((o) => o.state)}::text[], ${outcomes.map((o) => o.code ?? null)}::text[]
+      ) as t(run_id, channel, seq, attempt, state, code)
+    ), old as (
+      select r.run_id, r.channel, r.seq, r.state from recipients r join result using (run_id, channel, seq)
+      where ${rank('result.state')} > ${rank('r.state')} and (r.attempt = result.attempt
+        or (result.attempt < r.attempt and (result.state = 'delivered'
+          or (result.state = 'sent' and result.attempt = any(r.doubts)))))
+      for update of r
+    ), written as (
+      update recipients r
+      set state = result.state, code = result.code,
+        attempts = greatest(r.attempts + case when r.state in ('pending', 'waiting') then 1 else 0 end, 1), retry_at = null, updated_at = now()
+      from result join old using (run_id, channel, seq)
+      where r.run_id = result.run_id and r.channel = result.channel and r.seq = result.seq
+      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
+    )
+    ${addToCounts}`.execute(tx);
+}

@@ -1,0 +1,167 @@
+import { type Kysely, sql } from 'kysely';
+import { CHANNELS, type Channel } from '../../domain/channel';
+import { messageUid, recipientId } from '../../domain/ids';
+import { LIMITS } from '../../domain/limits';
+import { type RecipientState, SETTLED } from '../../domain/recipient';
+import { type CallRecord, callsOf } from '../calls/call-records';
+import type { CampaignTables } from '../tables';
+import { readCounts } from './ledger-counts';
+
+/** A recipient as the API shows it (api.md 7). */
+export interface RecipientView {
+  id: string;
+  contactId: string;
+  channel: Channel;
+  address: string;
+  state: RecipientState;
+  outcome: string | null;
+  code: string | null;
+  attempts: number;
+  uid: string;
+  dueAt: Date;
+  updatedAt: Date;
+  /** On the voice channel, where they are asked for. */
+  calls?: CallRecord[];
+}
+
+/** Where a listing stopped: recipients are listed by channel, then by seq. */
+export interface RecipientPosition {
+  channel: Channel;
+  seq: number;
+}
+
+/** Which recipients are asked for; without either, all. */
+export interface RecipientFilter {
+  channel?: Channel | undefined;
+  state?: RecipientState | undefined;
+}
+
+/**
+ * All of a run's recipients, a page at a time by where the one before ended, so that memory stays flat and a
+ * late page costs no more than an early one. Nothing is read before it is asked for. A recipient is there
+ * once, in the state that it has as its page is read.
+ */
+export async function* recipientPages(
+  db: Kysely<CampaignTables>,
+  runId: string | undefined,
+  filter: RecipientFilter,
+): AsyncGenerator<RecipientView[]> {
+  if (runId === undefined) return;
+  let after: RecipientPosition | undefined;
+  do {
+    const page = await listRecipients(db, runId, { ...filter, after, limit: LIMITS.longPageSizeMax });
+    if (page.recipients.length > 0) yield page.recipients;
+    after = page.next;
+  } while (after);
+}
+
+/**
+ * One page of a run's recipients, with derived states (ledger.ts), in the order they are due. The `limit 1` keep
+ * the shard and the run from being joined by a hash, which would read and sort all that is left of the run for
+ * every page: eight times slower at 100,000 recipients whose table nobody has analyzed yet.
+ */
+export async function listRecipients(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  options: RecipientFilter & { after?: RecipientPosition | undefined; limit: number },
+): Promise<{ recipients: RecipientView[]; next: RecipientPosition | undefined }> {
+  const { after, channel, state, limit } = options;
+  const known =
+    state && SETTLED.includes(state) ? await countIn(db, runId, state, channel) : Number.POSITIVE_INFINITY;
+  const most = Math.min(limit + 1, known);
+  if (most === 0) return { recipients: [], next: undefined };
+  const { rows } = await sql<{
+    channel: Channel;
+    seq: number;
+    contact_id: string;
+    address: string;
+    derived: RecipientState;
+    outcome: string | null;
+    code: string | null;
+    attempt: number;
+    attempts: number;
+    due_at: Date;
+    updated_at: Date;
+  }>`
+    select * from (
+      select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.updated_at,
+        greatest(r.attempts, case when r.seq < s.next_seq then 1 else 0 end) as attempts,
+        ${derivedState} as derived
+      from recipients r
+      cross join lateral (
+        select next_seq from shards
+        where run_id = r.run_id and channel = r.channel and shard = r.shard limit 1
+      ) s
+      cross join lateral (select phase from runs where id = r.run_id limit 1) runs
+      where r.run_id = ${runId}
+        and ${channel ? sql`r.channel = ${channel}` : sql`true`}
+        and ${after ? sql`(r.channel, r.seq) > (${after.channel}, ${after.seq})` : sql`true`}
+    ) listed
+    where ${state ? sql`derived = ${state}` : sql`true`}
+    order by channel, seq limit ${most}`.execute(db);
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    recipients: page.map((row) => ({
+      id: recipientId({ runId, channel: row.channel, seq: row.seq }),
+      contactId: row.contact_id,
+      channel: row.channel,
+      address: row.address,
+      state: row.derived,
+      outcome: row.outcome,
+      code: row.code,
+      attempts: row.attempts,
+      uid: messageUid(
+        { runId, channel: row.channel, seq: row.seq },
+        row.channel === 'voice' ? Math.max(1, row.attempt) : row.attempt,
+      ),
+      dueAt: row.due_at,
+      updatedAt: row.updated_at,
+    })),
+    next: rows.length > limit && last ? { channel: last.channel, seq: last.seq } : undefined,
+  };
+}
+
+/**
+ * An index by state would be written to with every change of state. The counters know as much as a reader needs
+ * not to search a million recipients for an end that nobody has come to, or beyond the last one who has.
+ */
+async function countIn(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  state: RecipientState,
+  channel: Channel | undefined,
+): Promise<number> {
+  const counts = await readCounts(db, runId);
+  let sum = 0;
+  for (const one of channel ? [channel] : CHANNELS) sum += counts[one]?.[state] ?? 0;
+  return sum;
+}
+
+/** With the calls of those on the voice channel. */
+export async function withCalls(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  recipients: readonly RecipientView[],
+): Promise<RecipientView[]> {
+  const seqOf = ({ id }: RecipientView) => Number(id.slice(id.lastIndexOf('.') + 1));
+  const called = recipients.filter(({ channel }) => channel === 'voice');
+  if (called.length === 0) return [...recipients];
+  const calls = await callsOf(db, runId, called.map(seqOf));
+  return recipients.map((one) =>
+    one.channel === 'voice' ? { ...one, calls: calls.get(seqOf(one)) ?? [] } : one,
+  );
+}
+
+/** The derivation of ledger.ts over `recipients r`, its shard `s` and `runs`. */
+export const derivedState = sql<RecipientState>`case
+  when r.state = 'waiting' and exists (
+    select 1 from pages p where p.run_id = r.run_id and p.channel = r.channel and p.shard = r.shard
+      and r.seq = any(p.seqs)) then 'sending'
+  when r.state <> 'pending' then r.state
+  when r.seq >= s.next_seq then case when runs.phase = 'canceled' then 'canceled' else 'pending' end
+  when r.channel = 'voice' then 'sending'
+  when exists (
+    select 1 from pages p where p.run_id = r.run_id and p.channel = r.channel and p.shard = r.shard
+      and p.seqs is null and r.seq >= p.from_seq + p.resolved and r.seq < p.to_seq) then 'sending'
+  else 'accepted' end`;

@@ -1,0 +1,57 @@
+import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import type { Log } from '../../log';
+import { forgetContactUses } from '../policy/contact-caps';
+import { followPolicy } from '../policy/follow-policy';
+import type { CampaignSchedules, RunLauncher, SendLauncher } from '../ports';
+import { lookAtSchedules } from '../schedules/keep-schedules';
+import type { CampaignTables } from '../tables';
+import { liveRuns } from './runs';
+
+/** A lost launch is rare, and a launch that was not lost is refused by its id: once a minute is plenty. */
+const INTERVAL_MS = 60_000;
+
+/** A send's workflow is expected to be late by no more than this. */
+const LATE_SECONDS = 30;
+
+/**
+ * Sees that every live run and durable send has its workflow: a process killed between a run's row and its
+ * workflow, or a Temporal server that came back empty, would leave one that nobody executes. What it has done is
+ * in the database, so a workflow that starts anew goes on from there. A look that fails, the first one too, is
+ * made good by the next: a worker has other work meanwhile.
+ */
+export async function keepRunsLaunched(
+  db: Kysely<CampaignTables>,
+  launcher: RunLauncher & SendLauncher & CampaignSchedules,
+  log: Log,
+): Promise<{ stop(): void }> {
+  const relaunch = async (): Promise<void> => {
+    try {
+      for (const run of await liveRuns(db)) await launcher.launch(run);
+      for (const send of await overdueSends(db)) await launcher.launchSend(send);
+      await lookAtSchedules(db, launcher, log);
+      await followPolicy(db, launcher, log);
+      await forgetContactUses(db);
+    } catch (error) {
+      log.warn({ err: error }, 'what is live could not be looked through; the next look is in a minute');
+    }
+  };
+  await relaunch();
+  const timer = setInterval(relaunch, INTERVAL_MS);
+  timer.unref();
+  return { stop: () => clearInterval(timer) };
+}
+
+/**
+ * Sends that nobody has looked at when they were due, and planned ones whose hour comes before the next
+ * sweep. The rest are left alone: there may be a hundred thousand that wait for next week.
+ */
+export async function overdueSends(db: Kysely<CampaignTables>): Promise<{ sendId: string; startAt: Date }[]> {
+  const soonSeconds = (2 * INTERVAL_MS) / 1000;
+  const { rows } = await sql<{ id: string; due_at: Date }>`
+    select id, due_at from durable_sends
+    where finished_at is null and (due_at < now() - make_interval(secs => ${LATE_SECONDS})
+      or (due_at between now() and now() + make_interval(secs => ${soonSeconds}) and started_at is null))
+    order by due_at limit ${LIMITS.sendsRelaunched}`.execute(db);
+  return rows.map((row) => ({ sendId: row.id, startAt: row.due_at }));
+}

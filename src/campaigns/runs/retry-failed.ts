@@ -1,0 +1,129 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { isLive, RETRYING } from '../../domain/campaign';
+import type { Channel } from '../../domain/channel';
+import { EARLIER_CHANNEL } from '../../domain/fallback';
+import { LIMITS } from '../../domain/limits';
+import type { RETRIED } from '../../domain/recipient';
+import { endingOf, illegal } from '../campaign-actions';
+import { type CampaignRecord, lockCampaign, readCampaign } from '../campaign-record';
+import { hasSchedule } from '../schedules/recurring';
+import type { CampaignTables } from '../tables';
+import { addToCounts } from './count-moves';
+import { reopenRun } from './run-rows';
+
+export type RetriedState = (typeof RETRIED)[number];
+
+export interface Retried {
+  /** Recipients that are sent to again, per channel of the campaign. */
+  retried: Partial<Record<Channel, number>>;
+  /** A run that goes on, and may be asleep. */
+  tell?: { runId: string; launch: number } | undefined;
+  /** Set when the run had ended and goes on. */
+  launch?: { runId: string; launch: number } | undefined;
+}
+
+/**
+ * Sends again to the current run's recipients in these states, and to nobody else. Each gets a new attempt,
+ * and so a new uid; what is still told of the former ones counts only when it is good. Every recipient is looked at
+ * once, a window at a time: one that fails anew while this goes on is not taken a second time. Whoever was
+ * put back waits in the ledger, so repeated after a crash it does the rest. Where channels go in turns, so
+ * do retries: a contact's first retried channel begins, and the later ones wait for their turn once more.
+ */
+export async function retryFailed(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  campaignId: string,
+  states: readonly RetriedState[],
+): Promise<Retried> {
+  const campaign = await readCampaign(db, workspaceId, campaignId);
+  requireRetrying(campaign);
+  const answer: Retried = { retried: Object.fromEntries(campaign.channels.map((channel) => [channel, 0])) };
+  if (!campaign.run) return answer;
+  const order = ({ channel }: { channel: Channel }) => campaign.channels.indexOf(channel);
+  const frozen = await frozenChannels(db, campaign.run.id);
+  for (const { channel, to } of frozen.sort((one, other) => order(one) - order(other))) {
+    for (let from = 0; from < to; from += LIMITS.retryFailedWindow) {
+      const window = { channel, from, to: from + LIMITS.retryFailedWindow };
+      await db.transaction().execute(async (tx) => {
+        const { run } = requireRetrying(await lockCampaign(tx, workspaceId, campaignId));
+        if (!run || run.id !== campaign.run?.id) return;
+        const count = await putBack(tx, run.id, window, states);
+        if (!count) return;
+        answer.retried[channel] = (answer.retried[channel] ?? 0) + count;
+        if (!isLive(run.phase)) answer.launch = await reopenRun(tx, run);
+      });
+    }
+  }
+  const { run } = campaign;
+  if (isLive(run.phase) && (campaign.stage !== 'scheduled' || hasSchedule(campaign)))
+    answer.tell = { runId: run.id, launch: run.launches };
+  return answer;
+}
+
+/**
+ * Of a recurring campaign that waits, it is the newest occurrence that is sent to again; the next one is left out if
+ * this is still going on then, as after any other that takes too long.
+ */
+function requireRetrying(campaign: CampaignRecord): CampaignRecord {
+  if (RETRYING.includes(campaign.phase) && !endingOf(campaign)) return campaign;
+  const { run } = campaign;
+  const waits = campaign.phase === 'scheduled' && hasSchedule(campaign);
+  if (waits && run && RETRYING.includes(run.phase) && (run.control === 'run' || !isLive(run.phase)))
+    return campaign;
+  throw illegal(campaign, 'retry-failed');
+}
+
+async function frozenChannels(
+  db: Kysely<CampaignTables>,
+  runId: string,
+): Promise<{ channel: Channel; to: number }[]> {
+  return db
+    .selectFrom('shards')
+    .select((eb) => ['channel', eb.fn.max('to_seq').as('to')])
+    .where('run_id', '=', runId)
+    .groupBy('channel')
+    .orderBy('channel')
+    .execute();
+}
+
+/**
+ * A call's attempt is written when it is dialled (calls.ts): until then `call_from` above it says that the
+ * recipient wants a new workflow. What is written is found by all of its key in `old`, never by the run named
+ * once more: the planner takes a run that it knows nothing of for a few rows, and would loop through all of them
+ * for each.
+ */
+async function putBack(
+  tx: Transaction<CampaignTables>,
+  runId: string,
+  { channel, from, to }: { channel: Channel; from: number; to: number },
+  states: readonly RetriedState[],
+): Promise<number> {
+  const { rows } = await sql<{ retried: number }>`
+    with old as (
+      select run_id, channel, seq, state, turn > 0 and exists (select from ${others} and e.turn < r.turn and e.state = 'waiting') as held
+      from recipients r
+      where run_id = ${runId} and channel = ${channel} and seq >= ${from} and seq < ${to}
+        and state = any(${states}::text[]) and (turn is null or not exists (select from ${others} and ${isReached}))
+      for update
+    ), written as (
+      update recipients r
+      set state = 'waiting', retry_at = case when old.held then null else now() end, outcome = null,
+        code = case when old.held then ${EARLIER_CHANNEL} end, updated_at = now(),
+        attempt = r.attempt + case when r.channel = 'voice' then 0 else 1 end,
+        doubts = case when old.state = 'unknown' and r.channel <> 'voice' then array_append(r.doubts, r.attempt) else r.doubts end,
+        call_from = case when r.channel = 'voice' then r.attempt + 1 end
+      from old where r.run_id = old.run_id and r.channel = old.channel and r.seq = old.seq
+      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
+    ), counted as (
+      ${addToCounts}
+    )
+    select count(*)::int as retried from written`.execute(tx);
+  return rows[0]?.retried ?? 0;
+}
+
+/** The same contact's other channels. */
+const others = sql`recipients e where e.run_id = r.run_id and e.contact_id = r.contact_id and e.channel <> r.channel`;
+
+/** Or about to be: nobody is sent to on one channel while another one is at it. */
+const isReached = sql`(e.state in ('delivered', 'accepted', 'sending', 'pending')
+  or (e.state = 'waiting' and e.retry_at is not null and e.turn > r.turn))`;

@@ -1,0 +1,119 @@
+import { type Kysely, sql } from 'kysely';
+import type { Channel } from '../../domain/channel';
+import { LIMITS } from '../../domain/limits';
+import type { CampaignTables } from '../tables';
+import { moveRun } from './runs';
+import { isWanted } from './turn-wanted';
+
+/** One shard of a run. */
+export interface ShardRef {
+  channel: Channel;
+  shard: number;
+}
+
+/** The shards of a run whose audience is frozen on all its channels; otherwise undefined. */
+export async function frozenShards(
+  db: Kysely<CampaignTables>,
+  runId: string,
+): Promise<ShardRef[] | undefined> {
+  const shards = await db
+    .selectFrom('shards')
+    .select(['channel', 'shard'])
+    .where('run_id', '=', runId)
+    .orderBy('channel')
+    .orderBy('shard')
+    .execute();
+  const { channels } = await db
+    .selectFrom('runs')
+    .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
+    .select('campaigns.channels')
+    .where('runs.id', '=', runId)
+    .executeTakeFirstOrThrow();
+  return channels.every((channel) => shards.some((shard) => shard.channel === channel)) ? shards : undefined;
+}
+
+/**
+ * Shards that have something to send now; with `overdueMs`, those with retries that were due so long ago. It
+ * agrees with what `takePage` finds (ledger.ts): a shard that is started because of this and finds nothing
+ * would be started for ever.
+ */
+export async function dueShards(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  overdueMs?: number,
+): Promise<ShardRef[]> {
+  const hasPage = sql`exists (
+    select from pages p where p.run_id = s.run_id and p.channel = s.channel and p.shard = s.shard)`;
+  // A shard with an open page is awake, and takes its retries next.
+  const condition =
+    overdueMs === undefined
+      ? sql`s.next_seq < s.to_seq or ${hasPage} or ${hasRetries(0)}`
+      : sql`not ${hasPage} and ${hasRetries(overdueMs)}`;
+  const { rows } = await sql<ShardRef>`
+    select s.channel, s.shard from shards s
+    where s.run_id = ${runId} and (
+      ${condition}) order by s.channel, s.shard`.execute(db);
+  return rows;
+}
+
+const hasRetries = (overdueMs: number) => sql`exists (
+  select from recipients r
+  where r.run_id = s.run_id and r.channel = s.channel and r.shard = s.shard
+    and r.state = 'waiting' and r.waits and r.retry_at <= now() - ${overdueMs} * interval '1 millisecond'
+    and (r.channel <> 'voice' or r.call_from > r.attempt) and ${isWanted('r')})`;
+
+/** How long due retries are gathered before shards are started for them. */
+export async function gatherMs(db: Kysely<CampaignTables>, runId: string): Promise<number> {
+  const { started_at: startedAt } = await db
+    .selectFrom('runs')
+    .select('started_at')
+    .where('id', '=', runId)
+    .executeTakeFirstOrThrow();
+  return Math.min(LIMITS.gatherMaxMs, LIMITS.gatherShare * Math.max(0, Date.now() - startedAt.getTime()));
+}
+
+/**
+ * Closes a run. False, and it stays open, when it was to be completed and somebody has been put back into
+ * it since it was found settled: both take the run's row, so one of them is first.
+ */
+export async function closeRun(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  phase: 'completed' | 'canceled' | 'failed',
+  reason: string | undefined,
+): Promise<boolean> {
+  return db.transaction().execute(async (tx) => {
+    // The campaign first, as whoever steers it does.
+    await sql`select id from campaigns where id = (select campaign_id from runs where id = ${runId}) for update`.execute(
+      tx,
+    );
+    await tx.selectFrom('runs').select('id').where('id', '=', runId).forUpdate().execute();
+    if (phase === 'completed' && (await hasUnsent(tx, runId))) return false;
+    await handOver(tx, runId);
+    await moveRun(tx, runId, phase, reason);
+    return true;
+  });
+}
+
+/** The last occurrence of a schedule ends before one that began earlier: the campaign's phase is that one's, and goes on. */
+async function handOver(tx: Kysely<CampaignTables>, runId: string): Promise<void> {
+  await sql`
+    update campaigns c set current_run = other.id, updated_at = now()
+    from runs ending cross join lateral (
+      select id from runs where campaign_id = ending.campaign_id and id <> ending.id
+        and phase in ('planning', 'running', 'finishing') order by number desc limit 1
+    ) other
+    where ending.id = ${runId} and c.id = ending.campaign_id and c.current_run = ending.id and c.stage = 'started'`.execute(
+    tx,
+  );
+}
+
+async function hasUnsent(db: Kysely<CampaignTables>, runId: string): Promise<boolean> {
+  const { rows } = await sql<{ unsent: boolean }>`
+    select exists (
+      select from shards where run_id = ${runId} and next_seq < to_seq
+    ) or exists (
+      select from shard_counts where run_id = ${runId} and state = 'waiting' and count > 0
+    ) as unsent`.execute(db);
+  return rows[0]?.unsent === true;
+}

@@ -1,0 +1,87 @@
+import { type Kysely, sql } from 'kysely';
+import { type Control, type Phase, phaseOf, type RunPhase } from '../../domain/campaign';
+import type { Channel } from '../../domain/channel';
+import { DomainError } from '../../domain/errors';
+import type { Skipped } from '../../domain/recipient';
+import { readCampaign } from '../campaign-record';
+import type { CampaignTables } from '../tables';
+import { type ChannelCounts, readCounts } from './ledger-counts';
+
+/** A run as the API shows it (api.md 7). */
+export interface RunView {
+  id: string;
+  number: number;
+  phase: Phase;
+  scheduledFor: Date | null;
+  /** What everybody's clocks show when they are due; null when all are due as it begins. */
+  localTime: string | null;
+  startedAt: Date | null;
+  finishedAt: Date | null;
+  reason: string | null;
+  counts: Partial<Record<Channel, ChannelCounts>>;
+  skipped: Partial<Record<Channel, Skipped>>;
+  workflowId: string;
+}
+
+/** A page of a campaign's runs, the newest first. Each costs its counters, whatever its audience. */
+export async function listRuns(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  campaignId: string,
+  { before, limit }: { before?: number | undefined; limit: number },
+): Promise<{ runs: RunView[]; next: number | undefined }> {
+  const campaign = await readCampaign(db, workspaceId, campaignId);
+  const { rows } = await sql<{
+    id: string;
+    number: number;
+    phase: RunPhase;
+    control: Control;
+    scheduled_for: Date | null;
+    local_time: string | null;
+    started_at: Date;
+    finished_at: Date | null;
+    reason: string | null;
+    skipped: RunView['skipped'];
+    workflow_id: string;
+  }>`
+    select * from runs where campaign_id = ${campaignId} and ${before === undefined ? sql`true` : sql`number < ${before}`}
+    order by number desc limit ${limit + 1}`.execute(db);
+  const runs: RunView[] = [];
+  for (const row of rows.slice(0, limit)) {
+    const counts = await readCounts(db, row.id);
+    const waits = campaign.options.schedule?.cron === undefined && campaign.stage === 'scheduled';
+    runs.push({
+      id: row.id,
+      number: row.number,
+      phase: phaseOf(waits && row.id === campaign.run?.id ? 'scheduled' : 'started', row),
+      scheduledFor: row.scheduled_for,
+      localTime: row.local_time,
+      startedAt: waits && row.id === campaign.run?.id ? null : row.started_at,
+      finishedAt: row.finished_at,
+      reason: row.reason,
+      counts,
+      skipped: row.skipped,
+      workflowId: row.workflow_id,
+    });
+  }
+  return { runs, next: rows.length > limit ? runs.at(-1)?.number : undefined };
+}
+
+/** The campaign's current run, or the one that is named if it is the campaign's. */
+export async function findRun(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  campaignId: string,
+  runId: string | undefined,
+): Promise<string | undefined> {
+  const { run } = await readCampaign(db, workspaceId, campaignId);
+  if (runId === undefined || runId === run?.id) return run?.id;
+  const found = await db
+    .selectFrom('runs')
+    .select('id')
+    .where('id', '=', runId)
+    .where('campaign_id', '=', campaignId)
+    .executeTakeFirst();
+  if (!found) throw new DomainError('not_found', `Campaign ${campaignId} has no run ${runId}`);
+  return found.id;
+}

@@ -1,0 +1,15 @@
+import { type Kysely, sql } from 'kysely';
+import { type Control, isLive, type RunPhase } from '../../domain/campaign';
+import type { CampaignTables } from '../tables';
+
+/** How many runs of all workspaces there are in each phase; a live one that is paused counts as `paused`. */
+export async function runPhases(db: Kysely<CampaignTables>): Promise<Map<RunPhase | 'paused', number>> {
+  const { rows } = await sql<{ phase: RunPhase; control: Control; runs: number }>`
+    select phase, control, count(*)::int as runs from runs group by phase, control`.execute(db);
+  const counts = new Map<RunPhase | 'paused', number>();
+  for (const { phase, control, runs } of rows) {
+    const shown = control === 'pause' && isLive(phase) ? 'paused' : phase;
+    counts.set(shown, (counts.get(shown) ?? 0) + runs);
+  }
+  return counts;
+}

@@ -1,0 +1,158 @@
+import { sql, type Transaction } from 'kysely';
+import type { Control, Stage } from '../../domain/campaign';
+import { campaignRunWorkflowId } from '../../domain/ids';
+import { newId } from '../../storage/new-id';
+import type { CampaignTables } from '../tables';
+
+/** Rows of `runs` as a campaign's owner makes and unmakes them; what a run does to itself is in runs.ts. */
+
+/** When the occurrence that a run is begins, and what everybody's clocks show then if each has it at their own hour. */
+export interface OccurrenceTime {
+  scheduledFor: Date;
+  localTime: string | null;
+}
+
+const occurrenceColumns = (occurrence: OccurrenceTime | undefined) =>
+  sql`${occurrence?.scheduledFor.toISOString() ?? null}::timestamptz, ${occurrence?.localTime ?? null}::text`;
+
+/** The next run of a campaign, which becomes its current one. Its workflow is launched after the commit. */
+export async function insertRun(
+  tx: Transaction<CampaignTables>,
+  campaign: { id: string; workspaceId: string; occurrence?: OccurrenceTime | undefined },
+  stage: Stage,
+): Promise<string> {
+  const id = newId('run');
+  await sql`
+    insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, scheduled_for, local_time)
+    select ${id}, ${campaign.workspaceId}, ${campaign.id}, coalesce(max(number), 0) + 1, 'planning',
+      ${campaignRunWorkflowId(id, 1)}, ${occurrenceColumns(campaign.occurrence)}
+    from runs where campaign_id = ${campaign.id}`.execute(tx);
+  await sql`
+    insert into run_paces (run_id, rate)
+    select ${id}, (options #>> '{delivery,ratePerSecond}')::float8 from campaigns
+    where id = ${campaign.id} and options #>> '{delivery,ratePerSecond}' is not null`.execute(tx);
+  await tx
+    .updateTable('campaigns')
+    .set({ stage, current_run: id, updated_at: sql<Date>`now()` })
+    .where('id', '=', campaign.id)
+    .execute();
+  return id;
+}
+
+/** An occurrence that is left out, so that it can be seen that it was, and why. It is nobody's current run. */
+export async function insertLeftOut(
+  tx: Transaction<CampaignTables>,
+  campaign: { id: string; workspaceId: string; occurrence?: OccurrenceTime | undefined },
+  reason: string,
+): Promise<string> {
+  const id = newId('run');
+  await sql`
+    insert into runs (id, workspace_id, campaign_id, number, phase, control, reason, workflow_id, scheduled_for, local_time,
+      finished_at)
+    select ${id}, ${campaign.workspaceId}, ${campaign.id}, coalesce(max(number), 0) + 1, 'canceled', 'cancel',
+      ${reason}, ${campaignRunWorkflowId(id, 1)}, ${occurrenceColumns(campaign.occurrence)}, now()
+    from runs where campaign_id = ${campaign.id}`.execute(tx);
+  return id;
+}
+
+/**
+ * Ends a run that has not begun. Its workflow, if it wakes at its hour all the same, finds that nothing
+ * may be sent.
+ */
+export async function withdrawRun(
+  tx: Transaction<CampaignTables>,
+  runId: string,
+  reason = 'withdrawn before it started',
+): Promise<void> {
+  await sql`
+    update runs set phase = 'canceled', control = 'cancel', reason = ${reason},
+      finished_at = now()
+    where id = ${runId}`.execute(tx);
+}
+
+/**
+ * A run that has ended goes on: where it stopped if its audience is frozen, else with planning. What it said
+ * of its end no longer holds. Its workflow is launched after the commit, and is a new one: the former may
+ * still be about to close. One that goes on only to be canceled takes back what it had not sent.
+ */
+export async function reopenRun(
+  tx: Transaction<CampaignTables>,
+  run: { id: string; launches: number },
+  control: 'run' | 'cancel' = 'run',
+): Promise<{ runId: string; launch: number }> {
+  const launch = run.launches + 1;
+  await sql`
+    update runs r set phase = case when ${isFrozen} then 'running' else 'planning' end, control = ${control},
+      reason = null, finished_at = null, launches = ${launch}, workflow_id = ${campaignRunWorkflowId(run.id, launch)}
+    where id = ${run.id}`.execute(tx);
+  return { runId: run.id, launch };
+}
+
+/**
+ * A run that failed is canceled for good. Without a frozen audience nobody is written down, and nothing is to be taken
+ * back.
+ */
+export async function cancelFailedRun(
+  tx: Transaction<CampaignTables>,
+  run: { id: string; launches: number; reason: string | null },
+): Promise<{ runId: string; launch: number } | undefined> {
+  const launch = await reopenRun(tx, run, 'cancel');
+  const { phase } = await tx
+    .selectFrom('runs')
+    .select('phase')
+    .where('id', '=', run.id)
+    .executeTakeFirstOrThrow();
+  if (phase === 'running') return launch;
+  await withdrawRun(tx, run.id, run.reason ?? undefined);
+  return undefined;
+}
+
+/** Every channel of the campaign of `runs r` has its shards. */
+const isFrozen = sql`(
+  select count(distinct s.channel) from shards s where s.run_id = r.id
+) = (select cardinality(channels) from campaigns where id = r.campaign_id)`;
+
+export interface LiveRow {
+  id: string;
+  launches: number;
+  scheduledFor: Date | null;
+}
+
+/** Runs of a campaign that go on, the newest first: several where each recipient has an occurrence at their own hour. */
+export async function liveRunsOf(tx: Transaction<CampaignTables>, campaignId: string): Promise<LiveRow[]> {
+  return tx
+    .selectFrom('runs')
+    .select(['id', 'launches', 'scheduled_for as scheduledFor'])
+    .where('campaign_id', '=', campaignId)
+    .where('phase', 'in', ['planning', 'running', 'finishing'])
+    .orderBy('number', 'desc')
+    .execute();
+}
+
+/** What their owner wants of all of them from now on, where that is new; each is told once it is committed. */
+export async function controlLiveRuns(
+  tx: Transaction<CampaignTables>,
+  campaignId: string,
+  to: Control,
+  from: readonly Control[],
+): Promise<RunAddress[]> {
+  await tx
+    .updateTable('runs')
+    .set({ control: to })
+    .where('campaign_id', '=', campaignId)
+    .where('control', 'in', from)
+    .where('phase', 'in', ['planning', 'running', 'finishing'])
+    .execute();
+  return (await liveRunsOf(tx, campaignId)).map(addressOf);
+}
+
+/** A run's workflow. */
+export interface RunAddress {
+  runId: string;
+  launch: number;
+}
+
+export const addressOf = ({ id, launches }: Pick<LiveRow, 'id' | 'launches'>): RunAddress => ({
+  runId: id,
+  launch: launches,
+});

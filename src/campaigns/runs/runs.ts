@@ -1,0 +1,269 @@
+import { type Kysely, sql } from 'kysely';
+import type { AbortRule } from '../../domain/abort-threshold';
+import type { CallPolicy, MachinePolicy } from '../../domain/call-policy';
+import { type Control, isLive, type RunPhase } from '../../domain/campaign';
+import type { Channel } from '../../domain/channel';
+import { DomainError } from '../../domain/errors';
+import type { WorkspacePolicy } from '../../domain/policy';
+import { misfire } from '../../domain/recurrence';
+import type { RetryPolicy } from '../../domain/retry-policy';
+import type { WeeklyWindow } from '../../domain/time-zones/hours';
+import { runStart } from '../../domain/time-zones/recipient-hours';
+import { policyInForce, policyVersion } from '../policy/policy';
+import type { CampaignTables } from '../tables';
+
+/** A run with what its campaign says about sending; everything but `control`, `phase` and the policy is fixed. */
+export interface RunPlan {
+  runId: string;
+  workspaceId: string;
+  campaignId: string;
+  channels: Channel[];
+  settings: Partial<Record<Channel, ChannelSettings>>;
+  contactListIds: string[];
+  options: RunOptions;
+  phase: RunPhase;
+  control: Control;
+  /** Of `options.policy`; 0 when the workspace has none. */
+  policyVersion: number;
+  /** Of the one that its waiting recipients wait by (recall-waiting.ts). */
+  followedPolicy: number;
+}
+
+export interface ChannelSettings {
+  from: string;
+  templateId: string;
+  version: number;
+}
+
+/** The parts of api.md 7's additions that a run reads. */
+export interface RunOptions {
+  params?: Record<string, string | number>;
+  class?: string;
+  voice?: {
+    retry?: CallPolicy['retry'];
+    maxAttempts?: number;
+    machine?: MachinePolicy;
+    ringTimeoutSeconds?: number;
+    callWindow?: WeeklyWindow;
+  };
+  delivery?: {
+    maxConcurrentCalls?: number;
+    ratePerSecond?: number;
+    quietHours?: WeeklyWindow;
+    retry?: Partial<RetryPolicy>;
+    onUnknown?: 'hold' | 'resend';
+    expireAfterSeconds?: number;
+  };
+  abort?: AbortRule;
+  strategy?: 'broadcast' | 'fallback';
+  fallbackAfterSeconds?: number;
+  exclude?: { campaignIds?: string[]; suppressionOnly?: boolean };
+  schedule?: {
+    startAt?: string;
+    endAt?: string;
+    timezone?: string;
+    recipientLocal?: boolean;
+    cron?: string;
+    misfire?: 'send' | 'skip';
+  };
+  /** Of the occurrence that the run is, when everybody has it at their own hour. */
+  localTime?: string;
+  /** The workspace's, as it is now; not the campaign's own. */
+  policy?: WorkspacePolicy;
+}
+
+export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promise<RunPlan> {
+  const row = await db
+    .selectFrom('runs')
+    .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
+    .select(['runs.workspace_id', 'runs.campaign_id', 'runs.phase', 'runs.control'])
+    .select(['campaigns.channels', 'campaigns.settings', 'campaigns.contact_list_ids', 'campaigns.options'])
+    .select(['runs.policy_version', 'runs.local_time'])
+    .select(policyInForce(sql.ref('runs.workspace_id')).as('policy'))
+    .select(policyVersion(sql.ref('runs.workspace_id')).as('newest_policy'))
+    .where('runs.id', '=', runId)
+    .executeTakeFirst();
+  if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
+  return {
+    runId,
+    workspaceId: row.workspace_id,
+    campaignId: row.campaign_id,
+    channels: row.channels,
+    settings: readSettings(row.settings),
+    contactListIds: row.contact_list_ids,
+    options: {
+      ...(row.options as RunOptions),
+      ...(row.local_time ? { localTime: row.local_time } : {}),
+      ...(row.policy ? { policy: row.policy } : {}),
+    },
+    phase: row.phase,
+    control: row.control,
+    policyVersion: row.newest_policy,
+    followedPolicy: row.policy_version ?? 0,
+  };
+}
+
+/** The specification names the sender differently on each channel. */
+export function readSettings(settings: Record<string, unknown>): RunPlan['settings'] {
+  const { email, sms, voice } = settings as Record<Channel, Record<string, unknown> | undefined>;
+  const one = (of: Record<string, unknown> | undefined, sender: string): ChannelSettings | undefined =>
+    of && { from: String(of[sender]), templateId: String(of.templateId), version: Number(of.version) };
+  const result: RunPlan['settings'] = {};
+  const found = { email: one(email, 'fromEmail'), sms: one(sms, 'shortCode'), voice: one(voice, 'callerId') };
+  for (const [channel, value] of Object.entries(found)) if (value) result[channel as Channel] = value;
+  return result;
+}
+
+/**
+ * Moves a live run on. Guarded by the phases it may come from, so that an attempt of an activity that
+ * was given up cannot move it back; answers whether it moved.
+ */
+export async function moveRun(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  to: RunPhase,
+  reason?: string,
+): Promise<boolean> {
+  const result = await db
+    .updateTable('runs')
+    .set({
+      phase: to,
+      // The first reason stands: what came after it may follow from it.
+      ...(reason === undefined ? {} : { reason: sql<string>`coalesce(reason, ${reason}::text)` }),
+      ...(ENDED.includes(to) ? { finished_at: sql<Date>`now()` } : {}),
+    })
+    .where('id', '=', runId)
+    .where('phase', 'in', COMES_FROM[to])
+    .executeTakeFirst();
+  return result.numUpdatedRows === 1n;
+}
+
+const ENDED: readonly RunPhase[] = ['completed', 'canceled', 'failed'];
+
+const COMES_FROM: Record<RunPhase, RunPhase[]> = {
+  planning: [],
+  running: ['planning', 'finishing'],
+  finishing: ['planning', 'running'],
+  completed: ['planning', 'running', 'finishing'],
+  canceled: ['planning', 'running', 'finishing'],
+  failed: ['planning', 'running', 'finishing'],
+};
+
+export async function readControl(db: Kysely<CampaignTables>, runId: string): Promise<Control> {
+  const row = await db.selectFrom('runs').select('control').where('id', '=', runId).executeTakeFirst();
+  if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
+  return row.control;
+}
+
+/** What reaching a machine is worth to these runs' campaigns, where they say so. */
+export async function machinePolicyOf(
+  db: Kysely<CampaignTables>,
+  runIds: readonly string[],
+): Promise<Map<string, MachinePolicy>> {
+  const { rows } = await sql<{ id: string; machine: MachinePolicy }>`
+    select r.id, c.options->'voice'->>'machine' as machine from runs r join campaigns c on c.id = r.campaign_id
+    where r.id = any(${runIds}::text[]) and c.options->'voice'->>'machine' is not null`.execute(db);
+  return new Map(rows.map(({ id, machine }) => [id, machine]));
+}
+
+export interface LiveRun {
+  runId: string;
+  launch: number;
+  workspaceId: string;
+  campaignId: string;
+  startAt: Date | undefined;
+}
+
+/** Runs whose workflow must exist. One killed between its row and its workflow is found here. */
+export async function liveRuns(db: Kysely<CampaignTables>, workspaceId?: string): Promise<LiveRun[]> {
+  let query = db
+    .selectFrom('runs')
+    .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
+    .select(['runs.id', 'runs.launches', 'runs.workspace_id', 'runs.campaign_id', 'campaigns.options'])
+    .where('runs.phase', 'in', ['planning', 'running', 'finishing']);
+  if (workspaceId) query = query.where('runs.workspace_id', '=', workspaceId);
+  const rows = await query.execute();
+  return rows.map((row) => {
+    const startAt = runStart(row.options as RunOptions);
+    return {
+      runId: row.id,
+      launch: row.launches,
+      workspaceId: row.workspace_id,
+      campaignId: row.campaign_id,
+      startAt: startAt === undefined ? undefined : new Date(startAt),
+    };
+  });
+}
+
+/**
+ * The run's hour has come: from here on its own phase is the campaign's. False for a run that was
+ * withdrawn meanwhile, because its campaign was edited, started by hand or canceled; and for one whose hour
+ * is long over, if its schedule says that it is left out then.
+ */
+export async function beginRun(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  now: number = Date.now(),
+): Promise<boolean> {
+  return db.transaction().execute(async (tx) => {
+    const run = await tx
+      .selectFrom('runs')
+      .select(['campaign_id', 'phase'])
+      .where('id', '=', runId)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!run || !isLive(run.phase)) return false;
+    const begun = await tx
+      .updateTable('campaigns')
+      .set({ stage: 'started' })
+      .where('id', '=', run.campaign_id)
+      .where('current_run', '=', runId)
+      .where('stage', '=', 'scheduled')
+      // A recurring campaign waits on, for its next occurrence.
+      .where(sql<boolean>`options #>> '{schedule,cron}' is null`)
+      .executeTakeFirst();
+    if (begun.numUpdatedRows === 1n) {
+      const { options } = await tx
+        .selectFrom('campaigns')
+        .select('options')
+        .where('id', '=', run.campaign_id)
+        .executeTakeFirstOrThrow();
+      const missed = missedStart(options as RunOptions, now);
+      if (missed !== undefined) {
+        await moveRun(tx, runId, 'canceled', missed);
+        return false;
+      }
+      await tx.updateTable('runs').set({ started_at: sql<Date>`now()` }).where('id', '=', runId).execute();
+    }
+    return true;
+  });
+}
+
+/** Whether the campaign had a run before this one. */
+export async function hasPredecessor(db: Kysely<CampaignTables>, runId: string): Promise<boolean> {
+  const row = await db.selectFrom('runs').select('number').where('id', '=', runId).executeTakeFirstOrThrow();
+  return row.number > 1;
+}
+
+/** Only of a run that waited for its hour: what somebody starts begins whatever its schedule says. */
+function missedStart(options: RunOptions, now: number): string | undefined {
+  const startAt = runStart(options);
+  return startAt === undefined ? undefined : misfire({ misfire: options.schedule?.misfire }, startAt, now);
+}
+
+/** Whether another run of its campaign is to send beside this one. */
+export async function hasCompanion(
+  db: Kysely<CampaignTables>,
+  { runId, campaignId }: Pick<RunPlan, 'runId' | 'campaignId'>,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('runs')
+    .select('id')
+    .where('campaign_id', '=', campaignId)
+    .where('id', '<>', runId)
+    .where('phase', 'in', ['planning', 'running', 'finishing'])
+    .where('control', '=', 'run')
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}

@@ -1,0 +1,152 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { CHANNELS, type Channel } from '../../domain/channel';
+import { REACHED_BEFORE, standings } from '../../domain/fallback';
+import { LIMITS } from '../../domain/limits';
+import type { CampaignTables } from '../tables';
+import { addToCounts } from './count-moves';
+import type { ShardRef } from './run-end';
+import { readControl } from './runs';
+
+/**
+ * Whose turn has come, in a run that goes from channel to channel (domain/fallback.ts; decision 10). The
+ * recipients of later channels are frozen as `waiting` without an hour, so that no page takes them. A look gives
+ * those their hour whose earlier channel had no success, and cancels those whose earlier channel had; it
+ * decides by what stands in the ledger alone, so one that is lost is made up for by the next.
+ */
+export interface TurnRule {
+  runId: string;
+  /** In the campaign's order. */
+  channels: readonly Channel[];
+  afterMs: number;
+  tellsMore: boolean;
+}
+
+/** Answers the shards that have something to send now, or nobody to wait for any more. */
+export async function giveTurns(db: Kysely<CampaignTables>, rule: TurnRule): Promise<ShardRef[]> {
+  const { rows: shards } = await sql<ShardRef>`
+    select channel, shard from shard_counts
+    where run_id = ${rule.runId} and state = 'waiting' and count > 0 and channel <> ${rule.channels[0] ?? ''}
+    order by channel, shard`.execute(db);
+  const changed: ShardRef[] = [];
+  for (const shard of shards) {
+    let moved = 0;
+    for (let after: number | null = -1; after !== null; ) {
+      const from: number = after;
+      const window: Window = await db.transaction().execute((tx) => turnWindow(tx, rule, shard, from));
+      moved += window.moved;
+      after = window.after;
+    }
+    if (moved > 0) changed.push(shard);
+  }
+  return changed;
+}
+
+interface Window {
+  moved: number;
+  /** The last recipient that was looked at; null when nobody is left. */
+  after: number | null;
+}
+
+interface Judged {
+  seq: number;
+  reached: boolean;
+  /** Whether anything changes for the recipient. */
+  turns: boolean | null;
+}
+
+/**
+ * Looks at the next of those who wait, in one transaction. The shard's row is locked as by whoever opens a
+ * page: a recipient who is in no page now gets into none before this is done. The planner knows nothing of rows
+ * that were frozen a moment ago: `limit` and `materialized` keep it from joining all that wait with all that wait.
+ */
+async function turnWindow(
+  tx: Transaction<CampaignTables>,
+  rule: TurnRule,
+  { channel, shard }: ShardRef,
+  after: number,
+): Promise<Window> {
+  const { runId, afterMs } = rule;
+  if ((await readControl(tx, runId)) !== 'run') return { moved: 0, after: null };
+  const turn = rule.channels.indexOf(channel);
+  await sql`
+    select from shards where run_id = ${runId} and channel = ${channel} and shard = ${shard} for update`.execute(
+    tx,
+  );
+  const { rows } = await sql<Judged>`
+    with candidate as materialized (
+      select r.seq, r.contact_id, r.retry_at from recipients r
+      where r.run_id = ${runId} and r.channel = ${channel} and r.shard = ${shard} and r.seq > ${after}
+        and r.state = 'waiting' and r.waits and r.code is distinct from 'answer_lost' and r.seq <> all (coalesce((
+          select array_agg(claimed) from pages, unnest(seqs) claimed
+          where run_id = ${runId} and channel = ${channel} and shard = ${shard}), '{}'))
+      order by r.seq limit ${LIMITS.turnsAtOnce}
+    ), judged as (
+      select r.seq, r.retry_at, e.reached, e.standing, e.since
+      from candidate r cross join lateral (
+        select bool_or(told.standing = 'reached') as reached,
+          (array_agg(told.standing order by told.turn desc))[1] as standing,
+          (array_agg(told.since order by told.turn desc))[1] as since
+        from (
+          select e.turn, ${standing(rule)} as standing, ${since} as since from recipients e
+          where e.run_id = ${runId} and e.contact_id = r.contact_id and e.turn < ${turn}::int
+        ) told
+      ) e
+    )
+    select seq, coalesce(reached, false) as reached, reached or (retry_at is null and (standing is null
+      or standing = 'over' or (standing = 'counting'
+        and since <= clock_timestamp() - ${afterMs} * interval '1 millisecond'))) as turns
+    from judged order by seq`.execute(tx);
+  const turned = rows.filter(({ turns }) => turns);
+  if (turned.length) await writeTurns(tx, runId, channel, turned);
+  const last = rows.length < LIMITS.turnsAtOnce ? undefined : rows.at(-1);
+  return { moved: turned.length, after: last?.seq ?? null };
+}
+
+async function writeTurns(
+  tx: Transaction<CampaignTables>,
+  runId: string,
+  channel: Channel,
+  turned: readonly Judged[],
+): Promise<void> {
+  await sql`
+    with result as (
+      select * from unnest(${turned.map(({ seq }) => seq)}::int[], ${turned.map(({ reached }) => reached)}::bool[])
+        as t(seq, reached)
+    ), written as (
+      update recipients r set
+        state = case when result.reached then 'canceled' else 'waiting' end,
+        code = case when result.reached then ${REACHED_BEFORE} end,
+        due_at = case when result.reached then r.due_at else greatest(r.due_at, now()) end,
+        retry_at = case when result.reached then null else greatest(r.due_at, now()) end,
+        updated_at = now()
+      from result where r.run_id = ${runId} and r.channel = ${channel} and r.seq = result.seq
+        and r.state = 'waiting'
+      returning r.run_id, r.channel, r.shard, 'waiting' as old_state, r.state as new_state
+    )
+    ${addToCounts}`.execute(tx);
+}
+
+/** The table of domain/fallback.ts over `e`, whose state may be a derived one (ledger.ts). */
+function standing({ tellsMore }: TurnRule) {
+  const cases = CHANNELS.flatMap((channel) =>
+    standings(channel, tellsMore).map(
+      ([state, meaning]) => `when e.channel = '${channel}' and state.derived = '${state}' then '${meaning}'`,
+    ),
+  );
+  return sql`(select case ${sql.raw(cases.join(' '))} end from (select ${derived} as derived) state)`;
+}
+
+/** Of a page that was taken on and has not recorded somebody: he is being sent to. */
+const derived = sql`case when e.state <> 'pending' then e.state else (
+  select case
+    when e.seq >= s.next_seq then 'pending'
+    when e.channel = 'voice' then 'sending'
+    when exists (select from pages p where p.run_id = e.run_id and p.channel = e.channel and p.shard = e.shard
+      and p.seqs is null and e.seq >= p.from_seq + p.resolved and e.seq < p.to_seq) then 'sending'
+    else 'accepted' end
+  from shards s where s.run_id = e.run_id and s.channel = e.channel and s.shard = e.shard) end`;
+
+/** When it was handed over; of a call that is in the air, when it was placed. */
+const since = sql`case when e.channel = 'voice' and e.state = 'sending' then coalesce((
+    select c.placed_at from calls c where c.run_id = e.run_id and c.seq = e.seq and c.attempt = e.attempt
+  ), e.updated_at) else e.updated_at end`;

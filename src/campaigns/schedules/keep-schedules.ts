@@ -1,0 +1,117 @@
+import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import { recurrenceOf } from '../../domain/recurrence';
+import type { Log } from '../../log';
+import type { CampaignOptions } from '../campaign-record';
+import type { CampaignSchedules, RunLauncher } from '../ports';
+import type { CampaignTables } from '../tables';
+import { type Occurrence, takeOccurrence } from './recurring';
+
+/** Temporal's schedule is expected to be late by no more than this. */
+const LATE_SECONDS = 30;
+
+/**
+ * Makes Temporal's schedule of a campaign what the database says: there, paused, or gone. Repeated, it changes
+ * nothing. What changed in the database meanwhile counts as not followed yet.
+ */
+export async function keepSchedule(
+  db: Kysely<CampaignTables>,
+  schedules: CampaignSchedules,
+  campaignId: string,
+): Promise<void> {
+  const row = await db
+    .selectFrom('campaign_schedules as s')
+    .innerJoin('campaigns as c', 'c.id', 's.campaign_id')
+    .select(['s.workspace_id', 's.next_at', 's.version', 'c.stage', 'c.options'])
+    .where('s.campaign_id', '=', campaignId)
+    .executeTakeFirst();
+  if (!row) return;
+  const options = row.options as CampaignOptions;
+  const { cron } = options.schedule ?? {};
+  const recurrence = recurrenceOf(options);
+  if (
+    cron === undefined ||
+    !recurrence ||
+    row.next_at === null ||
+    !(row.stage === 'scheduled' || row.stage === 'held')
+  ) {
+    await schedules.removeSchedule(campaignId);
+    await db
+      .deleteFrom('campaign_schedules')
+      .where('campaign_id', '=', campaignId)
+      .where('version', '=', row.version)
+      .execute();
+    return;
+  }
+  await schedules.keepSchedule({
+    campaignId,
+    workspaceId: row.workspace_id,
+    cron,
+    timezone: recurrence.zone,
+    startAt: boundOf(recurrence.startAt),
+    endAt: boundOf(recurrence.endAt),
+    isPaused: row.stage === 'held',
+  });
+  await db
+    .updateTable('campaign_schedules')
+    .set({ kept: row.version, looked_at: sql<Date>`now()` })
+    .where('campaign_id', '=', campaignId)
+    .where('version', '=', row.version)
+    .execute();
+}
+
+const boundOf = (at: number) => (Number.isFinite(at) ? new Date(at) : undefined);
+
+/**
+ * One look, once a minute: takes occurrences that nobody has taken, and sees that Temporal's schedules are as the
+ * database says: those that changed, and those that were not compared for a while, since a Temporal server
+ * may have come back empty. One that fails does not keep the others waiting.
+ */
+export async function lookAtSchedules(
+  db: Kysely<CampaignTables>,
+  launcher: RunLauncher & CampaignSchedules,
+  log: Log,
+  now: number = Date.now(),
+): Promise<void> {
+  for (const occurrence of await overdueOccurrences(db, now)) {
+    await attempt(log, occurrence, async () => {
+      const run = await takeOccurrence(db, occurrence, now);
+      if (run) await launcher.launch({ ...occurrence, ...run });
+    });
+  }
+  for (const occurrence of await unkeptSchedules(db)) {
+    await attempt(log, occurrence, () => keepSchedule(db, launcher, occurrence.campaignId));
+  }
+}
+
+async function attempt(log: Log, { campaignId }: Occurrence, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    log.warn({ err: error, campaignId }, 'a schedule could not be seen to; it will be tried again');
+  }
+}
+
+async function overdueOccurrences(db: Kysely<CampaignTables>, now: number): Promise<Occurrence[]> {
+  const { rows } = await sql<Occurrence>`
+    select s.campaign_id as "campaignId", s.workspace_id as "workspaceId"
+    from campaign_schedules s join campaigns c on c.id = s.campaign_id
+    where s.next_at < ${new Date(now).toISOString()}::timestamptz - make_interval(secs => ${LATE_SECONDS})
+      and c.stage = 'scheduled'
+    order by s.next_at limit ${LIMITS.schedulesPerLook}`.execute(db);
+  return rows;
+}
+
+/** What was tried goes to the end of the line, also if it fails. */
+async function unkeptSchedules(db: Kysely<CampaignTables>): Promise<Occurrence[]> {
+  const { rows } = await sql<Occurrence>`
+    update campaign_schedules s set looked_at = now()
+    from (
+      select campaign_id from campaign_schedules
+      where kept <> version or looked_at < now() - make_interval(secs => ${LIMITS.scheduleLookSeconds})
+      order by looked_at limit ${LIMITS.schedulesPerLook}
+    ) chosen
+    where s.campaign_id = chosen.campaign_id
+    returning s.campaign_id as "campaignId", s.workspace_id as "workspaceId"`.execute(db);
+  return rows;
+}

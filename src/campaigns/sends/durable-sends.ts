@@ -1,0 +1,201 @@
+import { type Kysely, sql } from 'kysely';
+import type { DurableSendBody } from '../../contracts/durable-sends';
+import type { Channel } from '../../domain/channel';
+import { DomainError } from '../../domain/errors';
+import { durableSendWorkflowId, sendMessageUid } from '../../domain/ids';
+import { isAllowedSender } from '../../domain/policy';
+import type { RecipientState } from '../../domain/recipient';
+import type { Log } from '../../log';
+import { readPolicy } from '../policy/policy';
+import type { SendLauncher } from '../ports';
+import type { CampaignTables } from '../tables';
+import type { SendContent } from './send-content';
+import type { SendRow } from './send-step';
+
+/**
+ * Durable single sends (api.md 8), as callers see them. A send is one row and one workflow. The row is the
+ * truth: what is wanted (`content`, `control`), how far it is (`state`, `attempt`, `offered`, `accepted_at`,
+ * `ended`) and when it is to be looked at next (`due_at`). The workflow only comes back at that moment, or
+ * when it is woken, and does the next step (send-turns.ts); started anew on the same row it goes on from
+ * there. So the row is committed first, and a workflow that is missing is started by the sweep (relaunch.ts).
+ *
+ * An attempt is one message at the service, under a uid of its own. `offered` is written before the service is
+ * asked; whoever finds it set and no answer takes over from someone who died in between.
+ */
+export interface DurableSends {
+  /** With a uid that was there before with the same content: what became of that one. */
+  create(workspaceId: string, id: string, body: DurableSendBody): Promise<SendView>;
+  read(workspaceId: string, id: string): Promise<SendView>;
+  /** Wishes it canceled; what it has come to. */
+  cancel(workspaceId: string, id: string): Promise<SendView>;
+}
+
+export interface SendView {
+  id: string;
+  uid: string;
+  workflowId: string;
+  channel: Channel;
+  state: RecipientState;
+  outcome: string | null;
+  code: string | null;
+  /** Of the latest message at the service, to be followed there. */
+  messageUid: string | null;
+  attempts: number;
+  cancelRequested: boolean;
+  /** When it is sent, or tried again. */
+  dueAt: Date | null;
+  createdAt: Date;
+  startedAt: Date | null;
+  acceptedAt: Date | null;
+  sentAt: Date | null;
+  finishedAt: Date | null;
+  updatedAt: Date;
+}
+
+export function createDurableSends(deps: {
+  db: Kysely<CampaignTables>;
+  launcher: SendLauncher;
+  log: Log;
+}): DurableSends {
+  const { db, launcher, log } = deps;
+
+  return {
+    async create(workspaceId, id, body) {
+      const { uid, channel, sendAt, ...rest } = body;
+      const content: SendContent = { ...rest, ...(sendAt === undefined ? {} : { sendAt }) };
+      await refuseSender(db, workspaceId, body);
+      const found = await insertOrFind(db, { workspaceId, id, uid, channel, content });
+      if (!found.same) {
+        throw new DomainError('uid_conflict', `uid ${uid} was used for a durable send with other content`);
+      }
+      // Also for one that was there: the attempt that made it may have died before it got so far.
+      if (found.row.started_at === null && found.row.finished_at === null) {
+        await launcher
+          .launchSend({ sendId: found.row.id, startAt: found.row.due_at })
+          .catch((error: unknown) =>
+            log.warn(
+              { err: error, sendId: found.row.id },
+              'a send could not be launched; it will be tried again',
+            ),
+          );
+      }
+      return viewOf(found.row);
+    },
+
+    async read(workspaceId, id) {
+      const row = await db
+        .selectFrom('durable_sends')
+        .selectAll()
+        .where('id', '=', id)
+        .where('workspace_id', '=', workspaceId)
+        .executeTakeFirst();
+      if (!row) throw new DomainError('not_found', `There is no durable send ${id}`);
+      return viewOf(row);
+    },
+
+    async cancel(workspaceId, id) {
+      const row = await wishCanceled(db, workspaceId, id);
+      if (row.finished_at !== null && row.state !== 'canceled') {
+        throw new DomainError('not_cancelable', `Durable send ${id} has ended: it is ${row.state}`);
+      }
+      // One that is not told finds out when it wakes.
+      await launcher
+        .wakeSend(id)
+        .catch((error: unknown) => log.warn({ err: error, sendId: id }, 'a send could not be woken'));
+      return viewOf(row);
+    },
+  };
+}
+
+/** One that was accepted before the policy forbade its sender is answered for as ever. */
+async function refuseSender(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  { uid, channel, from }: DurableSendBody,
+): Promise<void> {
+  if (isAllowedSender(await readPolicy(db, workspaceId), channel, from)) return;
+  const known = await db
+    .selectFrom('durable_sends')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('uid', '=', uid)
+    .executeTakeFirst();
+  if (known) return;
+  const message = `The workspace's policy does not allow this sender of ${channel}`;
+  throw new DomainError('sender_not_allowed', `from: ${message}`, {
+    errors: [{ path: 'from', code: 'sender_not_allowed', message }],
+  });
+}
+
+async function insertOrFind(
+  db: Kysely<CampaignTables>,
+  send: { workspaceId: string; id: string; uid: string; channel: Channel; content: SendContent },
+): Promise<{ row: SendRow; same: boolean }> {
+  const text = JSON.stringify(send.content);
+  const inserted = await sql<SendRow>`
+    insert into durable_sends (id, workspace_id, uid, channel, content, state, due_at)
+    select ${send.id}, ${send.workspaceId}, ${send.uid}, ${send.channel}, ${text}::jsonb,
+      case when due > now() then 'waiting' else 'pending' end, greatest(due, now())
+    from (select coalesce(${send.content.sendAt ?? null}::timestamptz, now()) as due) asked
+    on conflict (workspace_id, uid) do nothing
+    returning *`.execute(db);
+  const [row] = inserted.rows;
+  if (row) return { row, same: true };
+  const found = await sql<SendRow & { same: boolean }>`
+    select *, channel = ${send.channel} and content = ${text}::jsonb as same from durable_sends
+    where workspace_id = ${send.workspaceId} and uid = ${send.uid}`.execute(db);
+  const [known] = found.rows;
+  if (!known) throw new DomainError('internal', `Durable send with uid ${send.uid} was there and is not`);
+  return { row: known, same: known.same };
+}
+
+/** What has not been offered to the service is canceled with the wish; the rest is its workflow's to see to. */
+async function wishCanceled(db: Kysely<CampaignTables>, workspaceId: string, id: string): Promise<SendRow> {
+  const { rows } = await sql<SendRow>`
+    update durable_sends set
+      control = case when finished_at is null then 'cancel' else control end,
+      state = case when finished_at is null and not offered then 'canceled' else state end,
+      finished_at = case when finished_at is null and not offered then now() else finished_at end,
+      updated_at = case when finished_at is null then now() else updated_at end
+    where id = ${id} and workspace_id = ${workspaceId}
+    returning *`.execute(db);
+  const [row] = rows;
+  if (!row) throw new DomainError('not_found', `There is no durable send ${id}`);
+  return row;
+}
+
+function viewOf(row: SendRow): SendView {
+  const isDue = row.finished_at === null && (row.state === 'pending' || row.state === 'waiting');
+  return {
+    id: row.id,
+    uid: row.uid,
+    workflowId: durableSendWorkflowId(row.id),
+    channel: row.channel,
+    state: row.state,
+    outcome: row.outcome,
+    code: row.code,
+    messageUid: row.fence > 0 ? sendMessageUid(row.id, row.attempt) : null,
+    attempts: row.attempts,
+    cancelRequested: row.control === 'cancel',
+    dueAt: isDue ? row.due_at : null,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    acceptedAt: row.accepted_at,
+    sentAt: row.sent_at,
+    finishedAt: row.finished_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+/** Whether the workspace's feed is to be followed because of a send. */
+export async function awaitsOutcome(db: Kysely<CampaignTables>, workspaceId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('durable_sends')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('finished_at', 'is', null)
+    .where('offered', '=', true)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}

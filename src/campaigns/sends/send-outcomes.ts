@@ -1,0 +1,101 @@
+import { type Kysely, sql } from 'kysely';
+import { CALL_POLICY_DEFAULT, type CallEnding, callResult, endState } from '../../domain/call-policy';
+import { parseSendMessageUid } from '../../domain/ids';
+import type { MessageEvent } from '../../domain/message';
+import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
+import { endingOf } from '../calls/call-news';
+import { rank } from '../runs/count-moves';
+import type { CampaignTables } from '../tables';
+
+/** What a page of the event feed says of one attempt of a durable send. */
+export interface SendNews {
+  sendId: string;
+  attempt: number;
+  /** As if it were the end: what the row shows if nothing follows. */
+  state: RecipientState;
+  /** Set when the attempt is over: a call's end, or a message's last state. */
+  ended: string | undefined;
+  code: string | undefined;
+  outcome: string | undefined;
+  answeredBy: string | undefined;
+  told: CallEnding['told'];
+}
+
+/** The best-ranking news of each attempt; everything else in the feed is somebody else's. */
+export function sendNews(events: readonly MessageEvent[]): SendNews[] {
+  const best = new Map<string, SendNews>();
+  for (const event of events) {
+    const key = parseSendMessageUid(event.uid);
+    const news = key && newsOf(key, event);
+    if (!news) continue;
+    const known = best.get(event.uid);
+    if (!known || RECIPIENT_RANK[news.state] > RECIPIENT_RANK[known.state]) best.set(event.uid, news);
+  }
+  return [...best.values()];
+}
+
+function newsOf(key: { sendId: string; attempt: number }, event: MessageEvent): SendNews | undefined {
+  const { code } = event;
+  if (event.channel === 'voice') {
+    const isOfService = event.type === 'expired' || event.type === 'suppressed';
+    const ending = endingOf(event);
+    if (ending && !isOfService) {
+      const { end, answeredBy, told } = ending;
+      const { outcome } = callResult(ending, CALL_POLICY_DEFAULT.machine);
+      const state = endState(outcome, CALL_POLICY_DEFAULT.machine);
+      return { ...key, state, ended: end, code, outcome, answeredBy, told };
+    }
+  }
+  const state = event.state as RecipientState;
+  if (!(RECIPIENT_STATES as readonly string[]).includes(state)) return undefined;
+  if (RECIPIENT_RANK[state] <= RECIPIENT_RANK.accepted) return undefined;
+  // The rest of a call's events belong to its end, which comes by itself.
+  if (event.channel === 'voice' && !['sent', 'expired', 'suppressed'].includes(event.type)) return undefined;
+  const ended = state === 'sent' ? undefined : state;
+  return { ...key, state, ended, code, outcome: undefined, answeredBy: undefined, told: undefined };
+}
+
+/**
+ * Takes news of durable sends in, and answers which sends have something to decide by it. Of a live one the
+ * end of its attempt is kept, and its workflow makes of it what follows: a busy line may be redialled. One
+ * that has ended moves up in rank as receipts come; calls only from doubt to certainty.
+ */
+export async function storeSendNews(
+  tx: Kysely<CampaignTables>,
+  workspaceId: string,
+  news: readonly SendNews[],
+): Promise<string[]> {
+  if (!news.length) return [];
+  const { rows } = await sql<{ id: string; wakes: boolean }>`
+    with news as (
+      select * from unnest(
+        ${news.map((n) => n.sendId)}::text[], ${news.map((n) => n.attempt)}::int[],
+        ${news.map((n) => n.state)}::text[], ${news.map((n) => n.ended ?? null)}::text[],
+        ${news.map((n) => n.code ?? null)}::text[], ${news.map((n) => n.outcome ?? null)}::text[],
+        ${news.map((n) => n.answeredBy ?? null)}::text[], ${news.map((n) => n.told ?? null)}::text[]
+      ) as t(id, attempt, state, ended, code, outcome, answered_by, told_outcome)
+    ), old as (
+      select r.id, r.finished_at is null as live from durable_sends r join news result using (id)
+      where r.workspace_id = ${workspaceId} and r.attempt = result.attempt and case
+        when r.finished_at is null then r.ended is null or r.ended = 'unknown' or result.ended = 'delivered'
+        when r.channel = 'voice' then r.state = 'unknown' and result.ended is not null
+        else ${rank('result.state')} > ${rank('r.state')} end
+      order by r.id for update of r
+    )
+    update durable_sends s set
+      state = case when not old.live then n.state
+        when n.ended is null and s.state in ('sending', 'accepted') then 'sent' else s.state end,
+      sent_at = case when n.state in ('sent', 'delivered', 'undelivered') then coalesce(s.sent_at, now())
+        else s.sent_at end,
+      ended = case when old.live then coalesce(n.ended, s.ended) else s.ended end,
+      ended_code = case when old.live then coalesce(n.code, s.ended_code) else s.ended_code end,
+      answered_by = case when old.live then coalesce(n.answered_by, s.answered_by) else s.answered_by end,
+      told_outcome = case when old.live then coalesce(n.told_outcome, s.told_outcome) else s.told_outcome end,
+      code = case when old.live then s.code else n.code end,
+      outcome = case when old.live then s.outcome else coalesce(n.outcome, s.outcome) end,
+      updated_at = now()
+    from old join news n using (id)
+    where s.id = old.id and s.attempt = n.attempt
+    returning s.id, old.live and n.ended is not null as wakes`.execute(tx);
+  return rows.filter((row) => row.wakes).map((row) => row.id);
+}

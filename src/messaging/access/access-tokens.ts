@@ -1,0 +1,135 @@
+import type { Kysely } from 'kysely';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { MessagingTables } from '../tables';
+import type { AttemptLimit } from './attempt-limit';
+import { createCredentialCache } from './credential-cache';
+import { hashSecret, matchesHash, newSecret } from './secrets';
+
+const HOUR_MS = 3_600_000;
+
+export interface ClientCredentials {
+  id: string;
+  secret: string;
+  /** Where the attempt comes from. */
+  address: string;
+}
+
+/** A client that has proved who it is. */
+export interface KnownClient {
+  clientId: string;
+  workspaceId: string;
+}
+
+export interface IssuedToken {
+  accessToken: string;
+  validTill: Date;
+  expiresInSeconds: number;
+}
+
+export interface TokenCaller {
+  workspaceId: string;
+  via: 'bearer';
+}
+
+export interface AccessTokens {
+  /**
+   * Fails with `invalid_client`, alike for a client that is unknown, disabled or has another secret, and
+   * with `too_many_attempts` after too many of these.
+   */
+  checkClient(credentials: ClientCredentials): Promise<KnownClient>;
+  issueToken(client: KnownClient, validHours: number): Promise<IssuedToken>;
+  byAccessToken(token: string): Promise<TokenCaller | undefined>;
+  /** Ends a token of this client. Anything else given as a token is no token of its, and nothing happens. */
+  revokeToken(client: KnownClient, token: string): Promise<void>;
+  /** Forgets what was remembered of good tokens, after some were ended. */
+  forgetTokens(): void;
+}
+
+export interface AccessTokensDeps {
+  db: Kysely<MessagingTables>;
+  now: () => number;
+  attempts: AttemptLimit;
+}
+
+export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): AccessTokens {
+  const cache = createCredentialCache({
+    now,
+    load: (hash) =>
+      db
+        .selectFrom('access_tokens as t')
+        .innerJoin('api_clients as c', 'c.id', 't.client_id')
+        .select(['t.workspace_id', 't.valid_till'])
+        .where('t.token_hash', '=', hash)
+        .where('t.revoked_at', 'is', null)
+        .where('c.disabled_at', 'is', null)
+        .executeTakeFirst(),
+  });
+
+  return {
+    async checkClient({ id, secret, address }) {
+      // A secret of 256 bits is not guessed. A client is counted per address, lest somebody who knows no
+      // more than its id could keep its owner out, and so all campaigns.
+      const subjects = [
+        { name: `client ${id} from ${address}`, failuresMax: LIMITS.loginFailuresMax },
+        { name: `clients from ${address}`, failuresMax: LIMITS.clientFailuresPerAddressMax },
+      ];
+      const client = await attempts.attempt(subjects, () => clientOf(db, { id, secret, now: now() }));
+      // Whoever knows the secret guesses nothing: a client that is enabled again is not kept waiting.
+      if (!client || client.disabled) throw new DomainError('invalid_client', 'Client id or secret is wrong');
+      return { clientId: id, workspaceId: client.workspaceId };
+    },
+    async issueToken({ clientId, workspaceId }, validHours) {
+      // The answer tells whole seconds, and a token lives exactly as long as it says.
+      const validTill = new Date(Math.ceil(now() / 1_000) * 1_000 + validHours * HOUR_MS);
+      const accessToken = newSecret('fft');
+      await db
+        .insertInto('access_tokens')
+        .values({
+          token_hash: hashSecret(accessToken),
+          client_id: clientId,
+          workspace_id: workspaceId,
+          valid_till: validTill,
+          created_at: new Date(now()),
+        })
+        .execute();
+      return { accessToken, validTill, expiresInSeconds: (validHours * HOUR_MS) / 1_000 };
+    },
+    async byAccessToken(token) {
+      const held = await cache.find(token);
+      if (!held || now() >= held.valid_till.getTime()) return undefined;
+      return { workspaceId: held.workspace_id, via: 'bearer' };
+    },
+    async revokeToken({ clientId }, token) {
+      await db
+        .updateTable('access_tokens')
+        .set({ revoked_at: new Date(now()) })
+        .where('token_hash', '=', hashSecret(token))
+        .where('client_id', '=', clientId)
+        .where('revoked_at', 'is', null)
+        .execute();
+      cache.forget(token);
+    },
+    forgetTokens: () => cache.forgetAll(),
+  };
+}
+
+/** `undefined` unless the client is there, enabled, and one of its live secrets is this one. */
+async function clientOf(
+  db: Kysely<MessagingTables>,
+  { id, secret, now }: { id: string; secret: string; now: number },
+): Promise<{ workspaceId: string; disabled: boolean } | undefined> {
+  const live = await db
+    .selectFrom('api_clients as c')
+    .innerJoin('api_client_secrets as s', 's.client_id', 'c.id')
+    .select(['c.workspace_id', 'c.disabled_at', 's.secret_hash'])
+    .where('c.id', '=', id)
+    .where((on) => on.or([on('s.valid_till', 'is', null), on('s.valid_till', '>', new Date(now))]))
+    .orderBy('s.created_at', 'desc')
+    .limit(LIMITS.clientSecretsMax)
+    .execute();
+  // As much work for a client that is not there.
+  if (live.length === 0) matchesHash(secret, undefined);
+  const [match] = live.filter(({ secret_hash }) => matchesHash(secret, secret_hash));
+  return match && { workspaceId: match.workspace_id, disabled: match.disabled_at !== null };
+}

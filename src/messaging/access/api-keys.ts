@@ -1,0 +1,119 @@
+import { type Kysely, sql } from 'kysely';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { MessagingTables } from '../tables';
+import { createCredentialCache } from './credential-cache';
+import { type Mint, RANDOM } from './mint';
+import { hashSecret } from './secrets';
+
+/** What lists show of a key: enough to tell which one it is, and no help in guessing the rest. */
+export const KEY_PREFIX_CHARS = 10;
+
+export interface ApiKey {
+  id: string;
+  name: string;
+  prefix: string;
+  createdAt: Date;
+  revokedAt: Date | null;
+}
+
+export interface ApiKeys {
+  /** Answers the key's workspace. */
+  byApiKey(key: string): Promise<string | undefined>;
+  /** Newest first. */
+  list(
+    workspaceId: string,
+    page: { page: number; limit: number },
+  ): Promise<{ keys: ApiKey[]; total: number }>;
+  /** The key itself is told here and never again. */
+  create(workspaceId: string, input: { name: string }, mint?: Mint): Promise<{ apiKey: ApiKey; key: string }>;
+  /** Stops it at once on this process and within 5 seconds on every other. Repeating it is harmless. */
+  revoke(workspaceId: string, id: string): Promise<ApiKey>;
+}
+
+export function createApiKeys(db: Kysely<MessagingTables>, now: () => number): ApiKeys {
+  const cache = createCredentialCache({
+    now,
+    load: (hash) =>
+      db
+        .selectFrom('api_keys')
+        .select('workspace_id')
+        .where('key_hash', '=', hash)
+        .where('revoked_at', 'is', null)
+        .executeTakeFirst(),
+  });
+
+  return {
+    byApiKey: async (key) => (await cache.find(key))?.workspace_id,
+
+    async list(workspaceId, { page, limit }) {
+      const keys = await selectKeys(db, workspaceId)
+        .orderBy('id', 'desc')
+        .limit(limit)
+        .offset((page - 1) * limit)
+        .execute();
+      const { total } = await db
+        .selectFrom('api_keys')
+        .select(sql<number>`count(*)::int`.as('total'))
+        .where('workspace_id', '=', workspaceId)
+        .executeTakeFirstOrThrow();
+      return { keys, total };
+    },
+
+    async create(workspaceId, { name }, mint = RANDOM) {
+      const [id, key] = [mint.id('key'), mint.secret('ffk')];
+      const find = () => selectKeys(db, workspaceId).where('id', '=', id).executeTakeFirst();
+      const known = await find();
+      if (known) return { apiKey: known, key };
+      await requireRoom(db, workspaceId);
+      await db
+        .insertInto('api_keys')
+        .values({
+          id,
+          workspace_id: workspaceId,
+          name,
+          key_hash: hashSecret(key),
+          prefix: key.slice(0, KEY_PREFIX_CHARS),
+          created_at: new Date(now()),
+        })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+      return { apiKey: (await find()) as ApiKey, key };
+    },
+
+    async revoke(workspaceId, id) {
+      await db
+        .updateTable('api_keys')
+        .set({ revoked_at: new Date(now()) })
+        .where('id', '=', id)
+        .where('workspace_id', '=', workspaceId)
+        .where('revoked_at', 'is', null)
+        .execute();
+      cache.forgetAll();
+      const revoked = await selectKeys(db, workspaceId).where('id', '=', id).executeTakeFirst();
+      if (!revoked) throw new DomainError('not_found', `No API key ${id} in this workspace`);
+      return revoked;
+    },
+  };
+}
+
+function selectKeys(db: Kysely<MessagingTables>, workspaceId: string) {
+  return db
+    .selectFrom('api_keys')
+    .select(['id', 'name', 'prefix', 'created_at as createdAt', 'revoked_at as revokedAt'])
+    .where('workspace_id', '=', workspaceId);
+}
+
+async function requireRoom(db: Kysely<MessagingTables>, workspaceId: string): Promise<void> {
+  const { live } = await db
+    .selectFrom('api_keys')
+    .select(sql<number>`count(*)::int`.as('live'))
+    .where('workspace_id', '=', workspaceId)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  if (live < LIMITS.credentialsPerWorkspace) return;
+  throw new DomainError(
+    'limit_reached',
+    `A workspace has at most ${LIMITS.credentialsPerWorkspace} API keys`,
+  );
+}

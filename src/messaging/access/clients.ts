@@ -1,0 +1,228 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { MessagingTables } from '../tables';
+import { type Mint, RANDOM } from './mint';
+import { hashSecret } from './secrets';
+
+const HOUR_MS = 3_600_000;
+
+export interface ApiClient {
+  id: string;
+  name: string;
+  createdAt: Date;
+  disabledAt: Date | null;
+  /** Until when a secret that was replaced works on, if any does. */
+  oldSecretValidTill: Date | null;
+}
+
+export interface RotateInput {
+  /** How long the secrets until now work on; with 0 they stop at once. */
+  overlapHours: number;
+  /** Also end the tokens that were issued until now, as after a theft. */
+  revokeTokens: boolean;
+}
+
+/** Clients of the token endpoint, as a workspace's administrators see them. All fail with `not_found`. */
+export interface Clients {
+  /** Newest first. */
+  list(
+    workspaceId: string,
+    page: { page: number; limit: number },
+  ): Promise<{ clients: ApiClient[]; total: number }>;
+  /** The secret is told here and never again. */
+  create(
+    workspaceId: string,
+    input: { name: string },
+    mint?: Mint,
+  ): Promise<{ client: ApiClient; secret: string }>;
+  /**
+   * Gives the client a new secret, told here and never again. Secrets of earlier rotations keep the shorter
+   * of their own time and this one's. Fails with `limit_reached` when too many work at the same time.
+   */
+  rotate(
+    workspaceId: string,
+    id: string,
+    input: RotateInput,
+    mint?: Mint,
+  ): Promise<{ client: ApiClient; secret: string }>;
+  /** Its tokens are over for good: at once on this process, within 5 seconds on every other. */
+  disable(workspaceId: string, id: string): Promise<ApiClient>;
+  enable(workspaceId: string, id: string): Promise<ApiClient>;
+}
+
+export interface ClientsDeps {
+  db: Kysely<MessagingTables>;
+  now: () => number;
+  /** Tokens may have ended. */
+  onEnded(): void;
+}
+
+export function createClients({ db, now, onEnded }: ClientsDeps): Clients {
+  const find = (on: Kysely<MessagingTables>, workspaceId: string, id: string) =>
+    selectClients(on, workspaceId, now()).where('c.id', '=', id).executeTakeFirst();
+
+  async function read(on: Kysely<MessagingTables>, workspaceId: string, id: string): Promise<ApiClient> {
+    const client = await find(on, workspaceId, id);
+    if (!client) throw new DomainError('not_found', `No client ${id} in this workspace`);
+    return client;
+  }
+
+  async function setDisabled(workspaceId: string, id: string, disabledAt: Date | null): Promise<ApiClient> {
+    const client = await db.transaction().execute(async (tx) => {
+      await lockClient(tx, workspaceId, id);
+      await tx
+        .updateTable('api_clients')
+        .set({
+          disabled_at:
+            disabledAt && sql<Date>`coalesce(disabled_at, ${disabledAt.toISOString()}::timestamptz)`,
+        })
+        .where('id', '=', id)
+        .execute();
+      if (disabledAt) await revokeTokens(tx, id, disabledAt);
+      return read(tx, workspaceId, id);
+    });
+    onEnded();
+    return client;
+  }
+
+  return {
+    async list(workspaceId, { page, limit }) {
+      const clients = await selectClients(db, workspaceId, now())
+        .orderBy('c.id', 'desc')
+        .limit(limit)
+        .offset((page - 1) * limit)
+        .execute();
+      return { clients, total: await countClients(db, workspaceId, 'all') };
+    },
+
+    async create(workspaceId, { name }, mint = RANDOM) {
+      const [id, secret] = [mint.id('cli'), mint.secret('ffs')];
+      const client = await db.transaction().execute(async (tx) => {
+        const known = await find(tx, workspaceId, id);
+        if (known) return known;
+        if ((await countClients(tx, workspaceId, 'enabled')) >= LIMITS.credentialsPerWorkspace) {
+          const message = `A workspace has at most ${LIMITS.credentialsPerWorkspace} clients that are enabled`;
+          throw new DomainError('limit_reached', message);
+        }
+        await tx
+          .insertInto('api_clients')
+          .values({ id, workspace_id: workspaceId, name, created_at: new Date(now()) })
+          .onConflict((conflict) => conflict.doNothing())
+          .execute();
+        await insertSecret(tx, id, hashSecret(secret), now());
+        return read(tx, workspaceId, id);
+      });
+      return { client, secret };
+    },
+
+    async rotate(workspaceId, id, input, mint = RANDOM) {
+      const secret = mint.secret('ffs');
+      const client = await db.transaction().execute(async (tx) => {
+        await lockClient(tx, workspaceId, id);
+        await replaceSecrets(tx, { id, hash: hashSecret(secret), nowMs: now() }, input);
+        return read(tx, workspaceId, id);
+      });
+      onEnded();
+      return { client, secret };
+    },
+
+    disable: (workspaceId, id) => setDisabled(workspaceId, id, new Date(now())),
+    enable: (workspaceId, id) => setDisabled(workspaceId, id, null),
+  };
+}
+
+function selectClients(db: Kysely<MessagingTables>, workspaceId: string, nowMs: number) {
+  const at = new Date(nowMs);
+  return db
+    .selectFrom('api_clients as c')
+    .select(['c.id', 'c.name', 'c.created_at as createdAt', 'c.disabled_at as disabledAt'])
+    .select((on) =>
+      on
+        .selectFrom('api_client_secrets as s')
+        .select((of) => of.fn.max('s.valid_till').as('till'))
+        .whereRef('s.client_id', '=', 'c.id')
+        .where('s.valid_till', '>', at)
+        .as('oldSecretValidTill'),
+    )
+    .where('c.workspace_id', '=', workspaceId);
+}
+
+async function countClients(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  which: 'all' | 'enabled',
+): Promise<number> {
+  let query = db
+    .selectFrom('api_clients')
+    .select(sql<number>`count(*)::int`.as('count'))
+    .where('workspace_id', '=', workspaceId);
+  if (which === 'enabled') query = query.where('disabled_at', 'is', null);
+  return (await query.executeTakeFirstOrThrow()).count;
+}
+
+/** Two changes of one client come one after the other. */
+async function lockClient(tx: Transaction<MessagingTables>, workspaceId: string, id: string): Promise<void> {
+  const client = await tx
+    .selectFrom('api_clients')
+    .select('id')
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!client) throw new DomainError('not_found', `No client ${id} in this workspace`);
+}
+
+async function replaceSecrets(
+  tx: Transaction<MessagingTables>,
+  { id, hash, nowMs }: { id: string; hash: string; nowMs: number },
+  { overlapHours, revokeTokens: alsoTokens }: RotateInput,
+): Promise<void> {
+  const till = new Date(nowMs + overlapHours * HOUR_MS);
+  const known = await tx
+    .selectFrom('api_client_secrets')
+    .select('secret_hash')
+    .where('client_id', '=', id)
+    .where((on) => on.or([on('valid_till', 'is', null), on('valid_till', '>', new Date(nowMs))]))
+    .execute();
+  // A repetition of a call that has come this far before.
+  if (known.some(({ secret_hash }) => secret_hash === hash)) return;
+  if (overlapHours > 0 && known.length >= LIMITS.clientSecretsMax) {
+    const message = `Client ${id} has ${known.length} secrets that work; wait for one to end, or rotate with overlapHours 0`;
+    throw new DomainError('limit_reached', message);
+  }
+  await tx
+    .updateTable('api_client_secrets')
+    .set({ valid_till: sql<Date>`least(valid_till, ${till.toISOString()}::timestamptz)` })
+    .where('client_id', '=', id)
+    .execute();
+  await tx
+    .deleteFrom('api_client_secrets')
+    .where('client_id', '=', id)
+    .where('valid_till', '<=', new Date(nowMs))
+    .execute();
+  await insertSecret(tx, id, hash, nowMs);
+  if (alsoTokens) await revokeTokens(tx, id, new Date(nowMs));
+}
+
+async function insertSecret(
+  tx: Transaction<MessagingTables>,
+  clientId: string,
+  hash: string,
+  nowMs: number,
+): Promise<void> {
+  await tx
+    .insertInto('api_client_secrets')
+    .values({ client_id: clientId, secret_hash: hash, created_at: new Date(nowMs) })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+async function revokeTokens(tx: Transaction<MessagingTables>, clientId: string, at: Date): Promise<void> {
+  await tx
+    .updateTable('access_tokens')
+    .set({ revoked_at: at })
+    .where('client_id', '=', clientId)
+    .where('revoked_at', 'is', null)
+    .execute();
+}

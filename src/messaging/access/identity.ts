@@ -1,0 +1,60 @@
+import type { Kysely } from 'kysely';
+import type { MessagingTables } from '../tables';
+import { type AccessTokens, createAccessTokens } from './access-tokens';
+import { type ApiKeys, createApiKeys } from './api-keys';
+import { createAttemptLimit } from './attempt-limit';
+import { type Clients, createClients } from './clients';
+import type { Mint } from './mint';
+import { PASSWORD_COST, type PasswordCost } from './passwords';
+import { createSessions, type Sessions } from './sessions';
+import { createUsers, type Users } from './users';
+import {
+  insertWorkspace,
+  isEmpty,
+  type NewWorkspace,
+  type NewWorkspaceInput,
+  planWorkspace,
+} from './workspaces';
+
+/** Who may call the service, how they prove it, and who says so. */
+export interface Identity extends AccessTokens, Sessions {
+  /** Answers the key's workspace. */
+  byApiKey(key: string): Promise<string | undefined>;
+  users: Users;
+  clients: Clients;
+  apiKeys: ApiKeys;
+  createWorkspace(input: NewWorkspaceInput, mint?: Mint): Promise<NewWorkspace>;
+  /** For a workspace that was written down before it was made. Harmless when it is there already. */
+  insertWorkspace(planned: NewWorkspace): Promise<void>;
+  /** Nothing was ever made here. */
+  isEmpty(): Promise<boolean>;
+}
+
+export interface IdentityDeps {
+  db: Kysely<MessagingTables>;
+  now?: () => number;
+  /** Of new passwords, and of refusing unknown users; tests take less. */
+  passwordCost?: PasswordCost;
+}
+
+export function createIdentity({ db, now = Date.now, passwordCost = PASSWORD_COST }: IdentityDeps): Identity {
+  const attempts = createAttemptLimit(db, now);
+  const tokens = createAccessTokens({ db, now, attempts });
+  const sessions = createSessions({ db, now, passwordCost, attempts });
+  const apiKeys = createApiKeys(db, now);
+  return {
+    ...tokens,
+    ...sessions,
+    byApiKey: apiKeys.byApiKey,
+    apiKeys,
+    users: createUsers({ db, now, passwordCost, onChanged: sessions.forgetSessions }),
+    clients: createClients({ db, now, onEnded: tokens.forgetTokens }),
+    async createWorkspace(input, mint) {
+      const planned = planWorkspace(input, mint);
+      await insertWorkspace(db, planned, passwordCost);
+      return planned;
+    },
+    insertWorkspace: (planned) => insertWorkspace(db, planned, passwordCost),
+    isEmpty: () => isEmpty(db),
+  };
+}

@@ -1,0 +1,71 @@
+import { type Kysely, type Selectable, sql } from 'kysely';
+import type { MessagingTables } from '../tables';
+import type { Sealing } from './sealing';
+import { newSecret } from './secrets';
+
+/**
+ * A secret of the whole installation, made by whichever process asks first. It is in the database, because it
+ * must be the same in every process, and for as long as there is anything made with it: whoever restores a
+ * backup has it back. Sealed if there is a key from outside; without one it stands there as it is.
+ */
+export async function installationSecret(
+  db: Kysely<MessagingTables>,
+  name: string,
+  sealing: Sealing | undefined,
+): Promise<string> {
+  const secret = newSecret('ffx');
+  await db
+    .insertInto('installation_secrets')
+    .values({
+      name,
+      secret: sealing ? sealing.seal(secret, aboutOf(name)) : secret,
+      key_id: sealing?.keyId ?? null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const kept = await knownInstallationSecret(db, name, sealing);
+  if (kept === undefined) throw new Error(`The secret ${name} went away as it was made`);
+  return kept;
+}
+
+export async function knownInstallationSecret(
+  db: Kysely<MessagingTables>,
+  name: string,
+  sealing: Sealing | undefined,
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('installation_secrets')
+    .selectAll()
+    .where('name', '=', name)
+    .executeTakeFirst();
+  return row && open(row, sealing);
+}
+
+/**
+ * Seals all of them with the first key, whatever they were sealed with before. A handful of rows; each changes
+ * only as it was read, so that processes which start side by side do it one after the other.
+ */
+export async function sealInstallationSecrets(db: Kysely<MessagingTables>, sealing: Sealing): Promise<void> {
+  const rows = await db
+    .selectFrom('installation_secrets')
+    .selectAll()
+    .where('key_id', 'is distinct from', sealing.keyId)
+    .execute();
+  for (const row of rows) {
+    const sealed = sealing.seal(open(row, sealing), aboutOf(row.name));
+    await sql`
+      update installation_secrets set secret = ${sealed}, key_id = ${sealing.keyId}
+      where name = ${row.name} and secret = ${row.secret}`.execute(db);
+  }
+}
+
+function open(
+  { name, secret, key_id: keyId }: Selectable<MessagingTables['installation_secrets']>,
+  sealing: Sealing | undefined,
+): string {
+  if (keyId === null) return secret;
+  if (!sealing) throw new Error(`The secret ${name} is sealed with the key ${keyId}, and no key is there`);
+  return sealing.open(secret, keyId, aboutOf(name));
+}
+
+const aboutOf = (name: string) => `installation secret ${name}`;

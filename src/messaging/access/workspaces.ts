@@ -1,0 +1,97 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { DomainError } from '../../domain/errors';
+import { newId } from '../../storage/new-id';
+import type { MessagingTables } from '../tables';
+import { KEY_PREFIX_CHARS } from './api-keys';
+import { type Mint, RANDOM } from './mint';
+import { hashPassword, type PasswordCost } from './passwords';
+import { hashSecret } from './secrets';
+import type { Role } from './sessions';
+
+export interface NewWorkspaceInput {
+  name: string;
+  /** Of the workspace's first user. */
+  email: string;
+  /** Without one, a strong one is made. */
+  password?: string | undefined;
+}
+
+/** Everything a newcomer needs to begin. The secrets are told here and never again. */
+export interface NewWorkspace {
+  workspace: { id: string; name: string };
+  user: { id: string; email: string; password: string };
+  client: { id: string; secret: string };
+  apiKey: string;
+}
+
+export async function isEmpty(db: Kysely<MessagingTables>): Promise<boolean> {
+  return (await db.selectFrom('workspaces').select('id').limit(1).executeTakeFirst()) === undefined;
+}
+
+/** A workspace with its secrets, nowhere but in memory: whoever made it can write it down first. */
+export function planWorkspace(input: NewWorkspaceInput, mint: Mint = RANDOM): NewWorkspace {
+  const { name, email, password = mint.password() } = input;
+  return {
+    workspace: { id: mint.id('ws'), name },
+    user: { id: mint.id('usr'), email, password },
+    client: { id: mint.id('cli'), secret: mint.secret('ffs') },
+    apiKey: mint.secret('ffk'),
+  };
+}
+
+/**
+ * All of it or nothing, and nothing when it is there already. The first user of an installation is its
+ * owner.
+ */
+export async function insertWorkspace(
+  db: Kysely<MessagingTables>,
+  planned: NewWorkspace,
+  passwordCost: PasswordCost,
+): Promise<void> {
+  const passwordHash = await hashPassword(planned.user.password, passwordCost);
+  await db.transaction().execute(async (tx) => {
+    // Two first workspaces made at once would both find the installation empty.
+    await sql`lock table workspaces in share row exclusive mode`.execute(tx);
+    const known = await tx
+      .selectFrom('workspaces')
+      .select('id')
+      .where('id', '=', planned.workspace.id)
+      .executeTakeFirst();
+    if (known) return;
+    const role: Role = (await isEmpty(tx)) ? 'owner' : 'admin';
+    await insertAll(tx, planned, { role, passwordHash });
+  });
+}
+
+async function insertAll(
+  tx: Transaction<MessagingTables>,
+  { workspace, user, client, apiKey }: NewWorkspace,
+  { role, passwordHash }: { role: Role; passwordHash: string },
+): Promise<void> {
+  const workspace_id = workspace.id;
+  await tx.insertInto('workspaces').values({ id: workspace.id, name: workspace.name }).execute();
+  const inserted = await tx
+    .insertInto('users')
+    .values({ id: user.id, workspace_id, email: user.email, role, password_hash: passwordHash })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  if (Number(inserted.numInsertedOrUpdatedRows) === 0) {
+    throw new DomainError('name_taken', 'A user with this email address exists already');
+  }
+  await tx.insertInto('api_clients').values({ id: client.id, workspace_id, name: 'First client' }).execute();
+  await tx
+    .insertInto('api_client_secrets')
+    .values({ client_id: client.id, secret_hash: hashSecret(client.secret) })
+    .execute();
+  await tx
+    .insertInto('api_keys')
+    .values({
+      id: newId('key'),
+      workspace_id,
+      name: 'First key',
+      key_hash: hashSecret(apiKey),
+      prefix: apiKey.slice(0, KEY_PREFIX_CHARS),
+    })
+    .execute();
+  await tx.insertInto('event_heads').values({ workspace_id, next_seq: 1 }).execute();
+}

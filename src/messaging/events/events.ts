@@ -1,0 +1,202 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Kysely, sql } from 'kysely';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { MessageEvent } from '../../domain/message';
+import type { Storage } from '../../storage/storage';
+import type { MessagingTables } from '../tables';
+import type { NewEvent } from './event-rows';
+
+/**
+ * The event feed of a workspace: every event in one total order. A reader that keeps its cursor misses
+ * none and reads none twice, because numbers are taken under a lock that is held until the commit: a row
+ * with a smaller number is never committed after one with a larger. Numbers may have gaps.
+ */
+export interface EventFeed {
+  read(
+    workspaceId: string,
+    query: {
+      after?: string | undefined;
+      limit: number;
+      waitSeconds: number;
+      signal?: AbortSignal | undefined;
+    },
+  ): Promise<{ events: MessageEvent[]; next: string }>;
+  /** This process wrote events of the workspace. */
+  notify(workspaceId: string): void;
+  stop(): void;
+}
+
+/** Events come in crowds: a reader that waits is woken when the first few dozen are there, not for each. */
+const GATHER_MS = 20;
+
+export function createEventFeed(deps: { db: Kysely<MessagingTables>; engine: Storage['engine'] }): EventFeed {
+  const { db, engine } = deps;
+  const waiting = new Map<string, Set<() => void>>();
+  let poll: NodeJS.Timeout | undefined;
+  let seen = new Map<string, number>();
+
+  function notify(workspaceId: string): void {
+    for (const wake of waiting.get(workspaceId) ?? []) wake();
+  }
+
+  /** Other processes' writing is noticed by the heads, one query for all who wait. */
+  async function lookAround(): Promise<void> {
+    const workspaces = [...waiting.keys()];
+    try {
+      const rows = await db
+        .selectFrom('event_heads')
+        .select(['workspace_id', 'next_seq'])
+        .where('workspace_id', '=', sql<string>`any(${workspaces}::text[])`)
+        .execute();
+      const before = seen;
+      seen = new Map(rows.map((row) => [row.workspace_id, row.next_seq]));
+      for (const [workspaceId, next] of seen) if (before.get(workspaceId) !== next) notify(workspaceId);
+    } catch {
+      // The reader's own query will meet the same trouble and report it.
+    }
+    poll = undefined;
+    schedulePoll();
+  }
+
+  function schedulePoll(): void {
+    if (engine === 'embedded' || waiting.size === 0 || poll) return;
+    poll = setTimeout(() => void lookAround(), LIMITS.feedPollMs);
+    poll.unref();
+  }
+
+  /** Resolves when there may be news, at the latest after `ms`. */
+  function news(
+    workspaceId: string,
+    ms: number,
+    signal: AbortSignal | undefined,
+  ): { come: Promise<void>; end(): void } {
+    const ofWorkspace = waiting.get(workspaceId) ?? new Set();
+    waiting.set(workspaceId, ofWorkspace);
+    let end = () => {};
+    const come = new Promise<void>((done) => {
+      const timer = setTimeout(done, ms);
+      const wake = () => done();
+      ofWorkspace.add(wake);
+      signal?.addEventListener('abort', wake);
+      end = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', wake);
+        ofWorkspace.delete(wake);
+        if (ofWorkspace.size === 0) waiting.delete(workspaceId);
+      };
+    });
+    schedulePoll();
+    return { come, end };
+  }
+
+  return {
+    notify,
+    async read(workspaceId, { after, limit, waitSeconds, signal }) {
+      let position = positionOf(after);
+      if (position > 0) await requireKept(db, workspaceId, position);
+      const deadline = Date.now() + waitSeconds * 1_000;
+      for (;;) {
+        const leftMs = deadline - Date.now();
+        // Listening begins before the query, or what is written in between would be slept through.
+        const awaited = leftMs > 0 ? news(workspaceId, leftMs, signal) : undefined;
+        try {
+          const page = await readAfter(db, workspaceId, position, limit);
+          position = page.position;
+          if (page.events.length > 0 || !awaited || signal?.aborted) {
+            return { events: page.events, next: cursorOf(position) };
+          }
+          await awaited.come;
+        } finally {
+          awaited?.end();
+        }
+        if (!signal?.aborted) await delay(Math.min(GATHER_MS, Math.max(0, deadline - Date.now())));
+      }
+    },
+    stop() {
+      clearTimeout(poll);
+      poll = undefined;
+      for (const ofWorkspace of waiting.values()) for (const wake of ofWorkspace) wake();
+    },
+  };
+}
+
+/** The cursor is the number of the last event read, dressed so that nobody counts with it. */
+const cursorOf = (position: number): string => `e${position.toString(36)}`;
+
+function positionOf(cursor: string | undefined): number {
+  if (cursor === undefined || cursor === '') return 0;
+  const position = /^e[0-9a-z]{1,10}$/.test(cursor) ? Number.parseInt(cursor.slice(1), 36) : Number.NaN;
+  if (Number.isSafeInteger(position)) return position;
+  throw new DomainError('invalid_request', 'after: not a cursor of this feed', {
+    errors: [{ path: 'after', code: 'invalid', message: 'Not a cursor of this feed' }],
+  });
+}
+
+/** A reader that was away for longer than events are kept has missed some, and must know. */
+async function requireKept(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  position: number,
+): Promise<void> {
+  const head = await db
+    .selectFrom('event_heads')
+    .select('kept_from')
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst();
+  if (!head || position + 1 >= head.kept_from) return;
+  const text =
+    'Events after this cursor were deleted; read on without a cursor, from the oldest that is kept';
+  throw new DomainError('cursor_expired', `after: ${text}`, {
+    errors: [{ path: 'after', code: 'expired', message: text }],
+  });
+}
+
+interface LogRow {
+  first_seq: number;
+  count: number;
+  at: Date;
+  /** JSON of an array of events, or null in the place of one that did not come to be. */
+  events: string;
+}
+
+/** Events after a number, which need not be kept any more: then from the oldest that is. */
+export async function readAfter(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  position: number,
+  limit: number,
+): Promise<{ events: MessageEvent[]; position: number }> {
+  // The row that holds the next number may have begun before it. A row is left out as soon as those
+  // before it fill the page, since each may hold a thousand events. They come as text: as objects they would
+  // be taken apart on the embedded engine's thread and copied to this one, member by member.
+  const { rows } = await sql<LogRow>`
+    select first_seq, count, at, events::text as events from (
+      select first_seq, count, at, events,
+        sum(count) over (order by first_seq rows between unbounded preceding and 1 preceding) as before
+      from (
+        select * from event_log
+        where workspace_id = ${workspaceId} and first_seq >= coalesce((
+          select max(first_seq) from event_log
+          where workspace_id = ${workspaceId} and first_seq <= ${position + 1}
+        ), 0)
+        order by first_seq limit ${limit + 1}
+      ) as candidates
+    ) as counted
+    where coalesce(before, 0) < ${limit + LIMITS.groupCommitMessages}
+    order by first_seq
+  `.execute(db);
+  const events: MessageEvent[] = [];
+  let last = position;
+  for (const row of rows) {
+    const at = row.at.toISOString();
+    const written = JSON.parse(row.events) as (NewEvent | null)[];
+    for (let i = Math.max(0, last + 1 - row.first_seq); i < written.length; i++) {
+      if (events.length === limit) return { events, position: last };
+      last = row.first_seq + i;
+      const event = written[i];
+      if (event) events.push({ seq: last, at, ...event });
+    }
+  }
+  return { events, position: last };
+}

@@ -1,0 +1,180 @@
+import { type Kysely, type Selectable, sql } from 'kysely';
+import type { MessageList } from '../../contracts/send';
+import type { Channel } from '../../domain/channel';
+import { DomainError } from '../../domain/errors';
+import type { MessageEvent, MessageState } from '../../domain/message';
+import type { CallOptions } from '../../domain/voice/call-options';
+import type { MessagingTables } from '../tables';
+import { presentState } from './present-state';
+
+/** A message as its sender sees it (api.md 4, Tracking). */
+export interface MessageRecord {
+  id: string;
+  uid: string;
+  channel: Channel;
+  to: string;
+  from: string;
+  'template-id'?: string | undefined;
+  version?: number | undefined;
+  subject?: string | undefined;
+  params: Record<string, string | number>;
+  campaign?: string | undefined;
+  class: string;
+  replyTo?: string | undefined;
+  voice?: CallOptions | undefined;
+  segments?: number | undefined;
+  encoding?: string | undefined;
+  state: MessageState;
+  code?: string | undefined;
+  provider?: string | undefined;
+  providerId?: string | undefined;
+  attempt: number;
+  sendAt?: string | undefined;
+  expiresAt?: string | undefined;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export type TrackedMessage = MessageRecord & { events: MessageEvent[] };
+
+const COLUMNS = [
+  'id',
+  'uid',
+  'channel',
+  'to_address',
+  'from_address',
+  'template_id',
+  'template_version',
+  'subject',
+  'params',
+  'campaign',
+  'class',
+  'reply_to',
+  'voice',
+  'segments',
+  'encoding',
+  'code',
+  'provider',
+  'provider_id',
+  'attempt',
+  'send_at',
+  'expires_at',
+  'created_at',
+  'updated_at',
+] as const;
+type Row = Pick<Selectable<MessagingTables['messages']>, (typeof COLUMNS)[number]> & {
+  present: MessageState;
+};
+
+export async function trackMessage(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  uid: string,
+): Promise<TrackedMessage> {
+  const [found] = await trackMessages(db, workspaceId, [uid]);
+  if (!found) throw new DomainError('not_found', `No message '${uid}' in this workspace`);
+  return found;
+}
+
+/** Those that are there, in no order. */
+export async function trackMessages(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  uids: readonly string[],
+): Promise<TrackedMessage[]> {
+  const rows = await db
+    .selectFrom('messages as m')
+    .select(COLUMNS)
+    .select(['accepted_seq', 'history', presentState('m').as('present')])
+    .where('workspace_id', '=', workspaceId)
+    .where('uid', '=', sql<string>`any(${uids}::text[])`)
+    .execute();
+  return rows.map(tracked);
+}
+
+function tracked(row: Row & { accepted_seq: number; history: Record<string, unknown>[] }): TrackedMessage {
+  const common = { uid: row.uid, id: row.id, channel: row.channel, campaign: row.campaign ?? undefined };
+  const state = firstState(row);
+  const first = { seq: row.accepted_seq, at: row.created_at.toISOString(), type: state, state } as const;
+  const later = row.history as unknown as Omit<MessageEvent, 'uid' | 'id' | 'channel'>[];
+  const events = [first, ...later].map((event): MessageEvent => ({ ...common, ...event }));
+  return { ...record(row), events };
+}
+
+/** A message that was suppressed when it came has only that one event, which its history leaves out. */
+function firstState(row: {
+  present: MessageState;
+  history: unknown[];
+  send_at: Date | null;
+  created_at: Date;
+}): MessageState {
+  if (row.present === 'suppressed' && row.history.length === 0) return 'suppressed';
+  return row.send_at && row.send_at > row.created_at ? 'scheduled' : 'accepted';
+}
+
+/** Newest first. */
+export async function listMessages(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  query: MessageList,
+): Promise<{ messages: MessageRecord[]; next: string | null }> {
+  const filters = [sql<boolean>`m.workspace_id = ${workspaceId}`];
+  if (query.channel) filters.push(sql`m.channel = ${query.channel}`);
+  if (query.campaign !== undefined) filters.push(sql`m.campaign = ${query.campaign}`);
+  if (query.state) filters.push(stateFilter(query.state));
+  if (query.from !== undefined) filters.push(bound(query.from, 'm.from_address', '>='));
+  if (query.to !== undefined) filters.push(bound(query.to, 'm.to_address', '<'));
+  if (query.cursor !== undefined) filters.push(sql`m.id < ${query.cursor}`);
+  const rows = await db
+    .selectFrom('messages as m')
+    .select(COLUMNS)
+    .select(presentState('m').as('present'))
+    .where((where) => where.and(filters))
+    .orderBy('m.id', 'desc')
+    .limit(query.limit + 1)
+    .execute();
+  const page = rows.slice(0, query.limit);
+  return { messages: page.map(record), next: rows.length > page.length ? (page.at(-1)?.id ?? null) : null };
+}
+
+/** The stored state first, so that only the few rows that may be something else are looked at closer. */
+function stateFilter(state: MessageState) {
+  if (state !== 'scheduled' && state !== 'accepted' && state !== 'sending')
+    return sql<boolean>`m.state = ${state}`;
+  return sql<boolean>`m.state in ('scheduled', 'accepted') and ${presentState('m')} = ${state}`;
+}
+
+function bound(value: Date | string, addressColumn: string, comparison: '>=' | '<') {
+  return typeof value === 'string'
+    ? sql<boolean>`${sql.ref(addressColumn)} = ${value}`
+    : sql<boolean>`m.created_at ${sql.raw(comparison)} ${value.toISOString()}::timestamptz`;
+}
+
+function record(row: Row): MessageRecord {
+  return {
+    id: row.id,
+    uid: row.uid,
+    channel: row.channel,
+    to: row.to_address,
+    from: row.from_address,
+    'template-id': row.template_id ?? undefined,
+    version: row.template_version ?? undefined,
+    subject: row.subject ?? undefined,
+    params: row.params,
+    campaign: row.campaign ?? undefined,
+    class: row.class,
+    replyTo: row.reply_to ?? undefined,
+    voice: row.voice ?? undefined,
+    segments: row.segments ?? undefined,
+    encoding: row.encoding ?? undefined,
+    state: row.present,
+    code: row.code ?? undefined,
+    provider: row.provider ?? undefined,
+    providerId: row.provider_id ?? undefined,
+    attempt: row.attempt,
+    sendAt: row.send_at?.toISOString(),
+    expiresAt: row.expires_at?.toISOString(),
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  };
+}

@@ -1,0 +1,179 @@
+import { hash } from 'node:crypto';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import type { KeywordAction, KeywordReading } from '../../domain/opt-out-keywords';
+import { senderKey } from '../../domain/suppression';
+import type { InboundSms } from '../../providers/provider';
+import { newId } from '../../storage/new-id';
+import { eventOf } from '../events/event-rows';
+import type { ReceiptTarget } from '../receipts/receipt-change';
+import { writeChanges } from '../receipts/receipt-rows';
+import { liftSuppressions } from '../suppression/lift-suppressions';
+import { senderKeySql } from '../suppression/suppression-check';
+import type { MessagingTables } from '../tables';
+
+/** A workspace that a subscriber answers, and the message that it sent last, if it is kept. */
+export interface Correspondent {
+  workspaceId: string;
+  sender: string;
+  target: ReceiptTarget | undefined;
+}
+
+/** An answer that a subscriber is to get, as it is written down with what it tells of. */
+export interface OwedReply {
+  /** Of the inbound message. */
+  id: string;
+  kind: KeywordAction;
+  messageId: string;
+  workspaceId: string;
+  from: string;
+  to: string;
+  language: string;
+  receivedAt: Date;
+}
+
+type Transacted = Transaction<MessagingTables>;
+
+/** `undefined` when it was told before. */
+export async function insertInbound(
+  tx: Transacted,
+  provider: string,
+  sms: InboundSms,
+  action: KeywordReading['action'],
+): Promise<string | undefined> {
+  const { id, from, to, text } = sms;
+  const row = await tx
+    .insertInto('inbound_messages')
+    .values({
+      id: newId('inb'),
+      provider,
+      fingerprint: hash('sha256', JSON.stringify([id, from, to, text]), 'base64url'),
+      action,
+    })
+    .onConflict((conflict) => conflict.columns(['provider', 'fingerprint']).doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  return row?.id;
+}
+
+/**
+ * Which workspaces wrote to a subscriber from that sender, each once, by id: several may share a number, and
+ * nobody else can tell which of them is meant. The last message that left counts before one that did not.
+ * When no such message is kept, it is every workspace that uses the sender.
+ */
+export async function findCorrespondents(
+  tx: Kysely<MessagingTables>,
+  subscriber: string,
+  senders: readonly string[],
+): Promise<Correspondent[]> {
+  const { rows } = await sql<ReceiptTarget & { from_address: string }>`
+    select distinct on (m.workspace_id) m.id, m.workspace_id, m.uid, m.channel, m.campaign, m.state,
+      m.attempt, m.provider, m.history, m.from_address
+    from messages m
+    where m.channel = 'sms' and m.to_address = ${subscriber}
+      and ${senderKeySql(sql`m.from_address`)} = any(${senders}::text[])
+      and not exists (select 1 from inbound_messages i where i.reply_id = m.id)
+    order by m.workspace_id,
+      m.state in ('scheduled', 'accepted', 'suppressed', 'canceled', 'expired'), m.id desc
+    limit ${LIMITS.workspacesPerSender}
+  `.execute(tx);
+  if (rows.length > 0) {
+    return rows.map(({ from_address, ...target }) => ({
+      workspaceId: target.workspace_id,
+      sender: from_address,
+      target,
+    }));
+  }
+  const users = await tx
+    .selectFrom('sms_senders')
+    .selectAll()
+    .where('sender', '=', sql<string>`any(${senders}::text[])`)
+    .orderBy('workspace_id')
+    .limit(LIMITS.workspacesPerSender)
+    .execute();
+  return users.map(({ workspace_id, sender }) => ({ workspaceId: workspace_id, sender, target: undefined }));
+}
+
+/** Tells it of the message that was answered; one that has been told enough of is told no more. */
+export async function tellInbound(
+  tx: Transacted,
+  found: ReceiptTarget,
+  data: Record<string, unknown>,
+): Promise<boolean> {
+  let target: ReceiptTarget | undefined = found;
+  for (let round = 0; target && round < ROUNDS_MAX; round++) {
+    if (target.history.length >= LIMITS.messageEvents) return false;
+    const event = eventOf(
+      { id: target.id, uid: target.uid, channel: target.channel, campaign: target.campaign ?? undefined },
+      { type: 'inbound', state: target.state, data },
+    );
+    const written = await writeChanges(tx, target.workspace_id, [{ target, event }]);
+    if (written.size > 0) return true;
+    // A receipt came in between.
+    const { rows } = await sql<ReceiptTarget>`
+      select id, workspace_id, uid, channel, campaign, state, attempt, provider, history
+      from messages where id = ${found.id}
+    `.execute(tx);
+    target = rows[0];
+  }
+  return false;
+}
+const ROUNDS_MAX = 10;
+
+/** Lifts what keywords made, and nothing else. Answers whether there was something. */
+export async function liftKeyword(
+  tx: Transacted,
+  { workspaceId, sender }: Correspondent,
+  address: string,
+): Promise<boolean> {
+  const made = sql<boolean>`sender = ${senderKey(sender)} and source = 'keyword'`;
+  return (await liftSuppressions(tx, { workspaceId, address, channel: 'sms' }, made, 'keyword')) > 0;
+}
+
+/** Writes the answer down, unless the person has had as many as a day may have. */
+export async function oweReply(tx: Transacted, owed: Omit<OwedReply, 'receivedAt' | 'messageId'>) {
+  await sql`
+    update inbound_messages set reply = ${owed.kind}, reply_id = ${newId('msg')},
+      reply_workspace = ${owed.workspaceId}, reply_from = ${owed.from}, reply_to = ${owed.to},
+      reply_language = ${owed.language}
+    where id = ${owed.id} and (
+      select count(*) from inbound_messages
+      where reply_to = ${owed.to} and received_at > now() - interval '1 day' and reply_id is not null
+    ) < ${LIMITS.repliesPerDay}
+  `.execute(tx);
+}
+
+/** Answers that were not sent yet, of one inbound message or of any. */
+export async function readOwed(db: Kysely<MessagingTables>, id?: string): Promise<OwedReply[]> {
+  let query = db
+    .selectFrom('inbound_messages')
+    .selectAll()
+    .where('reply_id', 'is not', null)
+    .where('replied_at', 'is', null);
+  if (id !== undefined) query = query.where('id', '=', id);
+  const rows = await query.orderBy('received_at').limit(LIMITS.repliesAtOnce).execute();
+  return rows.flatMap((row) => {
+    const { reply, reply_id, reply_workspace, reply_from, reply_to, reply_language } = row;
+    if (!reply || !reply_id || !reply_workspace || !reply_from || !reply_to || !reply_language) return [];
+    return [
+      {
+        id: row.id,
+        kind: reply,
+        messageId: reply_id,
+        workspaceId: reply_workspace,
+        from: reply_from,
+        to: reply_to,
+        language: reply_language,
+        receivedAt: row.received_at,
+      },
+    ];
+  });
+}
+
+export async function markReplied(db: Kysely<MessagingTables>, id: string): Promise<void> {
+  await db
+    .updateTable('inbound_messages')
+    .set({ replied_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .execute();
+}

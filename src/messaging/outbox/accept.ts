@@ -1,0 +1,230 @@
+import { type Kysely, sql } from 'kysely';
+import type { Message } from '../../contracts/send';
+import { DomainError, isDomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import { isDataError } from '../database-error';
+import { presentState } from '../events/present-state';
+import { createGroupCommit } from '../group-commit';
+import { insertWithNotices } from '../inbound/opt-out-notices';
+import type { SmsSenders } from '../senders/sms-senders';
+import type { MessagingTables } from '../tables';
+import type { TemplateVersions } from '../templates/template-versions';
+import { ensureEventHead } from './accept-insert';
+import { judge } from './accept-judge';
+import type { Lane, Lanes } from './lanes';
+import type { OutboxCount } from './outbox-count';
+import type { Accepted, Draft, Outcome } from './outgoing';
+import type { PolicySource } from './policy-rules';
+
+/**
+ * Taking messages on. The answer comes after the commit: what was answered for survives the process.
+ * A uid answers for itself again as long as its record lives, and with another payload is a conflict.
+ */
+export interface Accept {
+  /** One outcome per message, in order; each is judged alone. Errors are DomainErrors. */
+  accept(workspaceId: string, messages: readonly Message[]): Promise<Outcome<Accepted>[]>;
+  /** A message of the service's own, which nobody has to judge. */
+  acceptOwn(workspaceId: string, draft: Draft): Promise<void>;
+  /** Resolves when nothing is on its way into the table. */
+  idle(): Promise<void>;
+}
+
+interface Deps {
+  db: Kysely<MessagingTables>;
+  templates: TemplateVersions;
+  /** Without it, no workspace has a policy. */
+  policyOf?: PolicySource | undefined;
+  lanes: Lanes;
+  outbox: OutboxCount;
+  senders: SmsSenders;
+  /** These are in the table and due: the dispatcher may take them straight from memory. */
+  onAccepted(lane: Lane, drafts: readonly Draft[]): void;
+  /** It is not known which of a workspace's messages were written. */
+  onDoubt(lane: Lane): void;
+  onEvents(workspaceId: string): void;
+}
+
+export function createAccept(deps: Deps): Accept {
+  const { templates, outbox } = deps;
+  const group = createGroupCommit<Draft, Accepted>({
+    commit: (workspaceId, drafts) => commit(deps, workspaceId, drafts),
+    isPoison: isDataError,
+    sizeOf: (draft) => draft.size,
+    countMax: LIMITS.groupCommitMessages,
+    bytesMax: LIMITS.groupCommitBytes,
+    lingerMs: LIMITS.groupCommitLingerMs,
+  });
+
+  return {
+    async accept(workspaceId, messages) {
+      if (group.load.count >= LIMITS.acceptQueueMessages || group.load.bytes >= LIMITS.acceptQueueBytes) {
+        throw new DomainError('overloaded', 'Too many messages wait to be stored', { retryAfterSeconds: 1 });
+      }
+      const now = Date.now();
+      const policy = await policyOfWorkspace(deps, workspaceId);
+      const judged = await Promise.allSettled(
+        messages.map((message) => judge(templates, workspaceId, message, now, policy)),
+      );
+      const outcomes: Outcome<Accepted>[] = new Array(messages.length);
+      const drafts: Draft[] = [];
+      const places: number[] = [];
+      const refused: { draft: Draft; place: number }[] = [];
+      let room = outbox.room(workspaceId, messages.length);
+      judged.forEach((one, i) => {
+        if (one.status === 'rejected') {
+          outcomes[i] = { ok: false, error: one.reason };
+        } else if (one.value.refusal) {
+          refused.push({ draft: one.value, place: i });
+        } else if (room === 0) {
+          outcomes[i] = { ok: false, error: outboxFull() };
+        } else {
+          if (one.value.state === 'accepted') room -= 1;
+          drafts.push(one.value);
+          places.push(i);
+        }
+      });
+      if (refused.length > 0) await answerRefused(deps.db, workspaceId, refused, outcomes);
+      count(outbox, workspaceId, drafts, 1);
+      const written = await group.add(workspaceId, drafts);
+      const notTaken = drafts.filter((_, i) => !isToBeSent(written[i]));
+      count(outbox, workspaceId, notTaken, -1);
+      written.forEach((outcome, i) => {
+        outcomes[places[i] as number] = outcome.ok ? outcome : { ok: false, error: refusal(outcome.error) };
+      });
+      return outcomes;
+    },
+    async acceptOwn(workspaceId, draft) {
+      count(outbox, workspaceId, [draft], 1);
+      const [written] = await group.add(workspaceId, [draft]);
+      if (!isToBeSent(written)) count(outbox, workspaceId, [draft], -1);
+      if (!written?.ok) throw refusal(written?.error);
+    },
+    idle: () => group.idle(),
+  };
+}
+
+const isToBeSent = (outcome: Outcome<Accepted> | undefined) =>
+  outcome?.ok === true && !outcome.answer.duplicate && outcome.answer.state !== 'suppressed';
+
+function count(outbox: OutboxCount, workspaceId: string, drafts: readonly Draft[], sign: 1 | -1): void {
+  const due = drafts.filter((draft) => draft.state === 'accepted').length;
+  if (due > 0) outbox.change(workspaceId, sign * due);
+}
+
+/** One that cannot be read holds messages up: to send what it forbids would be worse. */
+async function policyOfWorkspace({ policyOf }: Deps, workspaceId: string) {
+  return policyOf?.(workspaceId).catch((error: unknown) => {
+    throw refusal(error);
+  });
+}
+
+/** What was taken on before the policy forbade it is answered for as ever. */
+async function answerRefused(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  refused: readonly { draft: Draft; place: number }[],
+  outcomes: Outcome<Accepted>[],
+): Promise<void> {
+  const drafts = refused.map(({ draft }) => draft);
+  const known = await answerRepeats(db, workspaceId, drafts, NOTHING_INSERTED).catch((error: unknown) =>
+    drafts.map((): Outcome<Accepted> => ({ ok: false, error: refusal(error) })),
+  );
+  refused.forEach(({ place }, i) => {
+    outcomes[place] = known[i] as Outcome<Accepted>;
+  });
+}
+
+const NOTHING_INSERTED = { inserted: new Set<string>(), suppressed: new Set<string>() };
+
+async function commit(deps: Deps, workspaceId: string, given: Draft[]): Promise<Outcome<Accepted>[]> {
+  const { db, lanes, senders, onAccepted, onDoubt, onEvents } = deps;
+  await senders.note(workspaceId, given);
+  // The first message of a workspace finds no head, and a lane can be lost: both are mended and tried again.
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const lane = await lanes.own();
+    const at = new Date().toISOString();
+    const { outcome, drafts } = await insertWithNotices(db, workspaceId, lane, given, at).catch((error) => {
+      if (!isDataError(error)) onDoubt(lane);
+      throw error;
+    });
+    if (outcome.kind === 'lane_lost') {
+      await lanes.lose(lane);
+    } else if (outcome.kind === 'no_head') {
+      await ensureEventHead(db, workspaceId);
+    } else {
+      const { ids, suppressed } = outcome;
+      const inserted = ids === 'all' ? drafts : drafts.filter((draft) => ids.has(draft.id));
+      const toSend = suppressed.size === 0 ? inserted : inserted.filter((draft) => !suppressed.has(draft.id));
+      if (toSend.length > 0) onAccepted(lane, toSend);
+      if (inserted.length > 0) onEvents(workspaceId);
+      if (ids === 'all') return drafts.map((draft) => ({ ok: true, answer: answerOf(draft, suppressed) }));
+      return answerRepeats(db, workspaceId, drafts, { inserted: ids, suppressed });
+    }
+  }
+  throw new DomainError('overloaded', 'The outbox changes hands', { retryAfterSeconds: 1 });
+}
+
+function answerOf(draft: Draft, suppressed: ReadonlySet<string>): Accepted {
+  const { id, uid, channel, to, segments, encoding, sendAt } = draft;
+  const state = suppressed.has(id) ? 'suppressed' : draft.state;
+  return { id, uid, channel, to, state, segments, encoding, sendAt, duplicate: false };
+}
+
+/** Those that were passed over exist: the same payload is answered with its record, another is refused. */
+async function answerRepeats(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  drafts: readonly Draft[],
+  { inserted, suppressed }: { inserted: ReadonlySet<string>; suppressed: ReadonlySet<string> },
+): Promise<Outcome<Accepted>[]> {
+  const uids = drafts.filter((draft) => !inserted.has(draft.id)).map((draft) => draft.uid);
+  const rows = await db
+    .selectFrom('messages as m')
+    .select(['m.id', 'm.uid', 'm.channel', 'm.to_address', 'm.segments', 'm.encoding', 'm.send_at'])
+    .select(['m.payload_hash', presentState('m').as('state')])
+    .where('m.workspace_id', '=', workspaceId)
+    .where('m.uid', '=', sql<string>`any(${uids}::text[])`)
+    .execute();
+  const existing = new Map(rows.map((row) => [row.uid, row]));
+  return drafts.map((draft) => {
+    if (inserted.has(draft.id)) return { ok: true, answer: answerOf(draft, suppressed) };
+    const row = existing.get(draft.uid);
+    if (!row && draft.refusal) return { ok: false, error: draft.refusal };
+    if (!row || row.payload_hash !== draft.payloadHash) return { ok: false, error: conflict(draft.uid) };
+    const answer: Accepted = {
+      id: row.id,
+      uid: row.uid,
+      channel: row.channel,
+      to: row.to_address,
+      state: row.state,
+      segments: row.segments ?? undefined,
+      encoding: row.encoding ?? undefined,
+      sendAt: row.send_at?.toISOString(),
+      duplicate: true,
+    };
+    return { ok: true, answer };
+  });
+}
+
+const conflict = (uid: string) =>
+  new DomainError('uid_conflict', `uid: '${uid}' was used for a message with other content`, {
+    errors: [{ path: 'uid', code: 'conflict', message: 'Already used for a message with other content' }],
+  });
+
+const outboxFull = () =>
+  new DomainError('outbox_full', `${LIMITS.outboxMessages} messages wait to be delivered; try again later`, {
+    retryAfterSeconds: 2,
+  });
+
+/** What the database said, in the caller's terms. Its own words may quote the message, so they stay here. */
+function refusal(error: unknown): unknown {
+  if (isDomainError(error)) return error;
+  return isDataError(error)
+    ? new DomainError('invalid_request', 'The message holds something that cannot be stored', {
+        cause: error,
+      })
+    : new DomainError('dependency_down', 'The database did not take the message; try again', {
+        retryAfterSeconds: 2,
+        cause: error,
+      });
+}

@@ -1,0 +1,55 @@
+import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import type { MessagingTables } from '../tables';
+
+/**
+ * How many due messages of each workspace are not yet with a provider, for the bound on the outbox. A
+ * running count, because counting rows for every request would cost more than the request; set right by
+ * the table every few seconds, since other processes accept and hand over too.
+ */
+export interface OutboxCount {
+  /** How many of `wanted` messages may still be taken on. */
+  room(workspaceId: string, wanted: number): number;
+  change(workspaceId: string, by: number): void;
+  start(): Promise<void>;
+  stop(): void;
+}
+
+const RECOUNT_INTERVAL_MS = 5_000;
+
+export function createOutboxCount(
+  db: Kysely<MessagingTables>,
+  bound: number = LIMITS.outboxMessages,
+): OutboxCount {
+  let counts = new Map<string, number>();
+  let changed = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function recount(): Promise<void> {
+    changed = false;
+    const { rows } = await sql<{ workspace_id: string; count: number }>`
+      select m.workspace_id, count(*) as count
+      from dispatch_lanes l join messages m on m.lane = l.id
+      where m.due_at <= ${new Date().toISOString()}::timestamptz
+      group by m.workspace_id
+    `.execute(db);
+    counts = new Map(rows.map((row) => [row.workspace_id, row.count]));
+  }
+
+  return {
+    room: (workspaceId, wanted) => Math.max(0, Math.min(wanted, bound - (counts.get(workspaceId) ?? 0))),
+    change(workspaceId, by) {
+      changed = true;
+      counts.set(workspaceId, Math.max(0, (counts.get(workspaceId) ?? 0) + by));
+    },
+    async start() {
+      await recount();
+      timer = setInterval(() => {
+        // A failure shows elsewhere; the next round sets the count right.
+        if (changed) recount().catch(() => undefined);
+      }, RECOUNT_INTERVAL_MS);
+      timer.unref();
+    },
+    stop: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,145 @@
+import type { Channel } from '../../domain/channel';
+import { LIMITS } from '../../domain/limits';
+import type { Log } from '../../log';
+import type { HandOver, HandOverResult, Provider } from '../../providers/provider';
+import type { DeliveryObserver } from '../observer';
+
+/**
+ * One channel's provider as the dispatcher sees it: how many batches are with it, how large the next
+ * may be, and whether it takes any at the moment.
+ */
+export interface ProviderDesk {
+  readonly channel: Channel;
+  readonly provider: Provider;
+  readonly batchSize: number;
+  pausedUntilMs: number;
+  hasRoom(): boolean;
+  /** How long the next batch should still wait to fill up: an idle desk sends at once, a busy one gathers. */
+  lingerMs(queued: number): number;
+  /** Hands messages over; answers one result each and never throws. */
+  handOver(messages: readonly HandOver[]): Promise<HandOverResult[]>;
+  enter(): void;
+  leave(): void;
+}
+
+/** After trouble the provider is tried with a few before it is given many. */
+const PROBE_SIZE = 1;
+
+export function createProviderDesk(
+  channel: Channel,
+  provider: Provider,
+  log: Log,
+  observer?: DeliveryObserver,
+): ProviderDesk {
+  const sizeMax = Math.min(provider.capabilities.batchMax, LIMITS.handoverBatch);
+  let batchSize = Math.min(100, sizeMax);
+  let inFlight = 0;
+  let enteredAt = 0;
+  let accountRefused = false;
+
+  function adapt(tookMs: number, count: number): void {
+    if (tookMs > LIMITS.handoverTargetMs * 2) batchSize = Math.max(1, Math.floor(count / 2));
+    else if (tookMs < LIMITS.handoverTargetMs && count >= batchSize)
+      batchSize = Math.min(sizeMax, batchSize * 2);
+  }
+
+  function heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
+    const refused = results.find((result) => result.kind === 'account');
+    const throttled = throttledSenders(messages, results);
+    if (refused) {
+      const level = accountRefused ? 'debug' : 'error';
+      log[level]({ provider: provider.name, channel, code: refused.code }, 'Provider refuses our account');
+      accountRefused = true;
+      desk.pausedUntilMs = Date.now() + LIMITS.accountPauseMs;
+      batchSize = PROBE_SIZE;
+    } else if (throttled.length > 0) {
+      // One sender waits by itself (sender-limits.ts); when several are sent away, it is about us.
+      const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.accountPauseMs);
+      if (throttled.filter((one) => !one.isAlone).length > 1) desk.pausedUntilMs = Date.now() + delayMs;
+      batchSize = Math.max(PROBE_SIZE, batchSize >> 1);
+    } else if (results.some((result) => result.kind === 'accepted')) {
+      accountRefused = false;
+    }
+  }
+
+  const desk: ProviderDesk = {
+    channel,
+    provider,
+    pausedUntilMs: 0,
+    get batchSize() {
+      return batchSize;
+    },
+    hasRoom: () => inFlight < LIMITS.handoversInFlight,
+    lingerMs(queued) {
+      if (queued >= batchSize) return 0;
+      return Math.max(0, enteredAt + LIMITS.handoverLingerMs - Date.now());
+    },
+    async handOver(messages) {
+      const startedAt = Date.now();
+      const results = await withinTime(provider, messages).catch((error: unknown) => {
+        log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
+        return [];
+      });
+      const tookMs = Date.now() - startedAt;
+      observer?.handedOver(channel, provider.name, messages.length, tookMs);
+      adapt(tookMs, messages.length);
+      heed(messages, results);
+      // What was not answered for may have been taken.
+      return messages.map((_, i) => results[i] ?? { kind: 'unknown' });
+    },
+    enter() {
+      inFlight += 1;
+      enteredAt = Date.now();
+    },
+    leave() {
+      inFlight -= 1;
+    },
+  };
+  return desk;
+}
+
+export interface ThrottledSender {
+  sender: string;
+  delayMs: number;
+  /** The provider said that it is about nobody else. */
+  isAlone: boolean;
+}
+
+/**
+ * Senders that the provider asked to be silent, and for how long: those of whose messages it sent most
+ * away, since a few may be about their recipients.
+ */
+export function throttledSenders(
+  messages: readonly HandOver[],
+  results: readonly HandOverResult[],
+): ThrottledSender[] {
+  if (!results.some((result) => result.kind === 'throttled')) return [];
+  const senders = new Map<string, { given: number; away: number; delayMs: number; isAlone: boolean }>();
+  messages.forEach(({ from }, i) => {
+    const sender = senders.get(from) ?? { given: 0, away: 0, delayMs: 0, isAlone: true };
+    senders.set(from, sender);
+    sender.given += 1;
+    const result = results[i];
+    if (result?.kind !== 'throttled' || result.scope === 'message') return;
+    sender.away += 1;
+    if (result.scope !== 'sender') sender.isAlone = false;
+    sender.delayMs = Math.max(sender.delayMs, Math.min(result.retryAfterMs, LIMITS.senderSilenceMs));
+  });
+  return [...senders].flatMap(([sender, { given, away, delayMs, isAlone }]) =>
+    away * 2 > given ? [{ sender, delayMs, isAlone }] : [],
+  );
+}
+
+async function withinTime(provider: Provider, messages: readonly HandOver[]): Promise<HandOverResult[]> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<HandOverResult[]>((_, reject) => {
+    const ms = LIMITS.handoverTimeoutSeconds * 1_000;
+    timer = setTimeout(() => reject(new Error(`No answer within ${ms} ms`)), ms);
+    timer.unref();
+  });
+  try {
+    return await Promise.race([provider.handOver(messages), timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,82 @@
+import { LIMITS } from '../../domain/limits';
+import type { MessageState } from '../../domain/message';
+import type { HandOverResult } from '../../providers/provider';
+import type { OutgoingMessage } from './outgoing';
+
+/** What a hand-over means for its message. */
+export interface Verdict {
+  message: OutgoingMessage;
+  state: MessageState;
+  code?: string | undefined;
+  providerId?: string | undefined;
+  /** Hand-overs that counted, this one included if it did. */
+  attempt: number;
+  /** Stays accepted, and is tried again then. */
+  retryAtMs?: number | undefined;
+  data?: Record<string, unknown> | undefined;
+}
+
+const BACKOFF_FIRST_MS = 1_000;
+const BACKOFF_MAX_MS = 5 * 60_000;
+/** What a provider says of itself is kept, but only so much of it. */
+const PROVIDER_TEXT_CHARS = 200;
+
+/** `random` in [0, 1): retries of one outage must not all come back at the same moment. */
+export function verdictOf(
+  message: OutgoingMessage,
+  result: HandOverResult,
+  nowMs: number,
+  random: number,
+): Verdict {
+  const attempt = message.attempt + 1;
+  switch (result.kind) {
+    case 'accepted':
+      return { message, state: 'sent', attempt, providerId: storable(result.providerId) };
+    case 'rejected': {
+      const data = { message: storable(result.message) };
+      return { message, state: 'rejected', attempt, code: storable(result.code), data };
+    }
+    case 'unknown':
+      return { message, state: 'unknown', attempt, code: 'answer_lost' };
+    case 'transient': {
+      const code = storable(result.code);
+      if (attempt >= LIMITS.handoverAttempts) {
+        return { message, state: 'failed', attempt, code: 'attempts_exhausted', data: { lastCode: code } };
+      }
+      const delayMs = result.retryAfterMs ?? backoffMs(attempt, random);
+      return { message, state: 'accepted', attempt, code, retryAtMs: inTime(message, nowMs + delayMs) };
+    }
+    case 'throttled': {
+      // Spread over half as long again, since all that were throttled were given the same delay.
+      const delayMs = result.retryAfterMs * (1 + random / 2);
+      return {
+        message,
+        state: 'accepted',
+        attempt: message.attempt,
+        code: 'provider_throttled',
+        retryAtMs: inTime(message, nowMs + delayMs),
+      };
+    }
+    case 'account': {
+      const retryAtMs = inTime(message, nowMs + LIMITS.accountPauseMs * (1 + random / 2));
+      return { message, state: 'accepted', attempt: message.attempt, code: 'provider_account', retryAtMs };
+    }
+  }
+}
+
+/** One whose next try would come too late is looked at as soon as it is too late, and then expires. */
+function inTime({ expiresAtMs }: OutgoingMessage, retryAtMs: number): number {
+  return expiresAtMs === undefined ? retryAtMs : Math.min(retryAtMs, expiresAtMs + 1);
+}
+
+function backoffMs(attempt: number, random: number): number {
+  const whole = Math.min(BACKOFF_FIRST_MS * 2 ** (attempt - 1), BACKOFF_MAX_MS);
+  return whole * (0.5 + random / 2);
+}
+
+/** A provider's text as PostgreSQL takes it; one strange answer must not keep a batch from being recorded. */
+export function storable(text: string): string {
+  return text.slice(0, PROVIDER_TEXT_CHARS).replace(UNSTORABLE, '\ufffd');
+}
+// biome-ignore lint/suspicious/noControlCharactersInRegex: PostgreSQL stores every character but this one.
+const UNSTORABLE = /\u0000|\p{Surrogate}/gu;

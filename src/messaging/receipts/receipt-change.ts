@@ -1,0 +1,77 @@
+import { LIMITS } from '../../domain/limits';
+import { MESSAGE_RANK, type MessageState, RECEIPT_STATE } from '../../domain/message';
+import type { Receipt } from '../../providers/provider';
+import { eventOf, type NewEvent } from '../events/event-rows';
+import { storable } from '../outbox/verdict';
+
+/** A message as a receipt finds it. */
+export interface ReceiptTarget {
+  id: string;
+  workspace_id: string;
+  uid: string;
+  channel: 'email' | 'sms' | 'voice';
+  campaign: string | null;
+  state: MessageState;
+  attempt: number;
+  provider: string | null;
+  history: Record<string, unknown>[];
+}
+
+/**
+ * What a receipt changes: the event it adds and the state after it. `undefined` when it says what is
+ * known already, or nothing more is listened to.
+ */
+export function changeBy(target: ReceiptTarget, receipt: Receipt): NewEvent | undefined {
+  const moved = RECEIPT_STATE[receipt.type];
+  // Of the kinds that move the state there are few, and each is told once; of the others there may be many.
+  if (moved === undefined && target.history.length >= LIMITS.messageEvents) return undefined;
+  const data = storableData(receipt.data);
+  const code = receipt.code === undefined ? undefined : storable(receipt.code);
+  const repeated = target.history.some(
+    (entry) =>
+      entry.type === receipt.type &&
+      // A call may bring the same kind of news twice, as when digits are asked for again.
+      (moved !== undefined || (entry.code === code && sameData(entry.data, data))),
+  );
+  if (repeated) return undefined;
+  const rises = moved !== undefined && MESSAGE_RANK[moved] > MESSAGE_RANK[target.state];
+  return eventOf(
+    { id: target.id, uid: target.uid, channel: target.channel, campaign: target.campaign ?? undefined },
+    {
+      type: receipt.type,
+      state: rises ? moved : target.state,
+      at: instant(receipt.at),
+      code,
+      provider: target.provider ?? undefined,
+      attempt: target.attempt,
+      data,
+    },
+  );
+}
+
+function instant(text: string | undefined): string | undefined {
+  const ms = text === undefined ? Number.NaN : Date.parse(text);
+  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
+}
+
+/** PostgreSQL's jsonb takes neither U+0000 nor half a surrogate pair, which JSON writes as escapes. */
+const UNSTORABLE_ESCAPE = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
+
+export function storableData(data: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
+  if (data === undefined) return undefined;
+  const text = JSON.stringify(data);
+  return text.length > LIMITS.receiptDataChars || UNSTORABLE_ESCAPE.test(text) ? undefined : data;
+}
+
+function sameData(a: unknown, b: unknown): boolean {
+  return canonical(a) === canonical(b);
+}
+
+/** The database returns an object's keys in an order of its own. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value ?? null, (_, inner) =>
+    inner !== null && typeof inner === 'object' && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([x], [y]) => (x < y ? -1 : 1)))
+      : inner,
+  );
+}

@@ -1,0 +1,167 @@
+import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import type { Receipt } from '../../providers/provider';
+import { newId } from '../../storage/new-id';
+import { eventsWritten, historyEntry, historyText, type NewEvent } from '../events/event-rows';
+import type { MessagingTables } from '../tables';
+import type { ReceiptTarget } from './receipt-change';
+
+/** A receipt and the provider it came from. */
+export interface FromProvider {
+  provider: string;
+  receipt: Receipt;
+}
+
+export interface Targets {
+  byId: ReadonlyMap<string, ReceiptTarget>;
+  /** Key: provider, a space, the provider's id. */
+  byProviderId: ReadonlyMap<string, ReceiptTarget>;
+}
+
+export async function findTargets(
+  db: Kysely<MessagingTables>,
+  receipts: readonly FromProvider[],
+): Promise<Targets> {
+  const ids = receipts.flatMap(({ receipt }) => (receipt.id === undefined ? [] : [receipt.id]));
+  const foreign = receipts.filter(
+    ({ receipt }) => receipt.id === undefined && receipt.providerId !== undefined,
+  );
+  const byId = new Map<string, ReceiptTarget>();
+  if (ids.length > 0) {
+    const { rows } = await sql<ReceiptTarget>`
+      select id, workspace_id, uid, channel, campaign, state, attempt, provider, history
+      from messages where id = any(${ids}::text[])
+    `.execute(db);
+    for (const row of rows) byId.set(row.id, row);
+  }
+  const byProviderId = new Map<string, ReceiptTarget>();
+  if (foreign.length > 0) {
+    const { rows } = await sql<ReceiptTarget & { provider_id: string }>`
+      select m.id, m.workspace_id, m.uid, m.channel, m.campaign, m.state, m.attempt, m.provider, m.history,
+        m.provider_id
+      from unnest(
+        ${foreign.map((one) => one.provider)}::text[],
+        ${foreign.map((one) => one.receipt.providerId)}::text[]
+      ) as r(provider, provider_id)
+      join messages m on m.provider = r.provider and m.provider_id = r.provider_id
+    `.execute(db);
+    for (const { provider_id, ...row } of rows) byProviderId.set(`${row.provider} ${provider_id}`, row);
+  }
+  return { byId, byProviderId };
+}
+
+export interface Change {
+  target: ReceiptTarget;
+  event: NewEvent;
+}
+
+/**
+ * Adds one event to each message, at most one per message, all of one workspace. A message that changed
+ * since it was read is passed over; answers the ids of those that were written.
+ */
+export async function writeChanges(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  changes: readonly Change[],
+): Promise<Set<string>> {
+  const count = changes.length;
+  const at = new Date().toISOString();
+  const { rows } = await sql<{ id: string }>`
+    with given as (select ${JSON.stringify(changes.map((one) => one.event))}::json as events),
+    head as (
+      update event_heads set next_seq = next_seq + ${count}::int
+      where workspace_id = ${workspaceId} returning next_seq - ${count}::int as first
+    ), changed as (
+      update messages m set
+        code = case when m.state <> r.new_state then r.code else m.code end,
+        state = r.new_state,
+        updated_at = ${at}::timestamptz,
+        history = m.history || ${historyEntry(sql`(head.first + r.position - 1)`, sql`r.entry`)}
+      from head, unnest(
+        ${changes.map((one) => one.target.id)}::text[],
+        ${changes.map((one) => one.target.state)}::text[],
+        ${changes.map((one) => one.target.history.length)}::int[],
+        ${changes.map((one) => one.event.state)}::text[],
+        ${changes.map((one) => one.event.code ?? null)}::text[],
+        ${changes.map((one) => historyText(one.event, at))}::text[]
+      ) with ordinality as r(id, old_state, old_length, new_state, code, entry, position)
+      where m.id = r.id and m.state = r.old_state and jsonb_array_length(m.history) = r.old_length
+      returning m.id
+    ), logged as (
+      insert into event_log (workspace_id, first_seq, count, at, events)
+      select ${workspaceId}, head.first, ${count}::int, ${at}::timestamptz, ${eventsWritten('changed', count)}
+      from head, given where exists (select 1 from changed)
+    )
+    select id from changed
+  `.execute(db);
+  return new Set(rows.map((row) => row.id));
+}
+
+/** Their ids sort in the order of arrival. */
+export async function keepOrphans(
+  db: Kysely<MessagingTables>,
+  orphans: readonly FromProvider[],
+): Promise<void> {
+  const id = newId('rcp');
+  await sql`
+    insert into orphan_receipts (
+      id, message_id, provider, provider_id, receipt, to_address, from_address, reference, look_at
+    )
+    select r.id, r.message_id, r.provider, r.provider_id, r.receipt::jsonb, r.to_address, r.from_address, r.reference,
+      case when r.to_address is not null
+        then now() + ${LIMITS.lostIdFirstLookMs} * interval '1 millisecond' end
+    from unnest(
+      ${orphans.map((_, i) => `${id}.${String(i).padStart(5, '0')}`)}::text[],
+      ${orphans.map(({ receipt }) => receipt.id ?? null)}::text[],
+      ${orphans.map(({ provider }) => provider)}::text[],
+      ${orphans.map(({ receipt }) => receipt.providerId ?? null)}::text[],
+      ${orphans.map(({ receipt: { about: _, ...receipt } }) => JSON.stringify(receipt))}::text[],
+      ${orphans.map(({ receipt }) => receipt.about?.to ?? null)}::text[],
+      ${orphans.map(({ receipt }) => receipt.about?.from ?? null)}::text[],
+      ${orphans.map(({ receipt }) => receipt.about?.reference ?? null)}::int[]
+    ) as r(id, message_id, provider, provider_id, receipt, to_address, from_address, reference)
+  `.execute(db);
+}
+
+export type Orphan = FromProvider & { id: string };
+
+/** Early receipts of messages that are known to be handed over, oldest first. */
+export async function orphansOf(
+  db: Kysely<MessagingTables>,
+  provider: string,
+  handedOver: readonly { id: string; providerId: string | undefined }[],
+): Promise<Orphan[]> {
+  const providerIds = handedOver.flatMap((one) => (one.providerId === undefined ? [] : [one.providerId]));
+  const { rows } = await sql<Orphan>`
+    select id, provider, receipt from orphan_receipts
+    where message_id = any(${handedOver.map((one) => one.id)}::text[])
+      or (provider = ${provider} and provider_id = any(${providerIds}::text[]))
+    order by id
+  `.execute(db);
+  return rows;
+}
+
+/** Early receipts whose message was handed over meanwhile, for the round that misses nothing. */
+export async function ripeOrphans(db: Kysely<MessagingTables>, limit: number): Promise<Orphan[]> {
+  const { rows } = await sql<Orphan>`
+    select o.id, o.provider, o.receipt from orphan_receipts o
+    where exists (
+      select 1 from messages m where m.id = o.message_id and m.state not in ('scheduled', 'accepted')
+    ) or exists (
+      select 1 from messages m where m.provider = o.provider and m.provider_id = o.provider_id
+        and m.state not in ('scheduled', 'accepted')
+    )
+    order by o.id limit ${limit}
+  `.execute(db);
+  return rows;
+}
+
+export async function dropOrphans(db: Kysely<MessagingTables>, ids: readonly string[]): Promise<void> {
+  await sql`delete from orphan_receipts where id = any(${ids}::text[])`.execute(db);
+}
+
+export async function dropOldOrphans(db: Kysely<MessagingTables>, olderThanHours: number): Promise<void> {
+  await sql`
+    delete from orphan_receipts where received_at < now() - ${olderThanHours} * interval '1 hour'
+  `.execute(db);
+}

@@ -1,0 +1,59 @@
+import type { Kysely } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import { MESSAGE_RANK, type MessageState } from '../../domain/message';
+import type { Verdict } from '../outbox/verdict';
+import type { MessagingTables } from '../tables';
+import type { ReceiptTarget } from './receipt-change';
+import { type Change, type FromProvider, findTargets, type Targets } from './receipt-rows';
+
+/**
+ * The messages that receipts are about. Most receipts come soon after a hand-over that this process has
+ * recorded, and what it knows of the message from then spares the reading of it. What is remembered may be
+ * out of date, since receipts also reach other processes: writing a change tells, and then it is read.
+ * Receipts that name a message by the provider's id only are always looked up.
+ */
+export interface ReceiptTargets {
+  find(receipts: readonly FromProvider[]): Promise<Targets>;
+  /** These are recorded as sent. */
+  handedOver(provider: string, verdicts: readonly Verdict[]): void;
+  written(change: Change): void;
+  /** What was remembered of it is out of date. */
+  forget(messageId: string): void;
+}
+
+export function createReceiptTargets(db: Kysely<MessagingTables>): ReceiptTargets {
+  const recent = new Map<string, ReceiptTarget>();
+
+  return {
+    async find(receipts) {
+      const known = receipts.map(({ receipt }) => recent.get(receipt.id ?? ''));
+      const unknown = receipts.filter((_, i) => known[i] === undefined);
+      const read = unknown.length > 0 ? await findTargets(db, unknown) : undefined;
+      const byId = new Map(read?.byId);
+      for (const target of known) if (target) byId.set(target.id, target);
+      return { byId, byProviderId: read?.byProviderId ?? new Map() };
+    },
+    handedOver(provider, verdicts) {
+      for (const { message, attempt, state } of verdicts) {
+        const { id, workspaceId, uid, channel, campaign = null } = message;
+        const common = { id, workspace_id: workspaceId, uid, channel, campaign };
+        recent.set(id, { ...common, state, attempt, provider, history: [{ type: state }] });
+      }
+      // The first keys are those that were handed over the longest time ago.
+      for (const id of recent.keys()) {
+        if (recent.size <= LIMITS.receiptTargets) break;
+        recent.delete(id);
+      }
+    },
+    written({ target, event }) {
+      // An ended message hears little more.
+      if (isEnd(event.state)) recent.delete(target.id);
+      else if (recent.has(target.id)) {
+        recent.set(target.id, { ...target, state: event.state, history: [...target.history, { ...event }] });
+      }
+    },
+    forget: (messageId) => recent.delete(messageId),
+  };
+}
+
+export const isEnd = (state: MessageState): boolean => MESSAGE_RANK[state] > MESSAGE_RANK.unknown;

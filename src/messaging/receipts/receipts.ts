@@ -1,0 +1,261 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Kysely } from 'kysely';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { Log } from '../../log';
+import type { Receipt, ReceiptSink } from '../../providers/provider';
+import type { Storage } from '../../storage/storage';
+import { type DeliveryObserver, tellMoves } from '../observer';
+import { storable, type Verdict } from '../outbox/verdict';
+import { upsertSuppressions } from '../suppression/suppression-rows';
+import type { MessagingTables } from '../tables';
+import type { TemplateVersions } from '../templates/template-versions';
+import { storableData } from './receipt-change';
+import { blocksFor, markOptOuts } from './receipt-opt-out';
+import {
+  type Change,
+  dropOldOrphans,
+  dropOrphans,
+  type FromProvider,
+  findTargets,
+  keepOrphans,
+  orphansOf,
+  ripeOrphans,
+  writeChanges,
+} from './receipt-rows';
+import { byWorkspace, isHandedOver, sortReceipts, targetOf } from './receipt-sort';
+import { suppressByReceipts } from './receipt-suppression';
+import { createReceiptTargets, isEnd } from './receipt-targets';
+
+/**
+ * What providers report after the hand-over. Receipts that arrive together are recorded together; a
+ * provider's call resolves when its receipts are stored, and a rejected call may be made again, since a
+ * receipt told twice changes nothing. One that comes before its hand-over is recorded is put aside.
+ * Both sides write first and then look for the other's writing, so that one of them finds the pair.
+ */
+export interface Receipts {
+  sinkOf(provider: string): ReceiptSink;
+  /** These are recorded as sent: takes up what arrived early for them. */
+  handedOver(provider: string, verdicts: readonly Verdict[]): Promise<void>;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+interface Call {
+  receipts: FromProvider[];
+  done(): void;
+  fail(error: unknown): void;
+}
+
+const GROUP_MAX = 1_000;
+/** A message takes one receipt a round; another process may get in between now and then. */
+const ROUNDS_MAX = LIMITS.messageEvents + 20;
+const SWEEP_INTERVAL_MS = 15_000;
+const SWEEP_MAX = 1_000;
+
+export function createReceipts(deps: {
+  db: Kysely<MessagingTables>;
+  engine: Storage['engine'];
+  templates: TemplateVersions;
+  observer?: DeliveryObserver | undefined;
+  log: Log;
+  onEvents(workspaceId: string): void;
+  /** These calls are over, however they ended. */
+  onCallsEnded(workspaceId: string, messageIds: readonly string[]): Promise<void>;
+}): Receipts {
+  const { db, engine, log, onEvents, onCallsEnded, observer } = deps;
+  const targets = createReceiptTargets(db);
+  let calls: Call[] = [];
+  let waiting = 0;
+  let working: Promise<void> | undefined;
+  let storedAtMs = 0;
+  let timer: NodeJS.Timeout | undefined;
+  // Where this process is the only one, it knows when nothing is put aside, and need not look for each batch.
+  let mayBeAside = true;
+
+  async function work(): Promise<void> {
+    while (calls.length > 0) {
+      const waitMs = waiting < GROUP_MAX ? storedAtMs + LIMITS.receiptLingerMs - Date.now() : 0;
+      if (waitMs > 0) await delay(waitMs);
+      const group = takeGroup();
+      try {
+        await store(group.flatMap((call) => call.receipts));
+        for (const call of group) call.done();
+      } catch (error) {
+        for (const call of group) call.fail(error);
+      }
+      storedAtMs = Date.now();
+    }
+  }
+
+  function takeGroup(): Call[] {
+    let size = 0;
+    let end = 0;
+    while (end < calls.length && (end === 0 || size < GROUP_MAX)) size += calls[end++]?.receipts.length ?? 0;
+    const group = calls.slice(0, end);
+    calls = calls.slice(end);
+    waiting -= size;
+    return group;
+  }
+
+  async function store(receipts: FromProvider[]): Promise<void> {
+    const early = await apply(receipts);
+    if (early.length === 0) return;
+    mayBeAside = true;
+    await keepOrphans(db, early);
+    const found = await findTargets(db, early);
+    for (const provider of new Set(early.map((one) => one.provider))) {
+      const ripe = early.flatMap((one) => {
+        const target = one.provider === provider ? targetOf(one, found) : undefined;
+        return target && isHandedOver(target) ? [{ id: target.id, providerId: one.receipt.providerId }] : [];
+      });
+      if (ripe.length > 0) await takeUpFor(provider, ripe);
+    }
+  }
+
+  /** Answers the receipts whose hand-over is not recorded yet. */
+  async function apply(receipts: readonly FromProvider[]): Promise<FromProvider[]> {
+    const early: FromProvider[] = [];
+    let rest = receipts;
+    for (let round = 0; rest.length > 0; round++) {
+      if (round === ROUNDS_MAX)
+        throw new Error('Receipts could not be recorded: their messages keep changing');
+      const found = await targets.find(rest);
+      await suppressByReceipts(db, rest, found);
+      const { receipts: told, numbers } = await markOptOuts(deps, rest, found);
+      const sorted = sortReceipts(told, found);
+      early.push(...sorted.early);
+      const missed: FromProvider[] = [];
+      for (const [workspaceId, group] of byWorkspace(sorted.changes)) {
+        const written = await write(workspaceId, group, numbers);
+        const moved = observer
+          ? group.filter((change) => written.has(change.target.id) && hasMoved(change))
+          : [];
+        tellMoves(
+          observer,
+          moved.map(({ event }) => event),
+          ({ channel }) => channel,
+        );
+        for (const change of group) {
+          if (written.has(change.target.id)) targets.written(change);
+          else {
+            targets.forget(change.target.id);
+            missed.push(change.from);
+          }
+        }
+        if (written.size > 0) onEvents(workspaceId);
+        await endCalls(workspaceId, group);
+      }
+      rest = [...missed, ...sorted.later];
+    }
+    return early;
+  }
+
+  /** Who asks not to be called again is not called again from the moment on that this is known. */
+  async function write(
+    workspaceId: string,
+    changes: readonly Change[],
+    numbers: ReadonlyMap<string, string>,
+  ): Promise<Set<string>> {
+    if (blocksFor(changes, numbers).length === 0) return writeChanges(db, workspaceId, changes);
+    return db.transaction().execute(async (transaction) => {
+      const written = await writeChanges(transaction, workspaceId, changes);
+      const those = changes.filter(({ target }) => written.has(target.id));
+      await upsertSuppressions(transaction, workspaceId, blocksFor(those, numbers), 'voice');
+      return written;
+    });
+  }
+
+  /** The receipt counts whatever becomes of this; a call that is not ended here ends by its time. */
+  async function endCalls(workspaceId: string, changes: readonly Change[]): Promise<void> {
+    const ended = changes.filter(({ target, event }) => target.channel === 'voice' && isEnd(event.state));
+    if (ended.length === 0) return;
+    await onCallsEnded(
+      workspaceId,
+      ended.map(({ target }) => target.id),
+    ).catch((error: unknown) => log.warn({ err: error }, 'Calls that are over still count'));
+  }
+
+  async function takeUpFor(
+    provider: string,
+    messages: readonly { id: string; providerId: string | undefined }[],
+  ): Promise<void> {
+    if (mayBeAside || engine === 'postgres') await takeUp(await orphansOf(db, provider, messages));
+  }
+
+  /** Recorded before they are dropped: ended in between, they are recorded again, which changes nothing. */
+  async function takeUp(orphans: readonly (FromProvider & { id: string })[]): Promise<void> {
+    if (orphans.length === 0) return;
+    const early = new Set(await apply(orphans));
+    await dropOrphans(
+      db,
+      orphans.filter((orphan) => !early.has(orphan)).map((orphan) => orphan.id),
+    );
+  }
+
+  async function sweep(): Promise<void> {
+    try {
+      await takeUp(await ripeOrphans(db, SWEEP_MAX));
+      await dropOldOrphans(db, LIMITS.orphanReceiptHours);
+      if (working) return;
+      const left = await db.selectFrom('orphan_receipts').select('id').limit(1).execute();
+      // Unless more came meanwhile.
+      if (!working) mayBeAside = left.length > 0;
+    } catch (error) {
+      log.warn({ err: error }, 'Early receipts could not be read; trying again');
+    }
+  }
+
+  return {
+    sinkOf: (provider) => (receipts) => {
+      if (receipts.length === 0) return Promise.resolve();
+      if (waiting + receipts.length > LIMITS.receiptQueue) {
+        const error = new DomainError('overloaded', 'Too many receipts wait', { retryAfterSeconds: 1 });
+        return Promise.reject(error);
+      }
+      waiting += receipts.length;
+      observer?.receipts(provider, receipts.length);
+      return new Promise((done, fail) => {
+        calls.push({ receipts: receipts.map((one) => ({ provider, receipt: clean(one) })), done, fail });
+        working ??= work().finally(() => {
+          working = undefined;
+        });
+      });
+    },
+    handedOver(provider, verdicts) {
+      targets.handedOver(provider, verdicts);
+      return takeUpFor(
+        provider,
+        verdicts.map(({ message, providerId }) => ({ id: message.id, providerId })),
+      );
+    },
+    start() {
+      void sweep();
+      timer = setInterval(() => void sweep(), SWEEP_INTERVAL_MS);
+      timer.unref();
+    },
+    async stop() {
+      clearInterval(timer);
+      await working;
+    },
+  };
+}
+
+const hasMoved = ({ target, event }: Change) => target.state !== event.state;
+
+/** One strange receipt must not keep those that came with it from being stored. */
+function clean(receipt: Receipt): Receipt {
+  return {
+    id: receipt.id === undefined ? undefined : storable(receipt.id),
+    providerId: receipt.providerId === undefined ? undefined : storable(receipt.providerId),
+    type: receipt.type,
+    code: receipt.code === undefined ? undefined : storable(receipt.code),
+    at: receipt.at === undefined ? undefined : storable(receipt.at),
+    data: storableData(receipt.data),
+    about: receipt.about && {
+      ...receipt.about,
+      to: storable(receipt.about.to),
+      from: storable(receipt.about.from),
+    },
+  };
+}

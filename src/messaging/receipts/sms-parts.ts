@@ -1,0 +1,211 @@
+import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import type { ReceiptType } from '../../domain/message';
+import type { Receipt } from '../../providers/provider';
+import type { DeliveryObserver } from '../observer';
+import type { MessagingTables } from '../tables';
+import { createLostIds } from './lost-ids';
+
+/**
+ * Messages that went out in several parts, for providers whose carrier reports each part by itself. A message
+ * is delivered when all of its parts are, and has ended otherwise as soon as one of them has. Whoever learns
+ * something writes it first and then reads what all parts say, so that of two processes the later one sees
+ * the whole; and what is told twice comes to the same twice.
+ */
+export interface SmsParts {
+  record(messages: readonly SentInParts[]): Promise<void>;
+  resolve(receipts: readonly OfPart[]): Promise<Receipt[]>;
+  takeEarly(tell: (receipts: Receipt[]) => Promise<void>): Promise<void>;
+  settleLost(tell: (receipts: Receipt[]) => Promise<void>, options: { asOnePart: boolean }): Promise<void>;
+}
+
+interface SentInParts {
+  id: string;
+  parts: number;
+  partIds: readonly string[];
+}
+
+type Said = Pick<Receipt, 'type' | 'code' | 'data'>;
+
+interface OfPart {
+  /** The likeliest first. */
+  candidates: readonly string[];
+  known: { messageId: string; parts: number } | undefined;
+  receipt: Said;
+  about?: Receipt['about'];
+}
+
+interface SaidOfPart {
+  partId: string;
+  messageId: string;
+  parts: number;
+  receipt: Said;
+}
+
+const EARLY_MAX = 1_000;
+
+export function createSmsParts({
+  db,
+  provider,
+  observer,
+}: {
+  db: Kysely<MessagingTables>;
+  provider: string;
+  observer?: DeliveryObserver | undefined;
+}): SmsParts {
+  const lostIds = createLostIds({ db, provider, observer });
+
+  async function resolve(receipts: readonly OfPart[]): Promise<Receipt[]> {
+    const found = await locate(receipts);
+    const said: SaidOfPart[] = [];
+    const others: Receipt[] = [];
+    for (const [i, { candidates, known, receipt, about }] of receipts.entries()) {
+      const place = found.get(i);
+      const partId = place?.part_id ?? candidates[0] ?? '';
+      if (known) said.push({ partId, ...known, receipt });
+      else if (place?.message_id) {
+        said.push({ partId, messageId: place.message_id, parts: place.parts, receipt });
+      } else others.push({ providerId: partId, ...receipt, about });
+    }
+    if (said.length === 0) return others;
+    await write(said);
+    return [...others, ...(await wholes([...new Set(said.map((one) => one.messageId))]))];
+  }
+
+  /** Which of the candidates there is, among parts and among messages of one part. */
+  async function locate(receipts: readonly OfPart[]): Promise<Map<number, Place>> {
+    const asked = receipts.flatMap(({ candidates, known }, i) =>
+      known ? [] : candidates.map((partId, rank) => ({ i, rank, partId })),
+    );
+    if (asked.length === 0) return new Map();
+    const { rows } = await sql<Place & { i: number }>`
+      select distinct on (c.i) c.i, c.part_id, p.message_id, p.parts
+      from unnest(
+        ${asked.map((one) => one.i)}::int[],
+        ${asked.map((one) => one.rank)}::int[],
+        ${asked.map((one) => one.partId)}::text[]
+      ) as c(i, rank, part_id)
+      left join sms_parts p on p.provider = ${provider} and p.part_id = c.part_id
+      where p.part_id is not null
+        or exists (select 1 from messages m where m.provider = ${provider} and m.provider_id = c.part_id)
+      order by c.i, c.rank
+    `.execute(db);
+    return new Map(rows.map((row) => [row.i, row]));
+  }
+
+  /** One statement may write a row once: of several receipts of one part the last counts, as if they came in turn. */
+  async function write(said: readonly SaidOfPart[]): Promise<void> {
+    const rows = [...new Map(said.map((one) => [one.partId, one])).values()];
+    await sql`
+      insert into sms_parts (provider, part_id, message_id, parts, type, code, data)
+      select ${provider}, r.part_id, r.message_id, r.parts, r.type, r.code, r.data::jsonb
+      from unnest(
+        ${rows.map((one) => one.partId)}::text[],
+        ${rows.map((one) => one.messageId)}::text[],
+        ${rows.map((one) => one.parts)}::int[],
+        ${rows.map(({ receipt }) => receipt.type)}::text[],
+        ${rows.map(({ receipt }) => receipt.code ?? null)}::text[],
+        ${rows.map(({ receipt }) => (receipt.data ? JSON.stringify(receipt.data) : null))}::text[]
+      ) as r(part_id, message_id, parts, type, code, data)
+      on conflict (provider, part_id) do update set
+        message_id = excluded.message_id, parts = excluded.parts,
+        type = excluded.type, code = excluded.code, data = excluded.data
+    `.execute(db);
+  }
+
+  /** Of the messages whose parts have said enough. */
+  async function wholes(messageIds: readonly string[]): Promise<Receipt[]> {
+    const { rows } = await sql<Said & { message_id: string; parts: number }>`
+      select message_id, parts, type, code, data from sms_parts
+      where message_id = any(${messageIds}::text[]) and provider = ${provider} and type is not null
+      order by message_id, part_id
+    `.execute(db);
+    const byMessage = new Map<string, typeof rows>();
+    for (const row of rows) byMessage.set(row.message_id, [...(byMessage.get(row.message_id) ?? []), row]);
+    return [...byMessage].flatMap(([id, parts]) => {
+      const worst = worstOf(parts);
+      const isWhole = worst.type !== 'delivered' || parts.length >= (parts[0]?.parts ?? 1);
+      if (!isWhole) return [];
+      return [{ id, type: worst.type, code: worst.code ?? undefined, data: worst.data ?? undefined }];
+    });
+  }
+
+  return {
+    async record(messages) {
+      const rows = messages.flatMap(({ id, parts, partIds }) =>
+        partIds.map((partId) => ({ id, parts, partId })),
+      );
+      if (rows.length === 0) return;
+      await sql`
+        insert into sms_parts (provider, part_id, message_id, parts)
+        select distinct on (r.part_id) ${provider}, r.part_id, r.message_id, r.parts
+        from unnest(
+          ${rows.map((one) => one.partId)}::text[],
+          ${rows.map((one) => one.id)}::text[],
+          ${rows.map((one) => one.parts)}::int[]
+        ) as r(part_id, message_id, parts)
+        on conflict (provider, part_id) do update set
+          message_id = excluded.message_id, parts = excluded.parts, created_at = now(),
+          type = case when sms_parts.message_id = excluded.message_id then sms_parts.type end,
+          code = case when sms_parts.message_id = excluded.message_id then sms_parts.code end,
+          data = case when sms_parts.message_id = excluded.message_id then sms_parts.data end
+      `.execute(db);
+    },
+    resolve,
+    async settleLost(tell, options) {
+      const found = await lostIds.find(options);
+      if (found.length === 0) return;
+      // Written down as parts, also where there is one: told again, they are known.
+      const told = await resolve(
+        found.map(({ partId, messageId, parts, receipt }) => ({
+          candidates: [partId],
+          known: { messageId, parts },
+          receipt,
+        })),
+      );
+      if (told.length > 0) await tell(told);
+      await lostIds.settled(found);
+    },
+    async takeEarly(tell) {
+      // Received by a process that did not know the part yet, they wait among the early ones of all providers.
+      const { rows } = await sql<{ id: string; part_id: string; receipt: Said }>`
+        select o.id, p.part_id, o.receipt from orphan_receipts o
+        join sms_parts p on p.provider = o.provider and p.part_id = o.provider_id
+        where o.provider = ${provider}
+        order by o.id limit ${EARLY_MAX}
+      `.execute(db);
+      if (rows.length > 0) {
+        const receipts = rows.map(({ part_id, receipt: { type, code, data } }) => ({
+          candidates: [part_id],
+          known: undefined,
+          receipt: { type, code, data },
+        }));
+        const told = await resolve(receipts);
+        if (told.length > 0) await tell(told);
+        await sql`delete from orphan_receipts where id = any(${rows.map((row) => row.id)}::text[])`.execute(
+          db,
+        );
+      }
+      await sql`
+        delete from sms_parts where (provider, part_id) in (
+          select provider, part_id from sms_parts
+          where created_at < now() - ${LIMITS.smsPartHours} * interval '1 hour'
+          limit ${LIMITS.retentionRows}
+        )
+      `.execute(db);
+    },
+  };
+}
+
+interface Place {
+  part_id: string;
+  /** `null` of a message that is one part. */
+  message_id: string | null;
+  parts: number;
+}
+
+/** From bad to good; what is not among them does not end a message. */
+const ORDER: readonly ReceiptType[] = ['rejected', 'failed', 'undelivered', 'expired', 'delivered'];
+
+const worstOf = <T extends Said>(parts: readonly T[]): T =>
+  parts.reduce((worst, part) => (ORDER.indexOf(part.type) < ORDER.indexOf(worst.type) ? part : worst));

@@ -1,0 +1,254 @@
+import { type Kysely, sql } from 'kysely';
+import { CHANNELS, type Channel } from '../../domain/channel';
+import { burstOf, type SenderLimits as Defaults, type SenderLimit } from '../../domain/sender-limit';
+import { senderKey } from '../../domain/suppression';
+import type { Log } from '../../log';
+import type { Storage } from '../../storage/storage';
+import type { OutgoingMessage } from '../outbox/outgoing';
+import type { MessagingTables } from '../tables';
+import {
+  type Demand,
+  endCalls,
+  type Grant,
+  giveBackTokens,
+  type SenderKey,
+  silenceSender,
+  takeTokens,
+} from './sender-limit-bucket';
+
+/**
+ * Which senders are restrained, and how much of a batch may leave now. A sender is restrained by the
+ * configuration, which sets a default for every sender of a channel; by an exception of its own, in the
+ * table; or for a while, because its provider asked for silence. Everybody else costs one look at a map.
+ *
+ * Exceptions are read at the start, and anew when they change: by this process at once, by another within
+ * `EXCEPTIONS_POLL_MS`.
+ */
+export interface SenderLimits {
+  /** Names the sender on whom this message's turn depends; `undefined` when nothing restrains it. */
+  keyOf(message: Sent): string | undefined;
+  /**
+   * Messages of this sender that are worth having in memory: about what may leave within a second.
+   * `undefined` when nothing restrains it any more.
+   */
+  queueMax(key: string): number | undefined;
+  /** For messages of one sender: how many may leave now, and when it is worth asking again. */
+  take(messages: readonly Sent[]): Promise<Turn>;
+  /** For a batch that is handed over whole or not at all. */
+  takeWhole(messages: readonly Sent[]): Promise<boolean>;
+  /** These were granted and did not leave. */
+  giveBack(messages: readonly Sent[]): Promise<void>;
+  /** The provider asked for silence about this message's sender. */
+  throttled(message: Sent, delayMs: number): Promise<void>;
+  /** These calls are over. */
+  callsEnded(workspaceId: string, ids: readonly string[]): Promise<void>;
+  /** What a sender is limited to: messages a second, or for SMS segments. `undefined` without a limit. */
+  rateOf(sender: Pick<Sent, 'workspaceId' | 'channel' | 'from'>): number | undefined;
+  /** The exceptions changed. */
+  refresh(): Promise<void>;
+  start(): Promise<void>;
+  stop(): void;
+}
+
+type Sent = Pick<OutgoingMessage, 'id' | 'workspaceId' | 'channel' | 'from' | 'segments'>;
+
+export interface Turn {
+  granted: number;
+  /** When the next of them are worth asking for; 0 when all were granted. */
+  waitMs: number;
+}
+
+/** A limited sender is asked for in lots of this length, and not once for each token. */
+const LOT_SECONDS = 0.2;
+/** A call may end in another process; one that ends here is noticed at once. */
+const CALLS_POLL_MS = 500;
+const EXCEPTIONS_POLL_MS = 2_000;
+/** Those that are over are forgotten when there are more. */
+const SILENT_KEPT = 1_000;
+const QUEUE_MIN = 20;
+const QUEUE_MAX = 1_000;
+
+export function createSenderLimits(deps: {
+  db: Kysely<MessagingTables>;
+  engine: Storage['engine'];
+  defaults: Defaults;
+  log: Log;
+  /** Senders of the channel may have gained or lost a limit, or may send on sooner than they were told. */
+  onChanged(channel: Channel): void;
+}): SenderLimits {
+  const { db, engine, defaults, log, onChanged } = deps;
+  let exceptions = new Map<string, SenderLimit>();
+  let stamp = '';
+  const silentUntilMs = new Map<string, number>();
+  let timer: NodeJS.Timeout | undefined;
+
+  const channelIsLimited = (channel: Channel) => hasLimit(defaults[channel]);
+  const limitOf = (key: string, channel: Channel) => exceptions.get(key) ?? defaults[channel] ?? {};
+
+  function isSilent(key: string): boolean {
+    const until = silentUntilMs.get(key);
+    if (until === undefined) return false;
+    if (until > Date.now()) return true;
+    silentUntilMs.delete(key);
+    return false;
+  }
+
+  async function refresh(): Promise<void> {
+    const rows = await db.selectFrom('sender_limits').selectAll().execute();
+    exceptions = new Map(
+      rows.map((row) => [
+        nameOf({ workspaceId: row.workspace_id, channel: row.channel, sender: row.sender }),
+        {
+          rate: row.rate ?? undefined,
+          burst: row.burst ?? undefined,
+          concurrentCalls: row.concurrent_calls ?? undefined,
+        },
+      ]),
+    );
+    for (const channel of CHANNELS) onChanged(channel);
+  }
+
+  async function poll(): Promise<void> {
+    const { rows } = await sql<{ stamp: string }>`
+      select count(*) || ' ' || coalesce(max(updated_at)::text, '') as stamp from sender_limits
+    `.execute(db);
+    const now = rows[0]?.stamp ?? '';
+    if (now === stamp) return;
+    await refresh();
+    stamp = now;
+  }
+
+  return {
+    keyOf(message) {
+      const { channel } = message;
+      if (exceptions.size === 0 && silentUntilMs.size === 0 && !channelIsLimited(channel)) return undefined;
+      const key = nameOf(keyOfMessage(message));
+      return hasLimit(limitOf(key, channel)) || isSilent(key) ? key : undefined;
+    },
+    queueMax(key) {
+      const limit = limitOf(key, channelIn(key));
+      if (!hasLimit(limit) && !isSilent(key)) return undefined;
+      const { rate, concurrentCalls } = limit;
+      const perSecond = rate ?? concurrentCalls ?? QUEUE_MAX;
+      return Math.min(QUEUE_MAX, Math.max(QUEUE_MIN, Math.ceil(perSecond)));
+    },
+    rateOf: (sender) => limitOf(nameOf(keyOfMessage(sender)), sender.channel).rate,
+    async take(messages) {
+      const [first] = messages;
+      if (!first) return { granted: 0, waitMs: 0 };
+      const key = keyOfMessage(first);
+      const name = nameOf(key);
+      const limit = limitOf(name, first.channel);
+      if (isSilent(name)) return { granted: 0, waitMs: (silentUntilMs.get(name) ?? 0) - Date.now() };
+      if (!hasLimit(limit)) return { granted: messages.length, waitMs: 0 };
+      const demand = demandOf(messages);
+      const grant = await takeTokens(db, key, limit, demand);
+      return { granted: grant.granted, waitMs: waitMs(grant, limit, demand) };
+    },
+    async takeWhole(messages) {
+      for (const ofSender of bySender(messages)) {
+        const [first] = ofSender as [Sent];
+        const key = keyOfMessage(first);
+        const name = nameOf(key);
+        const limit = limitOf(name, first.channel);
+        if (isSilent(name)) return false;
+        if (!hasLimit(limit)) continue;
+        // As one thing that costs as much as all of them. The calls were counted when they were granted.
+        const costs = [demandOf(ofSender).costs.at(-1) ?? 0];
+        const whole = { ...limit, concurrentCalls: undefined };
+        const { granted } = await takeTokens(db, key, whole, { ids: [first.id], costs });
+        if (granted === 0) return false;
+      }
+      return true;
+    },
+    async giveBack(messages) {
+      for (const ofSender of bySender(messages)) {
+        const [first] = ofSender as [Sent];
+        const key = keyOfMessage(first);
+        if (!hasLimit(limitOf(nameOf(key), first.channel))) continue;
+        await giveBackTokens(db, key, {
+          ids: ofSender.map(({ id }) => id),
+          cost: demandOf(ofSender).costs.at(-1) ?? 0,
+        });
+      }
+    },
+    async throttled(message, delayMs) {
+      const key = keyOfMessage(message);
+      const name = nameOf(key);
+      if (silentUntilMs.size >= SILENT_KEPT) for (const one of [...silentUntilMs.keys()]) isSilent(one);
+      silentUntilMs.set(name, Math.max(silentUntilMs.get(name) ?? 0, Date.now() + delayMs));
+      const limit = limitOf(name, message.channel);
+      if (hasLimit(limit)) await silenceSender(db, key, limit, delayMs);
+    },
+    async callsEnded(workspaceId, ids) {
+      const counted = [defaults.voice, ...exceptions.values()];
+      if (ids.length === 0 || !counted.some((limit) => limit?.concurrentCalls !== undefined)) return;
+      await endCalls(db, workspaceId, ids);
+      onChanged('voice');
+    },
+    refresh,
+    async start() {
+      await refresh();
+      // The embedded engine has no other process that could change them.
+      if (engine === 'embedded') return;
+      timer = setInterval(() => {
+        poll().catch((error: unknown) => log.warn({ err: error }, 'Limits of senders could not be read'));
+      }, EXCEPTIONS_POLL_MS);
+      timer.unref();
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+const hasLimit = (limit: SenderLimit | undefined) =>
+  limit?.rate !== undefined || limit?.concurrentCalls !== undefined;
+
+const keyOfMessage = ({
+  workspaceId,
+  channel,
+  from,
+}: Pick<Sent, 'workspaceId' | 'channel' | 'from'>): SenderKey => ({
+  workspaceId,
+  channel,
+  sender: senderKey(from),
+});
+
+/** The channel first: it is the one part whose characters are known. */
+const nameOf = ({ workspaceId, channel, sender }: SenderKey) => `${channel}/${workspaceId}/${sender}`;
+const channelIn = (key: string) => key.slice(0, key.indexOf('/')) as Channel;
+
+function demandOf(messages: readonly Sent[]): Demand {
+  let sum = 0;
+  const costs = messages.map((message) => {
+    sum += costOf(message);
+    return sum;
+  });
+  return { ids: messages.map(({ id }) => id), costs };
+}
+
+/** Carriers count segments, and a message is at least one. */
+const costOf = ({ channel, segments }: Sent) => (channel === 'sms' ? Math.max(1, segments ?? 1) : 1);
+
+/** Until a lot's worth of tokens is there, or as much of one as is wanted and the bucket holds. */
+function waitMs({ granted, tokens, silentMs, calls }: Grant, limit: SenderLimit, { costs }: Demand): number {
+  if (granted === costs.length) return 0;
+  const spent = granted === 0 ? 0 : (costs[granted - 1] as number);
+  const next = (costs[granted] as number) - spent;
+  const all = (costs.at(-1) as number) - spent;
+  const { rate, concurrentCalls } = limit;
+  const wanted = Math.min(Math.max(next, Math.min(all, (rate ?? 0) * LOT_SECONDS)), burstOf(limit));
+  const tokensMs = rate === undefined ? 0 : Math.ceil(((wanted - tokens) / rate) * 1_000);
+  const callsMs = concurrentCalls !== undefined && calls >= concurrentCalls ? CALLS_POLL_MS : 0;
+  return Math.max(1, tokensMs, callsMs, Math.ceil(silentMs));
+}
+
+function bySender(messages: readonly Sent[]): Sent[][] {
+  const groups = new Map<string, Sent[]>();
+  for (const message of messages) {
+    const key = nameOf(keyOfMessage(message));
+    const group = groups.get(key);
+    if (group) group.push(message);
+    else groups.set(key, [message]);
+  }
+  return [...groups.values()];
+}

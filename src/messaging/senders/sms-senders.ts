@@ -1,0 +1,39 @@
+import { type Kysely, sql } from 'kysely';
+import { BoundedCache } from '../../domain/bounded-cache';
+import { LIMITS } from '../../domain/limits';
+import { senderKey } from '../../domain/suppression';
+import type { OutgoingMessage } from '../outbox/outgoing';
+import type { MessagingTables } from '../tables';
+
+/**
+ * Which workspaces use which SMS senders, for a STOP from somebody whose messages are no longer there. Written
+ * before the first message of a sender is accepted, and remembered: what follows costs a look into memory.
+ */
+export interface SmsSenders {
+  note(workspaceId: string, messages: readonly Pick<OutgoingMessage, 'channel' | 'from'>[]): Promise<void>;
+}
+
+export function createSmsSenders(db: Kysely<MessagingTables>): SmsSenders {
+  const noted = new BoundedCache<true>(LIMITS.sendersNoted);
+
+  return {
+    async note(workspaceId, messages) {
+      let last: string | undefined;
+      const fresh = new Set<string>();
+      for (const { channel, from } of messages) {
+        // A campaign has one sender.
+        if (channel !== 'sms' || from === last) continue;
+        last = from;
+        const sender = senderKey(from);
+        if (!noted.get(`${workspaceId} ${sender}`)) fresh.add(sender);
+      }
+      if (fresh.size === 0) return;
+      await sql`
+        insert into sms_senders (sender, workspace_id)
+        select sender, ${workspaceId} from unnest(${[...fresh].sort()}::text[]) as given(sender)
+        on conflict do nothing
+      `.execute(db);
+      for (const sender of fresh) noted.set(`${workspaceId} ${sender}`, true);
+    },
+  };
+}

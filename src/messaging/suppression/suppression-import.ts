@@ -1,0 +1,111 @@
+import type { Readable } from 'node:stream';
+import {
+  emptyUpload,
+  hasTooManyValues,
+  headerOf,
+  invalidHeader,
+  type RowFinding,
+  TOO_MANY_VALUES,
+  UNREADABLE,
+} from '../../csv/csv-problems';
+import { type CsvRecord, readRecords } from '../../csv/csv-records';
+import { LIMITS } from '../../domain/limits';
+import type { Suppression } from '../../domain/suppression';
+import type { UpsertCounts } from './suppression-rows';
+
+/** Judges a row's values by column name; the contract's schema does it, which this folder may not load. */
+export type SuppressionImport = (
+  values: Record<string, string>,
+) => { block: Suppression } | { findings: RowFinding[] };
+
+export interface SuppressionReport extends UpsertCounts {
+  received: number;
+  rejected: number;
+  /** The first thousand; `rejected` counts all. */
+  errors: (RowFinding & { line: number })[];
+}
+
+const COLUMNS = ['channel', 'address', 'reason', 'scope'] as const;
+const REQUIRED = ['channel', 'address', 'reason'];
+/** Rows stored in one statement. */
+const BATCH_ROWS = 1_000;
+
+/**
+ * Judges and stores rows as they come, batch by batch; a batch is awaited before the next row is asked
+ * for. Columns with other names are left alone, so that what was exported, or comes from elsewhere, can
+ * be given as it is. Killed in the middle, whole batches are in; importing again finds them unchanged.
+ */
+export async function importSuppressions(
+  source: Readable,
+  judge: SuppressionImport,
+  store: (blocks: Suppression[]) => Promise<UpsertCounts>,
+): Promise<SuppressionReport> {
+  const report: SuppressionReport = {
+    received: 0,
+    created: 0,
+    updated: 0,
+    unchanged: 0,
+    rejected: 0,
+    errors: [],
+  };
+  let columns: (string | undefined)[] | undefined;
+  let batch: Suppression[] = [];
+  const flush = async () => {
+    const counts = await store(batch);
+    report.created += counts.created;
+    report.updated += counts.updated;
+    report.unchanged += counts.unchanged;
+    batch = [];
+  };
+  for await (const record of readRecords(source)) {
+    if (!columns) {
+      columns = readHeader(record);
+      continue;
+    }
+    report.received++;
+    const judged = judgeRecord(record, columns, judge);
+    if ('findings' in judged) {
+      report.rejected++;
+      const room = LIMITS.importErrorsListed - report.errors.length;
+      report.errors.push(...judged.findings.slice(0, room).map((one) => ({ line: record.line, ...one })));
+      continue;
+    }
+    batch.push(judged.block);
+    if (batch.length >= BATCH_ROWS) await flush();
+  }
+  if (!columns) throw emptyUpload();
+  await flush();
+  return report;
+}
+
+/** Names of columns are never repeated in errors: where the header is missing, they are somebody's address. */
+function readHeader(record: CsvRecord): (string | undefined)[] {
+  const columns = headerOf(record).map((name) => COLUMNS.find((column) => column === name.toLowerCase()));
+  const errors = columns.flatMap((column, i) => {
+    const first = columns.indexOf(column);
+    if (!column || first === i) return [];
+    const message = `Column ${i + 1} has the same name as column ${first + 1}`;
+    return [{ path: `header.${i + 1}`, code: 'duplicate_column', message }];
+  });
+  for (const name of REQUIRED) {
+    if (columns.some((column) => column === name)) continue;
+    const message = `The first line must name the columns, and one of them must be ${name}`;
+    errors.push({ path: 'header', code: 'missing_column', message });
+  }
+  if (errors.length > 0) throw invalidHeader(errors);
+  return columns;
+}
+
+function judgeRecord(
+  record: CsvRecord,
+  columns: readonly (string | undefined)[],
+  judge: SuppressionImport,
+): ReturnType<SuppressionImport> {
+  if ('problem' in record) return { findings: [UNREADABLE[record.problem]] };
+  if (hasTooManyValues(record.values, columns.length)) return { findings: [TOO_MANY_VALUES] };
+  const values: Record<string, string> = {};
+  for (const [i, column] of columns.entries()) {
+    if (column !== undefined) values[column] = record.values[i] ?? '';
+  }
+  return judge(values);
+}

@@ -1,0 +1,67 @@
+import { type Kysely, sql } from 'kysely';
+import { addressKey, type Suppression, type SuppressionSource, senderKey } from '../../domain/suppression';
+import { newId } from '../../storage/new-id';
+import type { MessagingTables } from '../tables';
+
+export interface UpsertCounts {
+  created: number;
+  updated: number;
+  unchanged: number;
+}
+
+/**
+ * Adds blocks in one statement. What is there already takes the reason and source of what a person on our
+ * side or a complaint says. What happened by itself, such as a bounce, takes the place only of what people
+ * can lift again, a keyword or an unsubscribing; and those take the place of nothing else, or lifting them
+ * would lift more.
+ *
+ * Their ids sort in the order given. They are written in the order of the key, so that two writers of
+ * the same blocks wait for each other instead of ending in a deadlock.
+ */
+export async function upsertSuppressions(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  blocks: readonly Suppression[],
+  source: SuppressionSource,
+  firstId: string = newId('sup'),
+): Promise<UpsertCounts> {
+  if (blocks.length === 0) return { created: 0, updated: 0, unchanged: 0 };
+  const rows = distinct(blocks);
+  const { rows: counts } = await sql<{ created: number; updated: number }>`
+    with written as (
+      insert into suppressions as s (id, workspace_id, address, channel, sender, reason, source)
+      select r.id, ${workspaceId}, r.address, r.channel, r.sender, r.reason, ${source}
+      from unnest(
+        ${rows.map((_, i) => (i === 0 ? firstId : `${firstId}${i.toString(36).padStart(4, '0')}`))}::text[],
+        ${rows.map((row) => row.address)}::text[],
+        ${rows.map((row) => row.channel)}::text[],
+        ${rows.map((row) => row.sender)}::text[],
+        ${rows.map((row) => row.reason)}::text[]
+      ) as r(id, address, channel, sender, reason)
+      order by r.address collate "C", r.channel, r.sender
+      on conflict (workspace_id, address, channel, sender) do update
+        set reason = excluded.reason, source = excluded.source, updated_at = now()
+        where (s.reason, s.source) is distinct from (excluded.reason, excluded.source)
+          and (excluded.source in ('api', 'csv', 'complaint') or s.source = excluded.source
+            or (s.source in ('keyword', 'unsubscribe') and excluded.source not in ('keyword', 'unsubscribe')))
+      returning (xmax = 0) as created
+    )
+    select count(*) filter (where created)::int as created,
+      count(*) filter (where not created)::int as updated
+    from written
+  `.execute(db);
+  const { created = 0, updated = 0 } = counts[0] ?? {};
+  return { created, updated, unchanged: blocks.length - created - updated };
+}
+
+/** Of several about the same, the last counts: one statement cannot write a row twice. */
+function distinct(blocks: readonly Suppression[]) {
+  const byKey = new Map<string, { address: string; channel: string; sender: string; reason: string }>();
+  for (const block of blocks) {
+    const address = addressKey(block.address);
+    const sender = block.sender === undefined ? '' : senderKey(block.sender);
+    const { channel, reason } = block;
+    byKey.set(`${channel} ${sender} ${address}`, { address, channel, sender, reason });
+  }
+  return [...byKey.values()];
+}

@@ -1,0 +1,175 @@
+import type { Readable } from 'node:stream';
+import { type Kysely, type Selectable, sql } from 'kysely';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import {
+  addressKey,
+  type Suppression,
+  type SuppressionChannel,
+  type SuppressionSource,
+  senderKey,
+} from '../../domain/suppression';
+import { newId } from '../../storage/new-id';
+import type { MessagingTables } from '../tables';
+import { liftSuppressions } from './lift-suppressions';
+import { importSuppressions, type SuppressionImport, type SuppressionReport } from './suppression-import';
+import { upsertSuppressions } from './suppression-rows';
+
+/**
+ * Whom a workspace does not write to or call (api.md 9). A block is about an address on one channel or on
+ * all, and about one sender or every sender. What it stops is stopped in suppression-check.ts.
+ */
+export interface SuppressionList {
+  /** Adding the same again changes its reason at most. Repeated with the same id, the answer is the same. */
+  add(
+    workspaceId: string,
+    block: Suppression,
+    source: SuppressionSource,
+    id?: string,
+  ): Promise<AddedSuppression>;
+  /** Reads the upload as fast as it can store it; throws `invalid_request` for what is no such table. */
+  importCsv(workspaceId: string, source: Readable, parse: SuppressionImport): Promise<SuppressionReport>;
+  /** Newest first. */
+  list(
+    workspaceId: string,
+    query: {
+      page: number;
+      limit: number;
+      channel?: SuppressionChannel | undefined;
+      search?: string | undefined;
+    },
+  ): Promise<{ suppressions: SuppressionRecord[]; total: number }>;
+  /**
+   * Removes the blocks of exactly this address and channel, of one sender or of all. Throws `not_found`
+   * when there is none.
+   */
+  remove(workspaceId: string, key: SuppressionKey): Promise<RemovedSuppression>;
+  /** All of them by address, a page at a time. */
+  pages(workspaceId: string): AsyncGenerator<SuppressionRecord[]>;
+}
+
+export interface SuppressionKey {
+  channel: SuppressionChannel;
+  address: string;
+  sender?: string | undefined;
+  /** Whatever the sender. */
+  anySender: boolean;
+}
+
+export interface SuppressionRecord {
+  id: string;
+  channel: SuppressionChannel;
+  address: string;
+  reason: string;
+  /** Empty for every sender. */
+  sender: string;
+  source: SuppressionSource;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+export interface AddedSuppression {
+  suppression: SuppressionRecord;
+  created: boolean;
+}
+
+export interface RemovedSuppression {
+  removed: number;
+  /** Another block, of another channel or sender, still covers the address on this channel. */
+  stillSuppressed: boolean;
+}
+
+export function createSuppressionList({ db }: { db: Kysely<MessagingTables> }): SuppressionList {
+  return {
+    async add(workspaceId, block, source, id = newId('sup')) {
+      await upsertSuppressions(db, workspaceId, [block], source, id);
+      const row = await db
+        .selectFrom('suppressions')
+        .selectAll()
+        .where('workspace_id', '=', workspaceId)
+        .where('address', '=', addressKey(block.address))
+        .where('channel', '=', block.channel)
+        .where('sender', '=', block.sender === undefined ? '' : senderKey(block.sender))
+        .executeTakeFirst();
+      // Added and removed again by somebody else between the two statements.
+      if (!row) throw new DomainError('dependency_down', 'The entry was removed meanwhile; try again');
+      return { suppression: toRecord(row), created: row.id === id };
+    },
+    importCsv: (workspaceId, source, parse) =>
+      importSuppressions(source, parse, (blocks) => upsertSuppressions(db, workspaceId, blocks, 'csv')),
+    list: (workspaceId, query) => listSuppressions(db, workspaceId, query),
+    remove: (workspaceId, key) => removeSuppressions(db, workspaceId, key),
+    async *pages(workspaceId) {
+      let after = { address: '', channel: '', sender: '' };
+      for (;;) {
+        const rows = await db
+          .selectFrom('suppressions')
+          .selectAll()
+          .where('workspace_id', '=', workspaceId)
+          .where(
+            sql<boolean>`(address, channel, sender) > (${after.address}, ${after.channel}, ${after.sender})`,
+          )
+          .orderBy('address')
+          .orderBy('channel')
+          .orderBy('sender')
+          .limit(LIMITS.longPageSizeMax)
+          .execute();
+        const last = rows.at(-1);
+        if (!last) return;
+        yield rows.map(toRecord);
+        after = last;
+      }
+    },
+  };
+}
+
+async function listSuppressions(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  { page, limit, channel, search }: Parameters<SuppressionList['list']>[1],
+): Promise<{ suppressions: SuppressionRecord[]; total: number }> {
+  let matching = db.selectFrom('suppressions').where('workspace_id', '=', workspaceId);
+  if (channel) matching = matching.where('channel', '=', channel);
+  if (search !== undefined) {
+    const text = search.toLowerCase();
+    matching = matching.where(
+      sql<boolean>`(position(${text}::text in address) > 0 or position(${text}::text in lower(reason)) > 0)`,
+    );
+  }
+  const { total } = await matching
+    .select((on) => on.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  const rows = await matching
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .offset((page - 1) * limit)
+    .execute();
+  return { suppressions: rows.map(toRecord), total };
+}
+
+async function removeSuppressions(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  { channel, address, sender, anySender }: SuppressionKey,
+): Promise<RemovedSuppression> {
+  const ofSender = sender === undefined ? '' : senderKey(sender);
+  const which = anySender ? sql<boolean>`true` : sql<boolean>`sender = ${ofSender}`;
+  const removed = await liftSuppressions(db, { workspaceId, address, channel }, which, 'api');
+  if (removed === 0) throw new DomainError('not_found', 'This address is not suppressed on this channel');
+  let others = db
+    .selectFrom('suppressions')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('address', '=', addressKey(address));
+  if (channel !== 'all') others = others.where('channel', 'in', [channel, 'all']);
+  return {
+    removed,
+    stillSuppressed: (await others.executeTakeFirst()) !== undefined,
+  };
+}
+
+function toRecord(row: Selectable<MessagingTables['suppressions']>): SuppressionRecord {
+  const { id, channel, address, reason, sender, source, created_at, updated_at } = row;
+  return { id, channel, address, reason, sender, source, createdAt: created_at, updatedAt: updated_at };
+}

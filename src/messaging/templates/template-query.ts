@@ -1,0 +1,23 @@
+import type { Kysely } from 'kysely';
+import type { MessagingTables } from '../tables';
+
+/**
+ * One template `t` in one version `v`, for a caller to choose the columns of. Without a version it is the
+ * current one of a template that is not archived; a version that is named is found in an archived one too,
+ * since what was sent with it must stay readable.
+ */
+export function selectTemplateVersion(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  templateId: string,
+  version: number | undefined,
+) {
+  const query = db
+    .selectFrom('templates as t')
+    .innerJoin('template_versions as v', 'v.template_id', 't.id')
+    .where('t.workspace_id', '=', workspaceId)
+    .where('t.id', '=', templateId);
+  return version === undefined
+    ? query.whereRef('v.version', '=', 't.current_version').where('t.archived_at', 'is', null)
+    : query.where('v.version', '=', version);
+}

@@ -1,0 +1,220 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Channel } from '../../domain/channel';
+import { DomainError } from '../../domain/errors';
+import { type Mint, RANDOM } from '../access/mint';
+import type { MessagingTables } from '../tables';
+import { listTemplates, type TemplateList, type TemplateListInput } from './template-list';
+import { versionOf } from './template-parts';
+import { selectTemplateVersion } from './template-query';
+import type { Template, TemplateContent, VersionContent } from './template-record';
+import type { TemplateVersions } from './template-versions';
+
+export interface Templates {
+  /** Fails with `name_taken`, and with `invalid_request` for a layout that cannot be rendered. */
+  create(workspaceId: string, channel: Channel, content: TemplateContent, mint?: Mint): Promise<Template>;
+  /** Writes a new version. Fails as `create` does, with `not_found`, and with `invalid_request` for another channel. */
+  replace(workspaceId: string, id: string, channel: Channel, content: TemplateContent): Promise<Template>;
+  /** Gone from lists and for new use; the versions that something pins stay readable. */
+  archive(workspaceId: string, id: string): Promise<void>;
+  /** As TemplateVersions.get: without a version, live templates only. */
+  read(workspaceId: string, id: string, version?: number): Promise<Template | undefined>;
+  list(workspaceId: string, input: TemplateListInput): Promise<TemplateList>;
+}
+
+export interface TemplatesDeps {
+  db: Kysely<MessagingTables>;
+  versions: TemplateVersions;
+}
+
+export function createTemplates({ db, versions }: TemplatesDeps): Templates {
+  return {
+    async create(workspaceId, channel, given, mint = RANDOM) {
+      const content = versionOf(channel, given);
+      const id = mint.id('tpl');
+      return db.transaction().execute((tx) => insertTemplate(tx, { workspaceId, id, channel }, content));
+    },
+    async replace(workspaceId, id, channel, given) {
+      const content = versionOf(channel, given);
+      const replaced = await db
+        .transaction()
+        .execute((tx) => insertNextVersion(tx, { workspaceId, id, channel }, content))
+        .catch(refuseTakenName);
+      versions.changed(workspaceId, id);
+      return replaced;
+    },
+    async archive(workspaceId, id) {
+      await db.transaction().execute((tx) => archiveTemplate(tx, workspaceId, id));
+      versions.changed(workspaceId, id);
+    },
+    read: (workspaceId, id, version) => readTemplate(db, workspaceId, id, version),
+    list: (workspaceId, input) => listTemplates(db, workspaceId, input),
+  };
+}
+
+interface TemplateKey {
+  workspaceId: string;
+  id: string;
+  channel: Channel;
+}
+
+async function insertTemplate(
+  tx: Transaction<MessagingTables>,
+  { workspaceId, id, channel }: TemplateKey,
+  content: VersionContent,
+): Promise<Template> {
+  const at = new Date();
+  const inserted = await tx
+    .insertInto('templates')
+    .values({
+      id,
+      workspace_id: workspaceId,
+      channel,
+      name: content.name,
+      current_version: 1,
+      search_text: searchTextOf(content),
+      created_at: at,
+      updated_at: at,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  if (!inserted) {
+    // An id that exists is what an earlier attempt of this call has made.
+    const made = await readTemplate(tx, workspaceId, id, 1);
+    if (made) return made;
+    throw nameTaken();
+  }
+  await insertVersion(tx, id, 1, content);
+  await countLive(tx, { workspaceId, channel, change: 1 });
+  return { ...content, id, channel, version: 1, createdAt: at, updatedAt: at };
+}
+
+async function insertNextVersion(
+  tx: Transaction<MessagingTables>,
+  { workspaceId, id, channel }: TemplateKey,
+  content: VersionContent,
+): Promise<Template> {
+  const current = await tx
+    .selectFrom('templates')
+    .select(['channel', 'current_version', 'created_at'])
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('archived_at', 'is', null)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!current) throw noTemplate(id);
+  if (current.channel !== channel) {
+    const message = `channel: this is a template for ${current.channel}`;
+    throw new DomainError('invalid_request', message, {
+      errors: [{ path: 'channel', code: 'immutable', message: `This is a template for ${current.channel}` }],
+    });
+  }
+  const version = current.current_version + 1;
+  const updatedAt = new Date();
+  await tx
+    .updateTable('templates')
+    .set({
+      name: content.name,
+      current_version: version,
+      search_text: searchTextOf(content),
+      updated_at: updatedAt,
+    })
+    .where('id', '=', id)
+    .execute();
+  await insertVersion(tx, id, version, content);
+  return { ...content, id, channel, version, createdAt: current.created_at, updatedAt };
+}
+
+async function archiveTemplate(
+  tx: Transaction<MessagingTables>,
+  workspaceId: string,
+  id: string,
+): Promise<void> {
+  const archived = await tx
+    .updateTable('templates')
+    .set({ archived_at: new Date() })
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('archived_at', 'is', null)
+    .returning('channel')
+    .executeTakeFirst();
+  if (!archived) throw noTemplate(id);
+  await countLive(tx, { workspaceId, channel: archived.channel, change: -1 });
+}
+
+/** Last in its transaction: until that ends, nobody else creates or archives templates of this channel. */
+async function countLive(
+  tx: Transaction<MessagingTables>,
+  { workspaceId, channel, change }: { workspaceId: string; channel: Channel; change: 1 | -1 },
+): Promise<void> {
+  await tx
+    .insertInto('template_counts')
+    .values({ workspace_id: workspaceId, channel, live: change })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['workspace_id', 'channel'])
+        .doUpdateSet({ live: sql`template_counts.live + excluded.live` }),
+    )
+    .execute();
+}
+
+async function insertVersion(
+  tx: Transaction<MessagingTables>,
+  templateId: string,
+  version: number,
+  content: VersionContent,
+): Promise<void> {
+  await tx
+    .insertInto('template_versions')
+    .values({
+      template_id: templateId,
+      version,
+      subject: content.subject,
+      body: content.body,
+      text_body: content.text,
+      email_provider_id: content.emailProviderId,
+      design: content.design && sql<string>`${JSON.stringify(content.design)}::jsonb`,
+    })
+    .execute();
+}
+
+async function readTemplate(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  id: string,
+  version: number | undefined,
+): Promise<Template | undefined> {
+  return selectTemplateVersion(db, workspaceId, id, version)
+    .select([
+      't.id',
+      't.channel',
+      't.name',
+      'v.version',
+      't.created_at as createdAt',
+      't.updated_at as updatedAt',
+    ])
+    .select([
+      'v.subject',
+      'v.body',
+      'v.text_body as text',
+      'v.email_provider_id as emailProviderId',
+      'v.design',
+    ])
+    .executeTakeFirst();
+}
+
+/** U+001F between the parts, which no search term holds: a term never matches across two of them. */
+function searchTextOf({ name, subject, body, design }: VersionContent): string {
+  const nodes = Array.isArray(design?.nodes) ? (design.nodes as { data?: { text?: unknown } | null }[]) : [];
+  const spoken = nodes.map((node) => node.data?.text).filter((text) => typeof text === 'string');
+  return [name, subject ?? '', body, ...spoken].join('\u001f').toLowerCase();
+}
+
+const noTemplate = (id: string) => new DomainError('not_found', `No live template ${id} in this workspace`);
+const nameTaken = () => new DomainError('name_taken', 'Another template of this channel has this name');
+
+const UNIQUE_VIOLATION = '23505';
+
+function refuseTakenName(error: unknown): never {
+  throw (error as { code?: unknown }).code === UNIQUE_VIOLATION ? nameTaken() : error;
+}

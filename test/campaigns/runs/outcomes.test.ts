@@ -1,0 +1,78 @@
+import type { Kysely } from 'kysely';
+import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
+import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
+import { applyEvents, FEED_START, readCursor } from '../../../src/campaigns/runs/outcomes';
+import type { CampaignTables } from '../../../src/campaigns/tables';
+import { messageUid } from '../../../src/domain/ids';
+import type { MessageEvent, MessageState } from '../../../src/domain/message';
+import { newId } from '../../../src/storage/new-id';
+import { plantAudience } from '../../support/audience';
+import { describeEachEngine } from '../../support/storage';
+
+describeEachEngine('outcomes from the event feed', (engine) => {
+  let db: Kysely<CampaignTables>;
+  beforeAll(async () => {
+    db = (await engine.open()).tables<CampaignTables>();
+  });
+
+  async function acceptedRun(contacts: number) {
+    const run = await plantAudience(db, { contacts });
+    const taking = await takePage(db, { runId: run.runId, channel: 'sms', shard: 0, lane: 0 }, contacts);
+    if (taking.kind !== 'page') throw new Error('no page');
+    await offerChunk(db, taking.page, contacts);
+    await recordChunk(db, taking.page, []);
+    return run;
+  }
+
+  function event(runId: string, seq: number, state: MessageState, attempt = 0): MessageEvent {
+    const uid = messageUid({ runId, channel: 'sms', seq }, attempt);
+    return {
+      seq: 1,
+      at: new Date().toISOString(),
+      uid,
+      id: newId('msg'),
+      channel: 'sms',
+      type: state,
+      state,
+    };
+  }
+
+  async function states(runId: string) {
+    const { total: _total, ...counts } = (await readCounts(db, runId)).sms ?? { total: 0 };
+    return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
+  }
+
+  it('moves recipients up, never down, and counts them once', async () => {
+    const { runId, workspaceId } = await acceptedRun(5);
+    const cursor = await readCursor(db, workspaceId);
+    expect(cursor).toBe(FEED_START);
+    const first = [
+      event(runId, 0, 'delivered'),
+      event(runId, 0, 'sent'),
+      event(runId, 1, 'sent'),
+      event(runId, 2, 'failed'),
+    ];
+    expect(await applyEvents(db, workspaceId, cursor, 'a', first)).toBeDefined();
+    expect(await states(runId)).toEqual({ accepted: 2, sent: 1, delivered: 1, failed: 1 });
+    const again = [event(runId, 0, 'sent'), event(runId, 1, 'sent'), event(runId, 2, 'delivered')];
+    expect(await applyEvents(db, workspaceId, 'a', 'b', again)).toBeDefined();
+    expect(await states(runId)).toEqual({ accepted: 2, sent: 1, delivered: 2 });
+  });
+
+  it('changes nothing for a reader whose cursor another has moved', async () => {
+    const { runId, workspaceId } = await acceptedRun(2);
+    await readCursor(db, workspaceId);
+    await applyEvents(db, workspaceId, FEED_START, 'a', [event(runId, 0, 'sent')]);
+    expect(await applyEvents(db, workspaceId, FEED_START, 'z', [event(runId, 1, 'failed')])).toBeUndefined();
+    expect(await readCursor(db, workspaceId)).toBe('a');
+    expect(await states(runId)).toEqual({ accepted: 1, sent: 1 });
+  });
+
+  it('ignores messages that are nobody of ours, and attempts that have been superseded', async () => {
+    const { runId, workspaceId } = await acceptedRun(2);
+    await readCursor(db, workspaceId);
+    const foreign = { ...event(runId, 0, 'failed'), uid: 'order-4711' };
+    await applyEvents(db, workspaceId, FEED_START, 'a', [foreign, event(runId, 1, 'failed', 1)]);
+    expect(await states(runId)).toEqual({ accepted: 2 });
+  });
+});

@@ -1,0 +1,124 @@
+import { type Kysely, sql } from 'kysely';
+import { closeRun } from '../../../src/campaigns/runs/run-end';
+import { hasCompanion, loadRun } from '../../../src/campaigns/runs/runs';
+import { keepSchedule } from '../../../src/campaigns/schedules/keep-schedules';
+import { nextRun } from '../../../src/campaigns/schedules/recurring';
+import type { CampaignTables } from '../../../src/campaigns/tables';
+import { LIMITS } from '../../../src/domain/limits';
+import { startFor } from '../../../src/domain/time-zones/recipient-hours';
+import { describeEachEngine } from '../../support/storage';
+import { dailyCampaign, finishRun } from './daily-campaign';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+describeEachEngine('a recurring campaign at each recipient’s own hour', (engine) => {
+  let db: Kysely<CampaignTables>;
+  beforeAll(async () => {
+    db = (await engine.open()).tables<CampaignTables>();
+  });
+
+  const daily = (schedule?: object) => dailyCampaign(db, schedule);
+  const finish = (runId: string) => finishRun(db, runId);
+  const local = (schedule: object = {}) => daily({ recipientLocal: true, ...schedule });
+
+  it('begins when the first clocks show it, and remembers what they show', async () => {
+    const { take, first, campaign, runs, campaignId } = await local();
+    expect(new Date(first).toISOString().slice(11, 16)).toBe('10:00');
+    const localTime = new Date(first + 14 * HOUR_MS).toISOString().slice(0, 16);
+    expect(localTime.slice(11)).toBe('00:00');
+    expect(await nextRun(db, await campaign())).toEqual({
+      nextRunAt: new Date(first),
+      nextLocalTime: localTime,
+    });
+    const { runId } = (await take(first)) as { runId: string };
+    expect((await loadRun(db, runId)).options.localTime).toBe(localTime);
+    expect(await runs()).toMatchObject([{ due: new Date(first) }]);
+    const kept: unknown[] = [];
+    const schedules = {
+      keepSchedule: async (schedule: unknown) => void kept.push(schedule),
+      removeSchedule: async () => undefined,
+    };
+    await keepSchedule(db, schedules, campaignId);
+    expect(kept).toMatchObject([{ cron: '0 0 * * *', timezone: 'Etc/GMT-14' }]);
+  });
+
+  it('begins beside the one before, for as long as that has to go on, and no longer', async () => {
+    const { take, first, runs, act } = await local();
+    const one = await take(first);
+    const two = await take(first + DAY_MS);
+    expect(two?.runId).not.toBe(one?.runId);
+    // Yesterday's is over for all clocks on earth by then, and still goes on; so does the day before's.
+    expect(await take(first + 2 * DAY_MS)).toEqual(two);
+    expect(await runs()).toMatchObject([
+      { phase: 'planning' },
+      { phase: 'planning' },
+      { phase: 'canceled', reason: expect.stringMatching(/^overlap: /) },
+    ]);
+    await finish(String(one?.runId));
+    await finish(String(two?.runId));
+    const four = await take(first + 3 * DAY_MS);
+    const five = await take(first + 4 * DAY_MS);
+    const both = [five, four];
+    expect(await act('pause')).toEqual({ schedule: true, controlChanged: both });
+    expect((await runs()).map(({ control }) => control)).toEqual(['run', 'run', 'cancel', 'pause', 'pause']);
+    expect(await act('resume')).toEqual({ schedule: true, controlChanged: both });
+    expect(await act('start')).toEqual({});
+    expect(await act('cancel')).toEqual({ schedule: true, controlChanged: both });
+    expect((await runs()).map(({ control }) => control).slice(3)).toEqual(['cancel', 'cancel']);
+  });
+
+  it('goes on side by side no more often than is allowed', async () => {
+    const { take, first, runs, campaignId } = await local({ cron: '0 * * * *' });
+    for (let i = 0; i < 26; i++) await take(first + i * HOUR_MS);
+    expect((await runs()).map(({ phase }) => phase)).toEqual(Array(26).fill('planning'));
+    const { rows } = await sql<{ id: string }>`
+        select id from runs where campaign_id = ${campaignId} order by number limit 1`.execute(db);
+    await finish(rows[0]?.id ?? '');
+    await take(first + 26 * HOUR_MS);
+    expect((await runs()).at(-1)).toMatchObject({ phase: 'planning' });
+
+    const often = await local({ cron: '*/10 * * * *' });
+    for (let i = 0; i < LIMITS.occurrencesAtOnce + 1; i++) await often.take(often.first + (i * HOUR_MS) / 6);
+    expect((await often.runs()).at(-1)?.reason).toMatch(/^overlap: 30 occurrences /);
+  });
+
+  it('is edited only when none goes on, and ends when the last of those that go on has', async () => {
+    const startAt = new Date(Date.now() - DAY_MS).toISOString();
+    const { take, first, campaign, runs, act } = await local({ startAt });
+    const one = (await take(first)) as { runId: string };
+    await sql`update campaigns set options = jsonb_set(options, '{schedule,endAt}', ${JSON.stringify(
+      new Date(first + DAY_MS + 14 * HOUR_MS).toISOString(),
+    )}::jsonb) where id = ${(await campaign()).id}`.execute(db);
+    const two = (await take(first + DAY_MS)) as { runId: string };
+    expect((await campaign()).stage).toBe('started');
+    expect(await hasCompanion(db, { runId: two.runId, campaignId: (await campaign()).id })).toBe(true);
+    await closeRun(db, two.runId, 'completed', undefined);
+    // The one before goes on, and is what its owner steers.
+    expect(await campaign()).toMatchObject({ phase: 'planning', run: { id: one.runId } });
+    const told = await db
+      .selectFrom('campaign_phase_changes')
+      .select('phase')
+      .where('campaign_id', '=', (await campaign()).id)
+      .execute();
+    expect(told.map(({ phase }) => phase)).not.toContain('completed');
+    expect(await act('pause')).toEqual({ controlChanged: [one] });
+    await act('resume');
+    await closeRun(db, one.runId, 'completed', undefined);
+    expect((await campaign()).phase).toBe('completed');
+    expect((await runs()).map(({ phase }) => phase)).toEqual(['completed', 'completed']);
+  });
+
+  it('counts what was missed from when it was to begin', async () => {
+    const { take, first, runs } = await local({ misfire: 'skip' });
+    expect(await take(first + HOUR_MS)).toBeUndefined();
+    expect((await runs())[0]?.reason).toMatch(/^misfire: /);
+  });
+
+  it('started by hand it is everybody’s now', async () => {
+    const { act } = await local();
+    const { launch } = await act('start');
+    const { options } = await loadRun(db, launch?.runId ?? '');
+    expect(startFor('Asia/Tokyo', options)).toBeUndefined();
+  });
+});

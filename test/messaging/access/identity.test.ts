@@ -1,0 +1,86 @@
+import type { Kysely } from 'kysely';
+import { createIdentity, type Identity } from '../../../src/messaging/access/identity';
+import type { MessagingTables } from '../../../src/messaging/tables';
+import { describeEachEngine } from '../../support/storage';
+
+const passwordCost = { log2N: 10, r: 8, p: 1 };
+
+describeEachEngine('identity', (engine) => {
+  let db: Kysely<MessagingTables>;
+  let identity: Identity;
+  let nowMs: number;
+  beforeAll(async () => {
+    db = (await engine.open()).tables<MessagingTables>();
+  });
+  beforeEach(() => {
+    nowMs = Date.now();
+    identity = createIdentity({ db, now: () => nowMs, passwordCost });
+  });
+  const create = (email: string) => identity.createWorkspace({ name: 'W', email });
+
+  test('a new workspace has a user, a client, a key and an event log, and the first one an owner', async () => {
+    const fresh = (await engine.open()).tables<MessagingTables>();
+    identity = createIdentity({ db: fresh, passwordCost });
+    expect(await identity.isEmpty()).toBe(true);
+    const [first, second] = await Promise.all([create('a@example.com'), create('b@example.com')]);
+    expect(await identity.isEmpty()).toBe(false);
+    const users = await fresh.selectFrom('users').select('role').orderBy('role').execute();
+    expect(users.map(({ role }) => role)).toEqual(['admin', 'owner']);
+    const heads = await fresh.selectFrom('event_heads').selectAll().execute();
+    expect(heads.map((head) => head.next_seq)).toEqual([1, 1]);
+
+    for (const { workspace, user, client, apiKey } of [first, second]) {
+      const { email, password } = user;
+      const { token } = await identity.login({ email, password, address: 'x' });
+      expect(await identity.bySession(token)).toMatchObject({ workspaceId: workspace.id, userId: user.id });
+      const known = await identity.checkClient({ ...client, address: 'x' });
+      expect(known).toEqual({ clientId: client.id, workspaceId: workspace.id });
+      const { accessToken } = await identity.issueToken(known, 1);
+      expect(await identity.byAccessToken(accessToken)).toEqual({ workspaceId: workspace.id, via: 'bearer' });
+      expect(await identity.byApiKey(apiKey)).toBe(workspace.id);
+    }
+  });
+
+  test('a password may be chosen', async () => {
+    const input = { name: 'W', email: 'c@example.com', password: 'chosen' };
+    expect((await identity.createWorkspace(input)).user.password).toBe('chosen');
+    expect((await identity.login({ ...input, address: 'x' })).user.email).toBe('c@example.com');
+  });
+
+  test('a credential in use asks the database once in four seconds', async () => {
+    const { client, apiKey } = await create('d@example.com');
+    const known = await identity.checkClient({ ...client, address: 'x' });
+    const { accessToken } = await identity.issueToken(known, 1);
+    await Promise.all([identity.byAccessToken(accessToken), identity.byApiKey(apiKey)]);
+    await db.deleteFrom('access_tokens').execute();
+    await db.updateTable('api_keys').set({ revoked_at: new Date() }).execute();
+    nowMs += 3_999;
+    expect(await identity.byAccessToken(accessToken)).toBeDefined();
+    expect(await identity.byApiKey(apiKey)).toBeDefined();
+    nowMs += 1;
+    expect(await identity.byAccessToken(accessToken)).toBeUndefined();
+    expect(await identity.byApiKey(apiKey)).toBeUndefined();
+  });
+
+  test('a session that was ended while it was being read is not remembered', async () => {
+    const { user } = await create('e@example.com');
+    const { token } = await identity.login({ ...user, address: 'x' });
+    const reading = identity.bySession(token);
+    await identity.logout(token);
+    await reading;
+    expect(await identity.bySession(token)).toBeUndefined();
+  });
+
+  test('secrets of every kind are unknown to the database', async () => {
+    const made = await create('f@example.com');
+    const rows = await Promise.all([
+      db.selectFrom('api_clients').selectAll().execute(),
+      db.selectFrom('api_keys').selectAll().execute(),
+      db.selectFrom('users').selectAll().execute(),
+    ]);
+    for (const secret of [made.apiKey, made.client.secret, made.user.password]) {
+      expect(JSON.stringify(rows)).not.toContain(secret);
+    }
+    expect(rows[1].map(({ prefix }) => prefix)).toContain(made.apiKey.slice(0, 10));
+  });
+});

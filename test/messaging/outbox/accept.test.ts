@@ -1,0 +1,226 @@
+import { sql } from 'kysely';
+import { isDomainError } from '../../../src/domain/errors';
+import { LIMITS } from '../../../src/domain/limits';
+import { createOutboxCount } from '../../../src/messaging/outbox/outbox-count';
+import type { Storage } from '../../../src/storage/storage';
+import { describeEachEngine } from '../../support/storage';
+import { until } from '../../support/until';
+import { addTemplate, allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
+
+describeEachEngine('accepting messages', (engine) => {
+  let storage: Storage;
+  let rig: OutboxRig;
+  let one: TestProcess;
+  beforeAll(async () => {
+    storage = await engine.open();
+  });
+  beforeEach(async () => {
+    rig = await createOutboxRig(storage);
+    one = await rig.process();
+  });
+  afterEach(() => rig.stop());
+
+  const accept = (message: Parameters<typeof one.delivery.accept>[1]) =>
+    one.delivery.accept(rig.workspaceId, message);
+  const refusal = async (message: Parameters<typeof one.delivery.accept>[1]) => {
+    const error = await accept(message).catch((caught: unknown) => caught);
+    if (!isDomainError(error)) throw new Error('accepted, or failed in another way');
+    return error;
+  };
+
+  test('a message is rendered, handed over once, and followed to its end', async () => {
+    const accepted = await accept(rig.sms('m1', { params: { NAME: 'Zoë €' } }));
+    expect(accepted).toMatchObject({ state: 'accepted', duplicate: false, segments: 1, encoding: 'ucs2' });
+    await until('it is sent', async () => (await rig.states()).m1 === 'sent');
+    expect(one.sms.taken).toEqual([
+      expect.objectContaining({ id: accepted.id, uid: 'm1', text: 'Hello Zoë €', attempt: 1 }),
+    ]);
+    await one.sms.report({ id: accepted.id, type: 'delivered', at: '2026-01-01T00:00:00Z' });
+    const tracked = await one.delivery.track(rig.workspaceId, 'm1');
+    expect(tracked).toMatchObject({ state: 'delivered', attempt: 1, provider: 'scripted' });
+    expect(tracked.events.map((event) => event.type)).toEqual(['accepted', 'sent', 'delivered']);
+    expect(await allEvents(one.delivery, rig.workspaceId)).toEqual(tracked.events);
+  });
+
+  test('identical requests at the same moment are one message, sent once', async () => {
+    const message = rig.sms('same');
+    const answers = await Promise.all(Array.from({ length: 40 }, () => accept(message)));
+    expect(new Set(answers.map((answer) => answer.id)).size).toBe(1);
+    expect(answers.filter((answer) => !answer.duplicate)).toHaveLength(1);
+    await until('it is sent', async () => (await rig.states()).same === 'sent');
+    const later = await accept(message);
+    expect(later).toMatchObject({ duplicate: true, state: 'sent', id: answers[0]?.id });
+    expect(one.sms.uids()).toEqual(['same']);
+    expect(await allEvents(one.delivery, rig.workspaceId)).toHaveLength(2);
+  });
+
+  test('two processes given the same uid at the same moment keep one message', async () => {
+    if (engine.name === 'embedded') return;
+    const two = await rig.process();
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        (i % 2 ? one : two).delivery.accept(rig.workspaceId, rig.sms(`u${i >> 1}`)),
+      ),
+    );
+    expect(answers.filter((answer) => !answer.duplicate)).toHaveLength(20);
+    await until('all are sent', async () => Object.values(await rig.states()).every((s) => s === 'sent'));
+    expect([...one.sms.uids(), ...two.sms.uids()].sort()).toEqual(
+      Array.from({ length: 20 }, (_, i) => `u${i}`).sort(),
+    );
+  });
+
+  test('the same uid with other content is a conflict, and the same uid elsewhere is not', async () => {
+    await accept(rig.sms('m1'));
+    expect(await refusal(rig.sms('m1', { params: { NAME: 'Bob' } }))).toMatchObject({ code: 'uid_conflict' });
+    expect(await refusal(rig.email('m1'))).toMatchObject({ code: 'uid_conflict' });
+    const other = await createOutboxRig(storage);
+    const answer = await one.delivery.accept(other.workspaceId, other.sms('m1'));
+    expect(answer.duplicate).toBe(false);
+  });
+
+  test('params in another order, and address punctuation, are the same payload', async () => {
+    const template = await addTemplate(rig.db, rig.workspaceId, { channel: 'sms', body: '{{A}}{{B}}' });
+    await accept(rig.sms('m1', { 'template-id': template, params: { A: '1', B: 2 } }));
+    const again = rig.sms('m1', {
+      'template-id': template,
+      params: { B: 2, A: '1' },
+      to: '+1 (202) 555-0123',
+    });
+    expect(await accept(again)).toMatchObject({ duplicate: true });
+  });
+
+  test('missing placeholders, unknown templates and templates of another channel are refused', async () => {
+    const missing = await refusal(rig.sms('m1', { params: {} }));
+    expect(missing).toMatchObject({ code: 'missing_params', errors: [{ path: 'params.NAME' }] });
+    expect(await refusal(rig.sms('m2', { 'template-id': 'tpl_none' }))).toMatchObject({
+      code: 'template_not_found',
+    });
+    expect(await refusal(rig.sms('m3', { 'template-id': rig.emailTemplate }))).toMatchObject({
+      code: 'template_not_found',
+    });
+    expect(await refusal(rig.sms('m4', { version: 7 }))).toMatchObject({ code: 'template_not_found' });
+    expect(await refusal(rig.email('m5', { params: { NAME: 'a\r\nBcc: b' } }))).toMatchObject({
+      code: 'invalid_request',
+      errors: [{ path: 'params.NAME' }],
+    });
+    expect(await rig.states()).toEqual({});
+  });
+
+  test('values that make a text too long to be sent are refused before it is filled in', async () => {
+    const long = 'x'.repeat(16 * 1_024);
+    const smsTemplate = await addTemplate(rig.db, rig.workspaceId, {
+      channel: 'sms',
+      body: '{{A}}'.repeat(3),
+    });
+    const message = { 'template-id': smsTemplate, params: { A: long } };
+    expect(await refusal(rig.sms('long', message))).toMatchObject({
+      code: 'invalid_request',
+      errors: [{ path: 'params', code: 'too_long' }],
+    });
+    expect(await accept(rig.sms('short', { ...message, params: { A: 'x' } }))).toMatchObject({ segments: 1 });
+    const email = { subject: 'S', body: `<p>${'{{A}}'.repeat(100_000)}</p>`, params: { A: long } };
+    expect(await refusal(rig.email('huge', email))).toMatchObject({
+      message: 'Filled in, the text has 1638400007 characters; at most 4194304 can be sent',
+    });
+    const subject = { subject: '{{A}}', body: 'b', params: { A: 'x'.repeat(999) } };
+    expect((await refusal(rig.email('subject', subject))).message).toContain('the subject has 999');
+  });
+
+  test('an email is rendered from its own texts where it has them', async () => {
+    await accept(rig.email('stored', { replyTo: 'r@example.com' }));
+    await accept(rig.email('body', { body: '<b>{{NAME}} & {{WHO}}</b>', params: { NAME: 'A', WHO: '<i>' } }));
+    await accept({ ...rig.email('own', { body: 'B', subject: 'S' }), 'template-id': undefined });
+    await until('all are sent', async () => one.email.taken.length === 3);
+    const [stored, body, own] = ['stored', 'body', 'own'].map((uid) =>
+      one.email.taken.find((message) => message.uid === uid),
+    );
+    expect(stored).toMatchObject({ subject: 'For Ada', html: '<p>Dear Ada</p>', text: 'Dear Ada' });
+    expect(stored?.headers).toEqual({ 'Reply-To': 'r@example.com' });
+    expect(body).toMatchObject({ subject: 'For A', html: '<b>A & &lt;i&gt;</b>', text: 'A & <i>' });
+    expect(own).toMatchObject({ subject: 'S', html: 'B' });
+  });
+
+  test('a message that the database refuses fails alone', async () => {
+    const messages = Array.from({ length: 30 }, (_, i) =>
+      rig.sms(`m${i}`, i === 17 ? { params: { NAME: 'bad \u0000' } } : {}),
+    );
+    const results = await Promise.allSettled(messages.map(accept));
+    const failed = results.filter((result) => result.status === 'rejected');
+    expect(failed).toHaveLength(1);
+    expect(failed[0]).toMatchObject({ reason: { code: 'invalid_request' } });
+    await until('the others are sent', async () => one.sms.taken.length === 29);
+    const accepted = (await allEvents(one.delivery, rig.workspaceId)).filter((e) => e.type === 'accepted');
+    expect(accepted).toHaveLength(29);
+  });
+
+  test('of several, each is judged alone and answered in its place', async () => {
+    await accept(rig.sms('old'));
+    const outcomes = await one.delivery.acceptMany(rig.workspaceId, [
+      rig.sms('a'),
+      rig.sms('b', { params: {} }),
+      rig.sms('a'),
+      rig.sms('old'),
+      rig.sms('old', { params: { NAME: 'x' } }),
+      rig.email('c'),
+    ]);
+    const told = outcomes.map((o) => (o.ok ? o.answer.duplicate : isDomainError(o.error) && o.error.code));
+    expect(told).toEqual([false, 'missing_params', true, true, 'uid_conflict', false]);
+  });
+
+  test('a lane that another process took over is replaced by a new one', async () => {
+    await accept(rig.sms('before'));
+    await rig.db.updateTable('dispatch_lanes').set({ fence: 99, owner: 'somebody' }).execute();
+    expect(await accept(rig.sms('after'))).toMatchObject({ duplicate: false });
+    await until('it is sent', async () => (await rig.states()).after === 'sent');
+    await rig.db.deleteFrom('dispatch_lanes').where('owner', '=', 'somebody').execute();
+  });
+
+  test('workspaces that find the lane taken over at the same moment all wait for the new one', async () => {
+    const others = await Promise.all(Array.from({ length: 5 }, () => createOutboxRig(storage)));
+    await accept(rig.sms('before'));
+    await until('it is sent', async () => (await rig.states()).before === 'sent');
+    await rig.db.updateTable('dispatch_lanes').set({ fence: 99, owner: 'somebody' }).execute();
+    const all = [rig, ...others];
+    const answers = await Promise.all(
+      all.map((each) => one.delivery.accept(each.workspaceId, each.sms('after'))),
+    );
+    expect(answers.filter((answer) => !answer.duplicate)).toHaveLength(all.length);
+    await rig.db.deleteFrom('dispatch_lanes').where('owner', '=', 'somebody').execute();
+    await Promise.all(others.map((each) => each.stop()));
+  });
+
+  test('beyond the bound of the outbox a message is refused for now, and other workspaces are not', async () => {
+    await one.delivery.hold(rig.workspaceId, 'many');
+    await accept(rig.sms('first', { campaign: 'many' }));
+    await sql`
+      insert into messages (id, workspace_id, uid, channel, to_address, from_address, params, campaign, class,
+        payload_hash, state, due_at, lane, accepted_seq)
+      select id || g, workspace_id, uid || g, channel, to_address, from_address, params, campaign, class,
+        payload_hash, state, due_at, lane, accepted_seq
+      from messages, generate_series(2, ${LIMITS.outboxMessages}) g
+      where workspace_id = ${rig.workspaceId}
+    `.execute(rig.db);
+    const two = await rig.process();
+    const sending = two.delivery.accept(rig.workspaceId, rig.sms('over'));
+    await expect(sending).rejects.toMatchObject({
+      code: 'outbox_full',
+      retryAfterSeconds: expect.any(Number),
+    });
+    const other = await createOutboxRig(storage);
+    await two.delivery.accept(other.workspaceId, other.sms('elsewhere'));
+    expect((await rig.states()).over).toBeUndefined();
+  });
+
+  test('the outbox of a workspace is bounded by its undelivered due messages', async () => {
+    one.sms.script = one.sms.hang;
+    await Promise.all(Array.from({ length: 12 }, (_, i) => accept(rig.sms(`m${i}`))));
+    await accept(rig.sms('later', { sendAt: new Date(Date.now() + 3_600_000).toISOString() }));
+    const count = createOutboxCount(rig.db, 20);
+    await count.start();
+    expect(count.room(rig.workspaceId, 100)).toBe(8);
+    expect(count.room('ws_other', 100)).toBe(20);
+    count.change(rig.workspaceId, 7);
+    expect(count.room(rig.workspaceId, 100)).toBe(1);
+    count.stop();
+  });
+});

@@ -1,0 +1,114 @@
+import { describeEachEngine } from '../../support/storage';
+import { until } from '../../support/until';
+import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
+import { ScriptedProvider } from '../scripted-provider';
+
+describeEachEngine('after a process is gone', (engine) => {
+  let rig: OutboxRig;
+  let first: TestProcess;
+  beforeEach(async () => {
+    rig = await createOutboxRig(await engine.open());
+  });
+  afterEach(() => rig.stop());
+
+  /** A process that ends while its provider has a batch, as far as the next one can tell. */
+  async function endInTheMiddle(options: { idempotent: boolean }): Promise<TestProcess> {
+    first = await rig.process({ sms: new ScriptedProvider('sms', options) });
+    first.sms.script = first.sms.hang;
+    await first.delivery.accept(rig.workspaceId, rig.sms('doubt'));
+    await until('it is on its way', () => first.sms.taken.length === 1);
+    for (const [uid, more] of [
+      ['waiting', {}],
+      ['later', { sendAt: new Date(Date.now() + 300).toISOString() }],
+      ['held', { campaign: 'c1' }],
+    ] as const) {
+      await first.delivery.hold(rig.workspaceId, 'c1');
+      first.sms.script = first.sms.hang;
+      await first.delivery.accept(rig.workspaceId, rig.email(`e-${uid}`, more));
+    }
+    await rig.db
+      .updateTable('dispatch_lanes')
+      .set({ lease_until: new Date(0) })
+      .execute();
+    return rig.process({ sms: new ScriptedProvider('sms', options) });
+  }
+
+  const openBatches = async () => (await rig.db.selectFrom('handover_batches').select('id').execute()).length;
+
+  test('what was with a provider that knows its messages is handed over again under the same id', async () => {
+    const second = await endInTheMiddle({ idempotent: true });
+    await until('it is sent', async () => (await rig.states()).doubt === 'sent');
+    expect(second.sms.taken).toEqual(first.sms.taken);
+    // The emails that waited have batches of their own meanwhile.
+    await until('no batch is open', async () => (await openBatches()) === 0);
+    expect(second.sms.taken).toEqual(first.sms.taken);
+  });
+
+  test('what was with any other provider is unknown, and the rest goes on', async () => {
+    const second = await endInTheMiddle({ idempotent: false });
+    await until('it is known to be unknown', async () => (await rig.states()).doubt === 'unknown');
+    expect(second.sms.taken).toEqual([]);
+    await until('the scheduled one is sent', async () => (await rig.states())['e-later'] === 'sent');
+    expect((await rig.states())['e-held']).toBe('accepted');
+    const sent = [...first.email.uids(), ...second.email.uids()].sort();
+    expect(sent).toEqual(['e-later', 'e-waiting']);
+    await second.delivery.release(rig.workspaceId, 'c1');
+    await until('the held one is sent', async () => (await rig.states())['e-held'] === 'sent');
+  });
+
+  test('an answer that comes after the lane was taken over changes nothing any more', async () => {
+    const second = await endInTheMiddle({ idempotent: false });
+    await until('it is known to be unknown', async () => (await rig.states()).doubt === 'unknown');
+    first.sms.release();
+    await first.delivery.stop();
+    const events = (await allEvents(second.delivery, rig.workspaceId)).filter((e) => e.uid === 'doubt');
+    expect(events.map((event) => event.type)).toEqual(['accepted', 'unknown']);
+  });
+
+  test('a process that was only frozen sends nothing of a lane that another has taken over', async () => {
+    first = await rig.process();
+    first.sms.script = first.sms.hang;
+    const uids = Array.from({ length: 8 }, (_, i) => `m${i}`);
+    for (const uid of uids) {
+      await first.delivery.accept(rig.workspaceId, rig.sms(uid));
+      await until(
+        'it is taken or waits',
+        () => first.sms.taken.length >= Math.min(4, Number(uid.slice(1)) + 1),
+      );
+    }
+    const started = first.sms.uids();
+    expect(started.length).toBeLessThan(uids.length);
+    await rig.db
+      .updateTable('dispatch_lanes')
+      .set({ lease_until: new Date(0) })
+      .execute();
+    const second = await rig.process();
+    await until('all are accounted for', async () => {
+      return Object.values(await rig.states()).every((state) => state === 'sent' || state === 'unknown');
+    });
+    first.sms.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    first.sms.release();
+    await first.delivery.stop();
+    expect(first.sms.uids()).toEqual(started);
+    expect([...first.sms.uids(), ...second.sms.uids()].sort()).toEqual(uids);
+    const states = await rig.states();
+    expect(uids.filter((uid) => states[uid] === 'unknown').sort()).toEqual(started.sort());
+  });
+
+  test('a process that stops in order leaves nothing in doubt and no lane of its own', async () => {
+    first = await rig.process();
+    await first.delivery.acceptMany(
+      rig.workspaceId,
+      Array.from({ length: 500 }, (_, i) => rig.sms(`m${i}`)),
+    );
+    await first.delivery.stop();
+    expect(await rig.db.selectFrom('handover_batches').selectAll().execute()).toEqual([]);
+    const second = await rig.process();
+    await until('all are sent', async () => Object.values(await rig.states()).every((s) => s === 'sent'));
+    expect([...first.sms.uids(), ...second.sms.uids()]).toHaveLength(500);
+    await second.delivery.stop();
+    await until('no lane is left', async () => {
+      return (await rig.db.selectFrom('dispatch_lanes').selectAll().execute()).length === 0;
+    });
+  });
+});

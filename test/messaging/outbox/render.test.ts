@@ -1,0 +1,39 @@
+import { LIMITS } from '../../../src/domain/limits';
+import type { OutgoingMessage } from '../../../src/messaging/outbox/outgoing';
+import { render } from '../../../src/messaging/outbox/render';
+
+describe('an email with a body of its own', () => {
+  const email = (body: string, params = {}): OutgoingMessage =>
+    ({
+      id: 'msg_1',
+      uid: 'u',
+      channel: 'email',
+      to: 't',
+      from: 'f',
+      body,
+      subject: 'S',
+      params,
+      attempt: 0,
+    }) as OutgoingMessage;
+
+  test('has a text part with its values unescaped, also the next time', () => {
+    for (const NAME of ['<Ada> & co', 'Bob']) {
+      const { html, text } = render(email('<p>Hi {{NAME}}</p><p>Bye</p>', { NAME }), undefined);
+      expect(html).toBe(
+        `<p>Hi ${NAME.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')}</p><p>Bye</p>`,
+      );
+      expect(text).toBe(`Hi ${NAME}\nBye`);
+    }
+  });
+
+  test('asks for no values beyond those of its body', () => {
+    const { html, text } = render(email('<p>{{<b>NAME</b>}}</p>'), undefined);
+    expect([html, text]).toEqual(['<p>{{<b>NAME</b>}}</p>', '{{NAME}}']);
+  });
+
+  test('has none when it is long', () => {
+    const long = 'x'.repeat(LIMITS.ownBodyTextChars);
+    expect(render(email(long), undefined).text).toBe(long);
+    expect(render(email(`${long}x`), undefined).text).toBeUndefined();
+  });
+});

@@ -1,0 +1,125 @@
+import type { Kysely } from 'kysely';
+import { keepOrphans } from '../../../src/messaging/receipts/receipt-rows';
+import { createSmsParts } from '../../../src/messaging/receipts/sms-parts';
+import type { MessagingTables } from '../../../src/messaging/tables';
+import type { Receipt } from '../../../src/providers/provider';
+import { describeEachEngine } from '../../support/storage';
+
+describeEachEngine('the parts of long messages', (engine) => {
+  let db: Kysely<MessagingTables>;
+  let parts: ReturnType<typeof createSmsParts>;
+  let provider: string;
+  let made = 0;
+
+  beforeAll(async () => {
+    db = (await engine.open()).tables<MessagingTables>();
+  });
+  beforeEach(() => {
+    provider = `smpp${++made}`;
+    parts = createSmsParts({ db, provider });
+  });
+
+  const of = (partId: string, type: Receipt['type'] = 'delivered', code?: string) => ({
+    candidates: [partId],
+    known: undefined,
+    receipt: { type, code },
+  });
+  const record = (id: string, ...partIds: string[]) => parts.record([{ id, parts: partIds.length, partIds }]);
+
+  test('are delivered when all of them are, also in one call', async () => {
+    await record('msg_1', 'a', 'b', 'c');
+    await record('msg_2', 'd', 'e');
+    expect(await parts.resolve([of('a'), of('d')])).toEqual([]);
+    const whole = await parts.resolve([of('c'), of('b'), of('e')]);
+    expect(whole.map(({ id, type }) => [id, type]).sort()).toEqual([
+      ['msg_1', 'delivered'],
+      ['msg_2', 'delivered'],
+    ]);
+  });
+
+  test('fail with the first that fails, and the worst is what counts', async () => {
+    await record('msg_1', 'a', 'b', 'c');
+    expect(await parts.resolve([of('a'), of('b', 'expired', 'late')])).toMatchObject([
+      { id: 'msg_1', type: 'expired', code: 'late' },
+    ]);
+    expect(await parts.resolve([of('c', 'rejected', 'no')])).toMatchObject([
+      { type: 'rejected', code: 'no' },
+    ]);
+  });
+
+  test('come to the same when their receipts are told again', async () => {
+    await record('msg_1', 'a', 'b');
+    await parts.resolve([of('a'), of('b')]);
+    await record('msg_1', 'a', 'b');
+    expect(await parts.resolve([of('b')])).toMatchObject([{ id: 'msg_1', type: 'delivered' }]);
+  });
+
+  test('are never whole while the id of one is not known', async () => {
+    await parts.record([{ id: 'msg_1', parts: 3, partIds: ['a', 'b'] }]);
+    expect(await parts.resolve([of('a'), of('b')])).toEqual([]);
+    expect(await parts.resolve([of('b', 'failed')])).toMatchObject([{ id: 'msg_1', type: 'failed' }]);
+  });
+
+  test('are found by whichever candidate there is, the likeliest first', async () => {
+    await record('msg_1', '1AB', '1AC');
+    await record('msg_2', '427', '428');
+    const asked = (candidates: string[]) => ({ ...of(''), candidates });
+    await parts.resolve([asked(['427', '1AB']), asked(['zz', '1AC'])]);
+    expect(await parts.resolve([of('428')])).toMatchObject([{ id: 'msg_2' }]);
+    expect(await parts.resolve([of('1AB')])).toMatchObject([{ id: 'msg_1' }]);
+  });
+
+  test('leave receipts of other messages as they came', async () => {
+    await record('msg_1', 'a', 'b');
+    const [other] = await parts.resolve([of('x', 'undelivered', 'why'), of('a')]);
+    expect(other).toMatchObject({ providerId: 'x', type: 'undelivered', code: 'why' });
+  });
+
+  test('take over an id that the centre gives anew, without what was said of it before', async () => {
+    await record('msg_1', 'a', 'b');
+    await parts.resolve([of('a', 'failed')]);
+    await record('msg_2', 'a', 'c');
+    expect(await parts.resolve([of('c')])).toEqual([]);
+    expect(await parts.resolve([of('a')])).toMatchObject([{ id: 'msg_2', type: 'delivered' }]);
+  });
+
+  test('get what was put aside for them before they were recorded, once it is taken', async () => {
+    const early: Receipt = { providerId: 'a', type: 'delivered' };
+    await keepOrphans(db, [
+      { provider, receipt: early },
+      { provider: 'another', receipt: early },
+    ]);
+    await record('msg_1', 'a', 'b');
+    const told: Receipt[] = [];
+    await parts.resolve([of('b')]);
+    const away = parts.takeEarly(async () => {
+      throw new Error('the database is away');
+    });
+    await expect(away).rejects.toThrow('away');
+    await parts.takeEarly(async (receipts) => void told.push(...receipts));
+    expect(told).toMatchObject([{ id: 'msg_1', type: 'delivered' }]);
+    await parts.takeEarly(async (receipts) => void told.push(...receipts));
+    expect(told).toHaveLength(1);
+    const left = await db.selectFrom('orphan_receipts').select('provider').execute();
+    expect(left).toEqual([{ provider: 'another' }]);
+  });
+
+  test('are forgotten when no receipt is to be expected any more', async () => {
+    await record('msg_1', 'a', 'b');
+    await record('msg_2', 'c', 'd');
+    await db
+      .updateTable('sms_parts')
+      .set({ created_at: new Date(Date.now() - 200 * 3_600_000) })
+      .where('provider', '=', provider)
+      .where('message_id', '=', 'msg_1')
+      .execute();
+    await parts.takeEarly(async () => undefined);
+    const rows = await db
+      .selectFrom('sms_parts')
+      .select('part_id')
+      .where('provider', '=', provider)
+      .orderBy('part_id')
+      .execute();
+    expect(rows.map(({ part_id }) => part_id)).toEqual(['c', 'd']);
+  });
+});
