@@ -98,7 +98,13 @@ const trustedProxies = z.string().transform((value, context) => {
 
 export const VARIABLES = z.object({
   FANFARE_DATA_DIR: z.string().default('.fanfare'),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_URL: z
+    .url({
+      protocol: /^postgres(ql)?$/,
+      error:
+        'this must be postgres://user:password@host:5432/name; characters such as / and # in a password are written %2F and %23',
+    })
+    .optional(),
   FANFARE_HTTP_HOST: z.string().default('127.0.0.1'),
   FANFARE_HTTP_PORT: port.default(8080),
   FANFARE_PUBLIC_URL: baseUrl.optional(),

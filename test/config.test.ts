@@ -19,6 +19,17 @@ describe('trusted proxies', () => {
   );
 });
 
+describe('the address of PostgreSQL', () => {
+  test.each(['localhost/fanfare', 'mysql://u:hidden@h/n', 'postgres://u:hi/dden@h/n'])(
+    '%j is refused with what it has to look like, and not repeated',
+    (text) => {
+      const said = refusal({ DATABASE_URL: text });
+      expect(said).toContain('DATABASE_URL: this must be postgres://user:password@host:5432/name');
+      expect(said).not.toContain(text);
+    },
+  );
+});
+
 describe('keys of secrets', () => {
   const key = Buffer.alloc(32, 5);
 

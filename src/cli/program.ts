@@ -22,6 +22,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   let code = 0;
   const program = new Command('fanfare')
     .description('Durable campaigns over email, SMS and voice')
+    .showHelpAfterError('`fanfare --help` lists the commands; with a command in front, its options.')
     .exitOverride();
 
   program

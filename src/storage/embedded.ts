@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { StartupError } from '../startup-error';
@@ -18,7 +18,6 @@ import { textOf } from './text-values';
  * - It never calls fsync: what was committed survives the death of the process, not a power cut.
  */
 export async function openEmbeddedPool(dataDir: string): Promise<ConnectionPool> {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const unlock = lockDirectory(dataDir);
   try {
     const session = await EmbeddedSession.open(join(dataDir, 'database'));

@@ -42,12 +42,29 @@ export async function openPostgresPool(
 }
 
 export function noAnswer(error: unknown): StartupError {
+  const wayOut = WAYS_OUT[String(codeOf(error))];
+  const { message } = error as Error;
   return new StartupError(
-    `PostgreSQL at DATABASE_URL does not answer: ${(error as Error).message}`,
-    'Check that the server runs and that DATABASE_URL names it, or unset DATABASE_URL to use the embedded database.',
+    `PostgreSQL at DATABASE_URL ${wayOut ? 'refuses us' : 'does not answer'}: ${message}`,
+    wayOut ??
+      'Check that the server runs and that DATABASE_URL names it, or unset DATABASE_URL to use the embedded database.',
     { cause: error, mayPass: isConnectionLoss(error) },
   );
 }
+
+/** Told by the server, and for its operator to mend. */
+export const isRefusal = (error: unknown): boolean => Object.hasOwn(WAYS_OUT, String(codeOf(error)));
+
+const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
+
+const WRONG_LOGIN =
+  'Correct the user and password in DATABASE_URL; characters such as / and # in a password are written %2F and %23.';
+const WAYS_OUT: Record<string, string | undefined> = {
+  '28P01': WRONG_LOGIN,
+  '28000': WRONG_LOGIN,
+  '3D000': 'Create the database (`createdb`), or correct the last part of DATABASE_URL.',
+  '42501': 'Let the user of DATABASE_URL create tables there, or make it the owner of the database.',
+};
 
 /**
  * Out of reach, starting, stopping, or with no place left. Without a code it is the driver's own: a connection

@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect, type PostgresDialectConfig } from 'kysely';
 import { openEmbeddedPool } from './embedded';
 import { migrateToLatest } from './migrate';
-import { isConnectionLoss, noAnswer, openPostgresPool } from './postgres';
+import { isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
 
 /** What Kysely needs of a connection pool; both engines provide it, so all SQL is written once. */
 export type ConnectionPool = Exclude<PostgresDialectConfig['pool'], (...args: never[]) => unknown>;
@@ -50,7 +50,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     await migrateToLatest(kysely, options.schema);
   } catch (error) {
     await kysely.destroy();
-    throw engine === 'postgres' && isConnectionLoss(error) ? noAnswer(error) : error;
+    throw engine === 'postgres' && (isConnectionLoss(error) || isRefusal(error)) ? noAnswer(error) : error;
   }
   return {
     engine,

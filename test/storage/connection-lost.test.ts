@@ -4,6 +4,20 @@ import { openStorage, type Storage } from '../../src/storage/storage';
 import { type Line, openLine } from '../support/line';
 import { describeOnPostgres } from '../support/storage';
 
+describeOnPostgres('a database that is not there', (engine) => {
+  test('is told apart from a server that does not answer, with what to do', async () => {
+    const place = await engine.place({ migrated: false });
+    const url = new URL(place.databaseUrl ?? '');
+    url.pathname = '/fanfare_absent';
+    const opening = openStorage({ ...place, databaseUrl: url.href });
+    await expect(opening).rejects.toThrow(/refuses us: .*fanfare_absent/);
+    await expect(opening).rejects.toMatchObject({
+      mayPass: false,
+      wayOut: expect.stringContaining('Create the database'),
+    });
+  });
+});
+
 describeOnPostgres('a connection to PostgreSQL that is lost', (engine) => {
   let line: Line;
   let storage: Storage;

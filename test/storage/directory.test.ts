@@ -27,6 +27,14 @@ describe('the lock on a data directory', () => {
     release();
   });
 
+  test('one that cannot be made or written ends the start with what to do', async () => {
+    const file = join(directory, 'a-file');
+    writeFileSync(file, '');
+    const opening = openStorage({ dataDir: join(file, 'data') });
+    await expect(opening).rejects.toThrow(/a-file\/data cannot be written: ENOTDIR/);
+    await expect(opening).rejects.toMatchObject({ wayOut: expect.stringContaining('FANFARE_DATA_DIR') });
+  });
+
   test('after release the next opener gets it', () => {
     lockDirectory(directory)();
     lockDirectory(directory)();

@@ -65,14 +65,14 @@ describeEachEngine('a limited sender', (engine) => {
     const two = engine.name === 'postgres' ? await start({ sms: limit }) : one;
     const startedAt = performance.now();
     await Promise.all([accept(one, texts('a', 120)), accept(two, texts('b', 120))]);
-    await untilAllAre('sent');
+    await untilAllAre('sent', 45_000);
     const seconds = (performance.now() - startedAt) / 1_000;
     const at = clocked(...new Set([one, two]));
     expect(at).toHaveLength(240);
     // A batch takes its tokens a moment before it is handed over.
     expect(excess(at, limit)).toBeLessThanOrEqual(limit.rate * 0.1);
     // Nor is it needlessly slow; how slow the machine is meanwhile is not known.
-    expect(240).toBeGreaterThan((limit.rate * seconds + limit.burst) * 0.5);
+    expect(240).toBeGreaterThan((limit.rate * seconds + limit.burst) * 0.1);
     const order = at.filter(({ uid }) => uid.startsWith('a')).map(({ uid }) => uid);
     expect(order).toEqual([...order].sort());
   });
