@@ -19,7 +19,7 @@ const FOLDERS = [
     values: ['^src/startup-error'],
     why: 'the file by which commands find a running instance, which itself writes it',
   },
-  { name: 'config', at: '^src/config\\.ts$', values: ['^src/domain/', '^src/startup-error'] },
+  { name: 'config', at: '^src/config(-values)?\\.ts$', values: ['^src/config-values', '^src/domain/', '^src/startup-error'] },
   { name: 'contracts', at: '^src/contracts/', values: ['^src/domain/'] },
   {
     name: 'csv',
@@ -159,7 +159,7 @@ const LIBRARIES = [
   {
     name: 'zod',
     at: 'zod',
-    from: '^(src/(contracts|http|gateway|providers|cli|credentials)/|src/config\\.ts|test/)',
+    from: '^(src/(contracts|http|gateway|providers|cli|credentials)/|src/config(-values)?\\.ts|test/)',
     why: 'bytes are parsed once, where they enter',
   },
   {

@@ -1,10 +1,24 @@
-import { isIP } from 'node:net';
 import { z } from 'zod';
+import {
+  baseUrl,
+  domain,
+  flag,
+  hostAndPort,
+  httpUrl,
+  optedOutCodes,
+  port,
+  rate,
+  secretsKeys,
+  smtpRelays,
+  tlvs,
+  trustedProxies,
+  urls,
+} from './config-values';
 import { CHANNELS, type Channel } from './domain/channel';
 import { LIMITS } from './domain/limits';
-import { type OptedOutCodes, parseOptedOutCodes } from './domain/opted-out-codes';
+import type { OptedOutCodes } from './domain/opted-out-codes';
 import type { SenderLimits } from './domain/sender-limit';
-import { parseSmtpRelays, type SmtpRelayAddress } from './domain/smtp-relays';
+import type { SmtpRelayAddress } from './domain/smtp-relays';
 import { StartupError } from './startup-error';
 
 /**
@@ -15,86 +29,6 @@ const PROVIDERS = ['simulator', 'http'] as const;
 const EMAIL_PROVIDERS = [...PROVIDERS, 'smtp'] as const;
 const SMS_PROVIDERS = [...PROVIDERS, 'smpp', 'kannel'] as const;
 export type ProviderName = (typeof EMAIL_PROVIDERS)[number] | (typeof SMS_PROVIDERS)[number];
-
-const port = z.coerce.number().int().min(0).max(65_535);
-const httpUrl = z.url({ protocol: /^https?$/ });
-const baseUrl = httpUrl.transform((value) => value.replace(/\/+$/, ''));
-const rate = z.coerce.number().positive().max(100_000);
-const flag = z
-  .enum(['true', 'false'])
-  .default('false')
-  .transform((value) => value === 'true');
-
-const domain = z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i, 'this is not a domain name');
-const smtpRelays = z.string().transform((value, context) => {
-  const relays = parseSmtpRelays(value);
-  if (typeof relays !== 'string') return relays;
-  context.addIssue({ code: 'custom', message: relays });
-  return z.NEVER;
-});
-const hostAndPort = z.string().transform((value, context) => {
-  const [, host, digits] = /^(.+):(\d{1,5})$/.exec(value) ?? [];
-  if (host && Number(digits) <= 65_535) return { host: host.replace(/^\[|\]$/g, ''), port: Number(digits) };
-  context.addIssue({ code: 'custom', message: 'this is not a host and a port such as 0.0.0.0:2525' });
-  return z.NEVER;
-});
-
-/** The value itself, which has a password in it, is not repeated in what is said of it. */
-const urls = (protocol: RegExp) =>
-  z
-    .string()
-    .refine(
-      (value) => value.split(',').every((one) => z.url({ protocol }).safeParse(one.trim()).success),
-      `this must be a URL with ${protocol.source.replace(/[\^$?()]/g, '')}://, or several with commas between them`,
-    );
-
-/** Tags are numbers such as 0x1400. */
-const tlvs = z.string().transform((value, context) => {
-  const known = z.record(z.string().regex(/^(0x[\da-fA-F]{1,4}|\d{1,5})$/), z.string().max(250));
-  try {
-    return known.parse(JSON.parse(value));
-  } catch {
-    context.addIssue({ code: 'custom', message: 'this must be JSON such as {"0x1400": "1101234567890"}' });
-    return z.NEVER;
-  }
-});
-
-/** 32 random bytes each, the first of which seals; none is repeated in what is said of it. */
-const secretsKeys = z.string().transform((value, context) => {
-  const keys = value.split(',').map((one) => {
-    const text = one.trim();
-    if (/^[\da-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
-    return /^[A-Za-z0-9+/_-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : undefined;
-  });
-  const sound = keys.filter((key) => key !== undefined);
-  if (sound.length === keys.length) return sound;
-  const message =
-    'a key is 32 random bytes in base64 or hexadecimal, as `openssl rand -base64 32` makes them; several have commas between them';
-  context.addIssue({ code: 'custom', message });
-  return z.NEVER;
-});
-
-const optedOutCodes = z.string().transform((value, context) => {
-  const codes = parseOptedOutCodes(value);
-  if (typeof codes !== 'string') return codes;
-  context.addIssue({ code: 'custom', message: codes });
-  return z.NEVER;
-});
-
-/**
- * A number of proxies, or their addresses. A host name is not among them: it would be looked up once, and
- * what it says later would be somebody else.
- */
-const trustedProxies = z.string().transform((value, context) => {
-  if (/^[1-9]$/.test(value)) return Number(value);
-  const addresses = value.split(',').map((one) => one.trim());
-  const wrong = addresses.filter((one) => !isNetwork(one));
-  if (wrong.length === 0) return addresses;
-  const message =
-    'this is neither a number from 1 to 9 nor a list of addresses or networks such as 10.0.0.0/8';
-  context.addIssue({ code: 'custom', message });
-  return z.NEVER;
-});
 
 export const VARIABLES = z.object({
   FANFARE_DATA_DIR: z.string().default('.fanfare'),
@@ -343,15 +277,6 @@ export function readConfig(environment: Record<string, string | undefined>): Con
 
 /** Minutes are nothing to wait for where calls last milliseconds. */
 const faultSecondsWith = (provider: ProviderName) => (provider === 'simulator' ? 2 : undefined);
-
-/** An address, a network, or one of the names that the server knows for some of them. */
-function isNetwork(text: string): boolean {
-  if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true;
-  const [address = '', bits, ...more] = text.split('/');
-  const version = isIP(address);
-  if (version === 0 || more.length > 0) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
-}
 
 function needUrls(v: Variables, context: z.core.$RefinementCtx): void {
   const sms = v.FANFARE_SMS_PROVIDER;

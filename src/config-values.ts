@@ -1,0 +1,96 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { parseOptedOutCodes } from './domain/opted-out-codes';
+import { parseSmtpRelays } from './domain/smtp-relays';
+
+/** The kinds of values that variables hold (config.ts). What is secret in one is not repeated in what is said of it. */
+export const port = z.coerce.number().int().min(0).max(65_535);
+export const httpUrl = z.url({ protocol: /^https?$/ });
+export const baseUrl = httpUrl.transform((value) => value.replace(/\/+$/, ''));
+export const rate = z.coerce.number().positive().max(100_000);
+export const flag = z
+  .enum(['true', 'false'])
+  .default('false')
+  .transform((value) => value === 'true');
+
+export const domain = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i, 'this is not a domain name');
+export const smtpRelays = z.string().transform((value, context) => {
+  const relays = parseSmtpRelays(value);
+  if (typeof relays !== 'string') return relays;
+  context.addIssue({ code: 'custom', message: relays });
+  return z.NEVER;
+});
+export const hostAndPort = z.string().transform((value, context) => {
+  const [, host, digits] = /^(.+):(\d{1,5})$/.exec(value) ?? [];
+  if (host && Number(digits) <= 65_535) return { host: host.replace(/^\[|\]$/g, ''), port: Number(digits) };
+  context.addIssue({ code: 'custom', message: 'this is not a host and a port such as 0.0.0.0:2525' });
+  return z.NEVER;
+});
+
+/** The value itself, which has a password in it, is not repeated in what is said of it. */
+export const urls = (protocol: RegExp) =>
+  z
+    .string()
+    .refine(
+      (value) => value.split(',').every((one) => z.url({ protocol }).safeParse(one.trim()).success),
+      `this must be a URL with ${protocol.source.replace(/[\^$?()]/g, '')}://, or several with commas between them`,
+    );
+
+/** Tags are numbers such as 0x1400. */
+export const tlvs = z.string().transform((value, context) => {
+  const known = z.record(z.string().regex(/^(0x[\da-fA-F]{1,4}|\d{1,5})$/), z.string().max(250));
+  try {
+    return known.parse(JSON.parse(value));
+  } catch {
+    context.addIssue({ code: 'custom', message: 'this must be JSON such as {"0x1400": "1101234567890"}' });
+    return z.NEVER;
+  }
+});
+
+/** 32 random bytes each, the first of which seals; none is repeated in what is said of it. */
+export const secretsKeys = z.string().transform((value, context) => {
+  const keys = value.split(',').map((one) => {
+    const text = one.trim();
+    if (/^[\da-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
+    return /^[A-Za-z0-9+/_-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : undefined;
+  });
+  const sound = keys.filter((key) => key !== undefined);
+  if (sound.length === keys.length) return sound;
+  const message =
+    'a key is 32 random bytes in base64 or hexadecimal, as `openssl rand -base64 32` makes them; several have commas between them';
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+});
+
+export const optedOutCodes = z.string().transform((value, context) => {
+  const codes = parseOptedOutCodes(value);
+  if (typeof codes !== 'string') return codes;
+  context.addIssue({ code: 'custom', message: codes });
+  return z.NEVER;
+});
+
+/**
+ * A number of proxies, or their addresses. A host name is not among them: it would be looked up once, and
+ * what it says later would be somebody else.
+ */
+export const trustedProxies = z.string().transform((value, context) => {
+  if (/^[1-9]$/.test(value)) return Number(value);
+  const addresses = value.split(',').map((one) => one.trim());
+  const wrong = addresses.filter((one) => !isNetwork(one));
+  if (wrong.length === 0) return addresses;
+  const message =
+    'this is neither a number from 1 to 9 nor a list of addresses or networks such as 10.0.0.0/8';
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+});
+
+/** An address, a network, or one of the names that the server knows for some of them. */
+function isNetwork(text: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true;
+  const [address = '', bits, ...more] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || more.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+}
