@@ -19,7 +19,11 @@ const FOLDERS = [
     values: ['^src/startup-error'],
     why: 'the file by which commands find a running instance, which itself writes it',
   },
-  { name: 'config', at: '^src/config(-values)?\\.ts$', values: ['^src/config-values', '^src/domain/', '^src/startup-error'] },
+  {
+    name: 'config',
+    at: '^src/config(-values)?\\.ts$',
+    values: ['^src/config-values', '^src/domain/', '^src/startup-error'],
+  },
   { name: 'contracts', at: '^src/contracts/', values: ['^src/domain/'] },
   {
     name: 'csv',
