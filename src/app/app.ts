@@ -92,12 +92,19 @@ async function openParts(options: AppOptions, closers: Closers): Promise<App> {
   };
 }
 
-/** The embedded database belongs to one process, so everything must be in that one. */
+/** What belongs to one process, the embedded database and the managed Temporal server, serves no other. */
 function refuseImpossible({ config, http, roles }: AppOptions): void {
-  if (config.databaseUrl || (http && roles.length)) return;
+  if (http && roles.length) return;
+  if (!config.databaseUrl) {
+    throw new StartupError(
+      'The embedded database serves a single process, and this command is one of several',
+      'Set DATABASE_URL to a PostgreSQL database, or run `fanfare up`.',
+    );
+  }
+  if (config.temporal.address) return;
   throw new StartupError(
-    'The embedded database serves a single process, and this command is one of several',
-    'Set DATABASE_URL to a PostgreSQL database, or run `fanfare up`.',
+    'TEMPORAL_ADDRESS is not set: a Temporal server of its own would serve this process alone, and it is one of several',
+    'Set TEMPORAL_ADDRESS to a Temporal server that all processes share, or run `fanfare up`.',
   );
 }
 

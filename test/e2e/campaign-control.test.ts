@@ -64,7 +64,7 @@ describe('control of a campaign through the whole program', () => {
   it('fails when the account is refused, burns nobody, and completes when it is resumed', async () => {
     const id = await start(300, 'fail', { delivery: { ratePerSecond: 60 } });
     const { runId } = await detail(id);
-    await until('the first hand-overs', () => handOverTimes({ runId }).length > 30, 30_000, 20);
+    await until('the first hand-overs', () => handOverTimes({ runId }).length > 30, 45_000, 20);
     await asOwner('POST', `/api/admin/clients/${here.credentials.client.id}/disable`);
     const failed = await untilPhase(api, id, ['failed', 'completed'], SETTLED_MS);
     expect(failed).toMatchObject({ phase: 'failed', status: 'completed' });
@@ -92,7 +92,7 @@ describe('control of a campaign through the whole program', () => {
   it('a failed campaign is canceled for good, also while the account is still refused', async () => {
     const id = await start(300, 'give-up', { delivery: { ratePerSecond: 60 } });
     const { runId } = await detail(id);
-    await until('the first hand-overs', () => handOverTimes({ runId }).length > 30, 30_000, 20);
+    await until('the first hand-overs', () => handOverTimes({ runId }).length > 30, 45_000, 20);
     await asOwner('POST', `/api/admin/clients/${here.credentials.client.id}/disable`);
     try {
       await untilPhase(api, id, ['failed', 'completed'], SETTLED_MS);
@@ -128,7 +128,7 @@ describe('control of a campaign through the whole program', () => {
     const id = await createSmsCampaign(api, list.id, await createSmsTemplate(api));
     await untilPhase(api, id, ['completed'], SETTLED_MS);
     const undelivered = async () => (await detail(id)).counts.sms?.undelivered;
-    await until('every outcome', async () => (await undelivered()) === 5, 30_000, 50);
+    await until('every outcome', async () => (await undelivered()) === 5, 45_000, 50);
     const { runId } = await detail(id);
     expect(handOverTimes({ runId })).toHaveLength(10);
 
@@ -141,7 +141,7 @@ describe('control of a campaign through the whole program', () => {
       );
       expect(data).toMatchObject({ retried: { sms: 5 }, phase: 'running' });
       await untilPhase(api, id, ['completed'], SETTLED_MS);
-      await until('every outcome', async () => (await undelivered()) === 5, 30_000, 50);
+      await until('every outcome', async () => (await undelivered()) === 5, 45_000, 50);
       expect(await detail(id)).toMatchObject({ workflowId: `campaign:${runId}:${round}` });
       expect(handOverTimes({ runId })).toHaveLength(10 + 5 * (round - 1));
     }
@@ -210,7 +210,7 @@ describe('control of a campaign through the whole program', () => {
   it('keeps its pace, also one that is changed on the way, and says how fast it is', async () => {
     const id = await start(1_500, 'pace', { delivery: { ratePerSecond: 50 } });
     const { runId } = await detail(id);
-    await until('the first hand-overs', () => handOverTimes({ runId }).length > 0, 30_000, 20);
+    await until('the first hand-overs', () => handOverTimes({ runId }).length > 0, 45_000, 20);
     await new Promise((done) => setTimeout(done, 6_500));
     const slow = await detail(id);
     expect(slow.phase).toBe('running');
@@ -240,7 +240,7 @@ describe('control of a campaign through the whole program', () => {
   it('hands over nothing from a second after a pause, at full rate', async () => {
     const id = await start(12_000, 'full');
     const { runId } = await detail(id);
-    await until('some hand-overs', () => handOverTimes({ runId }).length > 1_000, 30_000, 10);
+    await until('some hand-overs', () => handOverTimes({ runId }).length > 1_000, 45_000, 10);
     const askedAt = Date.now();
     await api.expect('POST', `/api/campaign/${id}/pause`);
     await new Promise((done) => setTimeout(done, 2_500));

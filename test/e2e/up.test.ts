@@ -103,6 +103,11 @@ describe('fanfare up', () => {
     await expectRefusal(start(at, ['serve']), at, /embedded database serves a single process/);
   }, 150_000);
 
+  it('refuses one role of several with a Temporal server of its own', async () => {
+    const at = await place({ DATABASE_URL: 'postgres://somebody@127.0.0.1:1/fanfare' });
+    await expectRefusal(start(at, ['worker']), at, /TEMPORAL_ADDRESS is not set/);
+  }, 150_000);
+
   it('ends with 2 when it is called wrongly', async () => {
     const at = await place();
     expect(await start(at, ['upp']).exited).toBe(2);
