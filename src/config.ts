@@ -22,8 +22,8 @@ import type { SmtpRelayAddress } from './domain/smtp-relays';
 import { StartupError } from './startup-error';
 
 /**
- * Every setting, read from the environment once. docs/configuration.md documents each; a test compares
- * the two. A variable that is set but empty counts as not set.
+ * Every setting, read from the environment once; long because there are many. docs/configuration.md documents
+ * each; a test compares the two. A variable that is set but empty counts as not set.
  */
 const PROVIDERS = ['simulator', 'http'] as const;
 const EMAIL_PROVIDERS = [...PROVIDERS, 'smtp'] as const;

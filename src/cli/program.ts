@@ -84,12 +84,15 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   }
 }
 
+const WRONG_CREDENTIALS =
+  'Correct FANFARE_CLIENT_ID and FANFARE_CLIENT_SECRET (or FANFARE_SESSION_COOKIE), or let FANFARE_DATA_DIR name the directory of that instance.\n';
+
 /** What an operator can mend in two lines; anything else is a bug and shows where. */
 function reportFailure(error: unknown): number {
   if (error instanceof StartupError) {
     process.stderr.write(`fanfare: ${error.message}\n${error.wayOut}\n`);
   } else if (error instanceof FanfareError) {
-    process.stderr.write(`fanfare: ${error.message}\n`);
+    process.stderr.write(`fanfare: ${error.message}\n${error.status === 401 ? WRONG_CREDENTIALS : ''}`);
   } else {
     createLog('error').fatal({ err: error }, 'unexpected failure');
   }

@@ -82,8 +82,11 @@ async function connect(address: string, env: OpenTemporalOptions['env']): Promis
 
 function unreachable(address: string, error: unknown): StartupError {
   return new StartupError(
-    `The Temporal server at ${address} cannot be reached: ${(error as Error).message}`,
-    'Start it, or correct TEMPORAL_ADDRESS and the TEMPORAL_TLS… variables; without TEMPORAL_ADDRESS a server is started for you.',
+    `The Temporal server at ${address} cannot be reached: ${causeOf((error as Error).message)}`,
+    'Start it, or correct TEMPORAL_ADDRESS and the TEMPORAL_TLS… variables; without TEMPORAL_ADDRESS `fanfare up` starts one of its own.',
     { cause: error, mayPass: true },
   );
 }
+
+/** The library shows its errors nested as its own code has them; the innermost is what the system said. */
+const causeOf = (message: string): string => /message: \\?"([^"\\]+)/.exec(message)?.[1] ?? message;

@@ -1,4 +1,4 @@
-import { DefaultLogger, type LogLevel, Runtime } from '@temporalio/worker';
+import { DefaultLogger, type LogLevel, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import type { Log } from '../log';
 
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
@@ -13,7 +13,11 @@ const EXPECTED = /^No (workflows|activities|Nexus services) registered/;
  */
 export function installTemporalRuntime(log: Log, metricsAt?: string): void {
   Runtime.install({
-    ...(metricsAt ? { telemetryOptions: { metrics: { prometheus: { bindAddress: metricsAt } } } } : {}),
+    telemetryOptions: {
+      // Of its own accord the native half writes past our log, in colours, whatever LOG_LEVEL says.
+      logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }) },
+      ...(metricsAt ? { metrics: { prometheus: { bindAddress: metricsAt } } } : {}),
+    },
     logger: new DefaultLogger('INFO', ({ level, message, meta }) => {
       const as = EXPECTED.test(message) ? 'debug' : LEVELS[level as LogLevel];
       log[as]({ temporal: meta }, message);
