@@ -53,20 +53,29 @@ export async function migrateToLatest(kysely: Kysely<unknown>, schema?: string):
     },
     ...(schema ? { migrationTableSchema: schema } : {}),
   });
-  const { error } = await migrator.migrateToLatest();
-  if (error) throw error;
+  for (let tries = 1; ; tries++) {
+    const { error } = await migrator.migrateToLatest();
+    if (!error) return;
+    // It begins by looking at every table of the database. One of another schema that is dropped meanwhile ends
+    // the look, and with it nothing of ours.
+    if (codeOf(error) !== UNDEFINED_TABLE || tries === LOOKS) throw error;
+  }
 }
+
+const LOOKS = 10;
 
 /** Of several that create it at once, PostgreSQL tells all but one that it is there, whatever "if not exists" says. */
 async function createSchema(kysely: Kysely<unknown>, schema: string): Promise<void> {
   try {
     await sql`create schema if not exists ${sql.id(schema)}`.execute(kysely);
   } catch (error) {
-    if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
+    if (codeOf(error) !== UNIQUE_VIOLATION) throw error;
   }
 }
 
 const UNIQUE_VIOLATION = '23505';
+const UNDEFINED_TABLE = '42P01';
+const codeOf = (error: unknown) => (error as { code?: unknown }).code;
 
 /** The embedded engine takes one statement a call. A statement ends with a semicolon at a line's end. */
 function splitStatements(text: string): string[] {

@@ -243,7 +243,7 @@ describeEachEngine('isolation between workspaces', (engine) => {
     things = await furnish(victim);
     traces = [victim.workspaceId, ...Object.values(things)];
   });
-  afterAll(() => api.stop());
+  afterAll(() => api?.stop());
 
   async function newCaller(): Promise<Caller> {
     const made = await newWorkspace(api.identity);

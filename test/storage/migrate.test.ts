@@ -53,5 +53,22 @@ describeEachEngine('migrations', (engine) => {
       );
       await Promise.all(opened.map((storage) => storage.close()));
     });
+
+    test('tables of other schemas that are dropped meanwhile do not matter', async () => {
+      const [place, other] = [await engine.place({ migrated: true }), await engine.place()];
+      const [storage, beside] = [await openStorage(place), await openStorage(other)];
+      let opened = false;
+      const dropping = (async () => {
+        for (let i = 0; !opened; i++) {
+          const tables = Array.from({ length: 20 }, (_, n) => `dropped_${i}_${n}`);
+          for (const name of tables) await sql.raw(`create table ${name} (id int)`).execute(beside.tables());
+          await sql.raw(`drop table ${tables.join()}`).execute(beside.tables());
+        }
+      })();
+      for (let i = 0; i < 60; i++) await migrateToLatest(storage.tables(), place.schema);
+      opened = true;
+      await dropping;
+      await Promise.all([storage.close(), beside.close()]);
+    });
   }
 });
