@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, Migrator, sql } from 'kysely';
 import * as initial from './migrations/0001-initial';
 import * as campaigns from './migrations/0002-campaigns';
@@ -59,6 +60,7 @@ export async function migrateToLatest(kysely: Kysely<unknown>, schema?: string):
     // It begins by looking at every table of the database. One of another schema that is dropped meanwhile ends
     // the look, and with it nothing of ours.
     if (codeOf(error) !== UNDEFINED_TABLE || tries === LOOKS) throw error;
+    await delay(tries * 50);
   }
 }
 

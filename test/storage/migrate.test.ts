@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { MIGRATIONS, migrateToLatest } from '../../src/storage/migrate';
 import { openStorage } from '../../src/storage/storage';
@@ -63,6 +64,7 @@ describeEachEngine('migrations', (engine) => {
           const tables = Array.from({ length: 20 }, (_, n) => `dropped_${i}_${n}`);
           for (const name of tables) await sql.raw(`create table ${name} (id int)`).execute(beside.tables());
           await sql.raw(`drop table ${tables.join()}`).execute(beside.tables());
+          await delay(20);
         }
       })();
       for (let i = 0; i < 60; i++) await migrateToLatest(storage.tables(), place.schema);
