@@ -1,23 +1,8 @@
-import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { nextOccurrence, parseCron, withBothDays } from '../../src/domain/cron';
 import { campaignScheduleId } from '../../src/domain/ids';
-import { readRecord } from '../../src/providers/simulator/simulator-record';
-import {
-  ApiClient,
-  campaignDetail,
-  createList,
-  createSmsCampaign,
-  createSmsTemplate,
-} from '../support/api-client';
-import {
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { campaignDetail, createList, createSmsCampaign, createSmsTemplate } from '../support/api-client';
+import { Installation } from '../support/installation';
 import { freshNamespace } from '../support/services';
 import { until } from '../support/until';
 
@@ -35,37 +20,32 @@ interface Run {
 const MINUTE_MS = 60_000;
 
 describe('a recurring campaign through the whole program', () => {
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let api: ApiClient;
+  let here: Installation;
   let connection: Connection;
   let client: Client;
 
   beforeAll(async () => {
     const temporal = await freshNamespace();
-    place = await makePlace({
+    here = await Installation.start({
       FANFARE_SIMULATOR_LATENCY_MS: '20',
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporal.namespace,
     });
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
     connection = await Connection.connect({ address: temporal.address });
     client = new Client({ connection, namespace: temporal.namespace });
   }, 120_000);
 
   afterAll(async () => {
     await connection?.close();
-    await api?.close();
-    await fanfare?.stop();
-    place.remove();
+    await here?.remove();
   });
 
   const runs = async (id: string) =>
-    (await api.expect<{ data: Run[] }>('GET', `/api/campaign/${id}/runs`)).data;
+    (await here.api.expect<{ data: Run[] }>('GET', `/api/campaign/${id}/runs`)).data;
   const start = async (prefix: string, schedule: object) =>
-    createSmsCampaign(api, await createList(api, 5, prefix), await createSmsTemplate(api), { schedule });
+    createSmsCampaign(here.api, await createList(here.api, 5, prefix), await createSmsTemplate(here.api), {
+      schedule,
+    });
   const scheduleOf = (id: string) => client.schedule.getHandle(campaignScheduleId(id));
 
   it('is begun by Temporal at its minute, once, and ends with its last occurrence', async () => {
@@ -73,11 +53,16 @@ describe('a recurring campaign through the whole program', () => {
     await until('a minute that has time left', () => Date.now() % MINUTE_MS < 45_000, MINUTE_MS, 100);
     const due = Math.ceil(Date.now() / MINUTE_MS) * MINUTE_MS;
     const id = await start('minute', { cron: '* * * * *', endAt: new Date(due).toISOString() });
-    expect(await campaignDetail(api, id)).toMatchObject({
+    expect(await campaignDetail(here.api, id)).toMatchObject({
       phase: 'scheduled',
       nextRunAt: new Date(due).toISOString(),
     });
-    await until('its end', async () => (await campaignDetail(api, id)).phase === 'completed', 90_000, 200);
+    await until(
+      'its end',
+      async () => (await campaignDetail(here.api, id)).phase === 'completed',
+      90_000,
+      200,
+    );
     const [run, ...others] = await runs(id);
     expect(others).toEqual([]);
     expect(run).toMatchObject({ number: 1, scheduledFor: new Date(due).toISOString(), reason: null });
@@ -88,27 +73,27 @@ describe('a recurring campaign through the whole program', () => {
       if (workflowId.startsWith(`occurrence:${id}`)) occurrences.push(workflowId);
     }
     expect(occurrences).toHaveLength(1);
-    expect(readRecord(join(place.dataDir, 'simulator'), 'sms').duplicateUids).toEqual([]);
+    expect(here.record('sms').duplicateUids).toEqual([]);
   }, 120_000);
 
   it('is paused, resumed, edited and canceled at Temporal too', async () => {
     const id = await start('steered', { cron: '0 9 13 * 5', timezone: 'Europe/Berlin' });
-    await api.expect('POST', `/api/campaign/${id}/pause`);
+    await here.api.expect('POST', `/api/campaign/${id}/pause`);
     expect((await scheduleOf(id).describe()).state.paused).toBe(true);
-    await api.expect('POST', `/api/campaign/${id}/resume`);
+    await here.api.expect('POST', `/api/campaign/${id}/resume`);
     const { state, spec, info } = await scheduleOf(id).describe();
     expect([state.paused, spec.timezone, spec.calendars]).toEqual([
       false,
       'Europe/Berlin',
       [expect.anything(), expect.anything()],
     ]);
-    const { nextRunAt } = (await campaignDetail(api, id)) as unknown as { nextRunAt: string };
+    const { nextRunAt } = (await campaignDetail(here.api, id)) as unknown as { nextRunAt: string };
     expect(info.nextActionTimes[0]?.toISOString()).toBe(nextRunAt);
-    await api.expect('POST', `/api/campaign/${id}/start`);
+    await here.api.expect('POST', `/api/campaign/${id}/start`);
     await until('the run', async () => (await runs(id))[0]?.phase === 'completed', 60_000);
-    await api.expect('POST', `/api/campaign/${id}/cancel`);
+    await here.api.expect('POST', `/api/campaign/${id}/cancel`);
     await expect(scheduleOf(id).describe()).rejects.toThrow(/not found/i);
-    expect((await campaignDetail(api, id)).phase).toBe('canceled');
+    expect((await campaignDetail(here.api, id)).phase).toBe('canceled');
   }, 150_000);
 
   it(
@@ -117,14 +102,14 @@ describe('a recurring campaign through the whole program', () => {
       await until('a minute that has time left', () => Date.now() % MINUTE_MS < 40_000, MINUTE_MS, 100);
       const due = Math.ceil(Date.now() / MINUTE_MS) * MINUTE_MS;
       const walls = [due, due + MINUTE_MS].map((at) => new Date(at + 14 * 3_600_000));
-      const { data: list } = await api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
+      const { data: list } = await here.api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
         name: 'own hours',
       });
       const zones = ['Pacific/Kiritimati', 'Etc/GMT-13', 'Etc/GMT+12'];
-      await api.expect('POST', `/api/contact-list/${list.id}/contacts`, {
+      await here.api.expect('POST', `/api/contact-list/${list.id}/contacts`, {
         contacts: zones.map((timezone, i) => ({ phone: `+1202555190${i}`, name: `P ${i}`, timezone })),
       });
-      const id = await createSmsCampaign(api, list.id, await createSmsTemplate(api), {
+      const id = await createSmsCampaign(here.api, list.id, await createSmsTemplate(here.api), {
         schedule: {
           cron: `${walls.map((wall) => wall.getUTCMinutes()).join(',')} ${[
             ...new Set(walls.map((wall) => wall.getUTCHours())),
@@ -134,7 +119,7 @@ describe('a recurring campaign through the whole program', () => {
         },
       });
       const localTimes = walls.map((wall) => wall.toISOString().slice(0, 16));
-      expect(await campaignDetail(api, id)).toMatchObject({
+      expect(await campaignDetail(here.api, id)).toMatchObject({
         nextRunAt: new Date(due).toISOString(),
         nextLocalTime: localTimes[0],
       });
@@ -161,16 +146,16 @@ describe('a recurring campaign through the whole program', () => {
       expect([first, second].map((run) => run?.counts.sms)).toMatchObject(
         [first, second].map(() => ({ total: 3, pending: 2 })),
       );
-      const { data } = await api.expect<{ data: { dueAt: string }[] }>(
+      const { data } = await here.api.expect<{ data: { dueAt: string }[] }>(
         'GET',
         `/api/campaign/${id}/recipients?runId=${first?.id}`,
       );
       // To the minute: whoever is due as the run begins is due when its audience is frozen.
       const dues = data.map(({ dueAt }) => Math.floor((Date.parse(dueAt) - due) / MINUTE_MS));
       expect(dues).toEqual([0, 60, 26 * 60]);
-      await api.expect('POST', `/api/campaign/${id}/pause`);
+      await here.api.expect('POST', `/api/campaign/${id}/pause`);
       expect((await runs(id)).map(({ phase }) => phase)).toEqual(['paused', 'paused']);
-      await api.expect('POST', `/api/campaign/${id}/cancel`);
+      await here.api.expect('POST', `/api/campaign/${id}/cancel`);
       await until(
         'both are canceled',
         async () => (await runs(id)).every(({ phase }) => phase === 'canceled'),

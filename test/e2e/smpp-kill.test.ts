@@ -1,6 +1,5 @@
 import { LIMITS } from '../../src/domain/limits';
 import {
-  ApiClient,
   campaignDetail,
   createList,
   createSmsCampaign,
@@ -8,14 +7,7 @@ import {
   untilPhase,
 } from '../support/api-client';
 import { type Certificate, makeCertificate } from '../support/certificate';
-import {
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { Installation } from '../support/installation';
 import { freshNamespace } from '../support/services';
 import { type Smsc, startSmsc } from '../support/smsc';
 import { until } from '../support/until';
@@ -46,9 +38,7 @@ describe.each([
     let losesAnswer = false;
     let certificate: Certificate;
     let smsc: Smsc;
-    let place: Place;
-    let fanfare: FanfareProcess;
-    let api: ApiClient;
+    let here: Installation;
 
     beforeAll(async () => {
       const temporal = await freshNamespace();
@@ -63,7 +53,7 @@ describe.each([
           return isLost ? 'no-answer' : undefined;
         },
       });
-      place = await makePlace({
+      here = await Installation.start({
         TEMPORAL_ADDRESS: temporal.address,
         TEMPORAL_NAMESPACE: temporal.namespace,
         FANFARE_SMS_PROVIDER: 'smpp',
@@ -71,21 +61,12 @@ describe.each([
         FANFARE_SMPP_WINDOW: String(WINDOW),
         NODE_EXTRA_CA_CERTS: certificate.certFile,
       });
-      await start();
     }, LIMIT_MS);
     afterAll(async () => {
-      await api?.close();
-      await fanfare?.stop();
+      await here?.remove();
       await smsc?.close();
-      place?.remove();
       certificate?.remove();
     });
-
-    async function start(): Promise<void> {
-      fanfare = startFanfare(place);
-      await untilReady(fanfare);
-      api = new ApiClient(fanfare.baseUrl, readCredentials(place));
-    }
 
     /** How often the centre took each part, by person. */
     function record(word: string): Map<string, Map<string, number>> {
@@ -102,30 +83,29 @@ describe.each([
 
     async function recipients(campaign: string): Promise<{ address: string; state: string }[]> {
       const path = `/api/campaign/${campaign}/recipients?channel=sms&limit=500`;
-      return (await api.expect<{ data: { address: string; state: string }[] }>('GET', path)).data;
+      return (await here.api.expect<{ data: { address: string; state: string }[] }>('GET', path)).data;
     }
 
     it(
       'loses nobody, sends nothing twice, and leaves no more in doubt than was under way',
       async () => {
-        const list = await createList(api, CONTACTS, 'kill', FIRST_PHONE);
+        const list = await createList(here.api, CONTACTS, 'kill', FIRST_PHONE);
         const campaigns: { id: string; word: string; parts: number }[] = [];
         for (const { parts, word, count } of TEXTS) {
-          const template = await createSmsTemplate(api, bodyOf(word, count));
-          campaigns.push({ parts, word, id: await createSmsCampaign(api, list, template) });
+          const template = await createSmsTemplate(here.api, bodyOf(word, count));
+          campaigns.push({ parts, word, id: await createSmsCampaign(here.api, list, template) });
         }
         for (const taken of KILLS_AT) {
           await until(`${taken} parts at the centre`, () => smsc.taken.length >= taken, 60_000);
-          await fanfare.killGroup();
-          await api.close();
-          await start();
+          await here.fanfare.killGroup();
+          await here.run();
         }
-        for (const { id } of campaigns) await untilPhase(api, id, ['completed'], LIMIT_MS);
+        for (const { id } of campaigns) await untilPhase(here.api, id, ['completed'], LIMIT_MS);
         await until('every receipt to be acknowledged', () => smsc.owed() === 0, 60_000);
         for (const { id } of campaigns) {
           await until(
             `receipts of ${id} to count`,
-            async () => !(await campaignDetail(api, id)).counts.sms?.sent,
+            async () => !(await campaignDetail(here.api, id)).counts.sms?.sent,
             60_000,
             100,
           );
@@ -133,7 +113,7 @@ describe.each([
 
         const underWay = KILLS_AT.length * LIMITS.handoversInFlight * WINDOW;
         const inDoubt = async () => {
-          const details = await Promise.all(campaigns.map(({ id }) => campaignDetail(api, id)));
+          const details = await Promise.all(campaigns.map(({ id }) => campaignDetail(here.api, id)));
           return details.reduce((sum, { counts }) => sum + (counts.sms?.unknown ?? 0), 0);
         };
         // Receipts of the killed process find their messages when it is clear what became of those.
@@ -187,29 +167,28 @@ describe.each([
     it(
       'settles by their receipts a message whose answer was lost, and those that were in one batch with it',
       async () => {
-        const list = await createList(api, WINDOW, 'late');
-        const template = await createSmsTemplate(api);
+        const list = await createList(here.api, WINDOW, 'late');
+        const template = await createSmsTemplate(here.api);
         const before = smsc.taken.length;
         losesAnswer = true;
-        const id = await createSmsCampaign(api, list, template);
+        const id = await createSmsCampaign(here.api, list, template);
         await until('all to be told of', () => smsc.taken.length === before + WINDOW && smsc.owed() === 0);
-        await fanfare.killGroup();
-        await api.close();
-        await start();
+        await here.fanfare.killGroup();
+        await here.run();
 
         const delivered = async () => {
-          const { counts } = await campaignDetail(api, id);
+          const { counts } = await campaignDetail(here.api, id);
           return counts.sms?.delivered === WINDOW;
         };
         await until('all to be delivered', delivered, LIMIT_MS, 200);
-        const { data } = await api.expect<{ data: { uid: string; state: string }[] }>(
+        const { data } = await here.api.expect<{ data: { uid: string; state: string }[] }>(
           'GET',
           `/api/campaign/${id}/recipients?channel=sms&state=delivered`,
         );
         const histories = await Promise.all(
           data.map(async ({ uid }) => {
             const path = `/messages/${encodeURIComponent(uid)}`;
-            const tracked = await api.expect<{ data: { events: { type: string }[] } }>('GET', path);
+            const tracked = await here.api.expect<{ data: { events: { type: string }[] } }>('GET', path);
             return tracked.data.events.map(({ type }) => type).slice(-2);
           }),
         );

@@ -1,34 +1,24 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { ApiClient } from '../support/api-client';
-import {
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
 import { freePort } from '../support/free-port';
+import { Installation } from '../support/installation';
 import { programOf } from '../support/program';
 import { freshNamespace } from '../support/services';
 import { type SmtpSink, startSmtpSink } from '../support/smtp-sink';
 import { until } from '../support/until';
 
 const run = promisify(execFile);
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 150_000;
 
 describe('a program that sends by SMTP', () => {
   let sink: SmtpSink;
-  let place: Place;
-  let fanfare: FanfareProcess;
-  let api: ApiClient;
+  let here: Installation;
   let listener: number;
   beforeAll(async () => {
     const temporal = await freshNamespace();
     sink = await startSmtpSink();
     listener = await freePort();
-    place = await makePlace({
+    here = await Installation.start({
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporal.namespace,
       FANFARE_EMAIL_PROVIDER: 'smtp',
@@ -36,26 +26,21 @@ describe('a program that sends by SMTP', () => {
       FANFARE_SMTP_RETURN_PATH: 'bounces.example.org',
       FANFARE_SMTP_LISTEN: `127.0.0.1:${listener}`,
     });
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    api = new ApiClient(fanfare.baseUrl, readCredentials(place));
   }, LIMIT_MS);
   afterAll(async () => {
-    await api?.close();
-    await fanfare?.stop();
+    await here?.remove();
     await sink?.stop();
-    place?.remove();
   });
 
   interface Tracked {
     data: { state: string; events: { type: string; code?: string; provider?: string }[] };
   }
-  const track = async (uid: string) => (await api.expect<Tracked>('GET', `/messages/${uid}`)).data;
+  const track = async (uid: string) => (await here.api.expect<Tracked>('GET', `/messages/${uid}`)).data;
 
   test(
     'hands an accepted message over, and learns of its bounce from the listener, also after a kill',
     async () => {
-      await api.expect('POST', '/send-msg', {
+      await here.api.expect('POST', '/send-msg', {
         channel: 'email',
         uid: 'mail-1',
         to: 'ann@example.com',
@@ -73,11 +58,8 @@ describe('a program that sends by SMTP', () => {
       expect(returnPath).toMatch(/^b\+msg_[0-9a-z]{26}\.[0-9a-z]{16}@bounces\.example\.org$/);
 
       // The secret of return paths outlives the process.
-      await fanfare.killGroup();
-      fanfare = startFanfare(place);
-      await untilReady(fanfare);
-      await api.close();
-      api = new ApiClient(fanfare.baseUrl, readCredentials(place));
+      await here.fanfare.killGroup();
+      await here.run();
       const report = [
         'From: MAILER-DAEMON@mx.example.com',
         'MIME-Version: 1.0',

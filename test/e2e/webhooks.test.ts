@@ -1,57 +1,45 @@
 import { type Receiver, startReceiver } from '../messaging/webhooks/receiver';
 import {
-  ApiClient,
+  type ApiClient,
   createList,
   createSmsCampaign,
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
-import {
-  type FanfareProcess,
-  makePlace,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
+import { Installation } from '../support/installation';
 import { until } from '../support/until';
 
 const CONTACTS = 400;
 
 describe('a process that is killed while it delivers webhooks', () => {
-  let place: Place;
-  let fanfare: FanfareProcess;
+  let here: Installation;
   let receiver: Receiver;
 
   beforeAll(async () => {
     receiver = await startReceiver();
-    place = await makePlace({ FANFARE_WEBHOOK_ALLOW_PRIVATE: 'true', FANFARE_SIMULATOR_LATENCY_MS: '5' });
-  });
+    here = await Installation.start({
+      FANFARE_WEBHOOK_ALLOW_PRIVATE: 'true',
+      FANFARE_SIMULATOR_LATENCY_MS: '5',
+    });
+  }, 120_000);
   afterAll(async () => {
-    await fanfare?.stop();
+    await here?.remove();
     await receiver.close();
-    place.remove();
   });
 
   it('tells every event of the feed and every phase of the campaign all the same', async () => {
-    fanfare = startFanfare(place);
-    await untilReady(fanfare);
-    let api = new ApiClient(fanfare.baseUrl, readCredentials(place));
-    await api.expect('POST', '/api/webhook', { url: receiver.url, events: ['*'] });
-    const listId = await createList(api, CONTACTS);
-    const templateId = await createSmsTemplate(api);
-    const id = await createSmsCampaign(api, listId, templateId);
+    await here.api.expect('POST', '/api/webhook', { url: receiver.url, events: ['*'] });
+    const listId = await createList(here.api, CONTACTS);
+    const templateId = await createSmsTemplate(here.api);
+    const id = await createSmsCampaign(here.api, listId, templateId);
     for (const enough of [20, 300]) {
       await until(`${enough} are there`, () => receiver.taken.size >= enough, 60_000);
-      await fanfare.killGroup();
-      await api.close();
-      fanfare = startFanfare(place);
-      await untilReady(fanfare);
-      api = new ApiClient(fanfare.baseUrl, readCredentials(place));
+      await here.fanfare.killGroup();
+      await here.run();
     }
-    await untilPhase(api, id, ['completed'], 120_000);
+    await untilPhase(here.api, id, ['completed'], 120_000);
 
-    const wanted = await readFeed(api);
+    const wanted = await readFeed(here.api);
     expect(wanted.size).toBeGreaterThanOrEqual(2 * CONTACTS);
     const events = () => [...receiver.taken.values()].map(({ event }) => event);
     const told = () => new Set(events().flatMap(({ data }) => data.sequence ?? []));
@@ -64,7 +52,6 @@ describe('a process that is killed while it delivers webhooks', () => {
     );
     expect(phases.at(-1)).toMatchObject({ data: { id, phase: 'completed' } });
     expect(phases.at(-1).data.counts.sms.total).toBe(CONTACTS);
-    await api.close();
   }, 300_000);
 });
 
