@@ -9,7 +9,9 @@ COPY src src
 COPY workflows workflows
 COPY activities activities
 COPY workers workers
-RUN node_modules/.bin/tsc -p tsconfig.build.json && node dist/workers/bundle.js
+RUN node_modules/.bin/tsc -p tsconfig.build.json \
+  && node dist/workers/bundle.js \
+  && node packages/email-layout/build.mjs
 # The native core comes for five platforms of 25 to 30 MB each; this image is one of them.
 RUN npm prune --omit=dev --no-audit --no-fund \
   && case "$(uname -m)" in x86_64) keep=x86_64-unknown-linux-gnu ;; *) keep=aarch64-unknown-linux-gnu ;; esac \
@@ -28,6 +30,7 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/packages packages
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
+COPY samples samples
 USER node
 VOLUME /data
 EXPOSE 8080

@@ -14,12 +14,15 @@ const OLDEST_NODE = [20, 19];
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const SOURCES = ['src', 'workflows', 'activities', 'workers'];
 const BUILD_INPUTS = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
+const EMAIL_LAYOUT = join('packages', 'email-layout');
+const EMAIL_LAYOUT_INPUTS = ['package.json', 'build.mjs', 'renderer.cjs'];
 
 const dist = join(ROOT, 'dist');
 const stampFile = join(dist, '.built');
 const mainFile = join(dist, 'src', 'main.js');
 const bundleFile = join(dist, 'workflow-bundle.js');
 const bundler = join(dist, 'workers', 'bundle.js');
+const emailLayoutFile = join(ROOT, EMAIL_LAYOUT, 'dist', 'index.cjs');
 
 /** Ends the process with one message when it cannot be done. */
 export async function prepare() {
@@ -81,7 +84,7 @@ function install(lock) {
 }
 
 function needsBuild() {
-  if (![stampFile, mainFile, bundleFile].every((file) => existsSync(file))) return true;
+  if (![stampFile, mainFile, bundleFile, emailLayoutFile].every((file) => existsSync(file))) return true;
   return readFileSync(stampFile, 'utf8') !== sourceHash();
 }
 
@@ -99,14 +102,35 @@ async function build(lock) {
     ROOT,
     lock,
   );
+  removeOrphans();
   await runStep('Bundling workflows', process.execPath, [bundler], ROOT, lock);
+  await runStep(
+    'Bundling the email renderer',
+    process.execPath,
+    [join(EMAIL_LAYOUT, 'build.mjs')],
+    ROOT,
+    lock,
+  );
   writeFileSync(stampFile, hash);
+}
+
+/** What was built of sources that are gone by now would be packed with the rest. */
+function removeOrphans() {
+  for (const folder of SOURCES) {
+    if (!existsSync(join(dist, folder))) continue;
+    for (const name of readdirSync(join(dist, folder), { recursive: true })) {
+      const source = join(ROOT, folder, name.replace(/(\.d\.ts|\.js(\.map)?)$/, '.ts'));
+      if (/\.(js|js\.map|d\.ts)$/.test(name) && !existsSync(source)) rmSync(join(dist, folder, name));
+    }
+  }
 }
 
 /** By content: a checkout of another branch and back builds nothing, a touched file neither. */
 function sourceHash() {
   const hash = createHash('sha256');
-  const files = BUILD_INPUTS.map((name) => join(ROOT, name));
+  const files = [...BUILD_INPUTS, ...EMAIL_LAYOUT_INPUTS.map((name) => join(EMAIL_LAYOUT, name))].map(
+    (name) => join(ROOT, name),
+  );
   for (const folder of SOURCES) {
     if (!existsSync(join(ROOT, folder))) continue;
     for (const name of readdirSync(join(ROOT, folder), { recursive: true }).sort()) {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -88,6 +88,7 @@ export async function send(fanfare: FanfareClient): Promise<Campaign> {
 
 describe('the package from outside', () => {
   let outside: string;
+  let installed: string;
   let place: Place;
   let fanfare: FanfareProcess;
 
@@ -97,7 +98,7 @@ describe('the package from outside', () => {
     await run(process.execPath, [tsc, '-p', join(ROOT, 'tsconfig.client.json')]);
     await run('npm', ['pack', '--ignore-scripts', '--pack-destination', outside], { cwd: ROOT });
     const packed = readdirSync(outside).find((name) => name.endsWith('.tgz')) ?? '';
-    const installed = join(outside, 'node_modules/fanfare');
+    installed = join(outside, 'node_modules/fanfare');
     mkdirSync(installed, { recursive: true });
     await run('tar', ['-xzf', join(outside, packed), '--strip-components=1', '-C', installed]);
     writeFileSync(join(outside, 'package.json'), '{"type": "module"}');
@@ -134,6 +135,19 @@ describe('the package from outside', () => {
       refused: [true, 404, 'not_found'],
     });
   }, 120_000);
+
+  it('brings along what no registry has, and that needs nothing else', async () => {
+    const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { link?: boolean }>;
+    };
+    const ours = Object.keys(packages).filter((path) => packages[path]?.link);
+    expect(ours).not.toEqual([]);
+    for (const path of ours) {
+      const shown = 'console.log(Object.keys(require(process.argv[1])).length > 0)';
+      const { stdout } = await run(process.execPath, ['-e', shown, join(installed, path)], { cwd: outside });
+      expect([path, stdout.trim()]).toEqual([path, 'true']);
+    }
+  });
 
   it('is found by require as well', async () => {
     const script = "console.log(typeof require('fanfare/client').FanfareClient)";

@@ -1,0 +1,3 @@
+const { renderToStaticMarkup } = require('@usewaypoint/email-builder');
+
+exports.renderLayout = (document) => renderToStaticMarkup(document, { rootBlockId: 'root' });
