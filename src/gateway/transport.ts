@@ -62,7 +62,7 @@ export function openTransport(baseUrl: string): Transport {
         try {
           pool.dispatch(request, new Gathering(resolve, reject));
         } catch (error) {
-          reject(noAnswer(error));
+          reject(new NoAnswer(false, error));
         }
       });
     },
@@ -72,6 +72,7 @@ export function openTransport(baseUrl: string): Transport {
 
 /** One answer, as it comes in. */
 class Gathering implements Dispatcher.DispatchHandler {
+  private written = false;
   private status = 0;
   private headers: HttpAnswer['headers'] = {};
   private readonly chunks: Buffer[] = [];
@@ -82,8 +83,10 @@ class Gathering implements Dispatcher.DispatchHandler {
     private readonly reject: (error: NoAnswer) => void,
   ) {}
 
-  /** undici tells handlers of this kind from its older ones by this method. */
-  onRequestStart(): void {}
+  /** There is a connection, with TLS agreed where it is asked for, and the request is being written to it. */
+  onRequestStart(): void {
+    this.written = true;
+  }
 
   onResponseStart(_controller: unknown, status: number, headers: HttpAnswer['headers']): void {
     this.status = status;
@@ -102,34 +105,9 @@ class Gathering implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    this.reject(noAnswer(error));
+    this.reject(new NoAnswer(this.written, error));
   }
 }
-
-function noAnswer(error: unknown): NoAnswer {
-  return new NoAnswer(!NEVER_OFFERED.has((error as NodeJS.ErrnoException).code ?? ''), error);
-}
-
-/** Codes that say that no connection was made. Anything else may have happened after the request left. */
-const NEVER_OFFERED = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_CLOSED',
-  'UND_ERR_DESTROYED',
-  // A TLS handshake that failed carried no request.
-  'CERT_HAS_EXPIRED',
-  'CERT_NOT_YET_VALID',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'ERR_SSL_WRONG_VERSION_NUMBER',
-]);
 
 function parseJson(text: string): unknown {
   if (text === '') return undefined;

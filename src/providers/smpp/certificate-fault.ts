@@ -1,3 +1,5 @@
+import { UNTRUSTED_CERTIFICATE } from '../../domain/untrusted-certificate';
+
 /**
  * What is wrong with a centre's certificate, and what to do about it; `undefined` of other errors. A certificate
  * does not get better by trying again, and the error itself holds all of it, which is too much for a log.
@@ -15,20 +17,8 @@ export function certificateFault(error: unknown): { code: string; what: string }
       "The certificate of the SMS centre is not valid today: have its operator renew it, or set this machine's clock";
     return { code, what };
   }
-  if (!UNTRUSTED.has(code)) return undefined;
+  if (!UNTRUSTED_CERTIFICATE.has(code)) return undefined;
   const what =
     'The certificate of the SMS centre is not trusted: set NODE_EXTRA_CA_CERTS to a file with the certificate that signed it';
   return { code, what };
 }
-
-/** Node's words for a chain that ends at nobody it trusts. */
-const UNTRUSTED: ReadonlySet<string> = new Set([
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'CERT_UNTRUSTED',
-  'CERT_SIGNATURE_FAILURE',
-  'INVALID_CA',
-]);
