@@ -87,9 +87,9 @@ function summary(contacts: number, rounds: Round[]) {
     barePerSecond: Math.round(median(rounds.map(({ bare }) => bare))),
     campaignPerSecond: Math.round(median(rounds.map(({ whole }) => whole))),
     sendingPerSecond: Math.round(median(rounds.map(({ sending }) => sending))),
-    ratio: median(ratios),
+    ratio: round2(median(ratios)),
     ratios,
-    sendingRatio: median(sendingRatios),
+    sendingRatio: round2(median(sendingRatios)),
     sendingRatios,
   };
 }

@@ -38,7 +38,7 @@ export async function smtpPart(): Promise<unknown> {
       results[signed ? 'signed' : 'unsigned'] = {
         nodemailerPerSecond: Math.round(median(figures.map((one) => one.theirs))),
         oursPerSecond: Math.round(median(figures.map((one) => one.ours))),
-        ratio: median(figures.map(({ ours, theirs }) => round2(ours / theirs))),
+        ratio: round2(median(figures.map(({ ours, theirs }) => ours / theirs))),
         ratios: figures.map(({ ours, theirs }) => round2(ours / theirs)),
       };
     }
