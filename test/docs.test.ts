@@ -69,7 +69,8 @@ describe('what the source says of these pages', () => {
 });
 
 describe('a link from one page to a heading', () => {
-  const pages = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)]
+  const pages = ['README.md', 'CHANGELOG.md']
+    .concat(readdirSync(join(ROOT, 'docs'), { recursive: true }).map((path) => `docs/${path}`))
     .filter((path) => path.endsWith('.md'))
     .map((path) => ({ path, text: read(path) }));
   // As GitHub makes them.
@@ -87,6 +88,24 @@ describe('a link from one page to a heading', () => {
       return !anchors.get(to)?.includes(anchor);
     });
     expect(dead.map(([link]) => link)).toEqual([]);
+  });
+});
+
+describe('docs/decisions/README.md', () => {
+  test('has every decision by its number and title', () => {
+    const listed = read('docs/decisions/README.md').matchAll(
+      /^\| (\d+) \| \[(.+)\]\((.+\.md)\) \| \S.* \|$/gm,
+    );
+    const written = readdirSync(join(ROOT, 'docs/decisions'))
+      .filter((name) => /^\d/.test(name))
+      .map((name) => {
+        const [, number, title] =
+          /^# (\d+)\. (.+)\n\n\d{4}-\d\d-\d\d, accepted\.\n/.exec(read(`docs/decisions/${name}`)) ?? [];
+        return [number, title, name];
+      });
+    expect([...listed].map(([, ...entry]) => entry)).toEqual(
+      written.sort((a, b) => Number(a[0]) - Number(b[0])),
+    );
   });
 });
 
