@@ -199,7 +199,7 @@ export interface SmtpConfig {
 /** Fails with one StartupError that names every wrong variable. */
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const parsed = VARIABLES.superRefine(needUrls).superRefine(needSmtp).safeParse(set);
+  const parsed = VARIABLES.superRefine(needUrls, BESIDE).superRefine(needSmtp, BESIDE).safeParse(set);
   if (!parsed.success) {
     const findings = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
     throw new StartupError(
@@ -275,6 +275,9 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   };
 }
 
+/** What belongs together is looked at also when single values are wrong, so that all is said at once. */
+const BESIDE = { when: () => true };
+
 /** Minutes are nothing to wait for where calls last milliseconds. */
 const faultSecondsWith = (provider: ProviderName) => (provider === 'simulator' ? 2 : undefined);
 
@@ -304,7 +307,8 @@ function needSmtp(v: Variables, context: z.core.$RefinementCtx): void {
     'FANFARE_SMTP_LISTEN_TLS_CERT_FILE',
     'FANFARE_SMTP_LISTEN_TLS_KEY_FILE',
   ] as const;
-  if (v.FANFARE_SMTP_LISTEN_TLS_REQUIRED) need(certFile, 'FANFARE_SMTP_LISTEN_TLS_REQUIRED is true');
+  // A value that is neither true nor false is here as it was given, and asks for nothing.
+  if (v.FANFARE_SMTP_LISTEN_TLS_REQUIRED === true) need(certFile, 'FANFARE_SMTP_LISTEN_TLS_REQUIRED is true');
   const tls = [certFile, keyFile].find((path) => v[path] !== undefined);
   if (tls)
     for (const path of ['FANFARE_SMTP_LISTEN', certFile, keyFile] as const) need(path, `${tls} is set`);

@@ -19,6 +19,32 @@ describe('trusted proxies', () => {
   );
 });
 
+describe('wrong variables', () => {
+  test('are named in one message, with those that others need and that are not there', () => {
+    const said = refusal({
+      LOG_LEVEL: 'loud',
+      FANFARE_SMS_PROVIDER: 'smpp',
+      FANFARE_VOICE_PROVIDER: 'http',
+      FANFARE_EMAIL_PROVIDER: 'smtp',
+      FANFARE_SMTP_LISTEN: '0.0.0.0:2525',
+      FANFARE_SMTP_LISTEN_TLS_REQUIRED: 'yes',
+    });
+    expect([...said.matchAll(/[A-Z_]{5,}(?=: )/g)].map(([name]) => name).sort()).toEqual([
+      'FANFARE_SMPP_URL',
+      'FANFARE_SMTP_LISTEN_TLS_REQUIRED',
+      'FANFARE_SMTP_RETURN_PATH',
+      'FANFARE_SMTP_URL',
+      'FANFARE_VOICE_HTTP_URL',
+      'LOG_LEVEL',
+    ]);
+  });
+
+  test('are said once each', () => {
+    const said = refusal({ FANFARE_SMS_PROVIDER: 'smpp', FANFARE_SMPP_URL: 'https://smsc.example' });
+    expect(said.match(/FANFARE_SMPP_URL: /g)).toHaveLength(1);
+  });
+});
+
 describe('the address of PostgreSQL', () => {
   test.each(['localhost/fanfare', 'mysql://u:hidden@h/n', 'postgres://u:hi/dden@h/n'])(
     '%j is refused with what it has to look like, and not repeated',

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, posix, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { VARIABLES } from '../src/config';
 import { ERRORS } from '../src/domain/errors';
@@ -37,6 +37,75 @@ describe('docs/configuration.md', () => {
       defaults[name] === undefined ? 'none' : `\`${defaults[name]}\``,
     ]);
     expect(written).toEqual(Object.fromEntries(actual));
+  });
+});
+
+describe('what the source says of these pages', () => {
+  const sources = ['src', 'workflows', 'activities', 'workers', 'test']
+    .flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true }).map((path) => `${folder}/${path}`),
+    )
+    // That file holds examples of what is wrong.
+    .filter((path) => path.endsWith('.ts') && path !== 'test/tidy.test.ts')
+    .map((path) => ({ path, text: read(path) }));
+  const inSources = (what: RegExp) =>
+    sources.flatMap(({ path, text }) => [...text.matchAll(what)].map(([, found = '']) => ({ path, found })));
+
+  test('every section of api.md that is named exists', () => {
+    const sections = [...read('docs/api.md').matchAll(/^## (\d+)\. \S/gm)].map(([, number]) => number);
+    const named = inSources(/\bapi\.md\s+(\d+(?:(?:, | and )\d+)*)/g);
+    expect(named.length).toBeGreaterThan(100);
+    expect(named.filter(({ found }) => !found.match(/\d+/g)?.every((one) => sections.includes(one)))).toEqual(
+      [],
+    );
+  });
+
+  test('every page that is named exists', () => {
+    const places = (name: string) => [name, `docs/${name}`].map((path) => join(ROOT, path));
+    const named = inSources(/(?<![\w./-])((?:[\w-]+\/)*[\w-]+\.md)\b/g);
+    expect(named.length).toBeGreaterThan(100);
+    expect(named.filter(({ found }) => !places(found).some((path) => existsSync(path)))).toEqual([]);
+  });
+});
+
+describe('a link from one page to a heading', () => {
+  const pages = ['README.md', 'CHANGELOG.md']
+    .concat(readdirSync(join(ROOT, 'docs'), { recursive: true }).map((path) => `docs/${path}`))
+    .filter((path) => path.endsWith('.md'))
+    .map((path) => ({ path, text: read(path) }));
+  // As GitHub makes them.
+  const anchors = new Map(
+    pages.map(({ path, text }) => {
+      const titles = [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title.toLowerCase());
+      return [path, titles.map((title) => title.replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'))];
+    }),
+  );
+
+  test.each(pages)('leads there: $path', ({ path, text }) => {
+    const links = [...text.matchAll(/\]\(((?:[\w./-]+\.md)?)#([^)\s]+)\)/g)];
+    const dead = links.filter(([, target = '', anchor = '']) => {
+      const to = target === '' ? path : posix.join(posix.dirname(path), target);
+      return !anchors.get(to)?.includes(anchor);
+    });
+    expect(dead.map(([link]) => link)).toEqual([]);
+  });
+});
+
+describe('docs/decisions/README.md', () => {
+  test('has every decision by its number and title', () => {
+    const listed = read('docs/decisions/README.md').matchAll(
+      /^\| (\d+) \| \[(.+)\]\((.+\.md)\) \| \S.* \|$/gm,
+    );
+    const written = readdirSync(join(ROOT, 'docs/decisions'))
+      .filter((name) => /^\d/.test(name))
+      .map((name) => {
+        const [, number, title] =
+          /^# (\d+)\. (.+)\n\n\d{4}-\d\d-\d\d, accepted\.\n/.exec(read(`docs/decisions/${name}`)) ?? [];
+        return [number, title, name];
+      });
+    expect([...listed].map(([, ...entry]) => entry)).toEqual(
+      written.sort((a, b) => Number(a[0]) - Number(b[0])),
+    );
   });
 });
 

@@ -28,7 +28,8 @@ export { FanfareError, type Finding } from './fanfare-error';
 export type * from './types';
 export type { ClientOptions as FanfareClientOptions };
 
-export interface CallOptions {
+/** Of one call of a method. */
+export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
@@ -57,39 +58,39 @@ export class FanfareClient {
     this.transport = clientTransport(options);
   }
 
-  createCampaign(campaign: CampaignInput, options: CallOptions = {}): Promise<SavedCampaign> {
+  createCampaign(campaign: CampaignInput, options: RequestOptions = {}): Promise<SavedCampaign> {
     return this.create('/api/campaign', { campaignId: null, ...campaign }, options);
   }
 
   /** Sends and creates nothing. */
-  dryRun(campaign: CampaignInput, options: CallOptions = {}): Promise<DryRun> {
+  dryRun(campaign: CampaignInput, options: RequestOptions = {}): Promise<DryRun> {
     return this.post('/api/campaign/dry-run', { campaignId: null, ...campaign }, options);
   }
 
-  campaign(id: string, options: CallOptions = {}): Promise<Campaign> {
+  campaign(id: string, options: RequestOptions = {}): Promise<Campaign> {
     return this.get(`/api/campaign/${encodeURIComponent(id)}`, options);
   }
 
-  start(id: string, options: CallOptions = {}): Promise<CampaignSummary> {
+  start(id: string, options: RequestOptions = {}): Promise<CampaignSummary> {
     return this.act(id, 'start', {}, options);
   }
 
-  pause(id: string, options: CallOptions = {}): Promise<CampaignSummary> {
+  pause(id: string, options: RequestOptions = {}): Promise<CampaignSummary> {
     return this.act(id, 'pause', {}, options);
   }
 
-  resume(id: string, options: CallOptions = {}): Promise<CampaignSummary> {
+  resume(id: string, options: RequestOptions = {}): Promise<CampaignSummary> {
     return this.act(id, 'resume', {}, options);
   }
 
-  cancel(id: string, options: CallOptions = {}): Promise<CampaignSummary> {
+  cancel(id: string, options: RequestOptions = {}): Promise<CampaignSummary> {
     return this.act(id, 'cancel', {}, options);
   }
 
   /** Sends again to those in these states: `failed`, `undelivered` and `unknown` unless said. */
   retryFailed(
     id: string,
-    options: CallOptions & { states?: ('failed' | 'undelivered' | 'unknown')[] } = {},
+    options: RequestOptions & { states?: ('failed' | 'undelivered' | 'unknown')[] } = {},
   ): Promise<CampaignSummary> {
     return this.act(id, 'retry-failed', options.states ? { states: options.states } : {}, options);
   }
@@ -97,24 +98,24 @@ export class FanfareClient {
   /** The runs of a campaign, newest first: those of a recurring one are its occurrences. */
   runs(
     id: string,
-    options: CallOptions & { pageSize?: number } = {},
+    options: RequestOptions & { pageSize?: number } = {},
   ): AsyncGenerator<CampaignRun, void, undefined> {
     const query = new URLSearchParams({ limit: String(options.pageSize ?? 100) });
     return this.pages(`/api/campaign/${encodeURIComponent(id)}/runs`, query, options);
   }
 
   /** A draft of the same. */
-  duplicate(id: string, options: CallOptions = {}): Promise<SavedCampaign> {
+  duplicate(id: string, options: RequestOptions = {}): Promise<SavedCampaign> {
     return this.create(`/api/campaign/${encodeURIComponent(id)}/duplicate`, {}, options);
   }
 
   /** Progress at least every second while it is running, across restarts of the server, until it has ended. */
-  watch(id: string, options: CallOptions = {}): AsyncGenerator<CampaignProgress, void, undefined> {
+  watch(id: string, options: RequestOptions = {}): AsyncGenerator<CampaignProgress, void, undefined> {
     return watchCampaign(this.transport, id, options.signal);
   }
 
   /** The campaign when it is completed, canceled or failed. */
-  async waitForEnd(id: string, options: CallOptions = {}): Promise<Campaign> {
+  async waitForEnd(id: string, options: RequestOptions = {}): Promise<Campaign> {
     for await (const _ of this.watch(id, options));
     return this.campaign(id, options);
   }
@@ -122,7 +123,7 @@ export class FanfareClient {
   /** All of them, page by page. */
   recipients(
     id: string,
-    options: CallOptions & { channel?: Channel; state?: RecipientState; pageSize?: number } = {},
+    options: RequestOptions & { channel?: Channel; state?: RecipientState; pageSize?: number } = {},
   ): AsyncGenerator<Recipient, void, undefined> {
     const query = new URLSearchParams({ limit: String(options.pageSize ?? 1_000) });
     if (options.channel) query.set('channel', options.channel);
@@ -131,24 +132,24 @@ export class FanfareClient {
   }
 
   /** One message; its `uid` makes a repetition harmless. */
-  send(message: Message, options: CallOptions = {}): Promise<AcceptedMessage> {
+  send(message: Message, options: RequestOptions = {}): Promise<AcceptedMessage> {
     return this.post('/send-msg', message, { ...options, base: 'send' });
   }
 
-  message(uid: string, options: CallOptions = {}): Promise<TrackedMessage> {
+  message(uid: string, options: RequestOptions = {}): Promise<TrackedMessage> {
     return this.get(`/messages/${encodeURIComponent(uid)}`, { ...options, base: 'send' });
   }
 
   /** One message with a workflow of its own. */
-  sendDurable(message: DurableMessage, options: CallOptions = {}): Promise<DurableSend> {
+  sendDurable(message: DurableMessage, options: RequestOptions = {}): Promise<DurableSend> {
     return this.post('/api/send', message, options);
   }
 
-  durableSend(id: string, options: CallOptions = {}): Promise<DurableSend> {
+  durableSend(id: string, options: RequestOptions = {}): Promise<DurableSend> {
     return this.get(`/api/send/${encodeURIComponent(id)}`, options);
   }
 
-  async cancelDurable(id: string, options: CallOptions = {}): Promise<DurableSend> {
+  async cancelDurable(id: string, options: RequestOptions = {}): Promise<DurableSend> {
     const path = `/api/send/${encodeURIComponent(id)}`;
     const { data } = await this.transport.json<{ data: DurableSend }>({ method: 'DELETE', path, ...options });
     return data;
@@ -157,7 +158,7 @@ export class FanfareClient {
   /** What became of a durable send, by its id, or of a message, by its uid, once nothing more is expected. */
   async waitForOutcome(
     idOrUid: string,
-    options: CallOptions & { timeoutMs?: number } = {},
+    options: RequestOptions & { timeoutMs?: number } = {},
   ): Promise<DurableSend | TrackedMessage> {
     const deadline = Date.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
     for (let waitMs = LOOK_MS.first; ; waitMs = Math.min(waitMs * 1.5, LOOK_MS.last)) {
@@ -175,16 +176,16 @@ export class FanfareClient {
     }
   }
 
-  createContactList(name: string, options: CallOptions = {}): Promise<ContactList> {
+  createContactList(name: string, options: RequestOptions = {}): Promise<ContactList> {
     return this.create('/api/contact-list', { name }, options);
   }
 
-  contactList(id: string, options: CallOptions = {}): Promise<ContactList> {
+  contactList(id: string, options: RequestOptions = {}): Promise<ContactList> {
     return this.get(`/api/contact-list/${encodeURIComponent(id)}`, options);
   }
 
   async contactLists(
-    options: CallOptions & { page?: number; limit?: number; search?: string } = {},
+    options: RequestOptions & { page?: number; limit?: number; search?: string } = {},
   ): Promise<ContactList[]> {
     const query = new URLSearchParams();
     for (const name of ['page', 'limit', 'search'] as const) {
@@ -194,7 +195,7 @@ export class FanfareClient {
   }
 
   /** Up to 10,000 at once. */
-  addContacts(listId: string, contacts: ContactInput[], options: CallOptions = {}): Promise<ImportReport> {
+  addContacts(listId: string, contacts: ContactInput[], options: RequestOptions = {}): Promise<ImportReport> {
     return this.post(`/api/contact-list/${encodeURIComponent(listId)}/contacts`, { contacts }, options);
   }
 
@@ -202,7 +203,7 @@ export class FanfareClient {
   async importContacts(
     listId: string,
     csv: string | AsyncIterable<string | Uint8Array> | (() => AsyncIterable<string | Uint8Array>),
-    options: CallOptions & { country?: string } = {},
+    options: RequestOptions & { country?: string } = {},
   ): Promise<ImportReport> {
     const query = options.country ? `?country=${encodeURIComponent(options.country)}` : '';
     const open = typeof csv === 'function' ? csv : () => csv;
@@ -219,7 +220,7 @@ export class FanfareClient {
   private async *pages<T>(
     path: string,
     query: URLSearchParams,
-    { signal }: CallOptions,
+    { signal }: RequestOptions,
   ): AsyncGenerator<T, void, undefined> {
     for (;;) {
       const page = await this.transport.json<{ data: T[]; next: string | null }>({
@@ -233,7 +234,7 @@ export class FanfareClient {
     }
   }
 
-  private async get<T>(path: string, options: CallOptions & { base?: 'send' }): Promise<T> {
+  private async get<T>(path: string, options: RequestOptions & { base?: 'send' }): Promise<T> {
     const { signal, base } = options;
     return (await this.transport.json<{ data: T }>({ method: 'GET', path, signal, base: base ?? 'app' }))
       .data;
@@ -242,7 +243,7 @@ export class FanfareClient {
   private async post<T>(
     path: string,
     json: unknown,
-    options: CallOptions & { base?: 'send'; headers?: Record<string, string> },
+    options: RequestOptions & { base?: 'send'; headers?: Record<string, string> },
   ): Promise<T> {
     const { signal, base, headers = {} } = options;
     const call = { method: 'POST', path, json, signal, headers, base: base ?? 'app' } as const;
@@ -250,11 +251,11 @@ export class FanfareClient {
   }
 
   /** Under a key of its own, so that its repetitions are known for what they are. */
-  private create<T>(path: string, json: unknown, options: CallOptions): Promise<T> {
+  private create<T>(path: string, json: unknown, options: RequestOptions): Promise<T> {
     return this.post(path, json, { signal: options.signal, headers: { 'idempotency-key': randomUUID() } });
   }
 
-  private act(id: string, action: string, json: unknown, options: CallOptions): Promise<CampaignSummary> {
+  private act(id: string, action: string, json: unknown, options: RequestOptions): Promise<CampaignSummary> {
     return this.post(`/api/campaign/${encodeURIComponent(id)}/${action}`, json, { signal: options.signal });
   }
 }

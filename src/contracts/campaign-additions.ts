@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_ZONE } from '../domain/time-zones/hours';
 import { isIanaZone } from '../domain/time-zones/wall-time';
+import { MACHINE_BEHAVIOURS } from '../domain/voice/answer-detection/machine-behaviour';
 import { id, integer } from './common';
 import { params } from './params';
 
@@ -132,7 +133,7 @@ const redial = z
 const voice = z.strictObject({
   retry: z.strictObject({ busy: redial, no_answer: redial, machine: redial, failed: redial }).optional(),
   maxAttempts: attempts.optional(),
-  machine: z.enum(['speak', 'hangup', 'leave_message']).optional().meta({
+  machine: z.enum(MACHINE_BEHAVIOURS).optional().meta({
     description:
       'What an answering machine is worth: it is spoken to like a person (`speak`, the default), hung up on, or left a message after its greeting.',
   }),

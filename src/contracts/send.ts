@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { MESSAGE_STATES } from '../domain/message';
-import { MACHINE_BEHAVIOURS } from '../domain/voice/call-options';
+import { MACHINE_BEHAVIOURS } from '../domain/voice/answer-detection/machine-behaviour';
 import { email, recipientOf, senderOf } from './addresses';
 import { emptyAsAbsent, id, idCursor, integer, pageLimit } from './common';
 import { params } from './params';

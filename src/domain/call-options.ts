@@ -1,15 +1,9 @@
-import type { MachinePolicy } from './call-policy';
-
-/** How the service is to run a call: an additive member of a Message. */
-export interface CallOptions {
-  machine?: MachinePolicy | undefined;
-  ringTimeoutSeconds?: number | undefined;
-}
+import type { CallOptions } from './voice/call-options';
 
 /** Of a caller's wishes, those that the service is told; nothing when there are none, so that its own hold. */
 export function callOptions(wishes: CallOptions | undefined): CallOptions | undefined {
-  const { machine, ringTimeoutSeconds } = wishes ?? {};
-  return machine === undefined && ringTimeoutSeconds === undefined
+  const { machine, ringTimeoutSeconds, maxSeconds } = wishes ?? {};
+  return machine === undefined && ringTimeoutSeconds === undefined && maxSeconds === undefined
     ? undefined
-    : { machine, ringTimeoutSeconds };
+    : { machine, ringTimeoutSeconds, maxSeconds };
 }

@@ -3,6 +3,7 @@ import { LIMITS } from './limits';
 import type { CallEnd } from './message';
 import type { RecipientState } from './recipient';
 import { fraction } from './retry-policy';
+import type { MachineBehaviour } from './voice/answer-detection/machine-behaviour';
 
 /**
  * What to do after a call has ended: a table by outcome (api.md 7, `voice`). Every `maxAttempts` counts
@@ -12,7 +13,7 @@ export interface CallPolicy {
   retry: Partial<Record<RetriedOutcome, RedialRule>>;
   /** Calls in all, whatever their outcomes. */
   maxAttempts: number;
-  machine: MachinePolicy;
+  machine: MachineBehaviour;
   /** Before a call that its carrier could not place is asked for again; the limit's without it. */
   faultSeconds?: number | undefined;
 }
@@ -24,8 +25,6 @@ export interface RedialRule {
   jitter?: number | undefined;
 }
 
-/** What reaching an answering machine is worth. */
-export type MachinePolicy = 'speak' | 'hangup' | 'leave_message';
 export type RetriedOutcome = 'busy' | 'no_answer' | 'machine' | 'failed';
 
 /** Outcomes that whoever ran the call may tell, since who answered does not say it all. */
@@ -73,7 +72,10 @@ export interface CallResult {
 export const CALL_POLICY_DEFAULT: CallPolicy = { retry: {}, maxAttempts: 3, machine: 'speak' };
 
 /** What an ended call came to. What is told counts; else it follows from the end and from who was heard to answer. */
-export function callResult({ end, answeredBy, told, fault }: CallEnding, machine: MachinePolicy): CallResult {
+export function callResult(
+  { end, answeredBy, told, fault }: CallEnding,
+  machine: MachineBehaviour,
+): CallResult {
   if (end === 'completed') return { outcome: told ?? outcomeBy(answeredBy, machine) };
   if (end === 'failed' && fault === 'carrier') return { outcome: 'failed', fault };
   if ((end === 'failed' || end === 'rejected') && fault === 'number') return { outcome: 'failed', fault };
@@ -81,7 +83,7 @@ export function callResult({ end, answeredBy, told, fault }: CallEnding, machine
   return { outcome: end };
 }
 
-function outcomeBy(answeredBy: string | undefined, machine: MachinePolicy): CallOutcome {
+function outcomeBy(answeredBy: string | undefined, machine: MachineBehaviour): CallOutcome {
   if (answeredBy === 'fax') return 'machine';
   if (!answeredBy?.startsWith('machine')) return 'human';
   // Only after its greeting has ended is there anything to leave a message on.
@@ -124,7 +126,7 @@ export function nextCallStep(policy: CallPolicy, calls: readonly CallResult[], s
 }
 
 /** The state of a recipient for whom this outcome is the last. */
-export function endState(outcome: CallOutcome, machine: MachinePolicy): RecipientState {
+export function endState(outcome: CallOutcome, machine: MachineBehaviour): RecipientState {
   switch (outcome) {
     case 'human':
     case 'voicemail_left':

@@ -1,6 +1,6 @@
-import type { CallOptions } from '../domain/call-options';
 import type { Channel } from '../domain/channel';
 import type { MessageEvent } from '../domain/message';
+import type { CallOptions } from '../domain/voice/call-options';
 
 /**
  * The messaging service as the campaigns see it: over HTTP, also when both run in one process. What a

@@ -18,10 +18,10 @@ import { callsOnEveryPath } from './record-calls';
 
 /**
  * Records one history per workflow for replay.test.ts, from a small campaign on the built program:
- * `node dist/test/replay/record.js <release> [beginning of names]`. Run it for a release, and before a change to a workflow
- * that is meant to stay compatible; never overwrite what an earlier release recorded.
+ * `node dist/test/replay/record.js <number> [beginning of names]`. Run it before a change to a workflow that is meant to stay
+ * compatible, with a number that these names do not have yet: what was recorded before is never overwritten.
  */
-async function main(release: string, names: string): Promise<void> {
+async function main(recording: string, names: string): Promise<void> {
   const place = await makePlace({
     FANFARE_SIMULATOR_LATENCY_MS: '20',
     FANFARE_CALL_FAULT_SECONDS: '1',
@@ -68,8 +68,8 @@ async function main(release: string, names: string): Promise<void> {
     for (const [name, workflowId] of Object.entries(wanted)) {
       if (!name.startsWith(names)) continue;
       const history = await workflow.getHandle(workflowId).fetchHistory();
-      const file = join(ROOT, `test/replay/histories/${name}-v${release}.json`);
-      writeFileSync(file, `${historyToJSON(history)}\n`);
+      const file = join(ROOT, `test/replay/histories/${name}-${recording}.json`);
+      writeFileSync(file, `${historyToJSON(history)}\n`, { flag: 'wx' });
       process.stdout.write(`${file}: ${history.events?.length} events\n`);
     }
     await connection.close();
@@ -148,7 +148,7 @@ async function redialledSend(api: ApiClient): Promise<string> {
   return data.id;
 }
 
-main(process.argv[2] ?? '0.1.0', process.argv[3] ?? '').catch((error: unknown) => {
+main(process.argv[2] ?? '1', process.argv[3] ?? '').catch((error: unknown) => {
   process.stderr.write(`${String(error)}\n`);
   process.exit(1);
 });

@@ -1,7 +1,8 @@
 import { type Kysely, sql } from 'kysely';
-import { type CallEnding, type CallOutcome, callResult, type MachinePolicy } from '../../domain/call-policy';
+import { type CallEnding, type CallOutcome, callResult } from '../../domain/call-policy';
 import { messageUid } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
+import type { MachineBehaviour } from '../../domain/voice/answer-detection/machine-behaviour';
 import { findRun } from '../runs/run-list';
 import { machinePolicyOf } from '../runs/runs';
 import type { CampaignTables } from '../tables';
@@ -136,10 +137,10 @@ async function* callPages(db: Kysely<CampaignTables>, runId: string | undefined)
   }
 }
 
-const machineOf = async (db: Kysely<CampaignTables>, runId: string): Promise<MachinePolicy> =>
+const machineOf = async (db: Kysely<CampaignTables>, runId: string): Promise<MachineBehaviour> =>
   (await machinePolicyOf(db, [runId])).get(runId) ?? 'speak';
 
-function recordOf(runId: string, row: Row, machine: MachinePolicy): CallRecord {
+function recordOf(runId: string, row: Row, machine: MachineBehaviour): CallRecord {
   const { data } = row;
   return {
     attempt: row.attempt,
@@ -159,7 +160,10 @@ function recordOf(runId: string, row: Row, machine: MachinePolicy): CallRecord {
   };
 }
 
-function outcomeOf(row: Pick<Row, 'outcome' | 'fault' | 'data'>, machine: MachinePolicy): CallOutcome | null {
+function outcomeOf(
+  row: Pick<Row, 'outcome' | 'fault' | 'data'>,
+  machine: MachineBehaviour,
+): CallOutcome | null {
   if (row.outcome === null) return null;
   const { answeredBy, outcome: told } = row.data as Pick<CallEnding, 'answeredBy'> & { outcome?: string };
   const ending = { end: row.outcome, answeredBy: answeredBy ?? undefined, told: told ?? undefined };

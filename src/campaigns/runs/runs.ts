@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { AbortRule } from '../../domain/abort-threshold';
-import type { CallPolicy, MachinePolicy } from '../../domain/call-policy';
+import type { CallPolicy } from '../../domain/call-policy';
 import { type Control, isLive, type RunPhase } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
@@ -9,6 +9,7 @@ import { misfire } from '../../domain/recurrence';
 import type { RetryPolicy } from '../../domain/retry-policy';
 import type { WeeklyWindow } from '../../domain/time-zones/hours';
 import { runStart } from '../../domain/time-zones/recipient-hours';
+import type { MachineBehaviour } from '../../domain/voice/answer-detection/machine-behaviour';
 import { policyInForce, policyVersion } from '../policy/policy';
 import type { CampaignTables } from '../tables';
 
@@ -42,7 +43,7 @@ export interface RunOptions {
   voice?: {
     retry?: CallPolicy['retry'];
     maxAttempts?: number;
-    machine?: MachinePolicy;
+    machine?: MachineBehaviour;
     ringTimeoutSeconds?: number;
     callWindow?: WeeklyWindow;
   };
@@ -159,8 +160,8 @@ export async function readControl(db: Kysely<CampaignTables>, runId: string): Pr
 export async function machinePolicyOf(
   db: Kysely<CampaignTables>,
   runIds: readonly string[],
-): Promise<Map<string, MachinePolicy>> {
-  const { rows } = await sql<{ id: string; machine: MachinePolicy }>`
+): Promise<Map<string, MachineBehaviour>> {
+  const { rows } = await sql<{ id: string; machine: MachineBehaviour }>`
     select r.id, c.options->'voice'->>'machine' as machine from runs r join campaigns c on c.id = r.campaign_id
     where r.id = any(${runIds}::text[]) and c.options->'voice'->>'machine' is not null`.execute(db);
   return new Map(rows.map(({ id, machine }) => [id, machine]));

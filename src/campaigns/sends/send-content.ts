@@ -1,7 +1,7 @@
-import type { CallOptions } from '../../domain/call-options';
 import type { CallPolicy } from '../../domain/call-policy';
 import type { RetryPolicy } from '../../domain/retry-policy';
 import type { WeeklyWindow } from '../../domain/time-zones/hours';
+import type { CallOptions } from '../../domain/voice/call-options';
 
 /** What a caller asks of a durable send, as it is stored (contracts/durable-sends.ts). */
 export interface SendContent {

@@ -3,7 +3,7 @@ import type { Leaving } from './call-documents';
 import type { CallLine } from './call-line';
 import type { Branch, GatherStep, Prompt, Step } from './program';
 import { VERB_DEFAULTS } from './verbs';
-import { whole } from './whole';
+import { wholeNumber } from './whole-number';
 
 /** A jump, or out of the document. */
 export type Going = { to: string } | { leaving: Leaving };
@@ -24,7 +24,7 @@ export function* runGather(
   gather: GatherStep,
   speak: Speak,
 ): Generator<CallCommand, { steps: readonly Step[] } | { leaving: Leaving } | undefined, Heard> {
-  const tries = 1 + whole(gather.retries, VERB_DEFAULTS.Gather.retries, 10);
+  const tries = 1 + wholeNumber(gather.retries, VERB_DEFAULTS.Gather.retries, 10);
   const name = gather.output ?? gather.id;
   for (let left = tries; left > 0; left--) {
     const digits = yield* enter(line, gather, speak);
@@ -69,8 +69,8 @@ function otherBranch(branches: readonly Branch[], digits: string, optedOut: bool
 
 function* enter(line: CallLine, gather: GatherStep, speak: Speak): Generator<CallCommand, string, Heard> {
   const first = yield* ask(line, gather, speak);
-  const timeoutMs = whole(gather.timeout, VERB_DEFAULTS.Gather.timeout, 120) * 1_000;
-  const wanted = Math.max(1, whole(gather.numDigits, KEYS_MAX, KEYS_MAX));
+  const timeoutMs = wholeNumber(gather.timeout, VERB_DEFAULTS.Gather.timeout, 120) * 1_000;
+  const wanted = Math.max(1, wholeNumber(gather.numDigits, KEYS_MAX, KEYS_MAX));
   const finish = gather.finishOnKey ?? VERB_DEFAULTS.Gather.finishOnKey;
   // A key that has a meaning of its own does not end the entry but is it.
   const means = (key: string) =>

@@ -16,5 +16,3 @@ export const CALL_DEFAULTS = {
   ringTimeoutSeconds: LIMITS.ringSecondsDefault,
   maxSeconds: LIMITS.callSecondsDefault,
 } as const;
-
-export const MACHINE_BEHAVIOURS = ['speak', 'hangup', 'leave_message'] as const;

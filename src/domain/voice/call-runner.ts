@@ -8,7 +8,7 @@ import { CALL_DEFAULTS, type CallOptions } from './call-options';
 import type { CallRecord } from './call-record';
 import { type RecordStep, type Step, spokenText, type VoiceProgram } from './program';
 import { VERB_DEFAULTS } from './verbs';
-import { whole } from './whole';
+import { wholeNumber } from './whole-number';
 
 /** Makes one call by its program, and says what became of it. Never throws, and always comes to an end. */
 export function runCall(program: VoiceProgram, options: CallOptions, control: CallControl): CallRecord {
@@ -184,10 +184,10 @@ function* prompt(
   bargeIn: boolean,
 ): Generator<CallCommand, string | undefined, Heard> {
   if (step.verb === 'Pause') {
-    const maxMs = whole(step.length, VERB_DEFAULTS.Pause.length, 60) * 1_000;
+    const maxMs = wholeNumber(step.length, VERB_DEFAULTS.Pause.length, 60) * 1_000;
     return (yield* line.issue({ do: 'pause', bargeIn, maxMs })).key;
   }
-  const times = whole(step.loop, VERB_DEFAULTS.Say.loop, 100);
+  const times = wholeNumber(step.loop, VERB_DEFAULTS.Say.loop, 100);
   for (let i = 0; i < times && !line.over; i++) {
     const { key } = yield* line.issue(soundOf(step, line.documentUrl, bargeIn));
     if (key !== undefined && bargeIn) return key;
@@ -213,10 +213,10 @@ function soundOf(
 function* record(line: CallLine, step: RecordStep): Generator<CallCommand, Going | undefined, Heard> {
   const { recording } = yield* line.issue({
     do: 'record',
-    silenceMs: whole(step.timeout, VERB_DEFAULTS.Record.timeout, 120) * 1_000,
+    silenceMs: wholeNumber(step.timeout, VERB_DEFAULTS.Record.timeout, 120) * 1_000,
     finishOnKey: step.finishOnKey ?? VERB_DEFAULTS.Record.finishOnKey,
     beep: step.playBeep !== false && step.playBeep !== 'false',
-    maxMs: whole(step.maxLength, VERB_DEFAULTS.Record.maxLength, 14_400) * 1_000,
+    maxMs: wholeNumber(step.maxLength, VERB_DEFAULTS.Record.maxLength, 14_400) * 1_000,
   });
   if (!recording) return undefined;
   if (line.keepRecording(recording)) yield* line.report({ type: 'recording', data: { ...recording } });

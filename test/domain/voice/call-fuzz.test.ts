@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { LIMITS } from '../../../src/domain/limits';
 import { ANSWERED_BY } from '../../../src/domain/voice/answer-detection/detection';
-import { type CallOptions, MACHINE_BEHAVIOURS } from '../../../src/domain/voice/call-options';
+import { MACHINE_BEHAVIOURS } from '../../../src/domain/voice/answer-detection/machine-behaviour';
+import type { CallOptions } from '../../../src/domain/voice/call-options';
 import { callData } from '../../../src/domain/voice/call-record';
 import { runCall } from '../../../src/domain/voice/call-runner';
 import { compileFlow } from '../../../src/domain/voice/compile-flow';

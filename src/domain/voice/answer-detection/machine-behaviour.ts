@@ -1,7 +1,8 @@
 import type { AnsweredBy, Detection } from './detection';
 
-/** What to do when a machine picks up (api.md 7, `retry.machine`). */
-export type MachineBehaviour = 'speak' | 'hangup' | 'leave_message';
+/** What to do when a machine picks up (api.md 4 and 7, `voice.machine`). */
+export const MACHINE_BEHAVIOURS = ['speak', 'hangup', 'leave_message'] as const;
+export type MachineBehaviour = (typeof MACHINE_BEHAVIOURS)[number];
 
 /**
  * - `speak`    says the message, from its beginning; what is being said already goes on.
