@@ -12,6 +12,7 @@ import { type DeliveryObserver, tellMoves } from './observer';
 import { createAccept } from './outbox/accept';
 import { cancelMessage } from './outbox/cancel';
 import { createDispatcher } from './outbox/dispatch';
+import { createDoubts } from './outbox/doubts';
 import { createHolds } from './outbox/holds';
 import { createLanes } from './outbox/lanes';
 import type { ListMail } from './outbox/list-mail';
@@ -113,6 +114,7 @@ export function createDelivery(deps: {
     onHandedOver: receipts.handedOver,
     observer,
   });
+  const doubts = createDoubts(dispatcher.lookAgain);
   const acceptance = createAccept({
     db,
     templates,
@@ -130,7 +132,8 @@ export function createDelivery(deps: {
         if (state === 'scheduled' && sendAt) dispatcher.expect(lane, channel, Date.parse(sendAt));
       }
     },
-    onDoubt: () => dispatcher.lookAgain(),
+    onDoubt: doubts.raise,
+    onWaiting: (lane, channel) => dispatcher.expect(lane, channel, Date.now()),
     onEvents: feed.notify,
   });
   const inbound = createInboundMessages({
@@ -180,6 +183,7 @@ export function createDelivery(deps: {
     async stop() {
       await inbound.stop();
       await acceptance.idle();
+      doubts.stop();
       await dispatcher.stop(DRAIN_MS);
       for (const provider of new Set(Object.values(providers))) await provider.close();
       await receipts.stop();

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { eventRoutes } from '../../src/http/routes/events';
 import { holdRoutes } from '../../src/http/routes/holds';
 import { messageRoutes } from '../../src/http/routes/messages';
@@ -133,6 +134,27 @@ describeEachEngine('sending over HTTP', (engine) => {
       422,
       [{ path: 'campaign', code: 'unknown_field' }],
     ]);
+  });
+
+  test('in bulk a template that cannot be read is the trouble of its messages alone', async () => {
+    const { id } = service.workspace.workspace;
+    const unread = await addTemplate(rig.db, id, { channel: 'sms', body: 'Read for the first time' });
+    const rename = (from: string, to: string) =>
+      sql.raw(`alter table ${from} rename to ${to}`).execute(rig.db);
+    const mail = { channel: 'email', uid: 'own', to: 'ada@example.com', from: 'us@example.com' };
+    const messages = [sms('u1', { 'template-id': unread }), { ...mail, subject: 'Hi', body: '<p>Hi</p>' }];
+    await rename('template_versions', 'template_versions_away');
+    const answer = await call('POST', '/send-msg/bulk', { messages }).finally(() =>
+      rename('template_versions_away', 'template_versions'),
+    );
+    expect([answer.status, answer.body.data?.results]).toMatchObject([
+      207,
+      [
+        { uid: 'u1', status: 503, code: 'dependency_down', retryAfterSeconds: expect.any(Number) },
+        { uid: 'own', status: 202 },
+      ],
+    ]);
+    expect(await call('POST', '/send-msg', messages[0])).toMatchObject({ status: 202 });
   });
 
   test('messages are tracked, listed by cursor, and canceled before their time', async () => {

@@ -9,10 +9,11 @@ import type { CompiledTemplate, TemplateVersions } from '../templates/template-v
 import { ownBodyToFill, requireFilledLength, type TextsToFill } from './filled-length';
 import type { Draft } from './outgoing';
 import { refusedSender, suffixOf } from './policy-rules';
+import { refusal } from './refusal';
 
 /**
  * Everything that can be wrong with one message by itself, checked before it may join an insert. Throws
- * `template_not_found`, `missing_params`, `invalid_request`.
+ * `template_not_found`, `missing_params`, `invalid_request`; `dependency_down` when its template cannot be read.
  */
 export async function judge(
   templates: TemplateVersions,
@@ -67,7 +68,9 @@ async function templateOf(
 ): Promise<CompiledTemplate | undefined> {
   const templateId = message['template-id'];
   if (templateId === undefined) return undefined;
-  const template = await templates.get(workspaceId, templateId, message.version);
+  const template = await templates.get(workspaceId, templateId, message.version).catch((error: unknown) => {
+    throw refusal(error);
+  });
   if (template?.channel === message.channel) return template;
   const version = message.version === undefined ? '' : ` with version ${message.version}`;
   const text = `template-id: no ${message.channel} template '${templateId}'${version} in this workspace`;

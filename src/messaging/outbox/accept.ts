@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Message } from '../../contracts/send';
-import { DomainError, isDomainError } from '../../domain/errors';
+import type { Channel } from '../../domain/channel';
+import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { isDataError } from '../database-error';
 import { presentState } from '../events/present-state';
@@ -15,6 +16,7 @@ import type { Lane, Lanes } from './lanes';
 import type { OutboxCount } from './outbox-count';
 import type { Accepted, Draft, Outcome } from './outgoing';
 import type { PolicySource } from './policy-rules';
+import { refusal } from './refusal';
 
 /**
  * Taking messages on. The answer comes after the commit: what was answered for survives the process.
@@ -40,7 +42,9 @@ interface Deps {
   /** These are in the table and due: the dispatcher may take them straight from memory. */
   onAccepted(lane: Lane, drafts: readonly Draft[]): void;
   /** It is not known which of a workspace's messages were written. */
-  onDoubt(lane: Lane): void;
+  onDoubt(): void;
+  /** This was accepted before, waits in the table, and may not be known of. */
+  onWaiting(lane: Lane, channel: Channel): void;
   onEvents(workspaceId: string): void;
 }
 
@@ -83,7 +87,7 @@ export function createAccept(deps: Deps): Accept {
           places.push(i);
         }
       });
-      if (refused.length > 0) await answerRefused(deps.db, workspaceId, refused, outcomes);
+      if (refused.length > 0) await answerRefused(deps, workspaceId, refused, outcomes);
       count(outbox, workspaceId, drafts, 1);
       const written = await group.add(workspaceId, drafts);
       const notTaken = drafts.filter((_, i) => !isToBeSent(written[i]));
@@ -120,13 +124,13 @@ async function policyOfWorkspace({ policyOf }: Deps, workspaceId: string) {
 
 /** What was taken on before the policy forbade it is answered for as ever. */
 async function answerRefused(
-  db: Kysely<MessagingTables>,
+  deps: Deps,
   workspaceId: string,
   refused: readonly { draft: Draft; place: number }[],
   outcomes: Outcome<Accepted>[],
 ): Promise<void> {
   const drafts = refused.map(({ draft }) => draft);
-  const known = await answerRepeats(db, workspaceId, drafts, NOTHING_INSERTED).catch((error: unknown) =>
+  const known = await answerRepeats(deps, workspaceId, drafts, NOTHING_INSERTED).catch((error: unknown) =>
     drafts.map((): Outcome<Accepted> => ({ ok: false, error: refusal(error) })),
   );
   refused.forEach(({ place }, i) => {
@@ -144,7 +148,7 @@ async function commit(deps: Deps, workspaceId: string, given: Draft[]): Promise<
     const lane = await lanes.own();
     const at = new Date().toISOString();
     const { outcome, drafts } = await insertWithNotices(db, workspaceId, lane, given, at).catch((error) => {
-      if (!isDataError(error)) onDoubt(lane);
+      if (!isDataError(error)) onDoubt();
       throw error;
     });
     if (outcome.kind === 'lane_lost') {
@@ -158,7 +162,7 @@ async function commit(deps: Deps, workspaceId: string, given: Draft[]): Promise<
       if (toSend.length > 0) onAccepted(lane, toSend);
       if (inserted.length > 0) onEvents(workspaceId);
       if (ids === 'all') return drafts.map((draft) => ({ ok: true, answer: answerOf(draft, suppressed) }));
-      return answerRepeats(db, workspaceId, drafts, { inserted: ids, suppressed });
+      return answerRepeats(deps, workspaceId, drafts, { inserted: ids, suppressed });
     }
   }
   throw new DomainError('overloaded', 'The outbox changes hands', { retryAfterSeconds: 1 });
@@ -172,7 +176,7 @@ function answerOf(draft: Draft, suppressed: ReadonlySet<string>): Accepted {
 
 /** Those that were passed over exist: the same payload is answered with its record, another is refused. */
 async function answerRepeats(
-  db: Kysely<MessagingTables>,
+  { db, lanes, onWaiting }: Deps,
   workspaceId: string,
   drafts: readonly Draft[],
   { inserted, suppressed }: { inserted: ReadonlySet<string>; suppressed: ReadonlySet<string> },
@@ -181,10 +185,16 @@ async function answerRepeats(
   const rows = await db
     .selectFrom('messages as m')
     .select(['m.id', 'm.uid', 'm.channel', 'm.to_address', 'm.segments', 'm.encoding', 'm.send_at'])
-    .select(['m.payload_hash', presentState('m').as('state')])
+    .select(['m.payload_hash', 'm.lane', presentState('m').as('state')])
     .where('m.workspace_id', '=', workspaceId)
     .where('m.uid', '=', sql<string>`any(${uids}::text[])`)
     .execute();
+  // Whoever repeats may have had no answer, and then the commit may not have been heard of here either.
+  const own = new Map(Array.from(lanes.all(), (lane) => [lane.id, lane]));
+  for (const { lane: laneId, channel, state } of rows) {
+    const lane = own.get(laneId);
+    if (lane && (state === 'accepted' || state === 'scheduled')) onWaiting(lane, channel);
+  }
   const existing = new Map(rows.map((row) => [row.uid, row]));
   return drafts.map((draft) => {
     if (inserted.has(draft.id)) return { ok: true, answer: answerOf(draft, suppressed) };
@@ -215,16 +225,3 @@ const outboxFull = () =>
   new DomainError('outbox_full', `${LIMITS.outboxMessages} messages wait to be delivered; try again later`, {
     retryAfterSeconds: 2,
   });
-
-/** What the database said, in the caller's terms. Its own words may quote the message, so they stay here. */
-function refusal(error: unknown): unknown {
-  if (isDomainError(error)) return error;
-  return isDataError(error)
-    ? new DomainError('invalid_request', 'The message holds something that cannot be stored', {
-        cause: error,
-      })
-    : new DomainError('dependency_down', 'The database did not take the message; try again', {
-        retryAfterSeconds: 2,
-        cause: error,
-      });
-}

@@ -23,13 +23,15 @@ export type OpenOutcome =
   | { kind: 'opened'; suppressed: ReadonlySet<string> }
   /** Messages with these tags must wait. */
   | { kind: 'held'; campaigns: string[] }
-  /** The lane's fence or its count of cancels is not what we know. */
+  /** The lane's fence or its count of cancels is not what we know, or a message was canceled. */
   | { kind: 'lane_changed' };
 
 /**
- * Opens the batch, unless a tag in it is held, the lane is not ours, or a message of the lane was
- * canceled since we last looked. The lock on the lane makes canceling wait for us, or us for it. A block
- * that was committed before this statement began keeps its messages out of the batch.
+ * Opens the batch, unless a tag in it is held, the lane is not ours, or a message was canceled: the lane's
+ * count tells of those since this statement began, the messages' states of those before. Memory is not
+ * asked, since a message may come into it, or be between two queues, when its cancel is heard of. The lock
+ * on the lane makes canceling wait for us, or us for it. A block that was committed before this statement
+ * began keeps its messages out of the batch.
  */
 export async function openBatch(
   db: Kysely<MessagingTables>,
@@ -39,10 +41,15 @@ export async function openBatch(
   const { id, lane, provider, messages } = batch;
   const campaigns = [...new Set(messages.map((message) => message.campaign))].filter(isText);
   const ids = messages.map((message) => message.id);
+  // In most lanes nothing is ever canceled, and then nothing has to be looked at.
+  const perhapsCanceled = lane.cancels === 0 ? [] : ids;
   const { rows } = await sql<{ lanes: number; held: string[] | null; suppressed: string[] | null }>`
     with lane as (
       select id from dispatch_lanes
-      where id = ${lane.id} and fence = ${lane.fence} and cancels = ${lane.cancels} for share
+      where id = ${lane.id} and fence = ${lane.fence} and cancels = ${lane.cancels} and not exists (
+        select 1 from messages
+        where id = any(${perhapsCanceled}::text[]) and state not in ('scheduled', 'accepted')
+      ) for share
     ), held as (
       select campaign from holds where workspace_id = ${workspaceId} and campaign = any(${campaigns}::text[])
     ), suppressed as materialized (${suppressedAmong(messages, workspaceId)}),
@@ -92,33 +99,53 @@ function suppressedAmong(messages: readonly OutgoingMessage[], workspaceId: stri
   `;
 }
 
-/** After an opening that failed halfway: nothing of this batch has left, so the row may go. */
+/** Nothing of this batch has left, so the row may go. */
 export async function abandonBatch(db: Kysely<MessagingTables>, batchId: string): Promise<void> {
   await db.deleteFrom('handover_batches').where('id', '=', batchId).execute();
 }
 
 /**
+ * The same for an opening of which no answer came: the server may be about to run it yet, and a row that
+ * is written after it was removed would stay. Raising the lane's count waits for an opening under way, and
+ * one that comes later fails by it.
+ */
+export async function abandonOpening(db: Kysely<MessagingTables>, { id, lane }: Batch): Promise<void> {
+  await db
+    .updateTable('dispatch_lanes')
+    .set({ cancels: sql<number>`cancels + 1` })
+    .where('id', '=', lane.id)
+    .execute();
+  await abandonBatch(db, id);
+}
+
+/**
  * Records verdicts on messages of one workspace and closes their batch, in one statement. Without a
- * batch (messages that never left) only the state guards. Answers whether the batch was still ours to
- * close; if not, nothing was written.
+ * batch (messages that never left) the lane has to be ours: a process that was frozen could otherwise
+ * expire what its successor is handing over. Answers whether the batch was still ours to close, or the
+ * lane ours; if not, nothing was written.
  */
 export async function recordVerdicts(
   db: Kysely<MessagingTables>,
   verdicts: readonly Verdict[],
-  options: { workspaceId: string; provider: string; batchId: string | undefined },
+  options: { workspaceId: string; provider: string; batchId: string | undefined; lane: Lane },
 ): Promise<boolean> {
-  const { workspaceId, provider } = options;
+  const { workspaceId, provider, lane } = options;
   const batchId = options.batchId ?? null;
   const count = verdicts.length;
   const at = new Date().toISOString();
   const events = verdicts.map((verdict) => eventOfVerdict(verdict, provider));
-  const { rows } = await sql<{ claimed: number }>`
+  const { rows } = await sql<{ ours: boolean }>`
     with given as (select ${JSON.stringify(events)}::json as events),
     claimed as (
       delete from handover_batches where id = ${batchId}::text returning id
+    ), lane as (
+      select id from dispatch_lanes
+      where ${batchId}::text is null and id = ${lane.id} and fence = ${lane.fence} for share
+    ), ours as (
+      select exists (select 1 from claimed) or exists (select 1 from lane) as ours
     ), head as (
       update event_heads set next_seq = next_seq + ${count}::int
-      where workspace_id = ${workspaceId} and (${batchId}::text is null or exists (select 1 from claimed))
+      where workspace_id = ${workspaceId} and (select ours from ours)
       returning next_seq - ${count}::int as first
     ), changed as (
       update messages m set
@@ -148,9 +175,9 @@ export async function recordVerdicts(
       from head, given where ${events.some((event) => event !== null)}::boolean
         and exists (select 1 from changed)
     )
-    select (select count(*) from claimed)::int as claimed
+    select ours from ours
   `.execute(db);
-  return batchId === null || (rows[0]?.claimed ?? 0) > 0;
+  return rows[0]?.ours === true;
 }
 
 /** A message that only waits for its next try has nothing to tell. */

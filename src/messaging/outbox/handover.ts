@@ -7,7 +7,14 @@ import { isDataError } from '../database-error';
 import { foundIn, suppressFound } from '../receipts/receipt-suppression';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
-import { abandonBatch, type Batch, findSuppressed, openBatch, recordVerdicts } from './handover-batch';
+import {
+  abandonBatch,
+  abandonOpening,
+  type Batch,
+  findSuppressed,
+  openBatch,
+  recordVerdicts,
+} from './handover-batch';
 import type { Holds } from './holds';
 import type { Lane, Lanes } from './lanes';
 import type { ListMail } from './list-mail';
@@ -105,7 +112,7 @@ export function createHandOvers(deps: Deps): HandOvers {
     } catch (error) {
       // It is not known whether the row was written. Nothing has left, so it may be removed.
       log.warn({ err: error, batch: batch.id }, 'A hand-over batch could not be opened; trying again');
-      await untilDone(() => abandonBatch(db, batch.id));
+      await untilDone(() => abandonOpening(db, batch));
       return { rest, hindered: batch.messages, held, handedOver: [] };
     }
     const inBatch = new Set(batch.messages);
@@ -204,7 +211,7 @@ export function createHandOvers(deps: Deps): HandOvers {
     const found = foundIn(verdicts);
     /** What is learned of recipients counts with the end of their messages, or neither does. */
     const write = () => {
-      const batch = { workspaceId, provider, batchId: id };
+      const batch = { workspaceId, provider, batchId: id, lane };
       if (found.length === 0) return recordVerdicts(db, kept, batch);
       return db.transaction().execute(async (transaction) => {
         await suppressFound(transaction, workspaceId, found);
@@ -228,6 +235,10 @@ export function createHandOvers(deps: Deps): HandOvers {
       }
     });
     if (written) return onRecorded(kept);
+    if (id === undefined) {
+      if (written === false) await untilDone(() => lanes.lose(lane));
+      return;
+    }
     onNotOurs(lane);
     if (!givenUp) log.warn({ batch: id }, 'A hand-over was already accounted for');
   }

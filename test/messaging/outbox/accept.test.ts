@@ -167,6 +167,19 @@ describeEachEngine('accepting messages', (engine) => {
     expect(told).toEqual([false, 'missing_params', true, true, 'uid_conflict', false]);
   });
 
+  test('what a caller repeats is sent, also when the commit was never heard of here', async () => {
+    const message = rig.sms('m1', { sendAt: new Date(Date.now() + 3_600_000).toISOString() });
+    await accept(message);
+    // As good as written by a connection that broke: the dispatcher does not know that it is due.
+    await rig.db
+      .updateTable('messages')
+      .set({ state: 'accepted', due_at: new Date(0) })
+      .execute();
+    expect(await accept(message)).toMatchObject({ duplicate: true, state: 'accepted' });
+    await until('it is sent', async () => (await rig.states()).m1 === 'sent');
+    expect(one.sms.uids()).toEqual(['m1']);
+  });
+
   test('a lane that another process took over is replaced by a new one', async () => {
     await accept(rig.sms('before'));
     await rig.db.updateTable('dispatch_lanes').set({ fence: 99, owner: 'somebody' }).execute();

@@ -95,6 +95,42 @@ describeEachEngine('after a process is gone', (engine) => {
     expect(uids.filter((uid) => states[uid] === 'unknown').sort()).toEqual(started.sort());
   });
 
+  test('a process that was only frozen does not expire what its successor is handing over', async () => {
+    first = await rig.process();
+    first.sms.script = first.sms.hang;
+    for (let i = 0; i < 4; i++) {
+      await first.delivery.accept(rig.workspaceId, rig.sms(`m${i}`));
+      await until('it is on its way', () => first.sms.taken.length === i + 1);
+    }
+    const expiresAtMs = Date.now() + 100;
+    const expiresAt = new Date(expiresAtMs).toISOString();
+    await first.delivery.accept(rig.workspaceId, rig.sms('intime', { expiresAt }));
+    // The successor is in time, however busy the machine is.
+    await rig.db.updateTable('messages').set({ expires_at: null }).execute();
+    await rig.db
+      .updateTable('dispatch_lanes')
+      .set({ lease_until: new Date(0) })
+      .execute();
+    const slow = new ScriptedProvider('sms');
+    slow.script = slow.hang;
+    await rig.process({ sms: slow });
+    await until('the successor hands it over', () => slow.uids().includes('intime'));
+    await until('its time is over', () => Date.now() > expiresAtMs);
+    first.sms.release();
+    const lanes = () => rig.db.selectFrom('dispatch_lanes').select('id').execute();
+    await until('the first has noticed', async () => {
+      return (await lanes()).length === 3 || (await rig.states()).intime === 'expired';
+    });
+    slow.release({ kind: 'accepted', providerId: 'p1' });
+    await until('it is recorded', async () => (await rig.states()).intime !== 'accepted');
+    const { state, provider_id } = await rig.db
+      .selectFrom('messages')
+      .select(['state', 'provider_id'])
+      .where('uid', '=', 'intime')
+      .executeTakeFirstOrThrow();
+    expect({ state, provider_id }).toEqual({ state: 'sent', provider_id: 'p1' });
+  });
+
   test('a process that stops in order leaves nothing in doubt and no lane of its own', async () => {
     first = await rig.process();
     await first.delivery.acceptMany(

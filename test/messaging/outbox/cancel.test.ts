@@ -1,6 +1,8 @@
+import { readWaiting } from '../../../src/messaging/outbox/due-messages';
+import { openBatch } from '../../../src/messaging/outbox/handover-batch';
 import { describeEachEngine } from '../../support/storage';
 import { until } from '../../support/until';
-import { createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
+import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
 describeEachEngine('canceling', (engine) => {
   let rig: OutboxRig;
@@ -40,14 +42,75 @@ describeEachEngine('canceling', (engine) => {
     await expect(one.delivery.cancel(rig.workspaceId, 'none')).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('racing with the dispatcher, a message is either canceled or sent', async () => {
-    const two = engine.name === 'postgres' ? await rig.process() : one;
-    const uids = Array.from({ length: 300 }, (_, i) => `r${i}`);
+  test('a message that was left over when a hand-over was full is not sent once it is canceled', async () => {
+    const provider = one.email;
+    provider.script = provider.hang;
+    const body = `<p>{{NAME}} ${'x'.repeat(400_000)}</p>`;
+    const large = await addTemplate(rig.db, rig.workspaceId, { channel: 'email', subject: 'Long', body });
+    const uids = Array.from({ length: 40 }, (_, i) => `l${i}`);
+    await one.delivery.acceptMany(
+      rig.workspaceId,
+      uids.map((uid) => rig.email(uid, { 'template-id': large })),
+    );
+    await until('as many as fit are on their way', () => provider.taken.length > 0);
+    const left = uids.filter((uid) => !provider.uids().includes(uid));
+    expect(left).toContain('l39');
+    expect(await one.delivery.cancel(rig.workspaceId, 'l39')).toMatchObject({ state: 'canceled' });
+    provider.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    provider.release({ kind: 'accepted', providerId: 'p' });
+    await until('the others are sent', async () => {
+      const states = await rig.states();
+      return uids.every((uid) => states[uid] === (uid === 'l39' ? 'canceled' : 'sent'));
+    });
+    expect(provider.uids()).not.toContain('l39');
+  });
+
+  test('no batch opens with a canceled message, though its dispatcher knows of every cancel', async () => {
+    await accept(
+      ...['b1', 'b2'].map((uid) => rig.sms(uid, { sendAt: new Date(Date.now() + 60_000).toISOString() })),
+    );
+    const { id, lane: laneId } = await rig.db
+      .selectFrom('messages')
+      .select(['id', 'lane'])
+      .where('uid', '=', 'b1')
+      .executeTakeFirstOrThrow();
+    const other = await rig.db
+      .selectFrom('messages')
+      .select('id')
+      .where('uid', '=', 'b2')
+      .executeTakeFirstOrThrow();
+    // Read before the cancel, and in no queue when it is heard of.
+    const messages = await readWaiting(rig.db, [id, other.id]);
+    await one.delivery.cancel(rig.workspaceId, 'b1');
+    const { fence, cancels } = await rig.db
+      .selectFrom('dispatch_lanes')
+      .select(['fence', 'cancels'])
+      .where('id', '=', laneId)
+      .executeTakeFirstOrThrow();
+    const lane = { id: laneId, fence, cancels, adopted: false, leaseEndsAt: 0, lost: false };
+    const open = (batchId: string, of: typeof messages) =>
+      openBatch(rig.db, { id: batchId, lane, provider: 'scripted', messages: of }, rig.workspaceId);
+    expect(await open('bat_both', messages)).toEqual({ kind: 'lane_changed' });
+    const living = messages.filter((message) => message.id === other.id);
+    expect(await open('bat_living', living)).toMatchObject({ kind: 'opened' });
+    const opened = await rig.db.selectFrom('handover_batches').select('id').execute();
+    expect(opened).toEqual([{ id: 'bat_living' }]);
+    await rig.db.deleteFrom('handover_batches').execute();
+  });
+
+  test.each([
+    ['', {}],
+    [' of a sender with a limit', { sms: { rate: 2_000, burst: 2_000 } }],
+  ])('racing with the dispatcher, a message%s is either canceled or sent', async (_, senderLimits) => {
+    const isLimited = Object.keys(senderLimits).length > 0;
+    const mine = isLimited ? await rig.process({}, { senderLimits }) : one;
+    const two = engine.name === 'postgres' ? await rig.process({}, { senderLimits }) : mine;
+    const uids = Array.from({ length: 300 }, (_, i) => `${isLimited ? 'rl' : 'r'}${i}`);
     const outcomes = await Promise.all(
       uids.map(async (uid, i) => {
-        await one.delivery.accept(rig.workspaceId, rig.sms(uid));
+        await mine.delivery.accept(rig.workspaceId, rig.sms(uid));
         if (i % 2) await new Promise((turn) => setImmediate(turn));
-        return (i % 3 ? one : two).delivery.cancel(rig.workspaceId, uid).then(
+        return (i % 3 ? mine : two).delivery.cancel(rig.workspaceId, uid).then(
           () => 'canceled',
           () => 'sent',
         );
@@ -59,7 +122,9 @@ describeEachEngine('canceling', (engine) => {
     });
     const states = await rig.states();
     expect(uids.map((uid) => states[uid])).toEqual(outcomes);
-    const sent = [...one.sms.uids(), ...(two === one ? [] : two.sms.uids())].filter((uid) => /^r/.test(uid));
+    const sent = [...mine.sms.uids(), ...(two === mine ? [] : two.sms.uids())].filter((uid) =>
+      uids.includes(uid),
+    );
     expect(sent.sort()).toEqual(uids.filter((_, i) => outcomes[i] === 'sent').sort());
     expect(outcomes).toContain('canceled');
   });
