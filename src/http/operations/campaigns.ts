@@ -288,11 +288,12 @@ export const duplicateCampaign: Operation = {
   answers: {
     201: json(
       'The draft.',
-      changedCampaign,
+      savedCampaign,
       answered(201, 'Campaign duplicated', {
         ...EDITED,
         id: 'cmp_01kbv8cccg0zype6sbccc8r8kx',
         name: `${EDITED.name} (copy)`,
+        warnings: [],
       }),
     ),
   },
