@@ -5,7 +5,16 @@ import { nextIn, recurrenceOf } from '../domain/recurrence';
 import { type HourOptions, runStart } from '../domain/time-zones/recipient-hours';
 import { requireLists } from './campaign-checks';
 import { type CampaignRecord, lockCampaign } from './campaign-record';
-import { cancelFailedRun, controlLiveRuns, insertRun, reopenRun, withdrawRun } from './runs/run-rows';
+import type { CallNote } from './ports';
+import {
+  addressOf,
+  cancelFailedRun,
+  controlLiveRuns,
+  insertRun,
+  liveRunsOf,
+  reopenRun,
+  withdrawRun,
+} from './runs/run-rows';
 import { beginSchedule, hasSchedule, type ScheduleChange, steerSchedule } from './schedules/recurring';
 import type { CampaignTables } from './tables';
 
@@ -17,22 +26,44 @@ type Tx = Transaction<CampaignTables>;
 /**
  * Does what a campaign's owner asks, as far as its phase allows (ACTIONS in domain/campaign.ts): asked
  * again, it changes nothing and succeeds; what makes no sense is a conflict that names the phase. Whoever
- * asked is answered from the database; the workflows are told afterwards, again at each repetition.
+ * asked is answered from the database; the workflows are told afterwards, again at each repetition. What an
+ * earlier attempt at the very same call has done (`note`) is not done again, whatever became of the campaign since.
  */
 export async function changeCampaign(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   campaignId: string,
   action: Action,
+  note?: CallNote,
 ): Promise<Consequence> {
   return db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
+    const noted = note && (await note.execute(tx)).rows[0];
+    if (noted && noted.attempt > 1) return toldAgain(tx, campaign, action);
     refuseIllegal(campaign, action);
     if (hasSchedule(campaign)) return steer(tx, workspaceId, campaign, action);
     if (action === 'start') return start(tx, workspaceId, campaign);
     if (action === 'cancel' && campaign.stage !== 'started') return withdraw(tx, workspaceId, campaign);
     return control(tx, campaign, action);
   });
+}
+
+/** The attempt that did it may have died before anybody was told; telling is harmless. */
+async function toldAgain(tx: Tx, campaign: CampaignRecord, action: Action): Promise<Consequence> {
+  const again = launchAgain(campaign);
+  if (action === 'start' || (campaign.stage !== 'started' && !hasSchedule(campaign))) return again;
+  const told = (await liveRunsOf(tx, campaign.id)).map(addressOf);
+  return { ...again, ...(told.length > 0 ? { controlChanged: told } : {}) };
+}
+
+/** An attempt may have died before it launched the run that it made; a launch repeated is harmless. */
+export function launchAgain({ run, options }: CampaignRecord): Consequence {
+  return {
+    ...(options.schedule?.cron === undefined ? {} : { schedule: true }),
+    ...(run && isLive(run.phase)
+      ? { launch: { runId: run.id, launch: run.launches, startAt: futureStart(options) } }
+      : {}),
+  };
 }
 
 function refuseIllegal(campaign: CampaignRecord, action: Action): void {
@@ -50,11 +81,12 @@ export function endingOf({ stage, run }: CampaignRecord): string | undefined {
 }
 
 export function illegal(campaign: CampaignRecord, action: string): DomainError {
-  const now = endingOf(campaign) ?? campaign.phase;
-  return new DomainError(
-    'illegal_transition',
-    `Campaign ${campaign.id} is ${now}: ${action} is not possible now`,
-  );
+  const { id, phase } = campaign;
+  const ending = endingOf(campaign);
+  const now = ending ? `${phase} and ${ending}` : phase;
+  return new DomainError('illegal_transition', `Campaign ${id} is ${now}: ${action} is not possible now`, {
+    phase,
+  });
 }
 
 /** A draft starts when its schedule says; started once more, or if it has none, it starts now. */
@@ -90,8 +122,8 @@ async function steer(
   return steerSchedule(tx, workspaceId, campaign, action);
 }
 
-const isOver = ({ id }: CampaignRecord) =>
-  new DomainError('illegal_transition', `The schedule of campaign ${id} is over; edit it first`);
+const isOver = ({ id, phase }: CampaignRecord) =>
+  new DomainError('illegal_transition', `The schedule of campaign ${id} is over; edit it first`, { phase });
 
 /** Canceled before it began: the run that says so never had anything to do. */
 async function withdraw(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<Consequence> {

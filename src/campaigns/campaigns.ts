@@ -6,7 +6,7 @@ import type { Log } from '../log';
 import { newId } from '../storage/new-id';
 import { creationWarnings } from './audience/campaign-warnings';
 import { createDryRuns } from './audience/dry-run';
-import { type Consequence, changeCampaign } from './campaign-actions';
+import { type Consequence, changeCampaign, launchAgain } from './campaign-actions';
 import { checkReferences } from './campaign-checks';
 import { copyCampaign } from './campaign-copy';
 import { describeCampaign } from './campaign-detail';
@@ -15,6 +15,7 @@ import { type CampaignRecord, findCampaign, readCampaign, summaryOf } from './ca
 import { changeDelivery, type DeliveryChange } from './delivery-change';
 import { readPolicy } from './policy/policy';
 import type {
+  CallNote,
   CampaignHolds,
   CampaignSchedules,
   NoticeRule,
@@ -33,7 +34,7 @@ import {
 } from './runs/recipients';
 import { type RetriedState, retryFailed } from './runs/retry-failed';
 import { findRun, listRuns } from './runs/run-list';
-import { alreadyStarted, contentOf, insertCampaign, launchAgain, replaceCampaign } from './save-campaign';
+import { alreadyStarted, contentOf, insertCampaign, replaceCampaign } from './save-campaign';
 import { keepSchedule } from './schedules/keep-schedules';
 import type { CampaignTables } from './tables';
 
@@ -147,8 +148,9 @@ export function createCampaigns(deps: CampaignsDeps) {
     /** Refuses what `save` would refuse, and makes nothing. */
     async dryRun(workspaceId: string, body: CampaignBody) {
       if (body.campaignId) {
-        const { id, stage } = await readCampaign(db, workspaceId, body.campaignId);
-        if (stage === 'started' || stage === 'canceled') throw alreadyStarted(id);
+        const campaign = await readCampaign(db, workspaceId, body.campaignId);
+        const { stage } = campaign;
+        if (stage === 'started' || stage === 'canceled') throw alreadyStarted(campaign);
       }
       const content = contentOf(body);
       const policy = await readPolicy(db, workspaceId);
@@ -163,12 +165,13 @@ export function createCampaigns(deps: CampaignsDeps) {
     runs: (workspaceId: string, campaignId: string, page: Parameters<typeof listRuns>[3]) =>
       listRuns(db, workspaceId, campaignId, page),
 
-    async act(workspaceId: string, campaignId: string, action: Action) {
+    /** With a note, once however often the call is repeated. */
+    async act(workspaceId: string, campaignId: string, action: Action, note?: CallNote) {
       if (action === 'start') {
         const campaign = await readCampaign(db, workspaceId, campaignId);
         if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign);
       }
-      const consequence = await changeCampaign(db, workspaceId, campaignId, action);
+      const consequence = await changeCampaign(db, workspaceId, campaignId, action, note);
       await launch(workspaceId, campaignId, consequence);
       if (consequence.controlChanged) {
         if (action !== 'resume') await holdNow(workspaceId, campaignId);
@@ -177,8 +180,15 @@ export function createCampaigns(deps: CampaignsDeps) {
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
     },
 
-    async retryFailed(workspaceId: string, campaignId: string, states: readonly RetriedState[]) {
-      const { retried, tell, launch: launched } = await retryFailed(db, workspaceId, campaignId, states);
+    /** With a note, to those who had failed when the call was made first. */
+    async retryFailed(
+      workspaceId: string,
+      campaignId: string,
+      states: readonly RetriedState[],
+      note?: CallNote,
+    ) {
+      const found = await retryFailed(db, workspaceId, campaignId, states, note);
+      const { retried, tell, launch: launched } = found;
       await launch(workspaceId, campaignId, launched ? { launch: launched } : {});
       if (tell && !launched) await launcher.controlChanged(tell);
       return { ...summaryOf(await readCampaign(db, workspaceId, campaignId)), retried };
@@ -201,7 +211,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       { userId, newCampaignId: id }: { userId: string | undefined; newCampaignId: string },
     ) {
       await copyCampaign(db, workspaceId, { campaignId, id, userId });
-      return summaryOf(await readCampaign(db, workspaceId, id));
+      return { ...summaryOf(await readCampaign(db, workspaceId, id)), warnings: [] };
     },
 
     /** Of one run, the current one unless said; a campaign without one has no recipients yet. */

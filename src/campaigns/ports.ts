@@ -101,6 +101,13 @@ export interface SendLauncher {
   wakeSend(sendId: string): Promise<void>;
 }
 
+/**
+ * SQL: notes that a call does its work in this transaction, or begins it with this statement. `attempt` is above 1 when
+ * an earlier attempt at the same call has, at `since`: under an Idempotency-Key, a call that is repeated must not do
+ * again what would be another thing by now, such as starting what has been scheduled by starting it.
+ */
+export type CallNote = RawBuilder<{ attempt: number; since: string }>;
+
 /** What the messaging half knows of a contact (contact-timeline.ts). */
 export interface ContactNews {
   /** Those that it has of these. */

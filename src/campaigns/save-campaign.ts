@@ -6,7 +6,7 @@ import { recurrenceOf } from '../domain/recurrence';
 import { type Consequence, futureStart } from './campaign-actions';
 import { requireLists } from './campaign-checks';
 import { type CampaignContent, type CampaignRecord, columnsOf, lockCampaign } from './campaign-record';
-import { insertRun, liveRunsOf, withdrawRun } from './runs/run-rows';
+import { controlLiveRuns, insertRun, liveRunsOf, withdrawRun } from './runs/run-rows';
 import { beginSchedule, endSchedule, hasSchedule } from './schedules/recurring';
 import type { CampaignTables } from './tables';
 
@@ -40,23 +40,25 @@ export async function insertCampaign(
   });
 }
 
-/** At its hour, or now; or, a recurring one, at its hours. */
+/** At its hour, or now; or, a recurring one, at its hours. `paused`: nothing is sent before it is resumed. */
 async function begin(
   tx: Transaction<CampaignTables>,
   campaign: { id: string; workspaceId: string },
   { options }: CampaignContent,
-  held = false,
+  { paused = false }: { paused?: boolean } = {},
 ): Promise<Consequence> {
   const recurrence = recurrenceOf(options);
-  if (recurrence) return beginSchedule(tx, campaign, recurrence, { held });
+  if (recurrence) return beginSchedule(tx, campaign, recurrence, { held: paused });
   const startAt = futureStart(options);
   const runId = await insertRun(tx, campaign, stageFor(startAt));
+  if (paused) await controlLiveRuns(tx, campaign.id, 'pause', ['run']);
   return { launch: { runId, launch: 1, startAt } };
 }
 
 /**
- * A draft stays one unless it is told to start, and what was scheduled stays so unless it is told not to; a schedule
- * that is held stays held. While an occurrence goes on, what it sends cannot be replaced under it.
+ * A draft stays one unless it is told to start, and what was scheduled stays so unless it is told not to. What its
+ * owner has paused stays paused, whatever it is changed into: only `start` says that it may send. While an
+ * occurrence goes on, what it sends cannot be replaced under it.
  */
 export async function replaceCampaign(
   db: Kysely<CampaignTables>,
@@ -67,10 +69,11 @@ export async function replaceCampaign(
   return db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, id);
     const { stage } = campaign;
+    const paused = campaign.phase === 'paused' && start !== true;
     const run = campaign.run && isLive(campaign.run.phase) ? campaign.run : undefined;
     const recurred = hasSchedule(campaign);
     const goesOn = recurred && (await liveRunsOf(tx, id)).length > 0;
-    if (stage === 'started' || stage === 'canceled' || goesOn) throw alreadyStarted(id);
+    if (stage === 'started' || stage === 'canceled' || goesOn) throw alreadyStarted(campaign);
     await requireLists(tx, workspaceId, content.contactListIds);
     if (run) await withdrawRun(tx, run.id);
     await tx
@@ -80,20 +83,15 @@ export async function replaceCampaign(
       .execute();
     if (recurred) await endSchedule(tx, id);
     if (!(start ?? stage !== 'draft')) return { id, schedule: recurred };
-    const begun = await begin(tx, { id, workspaceId }, content, stage === 'held' && start !== true);
+    const begun = await begin(tx, { id, workspaceId }, content, { paused });
     return { id, ...begun, schedule: recurred || begun.schedule === true };
   });
 }
 
-/** The attempt that created it may have died before it launched the run; a launch repeated is harmless. */
-export function launchAgain({ run, options }: CampaignRecord): Consequence {
-  if (options.schedule?.cron !== undefined) return { schedule: true };
-  if (!run || !isLive(run.phase)) return {};
-  return { launch: { runId: run.id, launch: run.launches, startAt: futureStart(options) } };
-}
-
-export const alreadyStarted = (id: string) =>
-  new DomainError('campaign_started', `Campaign ${id} has started and can no longer be edited`);
+export const alreadyStarted = ({ id, phase }: Pick<CampaignRecord, 'id' | 'phase'>) =>
+  new DomainError('campaign_started', `Campaign ${id} has started (${phase}) and can no longer be edited`, {
+    phase,
+  });
 
 const stageFor = (startAt: Date | undefined): Stage => (startAt ? 'scheduled' : 'started');
 

@@ -40,7 +40,7 @@ export interface ApiClient {
 /**
  * The public HTTP API for commands, over the client that other programs use: credentials for a token or a
  * session, and answers that are checked. A call that finds the instance busy or away for the moment is
- * repeated, under one Idempotency-Key, so that what it creates is created once. A command that is run again
+ * repeated, under one Idempotency-Key, so that what it creates or steers is done once. A command that is run again
  * is another call.
  */
 export function createApiClient({ baseUrl, authUrl, signal, ...who }: ApiClientOptions): ApiClient {

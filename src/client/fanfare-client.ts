@@ -20,6 +20,7 @@ import type {
   Message,
   Recipient,
   RecipientState,
+  RetriedCampaign,
   SavedCampaign,
   TrackedMessage,
 } from './types';
@@ -48,8 +49,8 @@ const MESSAGE_ENDS = new Set([
 ]);
 
 /**
- * A backend's client of the HTTP API. Calls that fail for the moment are repeated; each logical call creates
- * at most one thing, however often it is repeated.
+ * A backend's client of the HTTP API. Calls that fail for the moment are repeated; each logical call creates or
+ * changes what it asks for once, however often it is repeated.
  */
 export class FanfareClient {
   private readonly transport: Transport;
@@ -59,7 +60,7 @@ export class FanfareClient {
   }
 
   createCampaign(campaign: CampaignInput, options: RequestOptions = {}): Promise<SavedCampaign> {
-    return this.create('/api/campaign', { campaignId: null, ...campaign }, options);
+    return this.once('/api/campaign', { campaignId: null, ...campaign }, options);
   }
 
   /** Sends and creates nothing. */
@@ -91,7 +92,7 @@ export class FanfareClient {
   retryFailed(
     id: string,
     options: RequestOptions & { states?: ('failed' | 'undelivered' | 'unknown')[] } = {},
-  ): Promise<CampaignSummary> {
+  ): Promise<RetriedCampaign> {
     return this.act(id, 'retry-failed', options.states ? { states: options.states } : {}, options);
   }
 
@@ -106,7 +107,7 @@ export class FanfareClient {
 
   /** A draft of the same. */
   duplicate(id: string, options: RequestOptions = {}): Promise<SavedCampaign> {
-    return this.create(`/api/campaign/${encodeURIComponent(id)}/duplicate`, {}, options);
+    return this.once(`/api/campaign/${encodeURIComponent(id)}/duplicate`, {}, options);
   }
 
   /** Progress at least every second while it is running, across restarts of the server, until it has ended. */
@@ -177,7 +178,7 @@ export class FanfareClient {
   }
 
   createContactList(name: string, options: RequestOptions = {}): Promise<ContactList> {
-    return this.create('/api/contact-list', { name }, options);
+    return this.once('/api/contact-list', { name }, options);
   }
 
   contactList(id: string, options: RequestOptions = {}): Promise<ContactList> {
@@ -251,11 +252,11 @@ export class FanfareClient {
   }
 
   /** Under a key of its own, so that its repetitions are known for what they are. */
-  private create<T>(path: string, json: unknown, options: RequestOptions): Promise<T> {
+  private once<T>(path: string, json: unknown, options: RequestOptions): Promise<T> {
     return this.post(path, json, { signal: options.signal, headers: { 'idempotency-key': randomUUID() } });
   }
 
-  private act(id: string, action: string, json: unknown, options: RequestOptions): Promise<CampaignSummary> {
-    return this.post(`/api/campaign/${encodeURIComponent(id)}/${action}`, json, { signal: options.signal });
+  private act<T>(id: string, action: string, json: unknown, options: RequestOptions): Promise<T> {
+    return this.once(`/api/campaign/${encodeURIComponent(id)}/${action}`, json, options);
   }
 }

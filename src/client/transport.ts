@@ -41,6 +41,11 @@ const LAST_DELAY_MS = 10_000;
 /** A server that wants to be left alone for longer is left to the caller. */
 const PATIENCE_MS = 60_000;
 const TIMEOUT_MS = 60_000;
+/**
+ * A process that is killed in the middle of a call holds the call's key for a minute. Whoever gave up before would
+ * make another call of it, with another key, and nobody could tell that both are one.
+ */
+const IN_PROGRESS_MS = 75_000;
 
 /**
  * Calls with a proof of who calls, repeated when they fail for the moment. Every call that is made with it may
@@ -78,11 +83,13 @@ export class Transport {
 
   private async repeated<T>(call: Call, work: () => Promise<T>): Promise<T> {
     const retries = call.text?.once ? 0 : (call.retries ?? this.options.retries ?? RETRIES);
+    const startedAt = Date.now();
     for (let failed = 0; ; failed++) {
       try {
         return await work();
       } catch (error) {
         call.signal?.throwIfAborted();
+        if (retries > 0 && isInProgress(error) && Date.now() - startedAt < IN_PROGRESS_MS) failed--;
         const waitMs = failed < retries ? retryDelay(error, failed) : undefined;
         if (waitMs === undefined) throw error;
         await delay(waitMs, undefined, call.signal ? { signal: call.signal } : {});
@@ -152,6 +159,9 @@ export function clientTransport(options: ClientOptions): Transport {
   const authUrl = withoutSlash(options.authUrl ?? options.baseUrl);
   return new Transport(options, (ask) => tokenAccess({ ...options, authUrl }, ask));
 }
+
+const isInProgress = (error: unknown): boolean =>
+  error instanceof FanfareError && error.code === 'idempotency_in_progress';
 
 /** With full jitter, so that what failed together does not come back together; `undefined`: not again. */
 function retryDelay(error: unknown, failed: number): number | undefined {

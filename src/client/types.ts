@@ -1,3 +1,4 @@
+import type { CallOutcome } from '../domain/call-policy';
 import type { Phase } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import type { MessageState } from '../domain/message';
@@ -7,7 +8,7 @@ import type { RecipientState, SkipReason } from '../domain/recipient';
  * What the client takes and gives, written out: whoever uses it needs none of the libraries that the server
  * checks requests with. test/client/types.test.ts holds these against the contracts.
  */
-export type { Channel, MessageState, Phase, RecipientState };
+export type { CallOutcome, Channel, MessageState, Phase, RecipientState };
 
 export type Params = Record<string, string | number>;
 
@@ -31,10 +32,16 @@ export interface Retry {
   maxDelaySeconds?: number;
 }
 
+export interface Redial {
+  /** Counts calls, the first included. */
+  maxAttempts: number;
+  delaysSeconds?: number[];
+  /** A delay may be longer by up to this share of it. */
+  jitter?: number;
+}
+
 export interface Redials {
-  retry?: Partial<
-    Record<'busy' | 'no_answer' | 'machine' | 'failed', { maxAttempts: number; delaysSeconds?: number[] }>
-  >;
+  retry?: Partial<Record<'busy' | 'no_answer' | 'machine' | 'failed', Redial>>;
   maxAttempts?: number;
 }
 
@@ -81,8 +88,10 @@ export interface CampaignInput {
 }
 
 export interface Warning {
+  path: string;
   code: string;
   message: string;
+  severity: 'error' | 'warning';
 }
 
 export interface CampaignSummary {
@@ -96,21 +105,31 @@ export interface CampaignSummary {
 
 export type SavedCampaign = CampaignSummary & { warnings: Warning[] };
 
+/** `retried`: how many recipients are sent to again. */
+export type RetriedCampaign = CampaignSummary & { retried: Partial<Record<Channel, number>> };
+
 export interface CampaignProgress {
   id: string;
   status: CampaignSummary['status'];
   phase: Phase;
   counts: Partial<Record<Channel, Record<RecipientState | 'total', number>>>;
   skipped: Partial<Record<Channel, Record<SkipReason, number>>>;
+  /** Recipients taken on a second, of late; 0 while it stands still. */
+  ratePerSecond: number;
+  /** When all have been taken on, if it goes on so. */
+  eta: string | null;
   startedAt: string | null;
   finishedAt: string | null;
   reason: string | null;
 }
 
 export type Campaign = CampaignSummary &
-  CampaignProgress & {
+  CampaignProgress &
+  Omit<CampaignInput, 'campaignId' | 'start'> & {
+    createdBy: string | null;
     updatedAt: string;
-    contactListId: string[];
+    /** Of its current run, or the newest. */
+    runId: string | null;
     workflowId: string | null;
     nextRunAt: string | null;
     /** With `recipientLocal`: what recipients' own clocks show then. */
@@ -145,6 +164,9 @@ export interface DryRun {
         segments?: number;
         longest?: number;
         offenders: { contactId: string; missing: string[] }[];
+        /** When the first recipients are due, and the last ones. */
+        earliest: string | null;
+        latest: string | null;
       }
     >
   >;
@@ -164,6 +186,27 @@ export interface Recipient {
   uid: string;
   dueAt: string | null;
   updatedAt: string;
+  /** On the voice channel: the latest ones, oldest first. */
+  calls?: Call[];
+}
+
+export interface Call {
+  attempt: number;
+  uid: string;
+  placedAt: string;
+  answeredAt: string | null;
+  endedAt: string | null;
+  /** Null while it goes on. */
+  outcome: CallOutcome | null;
+  code: string | null;
+  answeredBy: string | null;
+  durationMs: number | null;
+  digits: string | null;
+  /** As the provider tells it; so are `said`, `recording` and `documents`. */
+  branch: unknown;
+  said: unknown;
+  recording: unknown;
+  documents: unknown;
 }
 
 export interface Message {

@@ -1,3 +1,5 @@
+import type { Phase } from './campaign';
+
 /**
  * The error catalogue. One code is at once the HTTP problem code, the Temporal failure type, the log
  * field and the code stored with an outcome; a code is never reused for another meaning.
@@ -108,17 +110,20 @@ export class DomainError extends Error {
   readonly errors: FieldError[];
   /** When to try again, in seconds, if known. */
   readonly retryAfterSeconds: number | undefined;
+  /** Of the campaign in whose way it stands. */
+  readonly phase: Phase | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    details: { errors?: FieldError[]; retryAfterSeconds?: number; cause?: unknown } = {},
+    details: { errors?: FieldError[]; retryAfterSeconds?: number; phase?: Phase; cause?: unknown } = {},
   ) {
     super(message, { cause: details.cause });
     this.name = 'DomainError';
     this.code = code;
     this.errors = details.errors ?? [];
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.phase = details.phase;
   }
 }
 

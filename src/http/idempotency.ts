@@ -14,7 +14,8 @@ declare module 'fastify' {
      * The route accepts an Idempotency-Key. Its handler promises that with the same `mintOf(request)` it can
      * be run again, after a crash anywhere, without creating a second thing: every id of what it creates
      * comes from there, an id that exists already is an earlier attempt's work, and the answer to it is the
-     * same. A handler that is idempotent by other means, such as a uid, need not ask for one.
+     * same. A handler that is idempotent by other means, such as a uid, need not ask for one. One that creates
+     * nothing knows an earlier attempt by `noteOf(request)`.
      *
      * `secret`: the answer holds a secret that is told once.
      */
@@ -27,6 +28,9 @@ declare module 'fastify' {
 
 /** Where the ids and secrets of what a request creates come from. */
 export const mintOf = (request: FastifyRequest): Mint => request.idempotencyClaim?.mint ?? RANDOM;
+
+/** By which a call that changes what is there knows that an earlier attempt did; undefined without a key. */
+export const noteOf = (request: FastifyRequest): Claim['note'] | undefined => request.idempotencyClaim?.note;
 
 /**
  * Idempotency-Key on every route whose `config.idempotent` says so (api.md 1). Such a route costs nothing

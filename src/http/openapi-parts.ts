@@ -7,7 +7,7 @@ export const INTRODUCTION = `Answers beyond the service's specification are \`{ 
 
 Errors are \`application/problem+json\` (RFC 9457). \`code\` says what happened and never changes its meaning ([all codes](/docs/errors)); \`errors\` lists every finding about the request at once. Unknown members of a request are ignored where the specification has the object, and refused with 422 elsewhere.
 
-Where an \`Idempotency-Key\` is taken, repeating a call with the same key and payload gives the first answer again, with \`idempotent-replay: true\`; with another payload it is 422 \`idempotency_key_reused\`, and while the first call runs 409 \`idempotency_in_progress\`. Keys are kept for at least a day. Use a random one for each thing that you create.`;
+Where an \`Idempotency-Key\` is taken, repeating a call with the same key and payload gives the first answer again, with \`idempotent-replay: true\`; with another payload it is 422 \`idempotency_key_reused\`, and while the first call runs 409 \`idempotency_in_progress\`. Keys are kept for at least a day. Use a random one for each thing that you create or change.`;
 
 const BEARER_OR_COOKIE: Record<string, []>[] = [{ bearer: [] }, { session: [] }];
 /** By the kind of callers that a route admits: any one of these. */
@@ -71,7 +71,7 @@ export const IDEMPOTENCY_KEY: ParameterObject = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'Names this call, so that repeating it creates nothing twice.',
+  description: 'Names this call, so that repeating it does nothing twice.',
   schema: { type: 'string', pattern: `^[\\x20-\\x7e]{1,${LIMITS.idempotencyKeyChars}}$` },
   example: '6f0c9a52-3f4e-4c0b-9d59-2f6f3a1c7e80',
 };

@@ -33,7 +33,7 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
 
 /** The body of an answer that says no. */
 export function problemOf(
-  { code, message, errors }: DomainError,
+  { code, message, errors, phase }: DomainError,
   { instance, oauth }: { instance: string; oauth: boolean },
 ) {
   const { title, status } = ERRORS[code];
@@ -48,6 +48,7 @@ export function problemOf(
     result: 'error',
     message,
     success: false,
+    ...(phase ? { phase } : {}),
     ...(oauth ? { error: oauthError(code) } : {}),
   };
 }

@@ -7,7 +7,7 @@ import {
   type ScryptOptions,
   scrypt,
 } from 'node:crypto';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import { type Mint, seededMint } from './access/mint';
@@ -23,6 +23,9 @@ import type { MessagingTables } from './tables';
  * by their id what the first has made, and answers the same. This holds as well for two attempts that run
  * side by side, because one was taken for dead too early: a lease is a matter of politeness here, not of
  * safety.
+ *
+ * A call that steers what is there makes nothing that would be found by its id. It takes a note (`Claim.note`) in
+ * the transaction that does its work, and the second attempt finds that.
  *
  * Answers may hold secrets that are told once. They are kept encrypted under a key that comes from the
  * Idempotency-Key, of which the database has a hash; and so does everything else that a row tells: the
@@ -59,6 +62,11 @@ export interface StoredAnswer {
 
 export interface Claim {
   mint: Mint;
+  /**
+   * SQL, for the transaction that does the call's work, or the statement that begins it. `attempt` is above 1 when an
+   * earlier attempt has done so, at `since` by the database's clock.
+   */
+  note: RawBuilder<{ attempt: number; since: string }>;
   /** Keeps the answer for those who repeat the call, or with an answer that says no, lets them try again. */
   settle(answer: StoredAnswer): Promise<void>;
 }
@@ -93,6 +101,7 @@ export function createIdempotency({ db, engine, now = Date.now }: IdempotencyDep
       return {
         claim: {
           mint: seededMint(seed, claimed.created_at.getTime()),
+          note: noteOf(row, seed),
           async settle(answer) {
             if (answer.status < 400) await storeAnswer(db, row, encrypt(answer, keys, row.keyHash));
             else if (isForgettable(answer.status, claimed.runs)) await forget(db, row);
@@ -119,6 +128,19 @@ interface Claimed {
   seed: string;
   runs: number;
   created_at: Date;
+}
+
+/**
+ * A row beside the call's own, under a name that follows from its seed: a call that is forgotten and made anew under
+ * the same key takes another one. `now()` and not our clock, since it is compared with what the database wrote.
+ */
+function noteOf({ workspaceId }: RowKey, seed: Buffer): Claim['note'] {
+  const name = createHmac('sha256', seed).update('note').digest('base64url');
+  return sql`
+    insert into idempotency_keys as k (workspace_id, key_hash, payload_hash, seed, lease_until, created_at)
+    values (${workspaceId}, ${name}, '', '', now(), now())
+    on conflict (workspace_id, key_hash) do update set runs = k.runs + 1
+    returning k.runs as attempt, k.created_at::text as since`;
 }
 
 /** `undefined` when the row is somebody else's or has its answer. */

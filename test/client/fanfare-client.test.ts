@@ -84,6 +84,36 @@ describe('the client', () => {
     expect(keys[4]).not.toBe(keys[0]);
   });
 
+  it.each([
+    ['start', (one: FanfareClient) => one.start('cmp_1')],
+    ['pause', (one: FanfareClient) => one.pause('cmp_1')],
+    ['resume', (one: FanfareClient) => one.resume('cmp_1')],
+    ['cancel', (one: FanfareClient) => one.cancel('cmp_1')],
+    ['retry-failed', (one: FanfareClient) => one.retryFailed('cmp_1')],
+    ['duplicate', (one: FanfareClient) => one.duplicate('cmp_1')],
+  ])('names every %s by a key of its own, the same for its repetitions', async (action, act) => {
+    scripted('cut');
+    const one = client();
+    await act(one);
+    await act(one);
+    const keys = seen.map(({ headers }) => headers['idempotency-key']);
+    expect(seen.map(({ path }) => path)).toEqual(Array(3).fill(`POST /api/campaign/cmp_1/${action}`));
+    expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/);
+    expect([keys[1] === keys[0], keys[2] === keys[0]]).toEqual([true, false]);
+  });
+
+  it('waits for a first try that is still going on, beyond the tries that it may make', async () => {
+    let left = 4;
+    answer = (_, response) => {
+      if (left-- === 0) reply(response, 200, { data: { id: 'cmp_1' } });
+      else reply(response, 409, { code: 'idempotency_in_progress' });
+    };
+    await client({ retries: 1 }).start('cmp_1');
+    expect(new Set(seen.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
+    left = 4;
+    await expect(client({ retries: 0 }).start('cmp_1')).rejects.toMatchObject({ status: 409 });
+  });
+
   it('gives up after as many tries as it may make', async () => {
     scripted(503, 503, 503, 503);
     await expect(client({ retries: 2 }).campaign('a')).rejects.toMatchObject({ status: 503 });

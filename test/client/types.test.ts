@@ -1,13 +1,30 @@
 import type { z } from 'zod';
+import type { Progress } from '../../src/campaigns/progress-feed';
 import type {
+  Campaign,
   CampaignInput,
+  CampaignProgress,
   CampaignRun,
+  CampaignSummary,
   DryRun,
   DurableMessage,
   DurableSend,
+  FanfareClient,
   Message,
+  Recipient,
+  Redials,
+  RetriedCampaign,
+  SavedCampaign,
 } from '../../src/client/fanfare-client';
-import type { dryRun, runs } from '../../src/contracts/answers/campaigns';
+import type {
+  campaignDetail,
+  changedCampaign,
+  dryRun,
+  recipients,
+  retriedCampaign,
+  runs,
+  savedCampaign,
+} from '../../src/contracts/answers/campaigns';
 import type { durableSend } from '../../src/contracts/answers/durable-sends';
 import type { campaignBody } from '../../src/contracts/campaigns';
 import type { durableSendBody } from '../../src/contracts/durable-sends';
@@ -19,6 +36,21 @@ type Fits<Given, Expected> = Given extends Expected ? true : false;
 /** Every name that the one has is known to the other. */
 type Known<Given, Expected> = Exclude<keyof Given, keyof Expected> extends never ? true : false;
 
+/** What comes is as promised, and nothing of it is hidden. */
+type Told<Answered, Promised> = Fits<Answered, Promised> & Same<keyof Answered, keyof Promised>;
+type Same<One, Other> = [One, Other] extends [Other, One] ? true : false;
+
+type Data<Answer extends z.ZodType> = z.output<Answer> extends { data: infer Data } ? Data : never;
+type Method<Name extends keyof FanfareClient> = FanfareClient[Name] extends (
+  ...given: never[]
+) => Promise<infer Given>
+  ? Given
+  : never;
+type Redial = NonNullable<NonNullable<Redials['retry']>['busy']>;
+type RedialAsked = NonNullable<
+  NonNullable<NonNullable<z.input<typeof campaignBody>['voice']>['retry']>['busy']
+>;
+
 // Compiled by the check of the types; what does not agree with the contracts is an error there.
 const checks: true[] = [
   true satisfies Fits<Message, z.input<typeof message>>,
@@ -29,7 +61,16 @@ const checks: true[] = [
   true satisfies Known<DurableSend, z.output<typeof durableSend>['data']>,
   true satisfies Fits<z.output<typeof runs>['data'][number], CampaignRun>,
   true satisfies Known<CampaignRun, z.output<typeof runs>['data'][number]>,
-  true satisfies Fits<keyof z.output<typeof dryRun>['data'], keyof DryRun>,
+  true satisfies Told<Data<typeof dryRun>, DryRun>,
+  true satisfies Same<keyof RedialAsked, keyof Redial>,
+  true satisfies Told<Data<typeof changedCampaign>, CampaignSummary>,
+  true satisfies Told<Data<typeof savedCampaign>, SavedCampaign>,
+  true satisfies Told<Data<typeof retriedCampaign>, RetriedCampaign>,
+  true satisfies Told<Data<typeof campaignDetail>, Campaign>,
+  true satisfies Told<Data<typeof recipients>[number], Recipient>,
+  true satisfies Same<keyof Progress, keyof CampaignProgress>,
+  true satisfies Same<Method<'duplicate'>, SavedCampaign>,
+  true satisfies Same<Method<'retryFailed'>, RetriedCampaign>,
 ];
 
 test('what the client takes and gives is what the contracts say', () => {

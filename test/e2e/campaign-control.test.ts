@@ -89,6 +89,24 @@ describe('control of a campaign through the whole program', () => {
     expect(record().duplicateUids).toEqual([]);
   }, 150_000);
 
+  it('sends nobody of a paused campaign whose hour is edited away, before it is resumed', async () => {
+    const lists = [await createList(api, 5, 'paused'), await createList(api, 5, 'beside')];
+    const template = await createSmsTemplate(api);
+    const startAt = new Date(Date.now() + 86_400_000).toISOString();
+    const id = await createSmsCampaign(api, lists[0] ?? '', template, { schedule: { startAt } });
+    await api.expect('POST', `/api/campaign/${id}/pause`);
+    expect(await createSmsCampaign(api, lists[0] ?? '', template, { campaignId: id })).toBe(id);
+    await until('the audience', async () => (await detail(id)).counts.sms?.total === 5);
+
+    const beside = await createSmsCampaign(api, lists[1] ?? '', template);
+    await untilPhase(api, beside, ['completed'], SETTLED_MS);
+    expect((await detail(id)).phase).toBe('paused');
+    expect(handOverTimes(await detail(id))).toEqual([]);
+    await api.expect('POST', `/api/campaign/${id}/resume`);
+    await untilPhase(api, id, ['completed'], SETTLED_MS);
+    expect(handOverTimes(await detail(id)).length).toBeGreaterThan(0);
+  }, 150_000);
+
   it('a failed campaign is canceled for good, also while the account is still refused', async () => {
     const id = await start(300, 'give-up', { delivery: { ratePerSecond: 60 } });
     const { runId } = await detail(id);

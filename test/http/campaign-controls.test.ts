@@ -19,7 +19,7 @@ describeEachEngine('controls of a campaign over HTTP', (engine) => {
     expect((await act(id, 'start')).status).toBe(200);
     expect(launched).toHaveLength(1);
     const late = await create({ campaignId: id });
-    expect([late.status, late.body.code]).toEqual([409, 'campaign_started']);
+    expect([late.status, late.body.code, late.body.phase]).toEqual([409, 'campaign_started', 'planning']);
     expect((await create({ campaignId: 'cmp_none' })).status).toBe(404);
   });
 
@@ -75,7 +75,8 @@ describeEachEngine('controls of a campaign over HTTP', (engine) => {
     expect((await act(id, 'cancel')).status).toBe(200);
     const refused = await act(id, 'resume');
     expect([refused.status, refused.body.code]).toEqual([409, 'illegal_transition']);
-    expect(refused.body.message).toContain('being canceled');
+    expect(refused.body.message).toContain('is running and being canceled');
+    expect(refused.body.phase).toBe((await detail(id)).phase);
     await setRun(id, 'canceled');
     expect((await act(id, 'cancel')).body.data).toMatchObject({ phase: 'canceled', status: 'completed' });
     expect((await act(id, 'pause')).body.message).toContain('canceled');
@@ -99,6 +100,45 @@ describeEachEngine('controls of a campaign over HTTP', (engine) => {
     await act(id, 'resume');
     expect(await control()).toBe('run');
     expect(told).toEqual([]);
+  });
+
+  test.each([
+    ['an hour', 'another hour', () => ({ startAt: IN_AN_HOUR() }), 'scheduled'],
+    ['an hour', 'occurrences', () => ({ cron: '0 9 * * *' }), 'scheduled'],
+    ['an hour', 'neither', () => undefined, 'planning'],
+    ['occurrences', 'an hour', () => ({ startAt: IN_AN_HOUR() }), 'scheduled'],
+    ['occurrences', 'others', () => ({ cron: '0 9 * * *' }), 'scheduled'],
+    ['occurrences', 'neither', () => undefined, 'planning'],
+  ])(
+    'what was paused with %s stays so when it is edited to %s, until it is resumed',
+    async (was, _, to, then) => {
+      const before = was === 'an hour' ? { startAt: IN_AN_HOUR() } : { cron: '* * * * *' };
+      const id = await newCampaign({ schedule: before });
+      await act(id, 'pause');
+      const edited = await create({ campaignId: id, schedule: to() });
+      expect([edited.status, edited.body.data.phase]).toEqual([200, 'paused']);
+      expect((await detail(id)).nextRunAt).toBeNull();
+      const live = await db()
+        .selectFrom('runs')
+        .select('control')
+        .where('campaign_id', '=', id)
+        .where('phase', '=', 'planning')
+        .execute();
+      expect(live).toEqual(JSON.stringify(to())?.includes('cron') ? [] : [{ control: 'pause' }]);
+      expect((await act(id, 'resume')).body.data.phase).toBe(then);
+    },
+  );
+
+  test('an edit that says start sends what was paused, and one that says not to leaves a draft', async () => {
+    const paused = async () => {
+      const id = await newCampaign({ schedule: { startAt: IN_AN_HOUR() } });
+      await act(id, 'pause');
+      return id;
+    };
+    const started = await create({ campaignId: await paused(), start: true });
+    expect(started.body.data.phase).toBe('planning');
+    const draft = await create({ campaignId: await paused(), start: false });
+    expect(draft.body.data.phase).toBe('draft');
   });
 
   test.each([

@@ -89,7 +89,7 @@ describeEachEngine('recurring campaigns over HTTP', (engine) => {
 
     await act(id, 'pause');
     expect((await edit({ cron: '0 11 * * *' })).body.data.phase).toBe('paused');
-    expect((await edit({ startAt: IN_AN_HOUR() })).body.data.phase).toBe('scheduled');
+    expect((await edit({ startAt: IN_AN_HOUR() })).body.data.phase).toBe('paused');
     expect((await detail(id)).nextRunAt).toBeNull();
     const { rows } = await sql`select next_at from campaign_schedules where campaign_id = ${id}`.execute(
       rig.db(),

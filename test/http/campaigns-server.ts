@@ -31,6 +31,7 @@ export interface Answer {
   status: number;
   code: string;
   message: string;
+  phase?: string;
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests are about.
   data: any;
   next: string | null;

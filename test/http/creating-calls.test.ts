@@ -13,6 +13,12 @@ const sms = (templateId: string) => ({
   'template-id': templateId,
 });
 
+const action = (name: string, tables: string[]): (typeof CREATING)[string] => ({
+  path: (of) => `/api/campaign/${of.campaign}/${name}`,
+  body: () => ({}),
+  tables,
+});
+
 /**
  * Calls that create something, each with a body that is new every time, and the tables that it adds a row
  * to. Routes with `config.idempotent` that are not here have their tests with administration.
@@ -48,6 +54,13 @@ const CREATING: Record<string, { body: (of: Own) => unknown; tables: string[]; p
       body: () => ({}),
       tables: ['campaigns'],
     },
+    // What else they must not do again, repeated-actions.test.ts tells.
+    '/api/campaign/:id/start': action('start', ['runs']),
+    '/api/campaign/:id/pause': action('pause', []),
+    // One that is paused may be told so, one that is being planned not.
+    '/api/campaign/:id/retry-failed': action('retry-failed', []),
+    '/api/campaign/:id/resume': action('resume', []),
+    '/api/campaign/:id/cancel': action('cancel', []),
     '/send-msg': { body: (of) => sms(of.template), tables: ['messages'] },
     '/send-msg/bulk': { body: (of) => ({ messages: [sms(of.template)] }), tables: ['messages'] },
     '/api/send': { body: (of) => sms(of.template), tables: ['durable_sends'] },

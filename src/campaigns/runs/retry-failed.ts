@@ -6,6 +6,7 @@ import { LIMITS } from '../../domain/limits';
 import type { RETRIED } from '../../domain/recipient';
 import { endingOf, illegal } from '../campaign-actions';
 import { type CampaignRecord, lockCampaign, readCampaign } from '../campaign-record';
+import type { CallNote } from '../ports';
 import { hasSchedule } from '../schedules/recurring';
 import type { CampaignTables } from '../tables';
 import { addToCounts } from './count-moves';
@@ -26,7 +27,8 @@ export interface Retried {
  * Sends again to the current run's recipients in these states, and to nobody else. Each gets a new attempt,
  * and so a new uid; what is still told of the former ones counts only when it is good. Every recipient is looked at
  * once, a window at a time: one that fails anew while this goes on is not taken a second time. Whoever was
- * put back waits in the ledger, so repeated after a crash it does the rest. Where channels go in turns, so
+ * put back waits in the ledger, so repeated after a crash it does the rest; by its note it leaves out who has failed
+ * since it was called first. Where channels go in turns, so
  * do retries: a contact's first retried channel begins, and the later ones wait for their turn once more.
  */
 export async function retryFailed(
@@ -34,9 +36,11 @@ export async function retryFailed(
   workspaceId: string,
   campaignId: string,
   states: readonly RetriedState[],
+  note?: CallNote,
 ): Promise<Retried> {
   const campaign = await readCampaign(db, workspaceId, campaignId);
   requireRetrying(campaign);
+  const since = note && (await note.execute(db)).rows[0]?.since;
   const answer: Retried = { retried: Object.fromEntries(campaign.channels.map((channel) => [channel, 0])) };
   if (!campaign.run) return answer;
   const order = ({ channel }: { channel: Channel }) => campaign.channels.indexOf(channel);
@@ -47,7 +51,7 @@ export async function retryFailed(
       await db.transaction().execute(async (tx) => {
         const { run } = requireRetrying(await lockCampaign(tx, workspaceId, campaignId));
         if (!run || run.id !== campaign.run?.id) return;
-        const count = await putBack(tx, run.id, window, states);
+        const count = await putBack(tx, run.id, { ...window, since }, states);
         if (!count) return;
         answer.retried[channel] = (answer.retried[channel] ?? 0) + count;
         if (!isLive(run.phase)) answer.launch = await reopenRun(tx, run);
@@ -95,7 +99,7 @@ async function frozenChannels(
 async function putBack(
   tx: Transaction<CampaignTables>,
   runId: string,
-  { channel, from, to }: { channel: Channel; from: number; to: number },
+  { channel, from, to, since }: { channel: Channel; from: number; to: number; since: string | undefined },
   states: readonly RetriedState[],
 ): Promise<number> {
   const { rows } = await sql<{ retried: number }>`
@@ -103,7 +107,9 @@ async function putBack(
       select run_id, channel, seq, state, turn > 0 and exists (select from ${others} and e.turn < r.turn and e.state = 'waiting') as held
       from recipients r
       where run_id = ${runId} and channel = ${channel} and seq >= ${from} and seq < ${to}
-        and state = any(${states}::text[]) and (turn is null or not exists (select from ${others} and ${isReached}))
+        and state = any(${states}::text[])
+        ${since === undefined ? sql`` : sql`and r.updated_at <= ${since}::timestamptz`}
+        and (turn is null or not exists (select from ${others} and ${isReached}))
       for update
     ), written as (
       update recipients r

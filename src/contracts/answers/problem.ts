@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PHASES } from '../../domain/campaign';
 
 /** What we answer to requests that cannot be done, and what a check says beside one that was (api.md 1). */
 const fieldError = z
@@ -24,6 +25,10 @@ const problemMembers = {
   result: z.literal('error'),
   message: z.string(),
   success: z.literal(false),
+  phase: z
+    .enum(PHASES)
+    .optional()
+    .meta({ description: 'Of a campaign that is in no phase for what was asked.' }),
 };
 
 /** RFC 9457, with the specification's own members in the same object (api.md 1). */

@@ -34,6 +34,8 @@ const PROGRESS = {
   phase: 'completed',
   counts: { sms: { ...CAMPAIGN_COUNTS, total: 2, delivered: 2 } },
   skipped: {},
+  ratePerSecond: 0,
+  eta: null,
   startedAt: EXAMPLE.at,
   finishedAt: EXAMPLE.at,
   reason: null,

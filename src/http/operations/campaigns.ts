@@ -64,7 +64,7 @@ export const createCampaign: Operation = {
   tag: 'Campaigns',
   summary: 'Create or edit a campaign',
   description:
-    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled` and no occurrence of it goes on. It starts at once, or when `schedule.startAt` says, or again and again by `schedule.cron`, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for. `exclude.campaignIds` leaves out whom those campaigns have reached on the same channel when the audience is frozen (states `sending`, `accepted`, `sent`, `delivered` and `unknown`), by contact and by address.',
+    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled`, or `paused` before it has begun, and no occurrence of it goes on; what is paused stays so unless `start` is true. It starts at once, or when `schedule.startAt` says, or again and again by `schedule.cron`, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for. `exclude.campaignIds` leaves out whom those campaigns have reached on the same channel when the audience is frozen (states `sending`, `accepted`, `sent`, `delivered` and `unknown`), by contact and by address.',
   body: jsonBody(campaignBody, {
     create: CREATE,
     edit: THREE,
@@ -184,7 +184,7 @@ const acting = (
   id: `${action}Campaign`,
   tag: 'Campaigns',
   summary,
-  description: `${description} Repeating it is harmless; where the phase does not allow it, 409 names the phase.`,
+  description: `${description} Repeating it is harmless, and under an \`Idempotency-Key\` is the same call; where the phase does not allow it, 409 names the phase.`,
   body: { ...jsonBody(emptyBody, { empty: {} }), optional: true },
   answers: {
     200: json(
@@ -237,7 +237,7 @@ export const retryFailed: Operation = {
   tag: 'Campaigns',
   summary: 'Send again to recipients that were not reached',
   description:
-    'To those of the current run whose state is one of `states`, and to nobody else; each gets a new attempt under a new uid. Possible while the campaign is `running`, `paused` or `finishing`, and when it is `completed` or `failed`: then it goes on. Whoever is sent to again waits, so repeating it right away finds nobody.',
+    'To those of the current run whose state is one of `states`, and to nobody else; each gets a new attempt under a new uid. Possible while the campaign is `running`, `paused` or `finishing`, and when it is `completed` or `failed`: then it goes on. Whoever is sent to again waits, so repeating it right away finds nobody; under an `Idempotency-Key` it is of those who had failed when it was called first.',
   body: { ...jsonBody(retryFailedBody, { failed: { states: ['failed', 'undelivered'] } }), optional: true },
   answers: {
     200: json(
@@ -288,11 +288,12 @@ export const duplicateCampaign: Operation = {
   answers: {
     201: json(
       'The draft.',
-      changedCampaign,
+      savedCampaign,
       answered(201, 'Campaign duplicated', {
         ...EDITED,
         id: 'cmp_01kbv8cccg0zype6sbccc8r8kx',
         name: `${EDITED.name} (copy)`,
+        warnings: [],
       }),
     ),
   },

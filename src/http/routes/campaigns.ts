@@ -14,7 +14,7 @@ import { answer, decodeCursor, encodeCursor, idParams } from '../../contracts/co
 import type { Action } from '../../domain/campaign';
 import { RETRIED } from '../../domain/recipient';
 import { callerOf } from '../caller';
-import { mintOf } from '../idempotency';
+import { mintOf, noteOf } from '../idempotency';
 import {
   campaignActions,
   changeCampaign,
@@ -31,11 +31,12 @@ import type { App } from '../routing';
 import { invalidRequest, parseBody } from '../validation';
 
 const config = { auth: 'campaign' } as const;
+const once = { ...config, idempotent: true } as const;
 
 /** messaging-service.md, Create campaign and List campaigns; api.md 7. */
 export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }): void {
   const creating = {
-    config: { ...config, idempotent: true },
+    config: once,
     schema: { operation: createCampaign, body: campaignBody },
   } as const;
   app.post('/api/campaign', creating, async (request, reply) => {
@@ -74,18 +75,20 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   );
 
   for (const [action, done] of Object.entries(ACTIONS) as [Action, string][]) {
-    const acting = { operation: campaignActions[action], params: idParams };
-    app.post(`/api/campaign/:id/${action}`, { config, schema: acting }, async (request) => {
+    const acting = { config: once, schema: { operation: campaignActions[action], params: idParams } };
+    app.post(`/api/campaign/:id/${action}`, acting, async (request) => {
       parseBody(emptyBody, request.body);
-      return answer(200, done, await campaigns.act(callerOf(request).workspaceId, request.params.id, action));
+      const { workspaceId } = callerOf(request);
+      const changed = await campaigns.act(workspaceId, request.params.id, action, noteOf(request));
+      return answer(200, done, changed);
     });
   }
 
-  const again = { operation: retryFailed, params: idParams };
-  app.post('/api/campaign/:id/retry-failed', { config, schema: again }, async (request) => {
-    const { states } = parseBody(retryFailedBody, request.body) ?? {};
+  const again = { config: once, schema: { operation: retryFailed, params: idParams } };
+  app.post('/api/campaign/:id/retry-failed', again, async (request) => {
+    const { states = RETRIED } = parseBody(retryFailedBody, request.body) ?? {};
     const { workspaceId } = callerOf(request);
-    const found = await campaigns.retryFailed(workspaceId, request.params.id, states ?? RETRIED);
+    const found = await campaigns.retryFailed(workspaceId, request.params.id, states, noteOf(request));
     return answer(200, 'Recipients are sent to again', found);
   });
 
@@ -97,7 +100,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   });
 
   const copying = {
-    config: { ...config, idempotent: true },
+    config: once,
     schema: { operation: duplicateCampaign, params: idParams },
   } as const;
   app.post('/api/campaign/:id/duplicate', copying, async (request, reply) => {
