@@ -101,7 +101,7 @@ const retry = z
   );
 
 const pace = z.number().min(LIMITS.paceMin).max(LIMITS.paceMax);
-const liveCalls = integer.min(1).max(10_000);
+const liveCalls = integer.min(1).max(LIMITS.liveCallsMax);
 
 /** What of it may be changed while a campaign goes on; null takes it away. */
 export const deliveryChange = z
