@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_ZONE } from '../domain/time-zones/hours';
 import { isIanaZone } from '../domain/time-zones/wall-time';
-import { id, integer } from './common';
+import { id, instant, instantAsWritten, integer } from './common';
 import { params } from './params';
 
 /** What api.md 7 adds to a campaign on create. */
@@ -10,7 +10,6 @@ const DAY_MS = 86_400_000;
 const CALLS_MAX = 100;
 const DELAY_SECONDS_MAX = 30 * 24 * 3_600;
 
-const instant = z.iso.datetime({ offset: true }).transform((value) => new Date(value).toISOString());
 const seconds = integer.min(0).max(DELAY_SECONDS_MAX);
 const attempts = integer.min(1).max(CALLS_MAX);
 const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'This must be a time as HH:MM');
@@ -53,8 +52,7 @@ export const window = weeklyWindow({});
 
 const schedule = z.strictObject({
   /** With its offset as given, which tells the hour that is meant when there is no timezone. */
-  startAt: z.iso
-    .datetime({ offset: true })
+  startAt: instantAsWritten
     .refine(
       (value) => Date.parse(value) - Date.now() <= LIMITS.sendAtDaysMax * DAY_MS,
       'At most one year ahead',
