@@ -8,7 +8,16 @@ import { senderOf } from './addresses';
 import { additions, checkStrategy, deliveryChange } from './campaign-additions';
 import { checkHours } from './campaign-hours';
 import { checkSchedule } from './campaign-schedule';
-import { cursorQuery, emptyAsAbsent, INT_MAX, id, integer, pageLimit, pageNumber, searchTerm } from './common';
+import {
+  cursorQuery,
+  emptyAsAbsent,
+  INT_MAX,
+  id,
+  integer,
+  pageLimit,
+  pageNumber,
+  searchTerm,
+} from './common';
 
 /**
  * messaging-service.md, Create campaign and List campaigns; api.md 7. The specification's objects ignore

@@ -80,7 +80,8 @@ describeEachEngine("places of a run's calls", (engine) => {
     const endings: ((seq: number) => Promise<unknown>)[] = [
       (seq) => tellEnd(workspaceId, runId, seq),
       (seq) => recordStep(db, call(runId, seq), { kind: 'redial', afterSeconds: 60 }, 'busy'),
-      (seq) => recordStep(db, call(runId, seq), { kind: 'end', state: 'failed', outcome: 'failed' }, 'failed'),
+      (seq) =>
+        recordStep(db, call(runId, seq), { kind: 'end', state: 'failed', outcome: 'failed' }, 'failed'),
       (seq) => endRecipient(db, { runId, seq }, 'rejected', 'refused'),
       (seq) => withdrawCall(db, call(runId, seq)),
       async (seq) => {
