@@ -84,6 +84,7 @@ function describePlaces(engine: string, env: () => Promise<Record<string, string
 
 describePlaces('embedded', async () => ({}));
 
+// Without a server there is nothing to run on; global-setup.ts has printed so.
 (postgresAvailable ? describe : describe.skip)('in a database of its own', () => {
   const database = `places_${randomUUID().replaceAll('-', '')}`;
 
