@@ -1,4 +1,5 @@
 import { endSilentCall } from '../src/campaigns/calls/call-news';
+import { placesForFirstCalls, placeWait } from '../src/campaigns/calls/call-places';
 import {
   type CallKey,
   callStarts,
@@ -30,7 +31,6 @@ import { deliveryRule } from '../src/domain/delivery-rule';
 import { DomainError, isDomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
-import { LIMITS } from '../src/domain/limits';
 import { OUT_OF_HOURS } from '../src/domain/policy';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { AbortWatch } from './abort-watch';
@@ -74,13 +74,12 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
       const run = await loadRun(db, input.runId);
       const { retry, maxAttempts, machine } = { ...CALL_POLICY_DEFAULT, ...run.options.voice };
       const policy: CallPolicy = { retry, maxAttempts, machine, faultSeconds: callTimes.faultSeconds };
-      const live = run.options.delivery?.maxConcurrentCalls ?? LIMITS.liveCallsDefault;
       const until = Date.now() + ROUND_MS;
       let calls = 0;
       while (Date.now() < until) {
         stopIfCancelled();
         const counts = await readCounts(db, input.runId);
-        const free = live - (counts.voice?.sending ?? 0);
+        const free = await placesForFirstCalls(db, input, counts.voice?.sending ?? 0);
         if (free <= 0) {
           await pause(LOOK_MS);
           continue;
@@ -156,9 +155,6 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
   };
 
   async function place(input: CallKey & { from: number }): Promise<PlaceCallOutcome> {
-    // A call that is dialled again keeps the pace too; a first one had its permit before its workflow.
-    const again = await mayRedial(input);
-    if (again) return again;
     const run = await loadRun(db, input.runId);
     if (run.control !== 'run') return { kind: 'stopped', control: run.control };
     const rule = deliveryRule(run.options);
@@ -170,6 +166,9 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
       );
       if (until) return { kind: 'later', waitMs: until.getTime() - now };
     }
+    // A call that is dialled again keeps the pace too; a first one had its permit before its workflow.
+    const permitWait = input.attempt === input.from ? undefined : await redialWait(input);
+    if (permitWait !== undefined) return { kind: 'later', waitMs: permitWait };
     // Before anything is written down: without a token nothing can have been placed.
     const gateway = gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
@@ -232,12 +231,12 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
     }
   }
 
-  async function mayRedial(call: CallKey & { from: number }): Promise<PlaceCallOutcome | undefined> {
-    if (call.attempt === call.from) return undefined;
-    const { control } = await readPace(db, call.runId);
-    if (control !== 'run') return { kind: 'stopped', control };
-    const { granted, waitMs } = await takePermits(db, call.runId, { least: 0, most: 1 });
-    return granted ? undefined : { kind: 'later', waitMs: Math.max(waitMs, REDIAL_LOOK_MS) };
+  async function redialWait({ runId }: CallKey): Promise<number | undefined> {
+    // A permit that is taken and not used is lost, so there should be a place for the call before it is asked for.
+    const placeMs = await placeWait(db, runId);
+    if (placeMs !== undefined) return placeMs;
+    const { granted, waitMs } = await takePermits(db, runId, { least: 0, most: 1 });
+    return granted ? undefined : Math.max(waitMs, REDIAL_LOOK_MS);
   }
 }
 

@@ -14,8 +14,8 @@ export interface DeliveryChange {
 }
 
 /**
- * Changes how a campaign is delivered. What sends for it reads the pace with every lot of permits, and how
- * many calls may be live with every look, so both hold within a second or two.
+ * Changes how a campaign is delivered. What sends for it reads the pace with every lot of permits, which so holds
+ * within a second or two, and how many calls may be live with every call (call-places.ts).
  */
 export async function changeDelivery(
   db: Kysely<CampaignTables>,

@@ -131,7 +131,10 @@ export interface CampaignTables {
     code: string | null;
     fault: string | null;
     data: Json<Record<string, unknown>>;
+    /** True or null, like `waits`. */
+    live: true | null;
   };
+  call_places: { run_id: string; ask_at: CreatedAt };
   durable_sends: {
     id: string;
     workspace_id: string;

@@ -3,7 +3,7 @@ import { LIMITS } from '../domain/limits';
 import { RECIPIENT_ZONE } from '../domain/time-zones/hours';
 import { isIanaZone } from '../domain/time-zones/wall-time';
 import { MACHINE_BEHAVIOURS } from '../domain/voice/answer-detection/machine-behaviour';
-import { id, integer } from './common';
+import { id, instant, instantAsWritten, integer } from './common';
 import { params } from './params';
 
 /** What api.md 7 adds to a campaign on create. */
@@ -11,7 +11,6 @@ const DAY_MS = 86_400_000;
 const CALLS_MAX = 100;
 const DELAY_SECONDS_MAX = 30 * 24 * 3_600;
 
-const instant = z.iso.datetime({ offset: true }).transform((value) => new Date(value).toISOString());
 const seconds = integer.min(0).max(DELAY_SECONDS_MAX);
 const attempts = integer.min(1).max(CALLS_MAX);
 const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'This must be a time as HH:MM');
@@ -54,8 +53,7 @@ export const window = weeklyWindow({});
 
 const schedule = z.strictObject({
   /** With its offset as given, which tells the hour that is meant when there is no timezone. */
-  startAt: z.iso
-    .datetime({ offset: true })
+  startAt: instantAsWritten
     .refine(
       (value) => Date.parse(value) - Date.now() <= LIMITS.sendAtDaysMax * DAY_MS,
       'At most one year ahead',
@@ -102,7 +100,7 @@ const retry = z
   );
 
 const pace = z.number().min(LIMITS.paceMin).max(LIMITS.paceMax);
-const liveCalls = integer.min(1).max(10_000);
+const liveCalls = integer.min(1).max(LIMITS.liveCallsMax);
 
 /** What of it may be changed while a campaign goes on; null takes it away. */
 export const deliveryChange = z

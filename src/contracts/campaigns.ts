@@ -1,19 +1,29 @@
 import { z } from 'zod';
 import type { Status } from '../domain/campaign';
 import { CHANNELS } from '../domain/channel';
+import { isOfCalendar } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
 import { senderOf } from './addresses';
 import { additions, checkStrategy, deliveryChange } from './campaign-additions';
 import { checkHours } from './campaign-hours';
 import { checkSchedule } from './campaign-schedule';
-import { cursorQuery, emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
+import {
+  cursorQuery,
+  emptyAsAbsent,
+  INT_MAX,
+  id,
+  integer,
+  pageLimit,
+  pageNumber,
+  searchTerm,
+} from './common';
 
 /**
  * messaging-service.md, Create campaign and List campaigns; api.md 7. The specification's objects ignore
  * what they do not know, since a client may be newer than we are; our additions refuse it.
  */
-const version = integer.min(1).max(2_147_483_647);
+const version = integer.min(1).max(INT_MAX);
 
 const settings = z.object({
   email: z.object({ fromEmail: senderOf.email, templateId: id, version }).optional(),
@@ -85,7 +95,7 @@ const day = z
 function exists(isoDay: string): boolean {
   const time = Date.parse(`${isoDay}T00:00:00Z`);
   // Some engines roll February 30 over into March.
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(isoDay);
+  return isOfCalendar(time) && new Date(time).toISOString().startsWith(isoDay);
 }
 
 export const campaignListQuery = z
@@ -134,13 +144,13 @@ export const recipientQuery = z.object({ ...cursorQuery, ...recipientFilter });
 export const runQuery = z.object(cursorQuery);
 
 /** Where a listing of runs stopped. */
-export const runPosition = z.object({ number: z.int().min(1) });
+export const runPosition = z.object({ number: z.int().min(1).max(INT_MAX) });
 
 /** An export is read whole. */
 export const recipientExportQuery = z.object(recipientFilter);
 
 /** Where a listing of recipients stopped, as its cursor holds it. */
-export const recipientPosition = z.object({ channel: z.enum(CHANNELS), seq: z.int().min(0) });
+export const recipientPosition = z.object({ channel: z.enum(CHANNELS), seq: z.int().min(0).max(INT_MAX) });
 
 /** Pause, resume, cancel and start say everything in their path. */
 export const emptyBody = z.strictObject({}).optional();

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isOfOurTime } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
 
 /** Pieces that several contracts share (api.md 1). */
@@ -9,6 +10,18 @@ export const emptyAsAbsent = <Schema extends z.ZodType>(schema: Schema) =>
 
 /** Not `z.int()`: its finding ends the parsing, and those of fields that belong together would not be made. */
 export const integer = z.number().multipleOf(1, 'This must be a whole number').meta({ type: 'integer' });
+
+/** The largest number of the database's usual whole numbers: a position in a list, a version. */
+export const INT_MAX = 2_147_483_647;
+
+/** As it is written, with its offset, for what means the hour on the wall as well. */
+export const instantAsWritten = z.iso.datetime({ offset: true }).refine((value) => {
+  const ms = Date.parse(value);
+  // What cannot be read at all has its own finding.
+  return Number.isNaN(ms) || isOfOurTime(ms);
+}, 'This must be a time between the years 1970 and 9999');
+
+export const instant = instantAsWritten.transform((value) => new Date(value).toISOString());
 
 /** A whole number as a query string has it. */
 const wholeNumber = (bounds: { min: number; max: number }) =>

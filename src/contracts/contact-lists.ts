@@ -29,5 +29,5 @@ export const contactImportQuery = z.object({
 
 /** The envelope alone: each contact in it is judged by itself (campaigns/contact-row.ts). */
 export const contactImportBody = z.strictObject({
-  contacts: z.array(z.unknown()).min(1).max(LIMITS.contactsPerRequest),
+  contacts: z.array(z.unknown()).max(LIMITS.contactsPerRequest),
 });

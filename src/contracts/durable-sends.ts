@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import { RECIPIENT_ZONE } from '../domain/time-zones/hours';
 import { additions, window } from './campaign-additions';
 import { callOptions, message } from './send';
 
@@ -13,26 +12,16 @@ export const durableSendBody = message
     }),
     window: window
       .optional()
-      .meta({ description: 'Hours in which it may be sent, also when it is tried again.' }),
+      .meta({
+        description:
+          'Hours in which it may be sent, also when it is tried again. An email address does not tell whose clocks: without a zone they are those of UTC.',
+      }),
     voice: callOptions
       .safeExtend(redials.shape)
       .meta({ id: 'DurableCallOptions' })
       .optional()
       .meta({ description: 'Calls only: how the call is made, and redialling by how one ended.' }),
   })
-  .superRefine(
-    (value, context) => {
-      if (
-        value.channel === 'email' &&
-        value.window &&
-        (value.window.timezone ?? RECIPIENT_ZONE) === RECIPIENT_ZONE
-      ) {
-        const message = 'An email address does not tell where its owner is: name a time zone';
-        context.addIssue({ code: 'custom', path: ['window', 'timezone'], message });
-      }
-    },
-    { when: ({ value }) => typeof value === 'object' && value !== null },
-  )
   .meta({ id: 'DurableSendBody' });
 
 export type DurableSendBody = z.output<typeof durableSendBody>;

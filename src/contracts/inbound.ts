@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
 import { RECEIPT_STATE, type ReceiptType } from '../domain/message';
+import { instant } from './common';
 
 /** What carriers tell us (api.md 12). They may tell more than this; what is not known here is passed over. */
 const TYPES = Object.keys(RECEIPT_STATE) as ReceiptType[];
 
-const time = z.iso.datetime({ offset: true }).transform((value) => new Date(value).toISOString());
 /** Cut as the one in a carrier's answer is, so that the two still meet. */
 const carrierId = z
   .union([z.string().min(1), z.number()])
@@ -23,7 +23,7 @@ const receipt = z
       .union([z.string(), z.number()])
       .transform((value) => String(value).slice(0, 200))
       .optional(),
-    at: time.optional(),
+    at: instant.optional(),
     data: data.optional(),
   })
   .refine(({ id, providerId }) => id !== undefined || providerId !== undefined, {
@@ -37,7 +37,7 @@ const inboundSms = z.object({
   from: z.string().min(1).max(64),
   to: z.string().min(1).max(64),
   text: z.string(),
-  at: time.optional(),
+  at: instant.optional(),
 });
 
 /** One entry, judged by itself, so that a wrong one does not keep the others from being taken. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
+import { isOfCalendar } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
 import { POLICY_PRESETS, type WorkspacePolicy } from '../domain/policy';
 import { senderOf } from './addresses';
@@ -112,6 +113,6 @@ export const timelineQuery = z.object({
 });
 
 export const timelinePosition = z.strictObject({
-  at: z.iso.datetime(),
+  at: z.iso.datetime().refine((at) => isOfCalendar(Date.parse(at))),
   key: z.string().max(LIMITS.uidChars * 2),
 });

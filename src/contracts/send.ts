@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
+import { isOfCalendar } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
 import { MESSAGE_STATES } from '../domain/message';
 import { MACHINE_BEHAVIOURS } from '../domain/voice/answer-detection/machine-behaviour';
 import { email, recipientOf, senderOf } from './addresses';
-import { emptyAsAbsent, id, idCursor, integer, pageLimit } from './common';
+import { emptyAsAbsent, INT_MAX, id, idCursor, instant, integer, pageLimit } from './common';
 import { params } from './params';
 
 /**
@@ -20,8 +21,6 @@ const line = (max: number) =>
     .string()
     .max(max)
     .regex(/^[^\r\n]*$/, 'This must be one line');
-
-const instant = z.iso.datetime({ offset: true }).transform((value) => new Date(value).toISOString());
 
 const campaignTag = z.string().min(1).max(LIMITS.campaignTagChars);
 
@@ -53,7 +52,7 @@ export const message = z
     'template-id': id.optional(),
     params: params.optional(),
     body: z.string().optional().meta({ description: 'Email only: HTML, in the place of the template’s.' }),
-    version: integer.min(1).max(2_147_483_647).optional(),
+    version: integer.min(1).max(INT_MAX).optional(),
     subject: line(SUBJECT_CHARS_MAX).optional().meta({ description: 'Email only.' }),
     sendAt: instant.optional().meta({ description: 'Not before; at most a year ahead.' }),
     expiresAt: instant.optional().meta({ description: 'Not given to a provider after this.' }),
@@ -117,7 +116,7 @@ const timeOrAddress = z
     // A plus sign in a query string arrives as a space.
     if (!TIME.test(value)) return value.replace(/^ (?=\d)/, '+').trim();
     const time = new Date(value);
-    if (!Number.isNaN(time.getTime())) return time;
+    if (isOfCalendar(time.getTime())) return time;
     context.addIssue({ code: 'custom', message: 'This is not a time' });
     return z.NEVER;
   });

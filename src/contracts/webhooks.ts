@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
 import { isEventPattern, WEBHOOK_DELIVERY_STATES } from '../domain/webhook';
-import { cursorQuery, emptyAsAbsent, id, idCursor, pageLimit, pageNumber } from './common';
+import { cursorQuery, emptyAsAbsent, id, idCursor, instant, pageLimit, pageNumber } from './common';
 
 /** What callers of the webhook endpoints write (api.md 10). All of it is ours, so all of it is strict. */
 
@@ -67,7 +67,7 @@ export const webhookDeliveryParams = z.object({ id, deliveryId: id });
 
 export const redeliverBody = z
   .strictObject({
-    since: z.iso.datetime({ offset: true }).optional(),
+    since: instant.optional(),
     state: z.literal('failed').default('failed'),
   })
   .prefault({});

@@ -404,6 +404,23 @@ export const LIMITS = {
   /** Of one process: each holds a connection for seconds when the audience is large. */
   dryRunsAtOnce: 2,
   liveCallsDefault: 50,
+  liveCallsMax: 10_000,
+  /** Calls that find no place free ask again: so many of a run in a second for each place, and within these. Each
+   * asking is written into a history, and of calls that last seconds some places would else stay empty. */
+  placeAsksPerPlace: 0.5,
+  placeAsksPerSecondMin: 2,
+  placeAsksPerSecondMax: 200,
+  /** The longest wait of one among very many, so that a bound that was raised is used within minutes. */
+  placeWaitMs: 600_000,
+  /** And while no call of the run begins, this part of the time since one did: a call that hangs for a day is asked
+   * about some hundred times. */
+  placeQuietShare: 0.05,
+  placeQuietWaitMs: 1_800_000,
+  /** A place that is free is kept for calls that are due to be dialled again, if not for longer. */
+  placeKeptMinutes: 10,
+  /** A call of which nothing was heard for so long since it was handed over has no place any more, whoever was to
+   * end it: longer than any silence that is waited for. */
+  callSilenceHours: 25,
   /** How often a call that its carrier could not place is asked for again, without counting, and when first; each
    * further wait is twice as long, up to eight times: three quarters of an hour in all. */
   carrierFaultsMax: 5,

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { encodeCursor } from '../../src/contracts/common';
 import { describeEachEngine } from '../support/storage';
 import { campaignsRig, EMAIL, IN_AN_HOUR, SMS, VOICE } from './campaigns-rig';
 
@@ -245,6 +246,11 @@ describeEachEngine('campaigns over HTTP', (engine) => {
     expect([recipients.status, recipients.body.data, recipients.body.next]).toEqual([200, [], null]);
     const wrong = await call('GET', `/api/campaign/${id}/recipients?cursor=x&limit=1`);
     expect(findings(wrong)).toEqual(['cursor invalid_cursor']);
+    const beyond = { recipients: { channel: 'sms', seq: 3_000_000_000 }, runs: { number: 3_000_000_000 } };
+    for (const [listed, position] of Object.entries(beyond)) {
+      const forged = await call('GET', `/api/campaign/${id}/${listed}?cursor=${encodeCursor(position)}`);
+      expect([listed, ...findings(forged)]).toEqual([listed, 'cursor invalid_cursor']);
+    }
   });
 
   test('a list is kept while a live campaign uses it', async () => {

@@ -58,7 +58,7 @@ export function audienceOf(
 /**
  * Common table expressions that end in `ranked (id, address, params, place, reason)`: every contact of the
  * lists once, with the first reason why it cannot be a recipient, or null for those that are. Of the contacts
- * that share an address the oldest that could be reached keeps it. The place is null when nobody asks for it.
+ * that share an address, however it is written, the oldest that could be reached keeps it. The place is null when nobody asks for it.
  */
 export function rankedContacts(audience: Audience, places: PlacePlan | undefined): RawBuilder<unknown> {
   const { workspaceId, channel, contactListIds, placeholders, campaignParams, isSuppressed } = audience;
@@ -85,10 +85,16 @@ export function rankedContacts(audience: Audience, places: PlacePlan | undefined
       from ${excluded.from}
     ), ranked as materialized (
       select id, address, params, place,
-        coalesce(reason, case when row_number() over (partition by address, reason order by id) > 1 then 'duplicate_address' end) as reason
+        coalesce(reason, case when row_number() over (partition by ${mailbox(channel)}, reason order by id) > 1 then 'duplicate_address' end) as reason
       from judged
     )`;
 }
+
+/**
+ * What two addresses that reach the same person have in common. An email address is the same however it is
+ * written, as it is for suppression and caps.
+ */
+const mailbox = (channel: Channel) => (channel === 'email' ? sql`lower(address collate "C")` : sql`address`);
 
 /**
  * By contact, whose address may have changed since, and by address, which another contact may share. Both
@@ -110,7 +116,7 @@ function exclusion(audience: Audience) {
       ${excludesOptedOut ? optedOutBefore(audience) : sql``}
     ), marked as (
       select *, bool_or(is_reached) over (partition by id) as met,
-        bool_or(is_reached) over (partition by address) as used
+        bool_or(is_reached) over (partition by ${mailbox(channel)}) as used
       from (select *, false as is_reached from candidate union all select * from reached) everybody
     ),`,
     from: sql`(select id, address, params, place, met, used from marked where not is_reached) candidate`,

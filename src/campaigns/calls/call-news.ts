@@ -129,6 +129,7 @@ export async function storeCallNews(
         then n.fault else c.fault end,
       outcome = case when n.outcome is not null and (c.ended_at is null or c.outcome = 'unknown')
         then n.outcome else c.outcome end,
+      live = case when n.outcome is null then c.live end,
       data = c.data || n.data
     from unnest(
       ${news.map((n) => n.runId)}::text[], ${news.map((n) => n.seq)}::int[], ${news.map((n) => n.attempt)}::int[],
@@ -197,7 +198,7 @@ export async function endSilentCall(
   silenceSeconds: number,
 ): Promise<boolean> {
   const { numAffectedRows } = await sql`
-    update calls c set ended_at = now(), outcome = 'unknown', code = 'call_end_unknown'
+    update calls c set ended_at = now(), outcome = 'unknown', code = 'call_end_unknown', live = null
     where run_id = ${key.runId} and seq = ${key.seq} and attempt = ${key.attempt} and ended_at is null
       and case when dialled_at is not null
         then heard_at < now() - make_interval(secs => ${silenceSeconds}::float8)

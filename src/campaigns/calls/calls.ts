@@ -9,6 +9,7 @@ import { addToCounts } from '../runs/count-moves';
 import { readControl } from '../runs/runs';
 import type { CampaignTables } from '../tables';
 import { settleUnknown } from './call-news';
+import { lockPlace } from './call-places';
 
 /**
  * Calls of a run. Each dialled attempt is a row written before the call is asked for; a recipient on the
@@ -31,12 +32,14 @@ export type CallOpening =
       endsAt: number;
     }
   | { kind: 'stopped'; control: Exclude<Control, 'run'> }
+  /** As many calls of the run are live as may be. */
+  | { kind: 'later'; waitMs: number }
   /** The recipient has ended already: its workflow was started twice, or the run was canceled. */
   | { kind: 'over' };
 
 /**
  * Writes ahead that a call is about to be placed. `inDoubt`: a former attempt got at least as far. Whoever's time
- * is over is not called any more, unless there may be a call to him already.
+ * is over is not called any more, unless there may be a call to him already, which has its place.
  */
 export async function openCall(
   db: Kysely<CampaignTables>,
@@ -59,21 +62,47 @@ export async function openCall(
     if (!['pending', 'waiting', 'sending'].includes(recipient.state)) return { kind: 'over' };
     // Its recipient is called anew by another workflow.
     if (key.attempt < (recipient.call_from ?? 1)) return { kind: 'over' };
-    const opened = await tx
-      .insertInto('calls')
-      .values({ run_id: key.runId, seq: key.seq, attempt: key.attempt, data: '{}' })
-      .onConflict((conflict) => conflict.doNothing())
-      .executeTakeFirst();
-    const inDoubt = opened.numInsertedOrUpdatedRows !== 1n;
+    const inDoubt = await isWritten(tx, key);
     const endsAt = expiryOf(rule, recipient.due_at);
-    if (!inDoubt && Date.now() > endsAt) {
-      await withdrawCall(tx, key);
-      await moveRecipient(tx, key, { state: 'expired', code: 'expired' });
-      return { kind: 'over' };
+    if (!inDoubt) {
+      if (Date.now() > endsAt) {
+        await moveRecipient(tx, key, { state: 'expired', code: 'expired' });
+        return { kind: 'over' };
+      }
+      const waitMs = await lockPlace(tx, key.runId);
+      if (waitMs !== undefined) return { kind: 'later', waitMs };
+      await tx
+        .insertInto('calls')
+        .values({ run_id: key.runId, seq: key.seq, attempt: key.attempt, data: '{}', live: true })
+        .execute();
     }
     await moveRecipient(tx, key, { state: 'sending', attempt: key.attempt });
     return { kind: 'open', address: recipient.address, params: recipient.params, inDoubt, endsAt };
   });
+}
+
+async function isWritten(tx: Transaction<CampaignTables>, key: CallKey): Promise<boolean> {
+  const call = await tx
+    .selectFrom('calls')
+    .select('attempt')
+    .where('run_id', '=', key.runId)
+    .where('seq', '=', key.seq)
+    .where('attempt', '=', key.attempt)
+    .executeTakeFirst();
+  return call !== undefined;
+}
+
+/** No call to the recipient is live any more, of those up to this attempt. */
+async function freePlace(
+  tx: Transaction<CampaignTables>,
+  { runId, seq }: Omit<CallKey, 'attempt'>,
+  attempt?: number,
+): Promise<void> {
+  await sql`
+    update calls set live = null
+    where run_id = ${runId} and seq = ${seq} and attempt <= coalesce(${attempt ?? null}::int, attempt) and live`.execute(
+    tx,
+  );
 }
 
 /**
@@ -166,6 +195,7 @@ export async function recordStep(
       .where('attempt', '=', key.attempt)
       .forUpdate()
       .executeTakeFirst();
+    await freePlace(tx, key, key.attempt);
     if (call?.fault === 'carrier') await recount(tx, key);
     if (step.kind === 'end') {
       const { state, outcome } = step;
@@ -211,7 +241,10 @@ export async function endRecipient(
   state: RecipientState,
   code: string | undefined,
 ): Promise<void> {
-  await db.transaction().execute((tx) => moveRecipient(tx, key, { state, code }));
+  await db.transaction().execute(async (tx) => {
+    await freePlace(tx, key);
+    await moveRecipient(tx, key, { state, code });
+  });
 }
 
 async function moveRecipient(

@@ -7,6 +7,9 @@ const EMAIL_CHARS_MAX = 254;
 const EMAIL =
   /^(?:[A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}$/;
 
+/** Some countries know numbers that are too short for E.164, as the send endpoint takes it. */
+const E164 = /^\+[1-9]\d{6,14}$/;
+
 /**
  * With its domain in lower case, which names the same machine however it is written; the part before
  * the @ belongs to its owner and is kept.
@@ -18,15 +21,17 @@ export function emailAddress(text: string): string | undefined {
 }
 
 /**
- * The number in E.164, or `undefined` when it is none that can be dialled. An extension cannot be
- * texted and not simply called, so a number with one is refused instead of losing it.
+ * The number in E.164, or `undefined` when it is none that can be dialled. Its length is judged by its country, and no
+ * more: numbering plans open new ranges before anybody's data knows them, and the person behind such a number is
+ * real. An extension cannot be texted and not simply called, so a number with one is refused instead of losing it.
  */
 export function phoneNumber(text: string, country: CountryCode | undefined): string | undefined {
   const parsed = parsePhoneNumberFromString(text, {
     ...(country && { defaultCountry: country }),
     extract: false,
   });
-  return parsed?.isValid() && !parsed.ext ? parsed.number : undefined;
+  if (!parsed?.isPossible() || parsed.ext) return undefined;
+  return E164.test(parsed.number) ? parsed.number : undefined;
 }
 
 /** A country code as a region of numbers that are written without one; `undefined` if there is no such. */

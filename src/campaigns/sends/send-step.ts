@@ -15,7 +15,7 @@ import { LIMITS } from '../../domain/limits';
 import { quietHoursOf, type WorkspacePolicy } from '../../domain/policy';
 import type { RecipientState } from '../../domain/recipient';
 import { nextAttempt, retryPolicy } from '../../domain/retry-policy';
-import { type HourRule, nextAllowed } from '../../domain/time-zones/hours';
+import { type HourRule, nextAllowed, RECIPIENT_ZONE } from '../../domain/time-zones/hours';
 import { phonePrefix, phoneZones } from '../../domain/time-zones/phone-zones';
 import type { CampaignTables } from '../tables';
 
@@ -63,12 +63,17 @@ function opensAt({ channel, content }: SendRow, at: number, policy: WorkspacePol
   if (quiet) rules.push({ kind: 'quiet', window: quiet });
   if (rules.length === 0) return at;
   const prefix = content.to.startsWith('+') ? phonePrefix(content.to) : undefined;
-  const zones = (prefix && phoneZones().get(prefix.slice(1))) || NOWHERE;
+  const nowhere = [zoneOfNobody(content)];
+  const zones = (prefix && phoneZones().get(prefix.slice(1))) || nowhere;
   // In a country so wide that its zones never agree, nobody's clock decides.
-  return nextAllowed(rules, zones, at) ?? nextAllowed(rules, NOWHERE, at) ?? at + NEVER_MS;
+  return nextAllowed(rules, zones, at) ?? nextAllowed(rules, nowhere, at) ?? at + NEVER_MS;
 }
 
-const NOWHERE = ['UTC'];
+/** As in a campaign: the zone that its hours name, for whom no better one is known, such as an email address. */
+function zoneOfNobody({ window }: SendRow['content']): string {
+  return window?.timezone === undefined || window.timezone === RECIPIENT_ZONE ? 'UTC' : window.timezone;
+}
+
 /** Hours that never come are looked for again later. */
 const NEVER_MS = LIMITS.hoursSearchDays * 86_400_000;
 

@@ -1,3 +1,4 @@
+import { isOfOurTime } from '../../domain/instants';
 import { LIMITS } from '../../domain/limits';
 import { MESSAGE_RANK, type MessageState, RECEIPT_STATE } from '../../domain/message';
 import type { Receipt } from '../../providers/provider';
@@ -51,7 +52,7 @@ export function changeBy(target: ReceiptTarget, receipt: Receipt): NewEvent | un
 
 function instant(text: string | undefined): string | undefined {
   const ms = text === undefined ? Number.NaN : Date.parse(text);
-  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
+  return isOfOurTime(ms) ? new Date(ms).toISOString() : undefined;
 }
 
 /** PostgreSQL's jsonb takes neither U+0000 nor half a surrogate pair, which JSON writes as escapes. */

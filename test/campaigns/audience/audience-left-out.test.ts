@@ -114,6 +114,25 @@ describeEachEngine('whom an audience leaves out', (engine) => {
     });
   });
 
+  it('takes two spellings of a mailbox for one, of which the oldest contact keeps it', async () => {
+    const planted = await plantRun(db, { contacts: 4, channel: 'email' });
+    const spell = (i: number, email: string) =>
+      sql`update contacts set email = ${email} where id = ${`${planted.listId}-000000${i}`}`.execute(db);
+    await spell(1, 'Ann.Lee@example.com');
+    await spell(3, 'ann.lee@example.com');
+    await spell(4, 'ANN.LEE@example.com');
+    const { contacts, skipped } = await freeze(planted, { from: 'a@example.com' });
+    expect(contacts).toEqual([1, 2]);
+    expect(skipped).toMatchObject({ duplicate_address: 2 });
+    const { address } = await db
+      .selectFrom('recipients')
+      .select('address')
+      .where('run_id', '=', planted.runId)
+      .where('seq', '=', 0)
+      .executeTakeFirstOrThrow();
+    expect(address).toBe('Ann.Lee@example.com');
+  });
+
   describe('excluded campaigns', () => {
     const excluding = (...planted: Planted[]) => ({
       options: { exclude: { campaignIds: planted.map(({ campaignId }) => campaignId) } },
@@ -163,6 +182,19 @@ describeEachEngine('whom an audience leaves out', (engine) => {
       const { contacts, skipped } = await freeze(second, excluding(first));
       expect(contacts).toEqual([3, 4]);
       expect(skipped).toMatchObject({ excluded: 3 });
+    });
+
+    it('knows an email address however it is written', async () => {
+      const first = await plantRun(db, { contacts: 2, channel: 'email' });
+      await freeze(first, { from: 'a@example.com' });
+      await setState(first, 0, 'delivered');
+      const { workspaceId } = first;
+      const second = await plantRun(db, { contacts: 2, channel: 'email', workspaceId });
+      await sql`update contacts set email = upper(email) where workspace_id = ${workspaceId}
+        and id like ${`${second.listId}-%`}`.execute(db);
+      const { contacts, skipped } = await freeze(second, { ...excluding(first), from: 'a@example.com' });
+      expect(contacts).toEqual([2]);
+      expect(skipped).toMatchObject({ excluded: 1 });
     });
 
     it('counts every run of a campaign, and of each campaign', async () => {

@@ -1,6 +1,7 @@
 import { phoneRegion } from '../../../src/campaigns/contacts/contact-fields';
 import { judgeContact } from '../../../src/campaigns/contacts/contact-row';
 import { recipientOf } from '../../../src/contracts/addresses';
+import { phonePrefix, phoneZones } from '../../../src/domain/time-zones/phone-zones';
 
 const judged = (raw: Record<string, unknown>, country?: string) => {
   const result = judgeContact(raw, country === undefined ? undefined : phoneRegion(country));
@@ -32,12 +33,26 @@ describe('a contact row', () => {
     ['0039 06 1234 5678', 'DE', '+390612345678'],
     ['+1 202 555 0123 ext. 7', undefined, undefined],
     ['1.2025550123E+10', 'US', undefined],
+    ['+1 555 123 4567', undefined, '+15551234567'],
+    ['(555) 123-4567', 'US', '+15551234567'],
     ['+1 999', undefined, undefined],
+    ['+1', undefined, undefined],
+    ['123', undefined, undefined],
+    ['123', 'US', undefined],
+    ['abc', undefined, undefined],
+    // Of a length that Germany has, and E.164 has not.
+    ['+49 1234', undefined, undefined],
     ['911', 'US', undefined],
     ['call me', 'US', undefined],
   ])('the phone number %p with country %p becomes %p', (phone, country, stored) => {
     const result = judged({ phone }, country);
     expect(Array.isArray(result) ? undefined : result.phone).toBe(stored);
+  });
+
+  test('a number of a range that nobody knows has the zones of its country', () => {
+    expect(recipientOf.sms.parse('+15551234567')).toBe('+15551234567');
+    expect(phonePrefix('+15551234567')).toBe('+1');
+    expect(phoneZones().get('1')).toContain('America/New_York');
   });
 
   test('is known by its external id, else its email address in lower case, else its phone number', () => {

@@ -154,8 +154,25 @@ describeEachEngine('durable sends', (engine) => {
     expect(await shut.now()).toMatchObject({ state: 'waiting', attempts: 0 });
     const open = await made({ to, window: { from: clock('Europe/Oslo', -1), to: clock('Europe/Oslo', 1) } });
     expect(await lookAtSend(db, open.id)).toMatchObject({ kind: 'act' });
-    const nowhere = { channel: 'email', to: 'a@example.com', from: 'b@example.com' };
-    expect(() => body({ ...nowhere, window: { from: '09:00', to: '17:00' } })).toThrow(/time zone/);
+  });
+
+  it.each([
+    [undefined, 'UTC'],
+    ['recipient', 'UTC'],
+    ['Europe/Oslo', 'Europe/Oslo'],
+  ])('of email wait for their window: with the zone %p it is of %s', async (timezone, zone) => {
+    const clock = (aheadHours: number) =>
+      new Date(Date.now() + aheadHours * 3_600_000).toLocaleTimeString('en-GB', {
+        timeZone: zone,
+        hour: '2-digit',
+        minute: '2-digit',
+      });
+    const email = { channel: 'email', to: 'a@example.com', from: 'b@example.com' };
+    const shut = await made({ ...email, window: { from: clock(2), to: clock(3), timezone } });
+    const turn = await lookAtSend(db, shut.id);
+    expect(turn.kind === 'wait' && Math.abs(turn.waitMs - 2 * 3_600_000)).toBeLessThan(61_000);
+    const open = await made({ ...email, window: { from: clock(-1), to: clock(1), timezone } });
+    expect(await lookAtSend(db, open.id)).toMatchObject({ kind: 'act' });
   });
 
   it('go from accepted over sent to delivered as the feed tells, and wake their workflow at the end', async () => {
