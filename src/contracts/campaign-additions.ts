@@ -4,9 +4,9 @@ import { RECIPIENT_ZONE } from '../domain/time-zones/hours';
 import { isIanaZone } from '../domain/time-zones/wall-time';
 import { id, integer } from './common';
 import { params } from './params';
+import { isWithinAYear } from './year-ahead';
 
 /** What api.md 7 adds to a campaign on create. */
-const DAY_MS = 86_400_000;
 const CALLS_MAX = 100;
 const DELAY_SECONDS_MAX = 30 * 24 * 3_600;
 
@@ -55,10 +55,7 @@ const schedule = z.strictObject({
   /** With its offset as given, which tells the hour that is meant when there is no timezone. */
   startAt: z.iso
     .datetime({ offset: true })
-    .refine(
-      (value) => Date.parse(value) - Date.now() <= LIMITS.sendAtDaysMax * DAY_MS,
-      'At most one year ahead',
-    )
+    .refine((value) => isWithinAYear(value), 'At most one year ahead')
     .optional(),
   endAt: instant.optional().meta({
     description:
