@@ -1,25 +1,16 @@
 import { z } from 'zod';
 import type { Channel } from '../domain/channel';
+import { EMAIL_ADDRESS } from '../domain/email-address';
 
 /** Addresses of people and senders, normalised as they enter (api.md 4). */
 
 const EMAIL_CHARS = 254;
 
-/**
- * RFC 5322's dot-atom before the @: all that a mailbox may be called without quotes. After it a name of at least
- * two labels, whose last is no number.
- */
-const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+";
-const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
-const EMAIL = new RegExp(
-  `^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+(?:[A-Za-z]{2,63}|xn--[A-Za-z0-9-]{1,59})$`,
-);
-
 export const email = z
   .string()
   .trim()
   .max(EMAIL_CHARS)
-  .check(z.email({ pattern: EMAIL, error: 'This must be an email address' }));
+  .check(z.email({ pattern: EMAIL_ADDRESS, error: 'This must be an email address' }));
 
 /** E.164: a plus, the country code and the number. A number without its country is ambiguous. */
 const phone = z
@@ -34,7 +25,7 @@ const emailSender = z
   .trim()
   .max(EMAIL_CHARS * 2)
   .refine((value) => !/[\r\n]/.test(value), 'A sender is one line')
-  .refine((value) => EMAIL.test(addressOf(value)), {
+  .refine((value) => EMAIL_ADDRESS.test(addressOf(value)), {
     message: 'This must be an email address, with or without a display name',
   });
 
