@@ -82,7 +82,8 @@ export function createApiClient({ baseUrl, authUrl, signal, ...who }: ApiClientO
     get: (path, schema) => read({ method: 'GET', path }, parsedBy(schema)),
     post: (path, json, schema) =>
       read({ method: 'POST', path, json, headers: { 'idempotency-key': randomUUID() } }, parsedBy(schema)),
-    put: (path, json, schema) => read({ method: 'PUT', path, json }, parsedBy(schema)),
+    put: (path, json, schema) =>
+      read({ method: 'PUT', path, json, headers: { 'idempotency-key': randomUUID() } }, parsedBy(schema)),
     patch: (path, json, schema) => read({ method: 'PATCH', path, json }, parsedBy(schema)),
     postFile: (path, file, type, schema, onProgress) => {
       const text = { type, open: () => openFile(file, onProgress), once: false };

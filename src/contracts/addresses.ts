@@ -1,11 +1,16 @@
 import { z } from 'zod';
 import type { Channel } from '../domain/channel';
+import { EMAIL_ADDRESS } from '../domain/email-address';
 
 /** Addresses of people and senders, normalised as they enter (api.md 4). */
 
 const EMAIL_CHARS = 254;
 
-export const email = z.string().trim().max(EMAIL_CHARS).check(z.email('This must be an email address'));
+export const email = z
+  .string()
+  .trim()
+  .max(EMAIL_CHARS)
+  .check(z.email({ pattern: EMAIL_ADDRESS, error: 'This must be an email address' }));
 
 /** E.164: a plus, the country code and the number. A number without its country is ambiguous. */
 const phone = z
@@ -20,20 +25,29 @@ const emailSender = z
   .trim()
   .max(EMAIL_CHARS * 2)
   .refine((value) => !/[\r\n]/.test(value), 'A sender is one line')
-  .refine((value) => z.email().safeParse(addressOf(value)).success, {
+  .refine((value) => EMAIL_ADDRESS.test(addressOf(value)), {
     message: 'This must be an email address, with or without a display name',
   });
 
 const SHORT_CODE = /^\d{3,8}$/;
-const ALPHANUMERIC = /^(?=.*[A-Za-z])[A-Za-z0-9]{1,11}$/;
+/**
+ * As it is shown on the phone, so nothing of it is changed. Spaces are in the alphabet of such an address (3GPP
+ * TS 23.040, 9.1.2.5) and carriers take them; of the other characters many take none.
+ */
+const ALPHANUMERIC = /^(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11}$/;
 
 const smsSender = z
   .string()
   .trim()
   .max(40)
-  .transform((value) => (ALPHANUMERIC.test(value) ? value : withoutSeparators(value)))
-  .refine((value) => ALPHANUMERIC.test(value) || SHORT_CODE.test(value) || phone.safeParse(value).success, {
-    message: 'This must be a phone number, a short code of 3 to 8 digits, or at most 11 letters and digits',
+  .transform((value, context) => {
+    if (ALPHANUMERIC.test(value)) return value;
+    const number = withoutSeparators(value);
+    if (SHORT_CODE.test(number) || phone.safeParse(number).success) return number;
+    const message =
+      'This must be a phone number, a short code of 3 to 8 digits, or at most 11 letters, digits and spaces';
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
   });
 
 export const recipientOf: Record<Channel, z.ZodType<string, string>> = { email, sms: phone, voice: phone };

@@ -5,9 +5,9 @@ import { isIanaZone } from '../domain/time-zones/wall-time';
 import { MACHINE_BEHAVIOURS } from '../domain/voice/answer-detection/machine-behaviour';
 import { id, instant, instantAsWritten, integer } from './common';
 import { params } from './params';
+import { isWithinAYear } from './year-ahead';
 
 /** What api.md 7 adds to a campaign on create. */
-const DAY_MS = 86_400_000;
 const CALLS_MAX = 100;
 const DELAY_SECONDS_MAX = 30 * 24 * 3_600;
 
@@ -53,12 +53,7 @@ export const window = weeklyWindow({});
 
 const schedule = z.strictObject({
   /** With its offset as given, which tells the hour that is meant when there is no timezone. */
-  startAt: instantAsWritten
-    .refine(
-      (value) => Date.parse(value) - Date.now() <= LIMITS.sendAtDaysMax * DAY_MS,
-      'At most one year ahead',
-    )
-    .optional(),
+  startAt: instantAsWritten.refine((value) => isWithinAYear(value), 'At most one year ahead').optional(),
   endAt: instant.optional().meta({
     description:
       'No occurrence of `cron` begins after it; without `cron`, nobody is sent to after it, and who is left is `expired`.',

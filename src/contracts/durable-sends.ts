@@ -10,12 +10,10 @@ export const durableSendBody = message
     retry: additions.delivery.unwrap().shape.retry.meta({
       description: 'Of what failed for the moment: how often in all, and how long to wait.',
     }),
-    window: window
-      .optional()
-      .meta({
-        description:
-          'Hours in which it may be sent, also when it is tried again. An email address does not tell whose clocks: without a zone they are those of UTC.',
-      }),
+    window: window.optional().meta({
+      description:
+        'Hours in which it may be sent, also when it is tried again. An email address does not tell whose clocks: without a zone they are those of UTC.',
+    }),
     voice: callOptions
       .safeExtend(redials.shape)
       .meta({ id: 'DurableCallOptions' })

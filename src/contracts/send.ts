@@ -7,6 +7,7 @@ import { MACHINE_BEHAVIOURS } from '../domain/voice/answer-detection/machine-beh
 import { email, recipientOf, senderOf } from './addresses';
 import { emptyAsAbsent, INT_MAX, id, idCursor, instant, integer, pageLimit } from './common';
 import { params } from './params';
+import { isWithinAYear } from './year-ahead';
 
 /**
  * What callers of the send endpoints write (api.md 4). Fields of the specification and ours live side by
@@ -14,13 +15,15 @@ import { params } from './params';
  */
 const SUBJECT_CHARS_MAX = 998;
 const UID = /^[\x21-\x7e]+$/;
-const DAY_MS = 86_400_000;
 
 const line = (max: number) =>
   z
     .string()
     .max(max)
     .regex(/^[^\r\n]*$/, 'This must be one line');
+
+/** Nobody means to send an empty email: the template's text is sent then, and without a template nothing is. */
+const blankAsAbsent = (value: string) => (value.trim() === '' ? undefined : value);
 
 const campaignTag = z.string().min(1).max(LIMITS.campaignTagChars);
 
@@ -47,13 +50,17 @@ export const message = z
     to: z.string().meta({ description: 'An email address, or a phone number with its country code.' }),
     from: z.string().meta({
       description:
-        'An email address, with or without a display name; a phone number; for SMS also a short code or up to 11 letters and digits.',
+        'An email address, with or without a display name; a phone number; for SMS also a short code, or a name of up to 11 letters, digits and spaces.',
     }),
     'template-id': id.optional(),
     params: params.optional(),
-    body: z.string().optional().meta({ description: 'Email only: HTML, in the place of the template’s.' }),
+    body: z
+      .string()
+      .transform(blankAsAbsent)
+      .optional()
+      .meta({ description: 'Email only: HTML, in the place of the template’s.' }),
     version: integer.min(1).max(INT_MAX).optional(),
-    subject: line(SUBJECT_CHARS_MAX).optional().meta({ description: 'Email only.' }),
+    subject: line(SUBJECT_CHARS_MAX).transform(blankAsAbsent).optional().meta({ description: 'Email only.' }),
     sendAt: instant.optional().meta({ description: 'Not before; at most a year ahead.' }),
     expiresAt: instant.optional().meta({ description: 'Not given to a provider after this.' }),
     campaign: campaignTag.optional().meta({ description: 'A tag, for holds and reports.' }),
@@ -72,9 +79,8 @@ export const message = z
         problem('template-id', 'This is required, except for email with subject and body');
       }
       if (value.voice !== undefined && value.channel !== 'voice') problem('voice', 'This is for calls only');
-      if (typeof value.sendAt === 'string') {
-        const aheadMs = Date.parse(value.sendAt) - Date.now();
-        if (aheadMs > LIMITS.sendAtDaysMax * DAY_MS) problem('sendAt', 'At most one year ahead');
+      if (typeof value.sendAt === 'string' && !isWithinAYear(value.sendAt)) {
+        problem('sendAt', 'At most one year ahead');
       }
     },
     { when: ({ value }) => typeof value === 'object' && value !== null },
@@ -115,7 +121,7 @@ const timeOrAddress = z
   .transform((value, context) => {
     // A plus sign in a query string arrives as a space.
     if (!TIME.test(value)) return value.replace(/^ (?=\d)/, '+').trim();
-    const time = new Date(value);
+    const time = new Date(value.replace(/ (?=\d{2}:\d{2}$)/, '+'));
     if (isOfCalendar(time.getTime())) return time;
     context.addIssue({ code: 'custom', message: 'This is not a time' });
     return z.NEVER;

@@ -22,6 +22,7 @@ interface CatalogueEntry {
 export const ERRORS = {
   // Requests
   malformed_body: { title: 'Body is not valid JSON', status: 400, retry: 'permanent' },
+  malformed_request: { title: 'Not a valid HTTP request', status: 400, retry: 'permanent' },
   unsupported_grant_type: { title: 'Unsupported grant type', status: 400, retry: 'permanent' },
   invalid_request: { title: 'Request is not valid', status: 422, retry: 'permanent' },
   idempotency_key_reused: {
@@ -39,6 +40,7 @@ export const ERRORS = {
   method_not_allowed: { title: 'Method not allowed', status: 405, retry: 'permanent' },
   request_timeout: { title: 'Request took too long to arrive', status: 408, retry: 'transient' },
   body_too_large: { title: 'Body too large', status: 413, retry: 'permanent' },
+  headers_too_large: { title: 'Path and headers too large', status: 431, retry: 'permanent' },
   unsupported_media_type: { title: 'Unsupported content type', status: 415, retry: 'permanent' },
   private_target: { title: 'Address is not public', status: 422, retry: 'permanent' },
   // Who is calling

@@ -29,7 +29,7 @@ export const LIMITS = {
   longPageSizeMax: 1_000,
   searchChars: 200,
   feedWaitSecondsMax: 20,
-  sendAtDaysMax: 366,
+  sendAtYearsMax: 1,
 
   // Tokens and sessions (api.md 2, 3)
   tokenHoursDefault: 24,

@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../domain/errors';
 import type { App, KnownRoutes } from './routing';
 
@@ -20,7 +21,7 @@ export function answerUnknownPaths(app: App): void {
     known.set(url, entry);
   });
 
-  app.setNotFoundHandler((request, reply) => {
+  const refuse = (request: FastifyRequest, reply: FastifyReply): never => {
     const path = (request.url.split('?')[0] as string).replace(/(?<=.)\/$/, '');
     const methods = [...known.values()]
       .filter(({ pattern }) => pattern.test(path))
@@ -28,6 +29,11 @@ export function answerUnknownPaths(app: App): void {
     if (methods.length === 0) throw new DomainError('not_found', 'There is nothing at this path');
     reply.header('allow', [...new Set(methods)].sort().join(', '));
     throw new DomainError('method_not_allowed', `This path does not take ${request.method}`);
+  };
+  app.setNotFoundHandler(refuse);
+  // Before the body is read: what is wrong with a body does not matter where there is nobody to take it.
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.is404) refuse(request, reply);
   });
 }
 

@@ -6,6 +6,7 @@ import type { Log } from '../log';
 import type { Idempotency } from '../messaging/idempotency';
 import { checkCallers } from './auth';
 import type { Authenticator } from './caller';
+import { answerClientError } from './client-errors';
 import { acceptIdempotencyKeys } from './idempotency';
 import { parseJsonBodies } from './json-body';
 import { answerUnknownPaths, rememberRoutes } from './known-paths';
@@ -48,6 +49,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
     http: { headersTimeout: LIMITS.httpHeadersTimeoutMs },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
+    clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id);
       sendProblem(error, request, reply, log);

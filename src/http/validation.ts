@@ -11,14 +11,17 @@ export const validateWithZod: FastifySchemaCompiler<z.ZodType> = ({ schema, http
   return (data) => {
     const checked = schema.safeParse(data, { reportInput: true });
     if (!checked.success) {
-      if (httpPart === 'params') return { error: new DomainError('not_found', 'No such id') };
+      if (httpPart === 'params') return { error: noSuchId() };
       return { error: invalidRequest(checked.error.issues.flatMap((issue) => fieldErrors(issue))) };
     }
     // Bodies were checked when they were parsed; the rest of a request arrives percent-encoded.
     const unstorable = httpPart === 'body' ? undefined : findUnstorable(data);
-    return unstorable ? { error: invalidRequest([unstorable]) } : { value: checked.data };
+    if (!unstorable) return { value: checked.data };
+    return { error: httpPart === 'params' ? noSuchId() : invalidRequest([unstorable]) };
   };
 };
+
+const noSuchId = () => new DomainError('not_found', 'No such id');
 
 /** For a route that takes more than one content type, whose body only its handler can check. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {

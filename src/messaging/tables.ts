@@ -91,6 +91,7 @@ export interface MessagingTables {
     email_provider_id: Generated<string>;
     design: ColumnType<Record<string, unknown> | null, string | null, string | null>;
     created_at: CreatedAt;
+    made_by: ColumnType<string | null, string | null | undefined, never>;
   };
   messages: {
     id: string;

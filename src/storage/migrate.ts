@@ -14,6 +14,7 @@ import * as policyFollowed from './migrations/0011-policy-followed';
 import * as recipientsInPlace from './migrations/0012-recipients-in-place';
 import * as lostIds from './migrations/0013-lost-ids';
 import * as callPlaces from './migrations/0014-call-places';
+import * as templateVersionCalls from './migrations/0015-template-version-calls';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -31,6 +32,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0012-recipients-in-place': recipientsInPlace.UP,
   '0013-lost-ids': lostIds.UP,
   '0014-call-places': callPlaces.UP,
+  '0015-template-version-calls': templateVersionCalls.UP,
 };
 
 /**

@@ -3,7 +3,7 @@ import { freezePart } from './freeze';
 import { memoryPart } from './memory';
 import { importPart, millionPart, pagesPart } from './million';
 import { ratioPart } from './ratio';
-import { note, option } from './rig';
+import { chosenParts, note } from './rig';
 import { sleepingPart } from './sleeping';
 import { smppPart } from './smpp';
 import { smtpPart } from './smtp';
@@ -34,10 +34,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
 };
 
 async function main(): Promise<void> {
-  const parts = option('--part')?.split(',') ?? ['ratio'];
-  const unknown = parts.filter((part) => !PARTS[part]);
-  if (unknown.length)
-    throw new Error(`no such part: ${unknown.join()}; there are ${Object.keys(PARTS).join()}`);
+  const parts = chosenParts(Object.keys(PARTS), ['ratio']);
   const result: Record<string, unknown> = {
     engine: process.env.DATABASE_URL ? 'postgres' : 'embedded',
     node: process.versions.node,

@@ -105,6 +105,15 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2;
 }
 
+/** Those that `--part` names, or all that are meant by leaving it out. Ends the process for one there is not. */
+export function chosenParts(known: readonly string[], otherwise: readonly string[]): readonly string[] {
+  const parts = option('--part')?.split(',') ?? otherwise;
+  const unknown = parts.filter((part) => !known.includes(part));
+  if (unknown.length === 0) return parts;
+  process.stderr.write(`There is no part ${unknown.join()}; there are ${known.join()}\n`);
+  process.exit(2);
+}
+
 export function option(name: string): string | undefined {
   const at = process.argv.indexOf(name);
   return at < 0 ? undefined : process.argv[at + 1];

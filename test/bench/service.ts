@@ -5,12 +5,12 @@ import type { LoadInput, LoadResult } from './load';
 import {
   benchPlace,
   type Cpu,
+  chosenParts,
   cpuMs,
   load,
   median,
   note,
   numberOption,
-  option,
   peakMemoryMb,
   rate,
   round2,
@@ -42,7 +42,7 @@ interface Bench {
 }
 
 async function main(): Promise<void> {
-  const parts = option('--part')?.split(',') ?? PARTS;
+  const parts = chosenParts(PARTS, PARTS);
   const rounds = numberOption('--rounds') ?? 3;
   const count = numberOption('--count') ?? 20_000;
   const result: Record<string, unknown> = {

@@ -1,4 +1,5 @@
-import { message } from '../../src/contracts/send';
+import { message, messageList } from '../../src/contracts/send';
+import { isWithinAYear } from '../../src/contracts/year-ahead';
 
 const SMS = { channel: 'sms', uid: 'u1', to: '+12025550123', from: '12345', 'template-id': 't1' };
 const CALL = { ...SMS, channel: 'voice', from: '+12025550100' };
@@ -22,6 +23,26 @@ describe('the message of the send endpoint', () => {
       color: 'red',
     });
     expect(parsed).toEqual({ ...SMS, params: { N: 1, F: 'x' }, class: 'marketing' });
+  });
+
+  test('a blank body or subject is none, so that the template’s is sent', () => {
+    expect(message.parse({ ...EMAIL, body: '', subject: ' ' })).toEqual({ ...EMAIL, class: 'marketing' });
+  });
+
+  test('a message may be for a year ahead, to the same hour of the same date', () => {
+    const at = (iso: string, now: string) => isWithinAYear(iso, Date.parse(now));
+    expect(at('2027-11-22T10:00:00Z', '2026-11-22T10:00:00Z')).toBe(true);
+    expect(at('2027-11-22T10:00:00.001Z', '2026-11-22T10:00:00Z')).toBe(false);
+    expect(at('2028-03-01T00:00:00Z', '2027-03-01T00:00:00Z')).toBe(true);
+    expect(at('2028-03-02T00:00:00Z', '2027-03-01T00:00:00Z')).toBe(false);
+    expect(at('2029-03-01T00:00:00Z', '2028-02-29T00:00:00Z')).toBe(true);
+  });
+
+  test('a bound of a list may have the plus of its offset as a query has it, as it is or as a space', () => {
+    const from = new Date('2026-01-01T09:00:00Z');
+    for (const given of ['2026-01-01T10:00:00+01:00', '2026-01-01T10:00:00 01:00']) {
+      expect(messageList.parse({ from: given })).toMatchObject({ from });
+    }
   });
 
   test('all errors are reported at once, those of addresses among them', () => {
@@ -63,6 +84,8 @@ describe('the message of the send endpoint', () => {
     [{ ...EMAIL, to: 'nobody' }, ['to']],
     [{ ...EMAIL, 'template-id': undefined }, ['template-id']],
     [{ ...EMAIL, 'template-id': undefined, body: 'b', subject: 's' }, []],
+    [{ ...EMAIL, 'template-id': undefined, body: ' \n', subject: 's' }, ['template-id']],
+    [{ ...EMAIL, 'template-id': undefined, body: 'b', subject: '' }, ['template-id']],
     [{ ...SMS, 'template-id': undefined, body: 'b', subject: 's' }, ['template-id']],
   ])('%j: wrong fields %j', (value, wrong) => {
     expect(paths(value)).toEqual(wrong);

@@ -23,67 +23,75 @@ const action = (name: string, tables: string[]): (typeof CREATING)[string] => ({
  * Calls that create something, each with a body that is new every time, and the tables that it adds a row
  * to. Routes with `config.idempotent` that are not here have their tests with administration.
  */
-const CREATING: Record<string, { body: (of: Own) => unknown; tables: string[]; path?: (of: Own) => string }> =
-  {
-    '/api/template': {
-      body: () => ({ templateName: randomUUID(), body: 'Hello', channel: 'sms' }),
-      tables: ['templates', 'template_versions'],
-    },
-    '/api/template/:id/test-send': {
-      path: (of) => `/api/template/${of.template}/test-send`,
-      body: () => ({ to: '+12025550100', from: '12345', params: {} }),
-      tables: ['messages'],
-    },
-    '/api/contact-list': { body: () => ({ name: 'The same name again' }), tables: ['contact_lists'] },
-    '/api/contact-list/:id/contacts': {
-      path: (of) => `/api/contact-list/${of.list}/contacts`,
-      body: () => ({ contacts: [{ externalId: randomUUID(), email: 'somebody@example.com' }] }),
-      tables: ['contacts', 'contact_list_members'],
-    },
-    '/api/campaign': {
-      body: (of) => ({
-        name: 'The same name again',
-        channel: ['sms'],
-        settings: { sms: { shortCode: '12345', templateId: of.template, version: 1 } },
-        contactListId: [of.list],
-      }),
-      tables: ['campaigns', 'runs'],
-    },
-    '/api/campaign/:id/duplicate': {
-      path: (of) => `/api/campaign/${of.campaign}/duplicate`,
-      body: () => ({}),
-      tables: ['campaigns'],
-    },
-    // What else they must not do again, repeated-actions.test.ts tells.
-    '/api/campaign/:id/start': action('start', ['runs']),
-    '/api/campaign/:id/pause': action('pause', []),
-    // One that is paused may be told so, one that is being planned not.
-    '/api/campaign/:id/retry-failed': action('retry-failed', []),
-    '/api/campaign/:id/resume': action('resume', []),
-    '/api/campaign/:id/cancel': action('cancel', []),
-    '/send-msg': { body: (of) => sms(of.template), tables: ['messages'] },
-    '/send-msg/bulk': { body: (of) => ({ messages: [sms(of.template)] }), tables: ['messages'] },
-    '/api/send': { body: (of) => sms(of.template), tables: ['durable_sends'] },
-    '/api/webhook': {
-      body: () => ({ url: 'https://hooks.example.com/told', events: ['*'] }),
-      tables: ['webhooks'],
-    },
-    '/api/webhook/:id/test': {
-      path: (of) => `/api/webhook/${of.webhook}/test`,
-      body: () => ({}),
-      tables: ['webhook_deliveries'],
-    },
-    // A secret is no row of its own; that it is the same again, the tests of webhooks tell.
-    '/api/webhook/:id/rotate-secret': {
-      path: (of) => `/api/webhook/${of.webhook}/rotate-secret`,
-      body: () => ({}),
-      tables: [],
-    },
-    '/api/suppression': {
-      body: () => ({ channel: 'email', address: `${randomUUID()}@example.com`, reason: 'asked' }),
-      tables: ['suppressions'],
-    },
-  };
+const CREATING: Record<
+  string,
+  { body: (of: Own) => unknown; tables: string[]; path?: (of: Own) => string; method?: 'PUT' }
+> = {
+  '/api/template': {
+    body: () => ({ templateName: randomUUID(), body: 'Hello', channel: 'sms' }),
+    tables: ['templates', 'template_versions'],
+  },
+  '/api/template/:id': {
+    method: 'PUT',
+    path: (of) => `/api/template/${of.template}`,
+    body: () => ({ templateName: randomUUID(), body: 'Hello again', channel: 'sms' }),
+    tables: ['template_versions'],
+  },
+  '/api/template/:id/test-send': {
+    path: (of) => `/api/template/${of.template}/test-send`,
+    body: () => ({ to: '+12025550100', from: '12345', params: {} }),
+    tables: ['messages'],
+  },
+  '/api/contact-list': { body: () => ({ name: 'The same name again' }), tables: ['contact_lists'] },
+  '/api/contact-list/:id/contacts': {
+    path: (of) => `/api/contact-list/${of.list}/contacts`,
+    body: () => ({ contacts: [{ externalId: randomUUID(), email: 'somebody@example.com' }] }),
+    tables: ['contacts', 'contact_list_members'],
+  },
+  '/api/campaign': {
+    body: (of) => ({
+      name: 'The same name again',
+      channel: ['sms'],
+      settings: { sms: { shortCode: '12345', templateId: of.template, version: 1 } },
+      contactListId: [of.list],
+    }),
+    tables: ['campaigns', 'runs'],
+  },
+  '/api/campaign/:id/duplicate': {
+    path: (of) => `/api/campaign/${of.campaign}/duplicate`,
+    body: () => ({}),
+    tables: ['campaigns'],
+  },
+  // What else they must not do again, repeated-actions.test.ts tells.
+  '/api/campaign/:id/start': action('start', ['runs']),
+  '/api/campaign/:id/pause': action('pause', []),
+  // One that is paused may be told so, one that is being planned not.
+  '/api/campaign/:id/retry-failed': action('retry-failed', []),
+  '/api/campaign/:id/resume': action('resume', []),
+  '/api/campaign/:id/cancel': action('cancel', []),
+  '/send-msg': { body: (of) => sms(of.template), tables: ['messages'] },
+  '/send-msg/bulk': { body: (of) => ({ messages: [sms(of.template)] }), tables: ['messages'] },
+  '/api/send': { body: (of) => sms(of.template), tables: ['durable_sends'] },
+  '/api/webhook': {
+    body: () => ({ url: 'https://hooks.example.com/told', events: ['*'] }),
+    tables: ['webhooks'],
+  },
+  '/api/webhook/:id/test': {
+    path: (of) => `/api/webhook/${of.webhook}/test`,
+    body: () => ({}),
+    tables: ['webhook_deliveries'],
+  },
+  // A secret is no row of its own; that it is the same again, the tests of webhooks tell.
+  '/api/webhook/:id/rotate-secret': {
+    path: (of) => `/api/webhook/${of.webhook}/rotate-secret`,
+    body: () => ({}),
+    tables: [],
+  },
+  '/api/suppression': {
+    body: () => ({ channel: 'email', address: `${randomUUID()}@example.com`, reason: 'asked' }),
+    tables: ['suppressions'],
+  },
+};
 
 interface Own {
   template: string;
@@ -138,7 +146,10 @@ describeEachEngine('creating calls with an Idempotency-Key', (engine) => {
       const body = call.body(own);
       const path = call.path?.(own) ?? route;
       const post = () =>
-        api.call('POST', path, { body, headers: { ...headers, 'idempotency-key': `key of ${route}` } });
+        api.call(call.method ?? 'POST', path, {
+          body,
+          headers: { ...headers, 'idempotency-key': `key of ${route}` },
+        });
       const before = await rowsOf(call.tables);
       const first = await post();
       expect(first.status).toBeLessThan(300);
@@ -158,6 +169,7 @@ describeEachEngine('creating calls with an Idempotency-Key', (engine) => {
       const again = await post();
       expect(again.headers['idempotent-replay']).toBeUndefined();
       expect(idOf(again.body)).toBe(idOf(first.body));
+      expect(again.body.template?.version).toBe(first.body.template?.version);
       expect(await rowsOf(call.tables)).toEqual(after);
     },
   );

@@ -1,4 +1,4 @@
-import { Agent, request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest, METHODS } from 'node:http';
 import { connect } from 'node:net';
 import { z } from 'zod';
 import { DomainError } from '../../src/domain/errors';
@@ -97,6 +97,48 @@ describe('the HTTP server', () => {
     expect((await server.call('POST', '/things/a%20b.csv', { body: {} })).headers.allow).toBe(
       'GET, HEAD, PUT',
     );
+  });
+
+  test('where there is nobody to take a body, nothing is said of the body', async () => {
+    const answers = await Promise.all([
+      server.call('PUT', '/probe', { body: '{"name":' }),
+      server.call('POST', '/nowhere', { body: 'x', type: 'nonsense' }),
+      server.call('DELETE', '/probe', { body: 'x'.repeat(2 * 1024 * 1024) }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([405, 404, 405]);
+  });
+
+  test.each([
+    ['what is no request', 'Hello there\r\n\r\n', 400, 'malformed_request'],
+    [
+      'headers that are too long',
+      `GET /probe HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(70_000)}\r\n\r\n`,
+      431,
+      'headers_too_large',
+    ],
+    // Only newer parsers know it, and the framework wants a body with it.
+    [
+      'a method that is rarely heard of',
+      'QUERY /probe HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+      ...(METHODS.includes('QUERY')
+        ? ([405, 'method_not_allowed'] as const)
+        : ([400, 'malformed_request'] as const)),
+    ],
+  ])('%s is answered like everything else', async (_what, sent, status, code) => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    let answer = '';
+    const closed = new Promise((done) => socket.on('close', done));
+    socket.setEncoding('utf8').on('error', () => undefined);
+    socket.on('data', (text) => {
+      answer += text;
+    });
+    socket.write(sent);
+    await closed;
+    const [head = '', body = ''] = answer.split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(head).toContain('content-type: application/problem+json');
+    const id = /x-request-id: (\S+)/.exec(head)?.[1];
+    expect(JSON.parse(body)).toMatchObject({ status, code, instance: id, result: 'error', success: false });
   });
 
   test('a path that is no path and an id that cannot be one are 404', async () => {
@@ -202,6 +244,7 @@ describe('the HTTP server', () => {
     const half = await server.call('POST', '/bare', { body: '{"a":["ok","\\ud800"]}' });
     expect([half.status, half.body.errors[0].path]).toEqual([422, 'a.1']);
     expect((await server.call('GET', '/probe?q=%00')).status).toBe(422);
+    expect((await server.call('GET', '/things/a%00b')).status).toBe(404);
     const whole = await server.call('POST', '/bare', { body: '{"a":"\\ud83c\\udf89 \\\\u0000"}' });
     expect(whole.body).toEqual({ body: { a: '🎉 \\u0000' } });
   });

@@ -65,6 +65,14 @@ describeEachEngine('templates', (engine) => {
     answer.body.templates.map((t: { templateName: string }) => t.templateName);
   const paths = (answer: HttpAnswer) => answer.body.errors.map((error: { path: string }) => error.path);
 
+  test('a block may be called as a flow calls its nodes, and hold anything', async () => {
+    const root = { type: 'EmailLayout', data: { childrenIds: [] } };
+    for (const nodes of [[null], [{ data: null }], 'x', { type: 'Text' }]) {
+      const answer = await create(email(`nodes ${JSON.stringify(nodes)}`, { template: { root, nodes } }));
+      expect([nodes, answer.status]).toEqual([nodes, 201]);
+    }
+  });
+
   test('a template of each channel is created and shown whole, unknown keys included', async () => {
     for (const body of [sms('s'), email('e'), voice('v')]) {
       const created = await create(body);

@@ -1,11 +1,9 @@
 import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/max';
+import { EMAIL_ADDRESS } from '../../domain/email-address';
 
 /** What each field of a contact may hold, and the form in which it is stored. */
 
 const EMAIL_CHARS_MAX = 254;
-/** As the send endpoint takes it (contracts/addresses.ts; a test compares them): the rest could never be sent to. */
-const EMAIL =
-  /^(?:[A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}$/;
 
 /** Some countries know numbers that are too short for E.164, as the send endpoint takes it. */
 const E164 = /^\+[1-9]\d{6,14}$/;
@@ -15,7 +13,7 @@ const E164 = /^\+[1-9]\d{6,14}$/;
  * the @ belongs to its owner and is kept.
  */
 export function emailAddress(text: string): string | undefined {
-  if (text.length > EMAIL_CHARS_MAX || !EMAIL.test(text)) return undefined;
+  if (text.length > EMAIL_CHARS_MAX || !EMAIL_ADDRESS.test(text)) return undefined;
   const at = text.lastIndexOf('@');
   return text.slice(0, at) + text.slice(at).toLowerCase();
 }

@@ -61,8 +61,11 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
       throw new DomainError('not_found', `No ${what} in this workspace`);
     });
 
-    const replacing = { operation: replaceTemplate, params: idParams, body: templateBody };
-    app.put('/api/template/:id', { ...large, schema: replacing }, async (request) => {
+    const replacing = {
+      ...creating,
+      schema: { operation: replaceTemplate, params: idParams, body: templateBody },
+    };
+    app.put('/api/template/:id', replacing, async (request) => {
       const { workspaceId } = callerOf(request);
       const { channel } = request.body;
       const replaced = await templates.replace(
@@ -70,6 +73,7 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
         request.params.id,
         channel,
         contentOf(request.body),
+        mintOf(request),
       );
       const warnings = [...warningsOf(request.body), ...unspoken(replaced, speaks)];
       return { ...whole(replaced, 'New version saved'), warnings };

@@ -102,7 +102,10 @@ export function createEventFeed(deps: { db: Kysely<MessagingTables>; engine: Sto
         const awaited = leftMs > 0 ? news(workspaceId, leftMs, signal) : undefined;
         try {
           const page = await readAfter(db, workspaceId, position, limit);
+          // Numbers that nothing came of fill a page as well, and what comes after them may be there already.
+          const isOnlyHoles = page.events.length === 0 && page.position > position;
           position = page.position;
+          if (isOnlyHoles && !signal?.aborted) continue;
           if (page.events.length > 0 || !awaited || signal?.aborted) {
             return { events: page.events, next: cursorOf(position) };
           }
@@ -167,23 +170,25 @@ export async function readAfter(
   position: number,
   limit: number,
 ): Promise<{ events: MessageEvent[]; position: number }> {
-  // The row that holds the next number may have begun before it. A row is left out as soon as those
-  // before it fill the page, since each may hold a thousand events. They come as text: as objects they would
-  // be taken apart on the embedded engine's thread and copied to this one, member by member.
+  // The row that holds the next number may have begun before it; one that was read to its end is none of them,
+  // though the numbers after it are not there. A row is left out as soon as those before it fill the page, since
+  // each may hold a thousand events. They come as text: as objects they would be taken apart on the embedded
+  // engine's thread and copied to this one, member by member.
   const { rows } = await sql<LogRow>`
     select first_seq, count, at, events::text as events from (
       select first_seq, count, at, events,
-        sum(count) over (order by first_seq rows between unbounded preceding and 1 preceding) as before
+        sum(least(count, first_seq + count - ${position + 1}::int8))
+          over (order by first_seq rows between unbounded preceding and 1 preceding) as before
       from (
         select * from event_log
         where workspace_id = ${workspaceId} and first_seq >= coalesce((
           select max(first_seq) from event_log
           where workspace_id = ${workspaceId} and first_seq <= ${position + 1}
-        ), 0)
+        ), 0) and first_seq + count > ${position + 1}::int8
         order by first_seq limit ${limit + 1}
       ) as candidates
     ) as counted
-    where coalesce(before, 0) < ${limit + LIMITS.groupCommitMessages}
+    where coalesce(before, 0) < ${limit}
     order by first_seq
   `.execute(db);
   const events: MessageEvent[] = [];

@@ -162,11 +162,14 @@ function phoneOf(from: string): string {
   return /^[1-9]\d{6,14}$/.test(number) ? `+${number}` : from.trim();
 }
 
-/** As a sender is compared. A bare number may be a short code or a phone number: both are looked for. */
+/**
+ * As a sender is compared, a name with its spaces. A bare number may be a short code or a phone number: both are
+ * looked for.
+ */
 function sendersOf(to: string): string[] {
-  const key = senderKey(to.trim().replace(/[\s().-]/g, ''));
-  if (/^\d+$/.test(key)) return [key, `+${key.replace(/^00/, '')}`];
-  return [key];
+  const number = to.replace(/[\s().-]/g, '');
+  if (/^\d+$/.test(number)) return [number, `+${number.replace(/^00/, '')}`];
+  return [senderKey(number.startsWith('+') ? number : to.trim())];
 }
 
 /** Not asked for by anybody's API call: it has no template, and its uid is nobody's choice. */

@@ -140,7 +140,7 @@ function neededNames(message: Message, template: CompiledTemplate | undefined): 
 }
 
 /** What the caller asked for, not what it resolved to: a newer template version is no new payload. */
-function payloadHash(message: Message): string {
+export function payloadHash(message: Message): string {
   const params = Object.entries(message.params ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   const payload = [
     message.channel,

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Message } from '../../contracts/send';
 import type { Channel } from '../../domain/channel';
-import { DomainError } from '../../domain/errors';
+import { DomainError, isDomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { isDataError } from '../database-error';
 import { presentState } from '../events/present-state';
@@ -11,7 +11,7 @@ import type { SmsSenders } from '../senders/sms-senders';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
 import { ensureEventHead } from './accept-insert';
-import { judge } from './accept-judge';
+import { judge, payloadHash } from './accept-judge';
 import type { Lane, Lanes } from './lanes';
 import type { OutboxCount } from './outbox-count';
 import type { Accepted, Draft, Outcome } from './outgoing';
@@ -72,15 +72,20 @@ export function createAccept(deps: Deps): Accept {
       const outcomes: Outcome<Accepted>[] = new Array(messages.length);
       const drafts: Draft[] = [];
       const places: number[] = [];
-      const refused: { draft: Draft; place: number }[] = [];
+      const refused: Refused[] = [];
+      const refuse = (place: number, error: DomainError) => {
+        const message = messages[place] as Message;
+        refused.push({ place, uid: message.uid, payloadHash: payloadHash(message), refusal: error });
+      };
       let room = outbox.room(workspaceId, messages.length);
       judged.forEach((one, i) => {
         if (one.status === 'rejected') {
-          outcomes[i] = { ok: false, error: one.reason };
+          if (isDomainError(one.reason)) refuse(i, one.reason);
+          else outcomes[i] = { ok: false, error: one.reason };
         } else if (one.value.refusal) {
-          refused.push({ draft: one.value, place: i });
+          refuse(i, one.value.refusal);
         } else if (room === 0) {
-          outcomes[i] = { ok: false, error: outboxFull() };
+          refuse(i, outboxFull());
         } else {
           if (one.value.state === 'accepted') room -= 1;
           drafts.push(one.value);
@@ -122,23 +127,27 @@ async function policyOfWorkspace({ policyOf }: Deps, workspaceId: string) {
   });
 }
 
-/** What was taken on before the policy forbade it is answered for as ever. */
+/** What is asked of a record, should there be one. */
+type Asked = Pick<Draft, 'uid' | 'payloadHash' | 'refusal'> & { id?: string };
+type Refused = Asked & { place: number };
+
+/**
+ * What was taken on before its template was archived or changed, before the policy forbade it or the outbox was
+ * full, is answered for as ever: whoever lost the first answer must not be told that it was refused.
+ */
 async function answerRefused(
   deps: Deps,
   workspaceId: string,
-  refused: readonly { draft: Draft; place: number }[],
+  refused: readonly Refused[],
   outcomes: Outcome<Accepted>[],
 ): Promise<void> {
-  const drafts = refused.map(({ draft }) => draft);
-  const known = await answerRepeats(deps, workspaceId, drafts, NOTHING_INSERTED).catch((error: unknown) =>
-    drafts.map((): Outcome<Accepted> => ({ ok: false, error: refusal(error) })),
+  const known = await answerRepeats(deps, workspaceId, refused, new Map()).catch((error: unknown) =>
+    refused.map((): Outcome<Accepted> => ({ ok: false, error: refusal(error) })),
   );
   refused.forEach(({ place }, i) => {
     outcomes[place] = known[i] as Outcome<Accepted>;
   });
 }
-
-const NOTHING_INSERTED = { inserted: new Set<string>(), suppressed: new Set<string>() };
 
 async function commit(deps: Deps, workspaceId: string, given: Draft[]): Promise<Outcome<Accepted>[]> {
   const { db, lanes, senders, onAccepted, onDoubt, onEvents } = deps;
@@ -162,7 +171,8 @@ async function commit(deps: Deps, workspaceId: string, given: Draft[]): Promise<
       if (toSend.length > 0) onAccepted(lane, toSend);
       if (inserted.length > 0) onEvents(workspaceId);
       if (ids === 'all') return drafts.map((draft) => ({ ok: true, answer: answerOf(draft, suppressed) }));
-      return answerRepeats(deps, workspaceId, drafts, { inserted: ids, suppressed });
+      const answers = new Map(inserted.map((draft) => [draft.id, answerOf(draft, suppressed)]));
+      return answerRepeats(deps, workspaceId, drafts, answers);
     }
   }
   throw new DomainError('overloaded', 'The outbox changes hands', { retryAfterSeconds: 1 });
@@ -178,10 +188,10 @@ function answerOf(draft: Draft, suppressed: ReadonlySet<string>): Accepted {
 async function answerRepeats(
   { db, lanes, onWaiting }: Deps,
   workspaceId: string,
-  drafts: readonly Draft[],
-  { inserted, suppressed }: { inserted: ReadonlySet<string>; suppressed: ReadonlySet<string> },
+  asked: readonly Asked[],
+  inserted: ReadonlyMap<string | undefined, Accepted>,
 ): Promise<Outcome<Accepted>[]> {
-  const uids = drafts.filter((draft) => !inserted.has(draft.id)).map((draft) => draft.uid);
+  const uids = asked.filter(({ id }) => !inserted.has(id)).map(({ uid }) => uid);
   const rows = await db
     .selectFrom('messages as m')
     .select(['m.id', 'm.uid', 'm.channel', 'm.to_address', 'm.segments', 'm.encoding', 'm.send_at'])
@@ -196,11 +206,12 @@ async function answerRepeats(
     if (lane && (state === 'accepted' || state === 'scheduled')) onWaiting(lane, channel);
   }
   const existing = new Map(rows.map((row) => [row.uid, row]));
-  return drafts.map((draft) => {
-    if (inserted.has(draft.id)) return { ok: true, answer: answerOf(draft, suppressed) };
-    const row = existing.get(draft.uid);
-    if (!row && draft.refusal) return { ok: false, error: draft.refusal };
-    if (!row || row.payload_hash !== draft.payloadHash) return { ok: false, error: conflict(draft.uid) };
+  return asked.map(({ id, uid, payloadHash, refusal }) => {
+    const made = inserted.get(id);
+    if (made) return { ok: true, answer: made };
+    const row = existing.get(uid);
+    if (!row && refusal) return { ok: false, error: refusal };
+    if (row?.payload_hash !== payloadHash) return { ok: false, error: conflict(uid) };
     const answer: Accepted = {
       id: row.id,
       uid: row.uid,

@@ -91,7 +91,12 @@ export function createReceipts(deps: {
   function takeGroup(): Call[] {
     let size = 0;
     let end = 0;
-    while (end < calls.length && (end === 0 || size < GROUP_MAX)) size += calls[end++]?.receipts.length ?? 0;
+    // Up to the bound and not beyond it: a workspace's part of the group is one row of its event log.
+    for (const { receipts } of calls) {
+      if (end > 0 && size + receipts.length > GROUP_MAX) break;
+      size += receipts.length;
+      end += 1;
+    }
     const group = calls.slice(0, end);
     calls = calls.slice(end);
     waiting -= size;

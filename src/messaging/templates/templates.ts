@@ -12,8 +12,17 @@ import type { TemplateVersions } from './template-versions';
 export interface Templates {
   /** Fails with `name_taken`, and with `invalid_request` for a layout that cannot be rendered. */
   create(workspaceId: string, channel: Channel, content: TemplateContent, mint?: Mint): Promise<Template>;
-  /** Writes a new version. Fails as `create` does, with `not_found`, and with `invalid_request` for another channel. */
-  replace(workspaceId: string, id: string, channel: Channel, content: TemplateContent): Promise<Template>;
+  /**
+   * Writes a new version, once for each mint. Fails as `create` does, with `not_found`, and with `invalid_request`
+   * for another channel.
+   */
+  replace(
+    workspaceId: string,
+    id: string,
+    channel: Channel,
+    content: TemplateContent,
+    mint?: Mint,
+  ): Promise<Template>;
   /** Gone from lists and for new use; the versions that something pins stay readable. */
   archive(workspaceId: string, id: string): Promise<void>;
   /** As TemplateVersions.get: without a version, live templates only. */
@@ -33,11 +42,12 @@ export function createTemplates({ db, versions }: TemplatesDeps): Templates {
       const id = mint.id('tpl');
       return db.transaction().execute((tx) => insertTemplate(tx, { workspaceId, id, channel }, content));
     },
-    async replace(workspaceId, id, channel, given) {
+    async replace(workspaceId, id, channel, given, mint = RANDOM) {
       const content = versionOf(channel, given);
+      const madeBy = mint.id('tpv');
       const replaced = await db
         .transaction()
-        .execute((tx) => insertNextVersion(tx, { workspaceId, id, channel }, content))
+        .execute((tx) => insertNextVersion(tx, { workspaceId, id, channel }, content, madeBy))
         .catch(refuseTakenName);
       versions.changed(workspaceId, id);
       return replaced;
@@ -93,6 +103,7 @@ async function insertNextVersion(
   tx: Transaction<MessagingTables>,
   { workspaceId, id, channel }: TemplateKey,
   content: VersionContent,
+  madeBy: string,
 ): Promise<Template> {
   const current = await tx
     .selectFrom('templates')
@@ -109,6 +120,14 @@ async function insertNextVersion(
       errors: [{ path: 'channel', code: 'immutable', message: `This is a template for ${current.channel}` }],
     });
   }
+  const createdAt = current.created_at;
+  const made = await tx
+    .selectFrom('template_versions')
+    .select(['version', 'created_at'])
+    .where('template_id', '=', id)
+    .where('made_by', '=', madeBy)
+    .executeTakeFirst();
+  if (made) return { ...content, id, channel, version: made.version, createdAt, updatedAt: made.created_at };
   const version = current.current_version + 1;
   const updatedAt = new Date();
   await tx
@@ -121,8 +140,8 @@ async function insertNextVersion(
     })
     .where('id', '=', id)
     .execute();
-  await insertVersion(tx, id, version, content);
-  return { ...content, id, channel, version, createdAt: current.created_at, updatedAt };
+  await insertVersion(tx, id, version, content, { made_by: madeBy, created_at: updatedAt });
+  return { ...content, id, channel, version, createdAt, updatedAt };
 }
 
 async function archiveTemplate(
@@ -163,6 +182,7 @@ async function insertVersion(
   templateId: string,
   version: number,
   content: VersionContent,
+  more: { made_by?: string; created_at?: Date } = {},
 ): Promise<void> {
   await tx
     .insertInto('template_versions')
@@ -174,6 +194,7 @@ async function insertVersion(
       text_body: content.text,
       email_provider_id: content.emailProviderId,
       design: content.design && sql<string>`${JSON.stringify(content.design)}::jsonb`,
+      ...more,
     })
     .execute();
 }
@@ -205,8 +226,11 @@ async function readTemplate(
 
 /** U+001F between the parts, which no search term holds: a term never matches across two of them. */
 function searchTextOf({ name, subject, body, design }: VersionContent): string {
-  const nodes = Array.isArray(design?.nodes) ? (design.nodes as { data?: { text?: unknown } | null }[]) : [];
-  const spoken = nodes.map((node) => node.data?.text).filter((text) => typeof text === 'string');
+  // An email's layout may have a block of this name, with anything in it.
+  const nodes: unknown[] = Array.isArray(design?.nodes) ? design.nodes : [];
+  const spoken = nodes
+    .map((node) => (node as { data?: { text?: unknown } | null } | null)?.data?.text)
+    .filter((text) => typeof text === 'string');
   return [name, subject ?? '', body, ...spoken].join('\u001f').toLowerCase();
 }
 

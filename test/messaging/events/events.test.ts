@@ -60,6 +60,52 @@ describeEachEngine('the event feed', (engine) => {
     expect(whole.every((event, i) => i === 0 || event.seq > (whole[i - 1] as MessageEvent).seq)).toBe(true);
   });
 
+  /** One row with so many events, as the receipts of that many messages are written, and nothing in its holes. */
+  const log = async (count: number, event: (i: number) => unknown, gap = 0) => {
+    await sql`
+      with head as (
+        update event_heads set next_seq = next_seq + ${count + gap}::int where workspace_id = ${rig.workspaceId}
+        returning next_seq - ${count + gap}::int as first
+      )
+      insert into event_log (workspace_id, first_seq, count, events)
+      select ${rig.workspaceId}, head.first, ${count}::int,
+        ${JSON.stringify(Array.from({ length: count }, (_, i) => event(i)))}::json
+      from head
+    `.execute(rig.db);
+  };
+  const readAll = async (after: string, limit: number) => {
+    const uids: string[] = [];
+    for (let from = after; ; ) {
+      const { events, next } = await read({ after: from, limit });
+      if (events.length === 0) return uids;
+      uids.push(...events.map(({ uid }) => uid));
+      from = next;
+    }
+  };
+
+  test.each([7, 100, 1_000])(
+    'rows of any length, and numbers that were never used, are read past %i at a time',
+    async (limit) => {
+      const after = await end();
+      const counts = [1_200, 3, 1_499, 1];
+      for (const count of counts) await log(count, (i) => ({ uid: `${count}/${i}` }), 7);
+      const written = counts.flatMap((count) => Array.from({ length: count }, (_, i) => `${count}/${i}`));
+      expect(await readAll(after, limit)).toEqual(written);
+    },
+  );
+
+  test('a row of which nothing came to be is passed over without waiting', async () => {
+    const after = await end();
+    await log(1_200, () => null);
+    await log(1, () => ({ uid: 'behind' }));
+    for (const waitSeconds of [0, 20]) {
+      const begun = Date.now();
+      const { events } = await read({ after, limit: 100, waitSeconds });
+      expect(events.map(({ uid }) => uid)).toEqual(['behind']);
+      expect(Date.now() - begun).toBeLessThan(15_000);
+    }
+  });
+
   test('a reader that waits is answered as soon as something happens', async () => {
     const after = await end();
     const started = Date.now();

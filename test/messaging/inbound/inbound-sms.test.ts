@@ -49,6 +49,12 @@ describeEachEngine('what subscribers write back', (engine) => {
   const inboundEvents = async (of = rig) =>
     (await allEvents(one.delivery, of.workspaceId)).filter(({ type }) => type === 'inbound');
 
+  test('a sender with a name is known again, however a carrier spells it', async () => {
+    await sendFirst('first', { from: 'Acme Co' });
+    await write('STOP', { to: 'ACME CO' });
+    expect(await blocks()).toMatchObject([{ address: person, sender: 'acme co' }]);
+  });
+
   test('STOP blocks the sender for the person, is confirmed once, and is an event without the text', async () => {
     await sendFirst('first', { campaign: 'spring' });
     await write('Stop.');

@@ -180,6 +180,37 @@ describeEachEngine('accepting messages', (engine) => {
     expect(one.sms.uids()).toEqual(['m1']);
   });
 
+  test('what was accepted is answered for again, whatever became of its template and of the outbox', async () => {
+    const kept = rig.sms('kept');
+    const first = await accept(kept);
+    await until('it is sent', async () => (await rig.states()).kept === 'sent');
+    const again = { id: first.id, state: 'sent', duplicate: true };
+
+    const change = (set: { archived_at?: Date; current_version?: number }) =>
+      rig.db.updateTable('templates').set(set).where('id', '=', rig.smsTemplate).execute();
+    const body = 'Hello {{NAME}} {{MORE}}';
+    await rig.db
+      .insertInto('template_versions')
+      .values({ template_id: rig.smsTemplate, version: 2, body, design: 'null' })
+      .execute();
+    await change({ current_version: 2 });
+    const changed = await rig.process();
+    expect(await changed.delivery.accept(rig.workspaceId, kept)).toMatchObject(again);
+    const wanting = changed.delivery.accept(rig.workspaceId, rig.sms('new'));
+    await expect(wanting).rejects.toMatchObject({ code: 'missing_params' });
+
+    await change({ archived_at: new Date() });
+    const archived = await rig.process();
+    const outcomes = await archived.delivery.acceptMany(rig.workspaceId, [
+      rig.sms('new'),
+      kept,
+      rig.sms('kept', { params: { NAME: 'Bob' } }),
+      rig.email('other'),
+    ]);
+    const told = outcomes.map((o) => (o.ok ? o.answer.duplicate : isDomainError(o.error) && o.error.code));
+    expect(told).toEqual(['template_not_found', true, 'uid_conflict', false]);
+  });
+
   test('a lane that another process took over is replaced by a new one', async () => {
     await accept(rig.sms('before'));
     await rig.db.updateTable('dispatch_lanes').set({ fence: 99, owner: 'somebody' }).execute();
@@ -219,6 +250,8 @@ describeEachEngine('accepting messages', (engine) => {
       code: 'outbox_full',
       retryAfterSeconds: expect.any(Number),
     });
+    const repeated = await two.delivery.accept(rig.workspaceId, rig.sms('first', { campaign: 'many' }));
+    expect(repeated).toMatchObject({ state: 'accepted', duplicate: true });
     const other = await createOutboxRig(storage);
     await two.delivery.accept(other.workspaceId, other.sms('elsewhere'));
     expect((await rig.states()).over).toBeUndefined();

@@ -1,0 +1,9 @@
+import { LIMITS } from '../domain/limits';
+
+/** Whether a time is at most a year ahead: until the same hour of the same date, however many days that is. */
+export function isWithinAYear(at: string, nowMs: number = Date.now()): boolean {
+  const latest = new Date(nowMs);
+  latest.setUTCFullYear(latest.getUTCFullYear() + LIMITS.sendAtYearsMax);
+  // What cannot be read at all has its own finding.
+  return !(Date.parse(at) > latest.getTime());
+}
