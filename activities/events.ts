@@ -3,6 +3,7 @@ import { callStarts } from '../src/campaigns/calls/calls';
 import { applyEvents, readCursor, runsOf } from '../src/campaigns/runs/outcomes';
 import { liveRuns } from '../src/campaigns/runs/runs';
 import { awaitsOutcome } from '../src/campaigns/sends/durable-sends';
+import { DomainError, ERRORS, isDomainError } from '../src/domain/errors';
 import { inParallel } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
 import type { MessageEvent } from '../src/domain/message';
@@ -11,7 +12,7 @@ import type { AbortWatch } from './abort-watch';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
 
-/** How long a feed is followed after the last run has ended: receipts still come in. */
+/** How long a feed is followed after the last run has ended. What comes later is found by a look (keep-feeds.ts). */
 const LINGER_MS = 10 * 60_000;
 /** Long polls are cut so that a stop is noticed; the heartbeat goes on meanwhile. */
 const WAIT_SECONDS = 2;
@@ -53,47 +54,62 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, 
      * Reads the workspace's event feed into the ledger and wakes the calls that have ended. The cursor
      * moves in the transaction that takes the events in; the signals follow it, and one lost between the
      * two is made good by the call's own poll, or the durable send's.
+     * A refusal ends it only where nothing waits for it: a key that was revoked is replaced, and a proxy's 404 goes
+     * by, but a feed that has failed for good is missed by everybody whose outcome it was to tell.
      */
-    async followEvents(input: { workspaceId: string }): Promise<FollowOutcome> {
-      const { workspaceId } = input;
-      const gateway = gatewayFor(workspaceId);
-      if (!(await gateway.capabilities()).has('events')) return 'quiet';
-      const roundEnds = Date.now() + ROUND_MS;
-      let quietSince = Date.now();
-      let cursor = await readCursor(db, workspaceId);
-      while (Date.now() < roundEnds) {
-        stopIfCancelled();
-        const readAt = Date.now();
-        const { events, next } = await readPages(gateway, cursor);
-        if (events.length) {
-          const calls = endedCalls(events);
-          const taken = await applyEvents(db, workspaceId, cursor, next, events);
-          if (!taken) {
-            log.info({ workspaceId }, 'another reader follows this feed; this one stops');
-            return 'again';
-          }
-          await inParallel(await withStarts(calls), SIGNALS_AT_ONCE, (call) => signals.callEnded(call));
-          for (const runId of runsOf(events)) await abort.note(runId, true);
-          for (const sendId of taken.sends) await signals.wakeSend(sendId);
-          cursor = next;
-          quietSince = Date.now();
-          if (mayGather(events) && calls.length + taken.sends.length === 0) {
-            await pause(Math.max(0, readAt + GATHER_MS - Date.now()));
-          }
-        } else if (Date.now() - quietSince > LINGER_MS && !(await isNeeded(workspaceId))) {
-          return 'quiet';
-        } else {
-          await pause(0);
-        }
-        await abort.settle();
+    async followEvents({ workspaceId }: { workspaceId: string }): Promise<FollowOutcome> {
+      try {
+        return await follow(workspaceId);
+      } catch (error) {
+        if (!isDomainError(error) || !['permanent', 'account'].includes(ERRORS[error.code].retry))
+          throw error;
+        if (!(await isNeeded(workspaceId))) return 'quiet';
+        throw new DomainError('dependency_down', `The event feed cannot be read: ${error.message}`, {
+          cause: error,
+        });
       }
-      return 'again';
     },
 
     async ensureOutcomeFeed(input: { workspaceId: string }): Promise<void> {
       await signals.followOutcomes(input.workspaceId);
     },
   };
+
+  async function follow(workspaceId: string): Promise<FollowOutcome> {
+    // Noted before all that can fail: by it a look knows later that there is something to follow.
+    let cursor = await readCursor(db, workspaceId);
+    const gateway = gatewayFor(workspaceId);
+    if (!(await gateway.capabilities()).has('events')) return 'quiet';
+    const roundEnds = Date.now() + ROUND_MS;
+    let quietSince = Date.now();
+    while (Date.now() < roundEnds) {
+      stopIfCancelled();
+      const readAt = Date.now();
+      const { events, next } = await readPages(gateway, cursor);
+      if (events.length) {
+        const calls = endedCalls(events);
+        const taken = await applyEvents(db, workspaceId, cursor, next, events);
+        if (!taken) {
+          log.info({ workspaceId }, 'another reader follows this feed; this one stops');
+          return 'again';
+        }
+        await inParallel(await withStarts(calls), SIGNALS_AT_ONCE, (call) => signals.callEnded(call));
+        for (const runId of runsOf(events)) await abort.note(runId, true);
+        for (const sendId of taken.sends) await signals.wakeSend(sendId);
+        cursor = next;
+        quietSince = Date.now();
+        if (mayGather(events) && calls.length + taken.sends.length === 0) {
+          await pause(Math.max(0, readAt + GATHER_MS - Date.now()));
+        }
+      } else if (Date.now() - quietSince > LINGER_MS && !(await isNeeded(workspaceId))) {
+        return 'quiet';
+      } else {
+        await pause(0);
+      }
+      await abort.settle();
+    }
+    return 'again';
+  }
 
   /** A first attempt began the first workflow; only of a later one it must be looked up whose it is. */
   async function withStarts(calls: readonly EndedCall[]): Promise<(EndedCall & { from: number })[]> {

@@ -30,6 +30,12 @@ export async function stoppingRun<T>(
 }
 
 export function accountRefused(code: string): DomainError {
+  if (code === 'service_not_found') {
+    return new DomainError(
+      code,
+      'What answers is not the messaging service; check FANFARE_SEND_URL and FANFARE_AUTH_URL, then resume the campaign',
+    );
+  }
   return new DomainError(
     'invalid_client',
     `The messaging service refuses our account (${code}); check the credentials, then resume the campaign`,

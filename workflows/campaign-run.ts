@@ -7,13 +7,13 @@ import {
   getExternalWorkflowHandle,
   isCancellation,
   setHandler,
-  TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { SettledOutcome, ShardRef } from '../activities/books';
 import { channelShardWorkflowId } from '../src/domain/ids';
 import { LIMITS } from '../src/domain/limits';
 import { channelShard } from './channel-shard';
+import { failureReason } from './failure-reason';
 import { type CampaignRunInput, controlChangedUpdate, wakeSignal } from './messages';
 import { brief, long, quick } from './proxies';
 
@@ -159,13 +159,4 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     await brief.applyControl({ runId }).catch(() => undefined);
     await quick.closeRun({ runId, phase: 'failed', ...(reason === undefined ? {} : { reason }) });
   }
-}
-
-/** Why the run cannot go on, for its owner; undefined when the error is not a failure of the run's work. */
-function failureReason(error: unknown): string | undefined {
-  if (!(error instanceof TemporalFailure)) return undefined;
-  let cause: TemporalFailure = error;
-  while (cause.cause instanceof TemporalFailure) cause = cause.cause;
-  if ('type' in cause && typeof cause.type === 'string') return `${cause.type}: ${cause.message}`;
-  return `internal: ${cause.message}; a workflow of the run was ended from outside`;
 }

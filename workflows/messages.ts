@@ -1,6 +1,6 @@
 import { defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { ShardRef } from '../src/campaigns/runs/run-end';
-import type { CallEnding, CallPolicy } from '../src/domain/call-policy';
+import type { CallEnding, CallPolicy, CallResult } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
 
@@ -38,6 +38,14 @@ export interface VoiceCallInput {
   from: number;
   /** What the campaign said when the call was started. */
   policy: CallPolicy;
+  /** Where an execution goes on that continues another one. */
+  goOn?: {
+    calls: CallResult[];
+    /** The service has the call that follows these. */
+    placed: boolean;
+    canceled: boolean;
+    endings: [attempt: number, ending: CallEnding][];
+  };
 }
 
 export interface OutcomeFeedInput {

@@ -1,7 +1,17 @@
-import { condition, patched, setHandler } from '@temporalio/workflow';
+import {
+  condition,
+  continueAsNew,
+  isCancellation,
+  patched,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { PlaceCallOutcome } from '../activities/calls';
 import { type CallEnding, type CallResult, callResult, nextCallStep } from '../src/domain/call-policy';
+import { LIMITS } from '../src/domain/limits';
+import { failureReason } from './failure-reason';
 import { callEndedSignal, type VoiceCallInput, wakeCallSignal } from './messages';
-import { voice, voiceLocal } from './proxies';
+import { quick, voice, voiceLocal } from './proxies';
 
 /** How long a call's end is waited for before the ledger is asked, in case the signal was lost. */
 const POLL_MS = 20_000;
@@ -10,13 +20,15 @@ const LOOK_MAX_MS = 30 * 60_000;
 
 /**
  * One person on the voice channel: call, wait for the end, decide by the policy's table, wait, call
- * again. May live for days; between two calls it is a timer.
+ * again. May live for days; between two calls it is a timer. While its run is paused, or its service takes nothing,
+ * each look is written into its history, so that it goes on as another execution before that is full.
  */
 export async function voiceCall(input: VoiceCallInput): Promise<void> {
   const { runId, seq, from, policy } = input;
-  const endings = new Map<number, CallEnding>();
+  const endings = new Map<number, CallEnding>(input.goOn?.endings);
   let wakes = 0;
-  let canceled = false;
+  let canceled = input.goOn?.canceled ?? false;
+  let isPlaced = input.goOn?.placed ?? false;
   setHandler(callEndedSignal, ({ attempt, ...ending }) => {
     // The same end may be told twice: the first telling stands, unless it was a doubt.
     const told = endings.get(attempt);
@@ -27,13 +39,15 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
     canceled ||= control === 'cancel';
   });
 
-  const calls: CallResult[] = [];
+  const calls: CallResult[] = [...(input.goOn?.calls ?? [])];
   for (;;) {
     const attempt = from + calls.length;
     const key = { runId, seq, attempt };
-    if (!(await place())) return;
+    if (!isPlaced && !(await place())) return;
+    isPlaced = true;
     const latest = callResult(await ended(), policy.machine);
     calls.push(latest);
+    isPlaced = false;
     const step = nextCallStep(policy, calls, `${runId}.${seq}.${from}`);
     await voiceLocal.recordCall({ ...key, step, latest: latest.outcome });
     if (step.kind === 'end') return;
@@ -44,7 +58,7 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
     async function place(): Promise<boolean> {
       for (let look = LOOK_MS; ; ) {
         const before = wakes;
-        const placed = await voice.placeCall({ ...key, from });
+        const placed = await placeCall();
         if (placed.kind === 'placed') return true;
         if (placed.kind === 'over') return false;
         if (placed.kind === 'later') {
@@ -57,6 +71,23 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
           await condition(() => wakes > before, look);
           look = Math.min(LOOK_MAX_MS, look * 2);
         }
+        await keepShort();
+      }
+    }
+
+    /**
+     * What fails for good concerns everybody: the run stops and says why, and the call waits until it is resumed. If
+     * it ended here instead, its recipient would be left open, and nobody else would ever close him.
+     */
+    async function placeCall(): Promise<PlaceCallOutcome> {
+      try {
+        return await voice.placeCall({ ...key, from });
+      } catch (error) {
+        const reason = failureReason(error);
+        if (reason === undefined || isCancellation(error) || reason.startsWith('run_not_found:')) throw error;
+        if (!patched('outlives-a-failed-placing')) throw error;
+        await quick.stopRun({ runId, reason });
+        return { kind: 'stopped', control: 'fail' };
       }
     }
 
@@ -67,7 +98,14 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
         if (stored) return stored;
         // The service may hold a call for days, and each look is written into the history.
         if (patched('polls-more-seldom')) poll = Math.min(LOOK_MAX_MS, Math.ceil(poll * 1.5));
+        await keepShort();
       }
     }
+  }
+
+  async function keepShort(): Promise<void> {
+    if (workflowInfo().historyLength <= LIMITS.historyEvents || !patched('goes-on-as-new')) return;
+    const goOn = { calls, placed: isPlaced, canceled, endings: [...endings] };
+    await continueAsNew<typeof voiceCall>({ ...input, goOn });
   }
 }

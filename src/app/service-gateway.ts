@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { CampaignHolds, TemplateLookup } from '../campaigns/ports';
+import type { CampaignHolds, OutcomeNews, TemplateLookup } from '../campaigns/ports';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
 import { DomainError, ERRORS, isDomainError } from '../domain/errors';
@@ -70,6 +70,13 @@ export function templateLookup(gatewayFor: GatewayFor): TemplateLookup {
           if (!isDomainError(error) || ERRORS[error.code].retry !== 'account') throw error;
           throw new DomainError('dependency_down', error.message, { cause: error });
         }),
+  };
+}
+
+export function outcomeNews(gatewayFor: GatewayFor): OutcomeNews {
+  return {
+    isTold: async (workspaceId) => (await gatewayFor(workspaceId).capabilities()).has('events'),
+    read: (workspaceId, after, limit) => gatewayFor(workspaceId).readEvents(after, limit, 0),
   };
 }
 

@@ -1,4 +1,5 @@
 import { type Role, runWorkers } from '../../workers/run';
+import { keepFeedsFollowed } from '../campaigns/runs/keep-feeds';
 import { keepRunsLaunched } from '../campaigns/runs/relaunch';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Storage } from '../storage/storage';
@@ -6,7 +7,7 @@ import type { Temporal } from '../temporal/connection';
 import { createLauncher, createSignals } from '../temporal/launcher';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
-import type { GatewayFor } from './service-gateway';
+import { type GatewayFor, outcomeNews } from './service-gateway';
 import { suppression } from './suppression-rule';
 
 export interface WorkerPartOptions extends AppOptions {
@@ -37,7 +38,11 @@ export async function openWorkerPart(
   closers.add('workers', () => workers.stop());
   workers.done.catch(fail);
   if (options.roles.includes('orchestrator')) {
-    const relaunch = await keepRunsLaunched(db, createLauncher(temporal.client), log);
+    const launcher = createLauncher(temporal.client);
+    const relaunch = await keepRunsLaunched(db, launcher, log);
     closers.add('relaunch', () => relaunch.stop());
+    // Not waited for: a service that hangs must not keep a worker from starting.
+    const feeds = keepFeedsFollowed(db, { launcher, news: outcomeNews(gatewayFor), log });
+    closers.add('feeds', () => feeds.stop());
   }
 }

@@ -1,5 +1,6 @@
 import type { RawBuilder } from 'kysely';
 import type { Channel } from '../domain/channel';
+import type { MessageEvent } from '../domain/message';
 
 /** What campaigns need of the world outside their tables; src/app gives them the real ones. */
 
@@ -91,6 +92,23 @@ export interface CampaignSchedules {
   }): Promise<void>;
   /** Harmless when there is none. */
   removeSchedule(campaignId: string): Promise<void>;
+}
+
+/** What the service tells of a workspace's messages. */
+export interface OutcomeNews {
+  /** False at a service that tells nothing beyond its answer. */
+  isTold(workspaceId: string): Promise<boolean>;
+  /** What is there after the cursor; nothing is waited for. */
+  read(
+    workspaceId: string,
+    after: string,
+    limit: number,
+  ): Promise<{ events: readonly MessageEvent[]; next: string }>;
+}
+
+export interface FeedLauncher {
+  /** Starts the workflow that follows the workspace's outcomes. While it is running this leaves no trace in it. */
+  launchFeed(workspaceId: string): Promise<void>;
 }
 
 /** The same for a durable send. */

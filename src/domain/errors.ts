@@ -71,6 +71,7 @@ export const ERRORS = {
   too_many_streams: { title: 'Too many progress streams', status: 429, retry: 'throttled' },
   overloaded: { title: 'Too much work waiting', status: 503, retry: 'throttled' },
   dependency_down: { title: 'A dependency is not available', status: 503, retry: 'transient' },
+  service_not_found: { title: 'No messaging service at its address', status: 503, retry: 'account' },
   internal: { title: 'Internal error', status: 500, retry: 'transient' },
   // Provider and service answers, stored with a recipient or message
   provider_rejected: { title: 'Refused by the provider', status: 422, retry: 'permanent' },

@@ -488,6 +488,9 @@ export const LIMITS = {
   /** Occurrences missed by Temporal that it starts by itself; for a longer time it is the look that does. */
   scheduleCatchUpSeconds: 3_600,
   gatewayTimeoutMs: 30_000,
+  /** How long something else may answer in the messaging service's place before a person is told: more than what
+   * starts anew behind a proxy takes. */
+  strangeServiceMs: 300_000,
   /** Of one answer of the messaging service: a page of a thousand events, each with what a carrier may say. */
   gatewayAnswerBytes: 32 * MiB,
   /** How long a starting process waits for a database or a Temporal server that is out of reach. */
@@ -543,6 +546,13 @@ export const LIMITS = {
   /** Runs and durable sends that are told of a new policy in one look; the others are in the next ones. */
   runsTold: 100,
   sendsTold: 1_000,
+  /** Workspaces whose outcomes one look, once a minute, asks for; the others are in the next ones. */
+  feedsPerLook: 500,
+  /** Pages of a workspace's feed that it takes in: a hundred thousand events, two seconds' worth. */
+  latePages: 100,
+  /** How long after its end a run is asked for by itself; bounces and complaints come within days. What comes later
+   * still is taken in with the workspace's next run. */
+  lateOutcomeDays: 30,
   /** How stale a service's copy of a policy may be. */
   policyCacheMs: 1_000,
   /** Messages to one recipient that a timeline shows: the last of them. */

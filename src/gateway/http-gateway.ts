@@ -1,11 +1,12 @@
 import type { Channel } from '../domain/channel';
-import { DomainError } from '../domain/errors';
+import { DomainError, isDomainError, retryClassOf } from '../domain/errors';
 import { inParallel } from '../domain/in-parallel';
 import { LIMITS } from '../domain/limits';
 import type { MessageEvent } from '../domain/message';
 import { ANY_PLACEHOLDER, ifThere, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
 import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
-import { bulkAnswers, messageAnswer } from './send-answer';
+import { bulkAnswers, messageAnswer, strangeAnswer } from './send-answer';
+import { isStrange, StrangeAnswers } from './strange-answers';
 import { parseToken, type Token, TokenSource } from './token-source';
 import { type HttpAnswer, NoAnswer, openTransport, refusal, type Transport } from './transport';
 
@@ -29,6 +30,8 @@ export function openGateway(options: GatewayOptions): Gateway {
 class HttpGateway implements Gateway {
   private readonly transports = new Map<string, Transport>();
   private readonly tokens: TokenSource;
+  private readonly strangeSends = new StrangeAnswers();
+  private readonly strangeTokens = new StrangeAnswers();
 
   constructor(private readonly options: GatewayOptions) {
     this.tokens = new TokenSource(() => this.fetchToken());
@@ -97,7 +100,7 @@ class HttpGateway implements Gateway {
     try {
       const body = JSON.stringify(toBody(message, extended));
       const answer = await this.call('send', 'POST', '/send-msg', { body });
-      return messageAnswer(answer);
+      return this.strange(answer) ?? messageAnswer(answer);
     } catch (error) {
       return lostAnswer(error);
     }
@@ -109,15 +112,22 @@ class HttpGateway implements Gateway {
     for (const bodies of inBulks(messages.map((message) => JSON.stringify(toBody(message, true))))) {
       try {
         const body = `{"messages":[${bodies.join(',')}]}`;
-        answers.push(
-          ...bulkAnswers(await this.call('send', 'POST', '/send-msg/bulk', { body }), bodies.length),
-        );
+        const answer = await this.call('send', 'POST', '/send-msg/bulk', { body });
+        answers.push(...bulkAnswers(answer, bodies.length, this.strange(answer)));
       } catch (error) {
         const lost = lostAnswer(error);
         answers.push(...bodies.map(() => lost));
       }
     }
     return answers;
+  }
+
+  /** What an answer means that speaks of no message; undefined for one that may. */
+  private strange(answer: HttpAnswer): SendAnswer | undefined {
+    if (isStrange(answer)) return strangeAnswer(answer, this.strangeSends.note());
+    // Something on the way to the service may be what fails.
+    if (answer.status < 500) this.strangeSends.over();
+    return undefined;
   }
 
   private async findOwnTemplate(
@@ -197,15 +207,25 @@ class HttpGateway implements Gateway {
     } catch (error) {
       throw new DomainError('dependency_down', 'The token endpoint does not answer', { cause: error });
     }
-    if (answer.status === 401 || answer.status === 403) {
+    if (answer.status === 401 || answer.status === 403 || errorOf(answer) === 'invalid_client') {
       throw new DomainError(
         'invalid_client',
         'The token endpoint refused the client credentials; check FANFARE_CLIENT_ID and FANFARE_CLIENT_SECRET',
       );
     }
-    if (answer.status !== 200) throw refusal('POST /api/v1/auth/token', answer);
     const { date } = answer.headers;
-    return parseToken(answer.body, Date.now(), typeof date === 'string' ? date : undefined);
+    try {
+      if (answer.status !== 200) throw tokenRefusal(answer.status);
+      const token = parseToken(answer.body, Date.now(), typeof date === 'string' ? date : undefined);
+      this.strangeTokens.over();
+      return token;
+    } catch (error) {
+      const { status } = answer;
+      if (!isDomainError(error) || status >= 500 || status === 408 || status === 429) throw error;
+      if (!this.strangeTokens.note()) throw error;
+      const check = 'check FANFARE_AUTH_URL, then resume the campaign';
+      throw new DomainError('service_not_found', `${error.message}; ${check}`, { cause: error });
+    }
   }
 
   private transport(baseUrl: string): Transport {
@@ -255,11 +275,22 @@ function* inBulks(bodies: readonly string[]): Generator<string[]> {
 /** Room for the envelope below the service's own bound. */
 const BULK_BYTES = LIMITS.bulkBodyBytes - 1024;
 
+/** Whatever keeps a token from being given, nobody is sent to without one, and the next request may get it. */
+function tokenRefusal(status: number): DomainError {
+  return new DomainError('dependency_down', `The token endpoint answered ${status}`);
+}
+
+/** OAuth's own word, which a service may also say with 400 (RFC 6749 5.2). */
+function errorOf({ body }: HttpAnswer): unknown {
+  return (body as { error?: unknown } | null | undefined)?.error;
+}
+
 /** Without a token nothing was sent; without an answer it depends. */
 function lostAnswer(error: unknown): SendAnswer {
   if (error instanceof NoAnswer && error.offered) return { kind: 'unknown' };
-  if (error instanceof DomainError && error.code === 'invalid_client')
+  if (isDomainError(error) && retryClassOf(error.code) === 'account') {
     return { kind: 'account', code: error.code };
+  }
   return { kind: 'later', code: 'dependency_down', retryAfterMs: 1_000, because: 'down' };
 }
 

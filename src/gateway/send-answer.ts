@@ -4,6 +4,8 @@ import { type HttpAnswer, retryAfterMs } from './transport';
 
 /** Long enough for an outbox to drain a little, short enough not to idle. */
 const RETRY_DEFAULT_MS = 1_000;
+/** As long as what is restarted takes, and seldom enough to be asked in vain for minutes. */
+const STRANGE_RETRY_MS = 10_000;
 
 /** What the service's answer to one message means (api.md 4; statuses by messaging-service.md elsewhere). */
 export function messageAnswer(answer: HttpAnswer): SendAnswer {
@@ -11,12 +13,23 @@ export function messageAnswer(answer: HttpAnswer): SendAnswer {
   return judge(answer.status, body?.code, body?.data?.state, retryAfterMs(answer, RETRY_DEFAULT_MS));
 }
 
-export function bulkAnswers(answer: HttpAnswer, count: number): SendAnswer[] {
+/**
+ * Of one that comes from something else than a messaging service. Where others are taken meanwhile it may be the
+ * message after all, so that it counts as refused for the moment: then it has an end, and can be retried after it.
+ */
+export function strangeAnswer(answer: HttpAnswer, lasts: boolean): SendAnswer {
+  if (lasts) return { kind: 'account', code: 'service_not_found' };
+  const retryAfter = retryAfterMs(answer, STRANGE_RETRY_MS);
+  return { kind: 'later', code: `http_${answer.status}`, retryAfterMs: retryAfter, because: 'refused' };
+}
+
+/** `known`: what the answer means already, whatever it holds. */
+export function bulkAnswers(answer: HttpAnswer, count: number, known?: SendAnswer): SendAnswer[] {
   const results = (answer.body as { data?: { results?: BulkResult[] } } | undefined)?.data?.results;
   if (answer.status === 207 && results?.length === count) {
     return results.map((result) => judge(result.status, result.code, result.state, RETRY_DEFAULT_MS));
   }
-  const each = ofWhole(messageAnswer(answer));
+  const each = ofWhole(known ?? messageAnswer(answer));
   return Array.from({ length: count }, () => each);
 }
 
@@ -43,6 +56,8 @@ function judge(
   if (status >= 200 && status < 300)
     return state === 'suppressed' ? { kind: 'suppressed' } : { kind: 'accepted' };
   if (status === 401 || status === 403) return { kind: 'account', code: code ?? 'unauthenticated' };
+  // Nothing left to pay with is nobody's own fault.
+  if (status === 402) return { kind: 'account', code: code ?? 'provider_account' };
   // The uid is ours alone: a conflict means that the service has it already.
   if (status === 409 && code === 'uid_conflict') return { kind: 'accepted' };
   // Something between us and the service gave up waiting: the service itself may have taken it.

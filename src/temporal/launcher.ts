@@ -7,7 +7,7 @@ import type {
   OutcomeFeedInput,
   VoiceCallInput,
 } from '../../workflows/messages';
-import type { CampaignSchedules, RunLauncher, SendLauncher } from '../campaigns/ports';
+import type { CampaignSchedules, FeedLauncher, RunLauncher, SendLauncher } from '../campaigns/ports';
 import { DomainError } from '../domain/errors';
 import {
   campaignRunWorkflowId,
@@ -25,7 +25,9 @@ const CONTROL_DEADLINE_MS = 10_000;
  * Starts and signals workflows by typed name; workflow code itself is never loaded here. Everything is
  * harmless when repeated: a workflow's id says what it is for, and an id is used once.
  */
-export function createLauncher(client: Client): RunLauncher & SendLauncher & CampaignSchedules {
+export function createLauncher(
+  client: Client,
+): RunLauncher & SendLauncher & FeedLauncher & CampaignSchedules {
   return {
     ...createSchedules(client),
 
@@ -60,6 +62,17 @@ export function createLauncher(client: Client): RunLauncher & SendLauncher & Cam
           { cause: error, retryAfterSeconds: 5 },
         );
       }
+    },
+
+    async launchFeed(workspaceId) {
+      await ignoring(
+        WorkflowExecutionAlreadyStartedError,
+        client.workflow.start<typeof outcomeFeed>(NAMES.outcomeFeed, {
+          taskQueue: TASK_QUEUES.orchestrator,
+          workflowId: outcomeFeedWorkflowId(workspaceId),
+          args: [{ workspaceId } satisfies OutcomeFeedInput],
+        }),
+      );
     },
 
     async launchSend({ sendId, startAt }) {

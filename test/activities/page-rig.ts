@@ -4,10 +4,12 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import type { Kysely } from 'kysely';
 import { createActivities } from '../../activities';
 import type { PlaceCallOutcome } from '../../activities/calls';
+import type { FollowOutcome } from '../../activities/events';
 import type { SendPageInput, SendPageOutcome } from '../../activities/send';
 import { offerChunk, takePage } from '../../src/campaigns/runs/ledger';
 import { readCounts } from '../../src/campaigns/runs/ledger-counts';
 import type { CampaignTables } from '../../src/campaigns/tables';
+import type { MessageEvent } from '../../src/domain/message';
 import { openGateway } from '../../src/gateway/http-gateway';
 import { createLog } from '../../src/log';
 
@@ -25,11 +27,19 @@ export class StubService {
       valid_till: '2099-01-01 00:00:00',
       capabilities: this.capabilities,
     });
+  /** What its feed tells, from its beginning. */
+  events: MessageEvent[] = [];
+  feed: (after: number, response: ServerResponse) => void = (after, response) => {
+    const data = this.events.slice(after, after + 1_000);
+    reply(response, 200, { data, next: String(after + data.length) });
+  };
   private readonly server = createServer((request, response) => {
     let text = '';
     request.on('data', (chunk) => (text += chunk));
     request.on('end', () => {
-      if (request.url !== '/send-msg') return this.token(response);
+      const { pathname, searchParams } = new URL(request.url ?? '', 'http://stub');
+      if (pathname === '/events') return this.feed(Number(searchParams.get('after') ?? 0), response);
+      if (pathname !== '/send-msg') return this.token(response);
       const message = JSON.parse(text) as Sent;
       this.sent.push(message);
       this.answer(message.uid, response);
@@ -80,6 +90,10 @@ export class PageRig {
       attempt,
       from: 1,
     });
+  }
+
+  followEvents(workspaceId: string): Promise<FollowOutcome> {
+    return new MockActivityEnvironment().run(this.activities().orchestrator.followEvents, { workspaceId });
   }
 
   /** The run's recipients by state, without the states that nobody is in. */

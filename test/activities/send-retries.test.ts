@@ -163,6 +163,50 @@ describeEachEngine('retries of a page', (engine) => {
     expect(await rig.recipient(runId, 4)).toMatchObject({ attempts: 0 });
   });
 
+  it('refuses nobody where something else than the service answers, and stops the run when it lasts', async () => {
+    const { runId } = await plant(5, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
+    service.answer = (_, response) => reply(response, 404);
+    const clock = jest.spyOn(Date, 'now');
+    const start = performance.timeOrigin + performance.now();
+    try {
+      for (let seconds = 0; seconds < 300; seconds += 50) {
+        clock.mockReturnValue(start + seconds * 1_000);
+        expect(await rig.sendPage(runId)).toEqual({ kind: 'backoff', waitMs: 10_000 });
+      }
+      clock.mockReturnValue(start + 300_000);
+      expect(await rig.sendPage(runId)).toEqual({ kind: 'stopped', control: 'fail' });
+    } finally {
+      clock.mockRestore();
+    }
+    const run = db.selectFrom('runs').select('reason').where('id', '=', runId);
+    expect(await run.executeTakeFirst()).toEqual({
+      reason: expect.stringMatching(/^service_not_found: .*FANFARE_SEND_URL.*resume/),
+    });
+    await db.updateTable('runs').set({ control: 'run' }).where('id', '=', runId).execute();
+    service.answer = (_, response) => reply(response, 202);
+    await rig.sendPage(runId);
+    expect(await rig.states(runId)).toEqual({ accepted: 5 });
+  });
+
+  it('tries one who is answered so beside others as often as his policy says', async () => {
+    const { runId } = await plant(3, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
+    service.answer = (uid, response) => reply(response, uid.includes('.sms.1.') ? 404 : 202);
+    await rig.sendPage(runId);
+    expect(await rig.states(runId)).toEqual({ accepted: 2, waiting: 1 });
+    await rig.passTime(runId);
+    await rig.sendPage(runId);
+    expect(await rig.states(runId)).toEqual({ accepted: 2, failed: 1 });
+  });
+
+  it('lets a call wait for a token that something else than the service refuses', async () => {
+    const { runId } = await plantAudience(db, { contacts: 1, channel: 'voice' });
+    service.token = (response) => reply(response, 404);
+    await expect(rig.placeCall(runId)).rejects.toMatchObject({
+      type: 'dependency_down',
+      nonRetryable: false,
+    });
+  });
+
   it('stops the run when no token is given, with nobody touched', async () => {
     const { runId } = await plant(5, {});
     service.token = (response) => reply(response, 401);

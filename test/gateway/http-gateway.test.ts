@@ -292,6 +292,84 @@ describe('the gateway to the messaging service', () => {
     authority.remove();
   });
 
+  it.each([301, 404, 405, 415])(
+    'refuses nobody for a %i, which says nothing of a message',
+    async (status) => {
+      answer = (_, response) => reply(response, status, {});
+      const later = { kind: 'later', code: `http_${status}`, retryAfterMs: 10_000, because: 'refused' };
+      expect(await gateway.send(messages(2))).toEqual([later, later]);
+      tokenAnswer = () => ({ access_token: 't', valid_till: '2099-01-01 00:00:00', capabilities: ['bulk'] });
+      const bulk = openGateway(access);
+      const down = { ...later, because: 'down' };
+      expect(await bulk.send(messages(2))).toEqual([down, down]);
+      await bulk.close();
+    },
+  );
+
+  it('takes it for the address when nothing else is answered for minutes, and not once in a while', async () => {
+    const clock = jest.spyOn(Date, 'now');
+    try {
+      const start = performance.timeOrigin + performance.now();
+      const kinds: (string | undefined)[] = [];
+      answer = (_, response) => reply(response, 404, {});
+      const at = async (seconds: number) => {
+        clock.mockReturnValue(start + seconds * 1_000);
+        const [given] = await gateway.send(messages(1));
+        kinds.push(given?.kind === 'account' ? given.code : given?.kind);
+      };
+      for (const seconds of [0, 50, 100]) await at(seconds);
+      answer = (_, response) => reply(response, 202, {});
+      await at(150);
+      answer = (_, response) => reply(response, 404, {});
+      // An hour later another one is the first of its kind.
+      for (const seconds of [200, 3_800]) await at(seconds);
+      for (let seconds = 3_850; seconds <= 4_100; seconds += 50) await at(seconds);
+      const [before, after] = [3, 7].map((times) => Array<string>(times).fill('later'));
+      expect(kinds).toEqual([...(before ?? []), 'accepted', ...(after ?? []), 'service_not_found']);
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  it('stops everybody where the service is not paid', async () => {
+    answer = (_, response) => reply(response, 402, {});
+    expect(await gateway.send(messages(1))).toEqual([{ kind: 'account', code: 'provider_account' }]);
+  });
+
+  it('waits for a token endpoint that answers something else, and says so when it lasts', async () => {
+    const url = access.authUrl;
+    const strange = openGateway({ ...access, authUrl: `${url}/nowhere` });
+    const clock = jest.spyOn(Date, 'now');
+    const start = performance.timeOrigin + performance.now();
+    try {
+      for (const [status, body] of [
+        [404, {}],
+        [302, {}],
+        [400, { error: 'invalid_grant' }],
+        [200, {}],
+      ] as const) {
+        answer = (_, response) => reply(response, status, body);
+        await expect(strange.capabilities()).rejects.toMatchObject({ code: 'dependency_down' });
+      }
+      for (let seconds = 50; seconds < 300; seconds += 50) {
+        clock.mockReturnValue(start + seconds * 1_000);
+        await expect(strange.capabilities()).rejects.toMatchObject({ code: 'dependency_down' });
+      }
+      clock.mockReturnValue(start + 301_000);
+      await expect(strange.capabilities()).rejects.toMatchObject({
+        code: 'service_not_found',
+        message: expect.stringContaining('FANFARE_AUTH_URL'),
+      });
+      answer = (_, response) => reply(response, 503, {});
+      await expect(strange.capabilities()).rejects.toMatchObject({ code: 'dependency_down' });
+      answer = (_, response) => reply(response, 400, { error: 'invalid_client' });
+      await expect(strange.capabilities()).rejects.toMatchObject({ code: 'invalid_client' });
+    } finally {
+      clock.mockRestore();
+      await strange.close();
+    }
+  });
+
   it('names refused credentials as such', async () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/refusing`;
     answer = (_, response) => reply(response, 401, { error: 'invalid_client' });

@@ -42,7 +42,16 @@ describe('recorded histories', () => {
   });
 
   it('exist for every path of a call', () => {
-    for (const path of ['redialled', 'unknown', 'faults', 'later', 'paused', 'canceled']) {
+    for (const path of [
+      'redialled',
+      'unknown',
+      'faults',
+      'later',
+      'paused',
+      'canceled',
+      'continued',
+      'stopped',
+    ]) {
       expect([path, files.some((file) => file.startsWith(`voice-call-${path}-`))]).toEqual([path, true]);
     }
   });

@@ -1,0 +1,10 @@
+import { TemporalFailure } from '@temporalio/workflow';
+
+/** Why a run cannot go on, for its owner; undefined when the error is not a failure of the run's work. */
+export function failureReason(error: unknown): string | undefined {
+  if (!(error instanceof TemporalFailure)) return undefined;
+  let cause: TemporalFailure = error;
+  while (cause.cause instanceof TemporalFailure) cause = cause.cause;
+  if ('type' in cause && typeof cause.type === 'string') return `${cause.type}: ${cause.message}`;
+  return `internal: ${cause.message}; a workflow of the run was ended from outside`;
+}
