@@ -167,7 +167,8 @@ export const LIMITS = {
   handoversInFlight: 4,
   /** A provider that has not answered for so long never will: its batch is in doubt, its place is free. */
   handoverTimeoutSeconds: 120,
-  /** Batches shrink until one lasts about this long, so that holds and cancels are heeded as often. */
+  /** Batches shrink until one lasts about this long, so that cancels are heeded as often and a crash leaves little in
+   * doubt; but not below what keeps the provider busy. */
   handoverTargetMs: 400,
   /** No hand-over is tried for so long after a provider refused our account. */
   accountPauseMs: 15_000,
