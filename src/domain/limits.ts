@@ -474,6 +474,14 @@ export const LIMITS = {
   gatewayTimeoutMs: 30_000,
   /** Of one answer of the messaging service: a page of a thousand events, each with what a carrier may say. */
   gatewayAnswerBytes: 32 * MiB,
+  /** A query without an answer for so long is asked after: how long that may take, and how often a pooler, which
+   * cannot say what became of it, is believed that it still comes (ten minutes). */
+  databaseAnswerMs: 20_000,
+  databaseLookMs: 10_000,
+  databaseUnsureLooks: 30,
+  /** A transaction without a statement for so long belongs to a process that stands still: ours have milliseconds
+   * between two, and seconds when a machine is at its limit. */
+  databaseIdleInTransactionMs: 15_000,
   /** How long a starting process waits for a database or a Temporal server that is out of reach. */
   startupPatienceMs: 60_000,
   /** Pages of a hosted service's template list that are looked through: an end to a list that has none. */

@@ -29,9 +29,7 @@ export type MayBegin = () => boolean;
 export interface HttpCarrier {
   /** An answer whose body breaks off is an answer still, if its status says enough. */
   ask(request: Dispatcher.RequestOptions, mayBegin: MayBegin): Promise<HttpAnswer | NoAnswer>;
-  handOver(
-    handOne: (message: HandOver, mayBegin: MayBegin) => Promise<HandOverResult>,
-  ): Provider['handOver'];
+  handOver(handOne: (message: HandOver, mayBegin: MayBegin) => Promise<HandOverResult>): Provider['handOver'];
   close(): Promise<void>;
 }
 
@@ -72,12 +70,14 @@ export function openHttpCarrier({
         return { code, offered: offered.has(request), stayed: stayed.has(request) };
       }
     },
-    handOver: (handOne) => async (messages, mayLeave = anyMayLeave) => {
-      if (messages.length > connections) {
-        throw new RangeError(`${messages.length} messages in a hand-over of at most ${connections}`);
-      }
-      return Promise.all(messages.map((message) => handOne(message, () => mayLeave(message))));
-    },
+    handOver:
+      (handOne) =>
+      async (messages, mayLeave = anyMayLeave) => {
+        if (messages.length > connections) {
+          throw new RangeError(`${messages.length} messages in a hand-over of at most ${connections}`);
+        }
+        return Promise.all(messages.map((message) => handOne(message, () => mayLeave(message))));
+      },
     async close() {
       if (pool.destroyed) return;
       const giveUp = new AbortController();

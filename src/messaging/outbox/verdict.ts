@@ -42,7 +42,14 @@ export function verdictOf(
       return { message, state: 'unknown', attempt, code: 'answer_lost' };
     case 'stayed': {
       const { lastCode: code } = message;
-      return { message, state: 'accepted', attempt: message.attempt, code, retryAtMs: nowMs, keepsPlace: true };
+      return {
+        message,
+        state: 'accepted',
+        attempt: message.attempt,
+        code,
+        retryAtMs: nowMs,
+        keepsPlace: true,
+      };
     }
     case 'transient': {
       const code = storable(result.code);

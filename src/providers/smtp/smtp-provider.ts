@@ -65,11 +65,7 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
   let inbound: SmtpInbound | undefined;
   let closing: Promise<void> | undefined;
 
-  async function handOne(
-    message: HandOver,
-    deadlineMs: number,
-    mayLeave: MayLeave,
-  ): Promise<HandOverResult> {
+  async function handOne(message: HandOver, deadlineMs: number, mayLeave: MayLeave): Promise<HandOverResult> {
     if (closing) return CLOSED;
     const sender = domainOf(splitSender(message.from).address);
     const turn = breaker.ask(sender);

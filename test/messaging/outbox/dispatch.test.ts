@@ -243,7 +243,9 @@ describeEachEngine('handing messages over', (engine) => {
     open();
     await untilState('free', 'sent');
     await until('they wait again', async () => {
-      const { rows } = await sql<{ uid: string }>`select uid from messages m where workspace_id = ${rig.workspaceId}
+      const { rows } = await sql<{
+        uid: string;
+      }>`select uid from messages m where workspace_id = ${rig.workspaceId}
         and not exists (select 1 from handover_batches where m.id = any(message_ids))
         and due_at is not null`.execute(rig.db);
       return rows.length === 4;
