@@ -70,7 +70,7 @@ async function openParts(options: AppOptions, closers: Closers): Promise<App> {
   refuseImpossible(options);
   // Found first: it may take minutes, and nothing else should be half started meanwhile.
   const executable = config.temporal.address ? undefined : await findExecutable(options);
-  const place = { databaseUrl: config.databaseUrl, dataDir: config.dataDir };
+  const place = { databaseUrl: config.databaseUrl, dataDir: config.dataDir, onLost: fail };
   const storage = await withPatience(() => openStorage(place), options);
   closers.add('storage', () => storage.close());
   const temporal = await openTemporalPart(options, executable, closers, fail);

@@ -167,7 +167,8 @@ export const LIMITS = {
   handoversInFlight: 4,
   /** A provider that has not answered for so long never will: its batch is in doubt, its place is free. */
   handoverTimeoutSeconds: 120,
-  /** Batches shrink until one lasts about this long, so that holds and cancels are heeded as often. */
+  /** Batches shrink until one lasts about this long, so that cancels are heeded as often and a crash leaves little in
+   * doubt; but not below what keeps the provider busy. */
   handoverTargetMs: 400,
   /** No hand-over is tried for so long after a provider refused our account. */
   accountPauseMs: 15_000,
@@ -493,6 +494,14 @@ export const LIMITS = {
   strangeServiceMs: 300_000,
   /** Of one answer of the messaging service: a page of a thousand events, each with what a carrier may say. */
   gatewayAnswerBytes: 32 * MiB,
+  /** A query without an answer for so long is asked after: how long that may take, and how often a pooler, which
+   * cannot say what became of it, is believed that it still comes (ten minutes). */
+  databaseAnswerMs: 20_000,
+  databaseLookMs: 10_000,
+  databaseUnsureLooks: 30,
+  /** A transaction without a statement for so long belongs to a process that stands still: ours have milliseconds
+   * between two, and seconds when a machine is at its limit. */
+  databaseIdleInTransactionMs: 15_000,
   /** How long a starting process waits for a database or a Temporal server that is out of reach. */
   startupPatienceMs: 60_000,
   /** Pages of a hosted service's template list that are looked through: an end to a list that has none. */

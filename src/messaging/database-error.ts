@@ -29,12 +29,14 @@ const CODES = new Set([
   'EAI_AGAIN',
 ]);
 
-/** PostgreSQL: connection exceptions, no connection left, shut down or starting up. */
-const SQL_STATES = /^(08...|53300|57P0[1-3])$/;
+/** PostgreSQL: connection exceptions, no connection left, shut down or starting up, and that it has ended our
+ * connection because nothing was said in a transaction for long. */
+const SQL_STATES = /^(08...|25P03|53300|57P0[1-3])$/;
 
 /** What the driver says without a code. */
 const WORDS = [
   'Connection terminated',
   'timeout exceeded when trying to connect',
   'Client has encountered a connection error',
+  'Client was closed and is not queryable',
 ];

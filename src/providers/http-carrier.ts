@@ -3,7 +3,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { LIMITS } from '../domain/limits';
 import type { HttpAnswer } from './http-answer';
 import { noticeOffers } from './notice-offers';
-import type { HandOver, HandOverResult, Provider } from './provider';
+import { anyMayLeave, type HandOver, type HandOverResult, type Provider } from './provider';
 
 export interface HttpCarrierOptions {
   url: URL;
@@ -18,13 +18,18 @@ interface NoAnswer {
   code: string;
   /** The carrier may have it. */
   offered: boolean;
+  /** It was not to be made any more when its turn came. */
+  stayed: boolean;
 }
+
+/** Whether a request may still be made, asked when a connection is there for it. */
+export type MayBegin = () => boolean;
 
 /** What providers have in common that hand over each message with a request of its own. */
 export interface HttpCarrier {
   /** An answer whose body breaks off is an answer still, if its status says enough. */
-  ask(request: Dispatcher.RequestOptions): Promise<HttpAnswer | NoAnswer>;
-  handOver(handOne: (message: HandOver) => Promise<HandOverResult>): Provider['handOver'];
+  ask(request: Dispatcher.RequestOptions, mayBegin: MayBegin): Promise<HttpAnswer | NoAnswer>;
+  handOver(handOne: (message: HandOver, mayBegin: MayBegin) => Promise<HandOverResult>): Provider['handOver'];
   close(): Promise<void>;
 }
 
@@ -44,10 +49,17 @@ export function openHttpCarrier({
     maxResponseSize: answerBytes,
   });
   const offered = new WeakSet<object>();
-  const carrier = noticeOffers(pool, offered);
+  const stayed = new WeakSet<object>();
+  const gates = new WeakMap<object, MayBegin>();
+  const carrier = noticeOffers(pool, offered, (request) => {
+    if (gates.get(request)?.() !== false) return true;
+    stayed.add(request);
+    return false;
+  });
 
   return {
-    async ask(request) {
+    async ask(request, mayBegin) {
+      gates.set(request, mayBegin);
       try {
         const { statusCode: status, headers, body } = await carrier.request(request);
         const text = await body.text().catch((error: Error) => error);
@@ -55,15 +67,17 @@ export function openHttpCarrier({
         return { status, headers, text: text instanceof Error ? '' : text };
       } catch (error) {
         const code = (error as NodeJS.ErrnoException).code ?? 'no_answer';
-        return { code, offered: offered.has(request) };
+        return { code, offered: offered.has(request), stayed: stayed.has(request) };
       }
     },
-    handOver: (handOne) => async (messages) => {
-      if (messages.length > connections) {
-        throw new RangeError(`${messages.length} messages in a hand-over of at most ${connections}`);
-      }
-      return Promise.all(messages.map(handOne));
-    },
+    handOver:
+      (handOne) =>
+      async (messages, mayLeave = anyMayLeave) => {
+        if (messages.length > connections) {
+          throw new RangeError(`${messages.length} messages in a hand-over of at most ${connections}`);
+        }
+        return Promise.all(messages.map((message) => handOne(message, () => mayLeave(message))));
+      },
     async close() {
       if (pool.destroyed) return;
       const giveUp = new AbortController();

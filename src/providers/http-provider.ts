@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { resultOf } from './http-answer';
-import { openHttpCarrier } from './http-carrier';
+import { type MayBegin, openHttpCarrier } from './http-carrier';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
 export interface HttpProviderOptions {
@@ -30,16 +30,17 @@ export function openHttpProvider(options: HttpProviderOptions): Provider {
     answerBytes: LIMITS.httpProviderAnswerBytes,
   });
 
-  async function handOne(message: HandOver): Promise<HandOverResult> {
-    const answer = await carrier.ask(requestFor(message, url));
+  async function handOne(message: HandOver, mayBegin: MayBegin): Promise<HandOverResult> {
+    const answer = await carrier.ask(requestFor(message, url), mayBegin);
     if ('status' in answer) return resultOf(answer, message.id);
+    if (answer.stayed) return { kind: 'stayed' };
     return answer.offered && !idempotent ? { kind: 'unknown' } : { kind: 'transient', code: answer.code };
   }
 
   return {
     name: 'http',
     channel,
-    capabilities: { idempotent, receipts: true, batchMax },
+    capabilities: { idempotent, receipts: true, batchMax, parallel: batchMax },
     start: async () => undefined,
     handOver: carrier.handOver(handOne),
     close: () => carrier.close(),

@@ -1,7 +1,7 @@
 import { LIMITS } from '../domain/limits';
 import { measureSms } from '../domain/sms-encoding';
 import type { HttpAnswer } from './http-answer';
-import { openHttpCarrier } from './http-carrier';
+import { type MayBegin, openHttpCarrier } from './http-carrier';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
 export interface KannelProviderOptions {
@@ -30,16 +30,18 @@ export function openKannelProvider(options: KannelProviderOptions): Provider {
     answerBytes: LIMITS.kannelAnswerBytes,
   });
 
-  async function handOne(message: HandOver): Promise<HandOverResult> {
-    const answer = await carrier.ask({ method: 'GET', path: pathFor(message, url, options.dlrUrl()) });
+  async function handOne(message: HandOver, mayBegin: MayBegin): Promise<HandOverResult> {
+    const path = pathFor(message, url, options.dlrUrl());
+    const answer = await carrier.ask({ method: 'GET', path }, mayBegin);
     if ('status' in answer) return resultOf(answer, message.id);
+    if (answer.stayed) return { kind: 'stayed' };
     return answer.offered ? { kind: 'unknown' } : { kind: 'transient', code: answer.code };
   }
 
   return {
     name: 'kannel',
     channel: 'sms',
-    capabilities: { idempotent: false, receipts: true, batchMax },
+    capabilities: { idempotent: false, receipts: true, batchMax, parallel: batchMax },
     start: async () => undefined,
     handOver: carrier.handOver(handOne),
     close: () => carrier.close(),

@@ -17,6 +17,8 @@ export interface Provider {
     receipts: boolean;
     /** Most messages one `handOver` takes. */
     batchMax: number;
+    /** Messages that are with the carrier at the same time; further ones wait for the answers of those. */
+    parallel: number;
   };
   /**
    * Begins delivering receipts to `sink`, which may be called again with the same ones until it resolves, and
@@ -25,11 +27,17 @@ export interface Provider {
   start(sink: ReceiptSink, inbound?: InboundSink): Promise<void>;
   /**
    * Gives messages to the provider; answers one result each, in order, and never throws for a single
-   * message's sake. Whatever cannot be known is `unknown`.
+   * message's sake. Whatever cannot be known is `unknown`. Each message is asked about with `mayLeave` right
+   * before the carrier is given it, however long it waited for its turn.
    */
-  handOver(messages: readonly HandOver[]): Promise<HandOverResult[]>;
+  handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<HandOverResult[]>;
   close(): Promise<void>;
 }
+
+/** Cheap, and answered at once: its tag may have been held since the batch was opened, or its time be over. */
+export type MayLeave = (message: HandOver) => boolean;
+
+export const anyMayLeave: MayLeave = () => true;
 
 export type ReceiptSink = (receipts: Receipt[]) => Promise<void>;
 
@@ -81,6 +89,8 @@ export type HandOverResult =
   | { kind: 'throttled'; retryAfterMs: number; scope?: 'message' | 'sender' | undefined }
   /** Nobody's message will be taken until a person acts. */
   | { kind: 'account'; code: string; message: string }
+  /** Not given to the carrier, because it was not to leave any more. */
+  | { kind: 'stayed' }
   /** It may or may not have been taken. */
   | { kind: 'unknown' };
 

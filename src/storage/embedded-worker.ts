@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { createStatements } from './embedded-statements';
+import { isBeyondRepair } from './engine-failure';
 import { PLANNER_SETTINGS } from './planner-settings';
 
 /** The thread that owns the embedded database: takes one statement a message, answers in order. */
@@ -40,6 +41,7 @@ opening.catch(() => undefined);
 
 let busySinceMaintenance = false;
 let inTransaction = false;
+let isOpen = false;
 let queue: Promise<void> = Promise.resolve();
 port.on('message', (request: EmbeddedRequest) => {
   queue = queue.then(() => (request.id === 0 ? close() : run(request)));
@@ -49,9 +51,14 @@ const maintenance = setInterval(() => {
   queue = queue.then(async () => {
     if (!busySinceMaintenance || inTransaction) return;
     const { database } = await opening;
-    await database.exec('vacuum (analyze)');
-    await database.exec('checkpoint');
-    busySinceMaintenance = false;
+    try {
+      await database.exec('vacuum (analyze)');
+      await database.exec('checkpoint');
+      busySinceMaintenance = false;
+    } catch (error) {
+      // For want of room, say; the next one may find some.
+      if (isBeyondRepair(error)) throw error;
+    }
   });
 }, MAINTENANCE_INTERVAL_MS);
 maintenance.unref();
@@ -61,6 +68,7 @@ async function run(request: EmbeddedRequest): Promise<void> {
   const answer: EmbeddedAnswer = { id: request.id, command, rowCount: 0, rows: [] };
   try {
     const { statements } = await opening;
+    isOpen = true;
     const result = await statements.run(request.text, request.parameters);
     answer.rows = result.rows;
     answer.rowCount = result.affectedRows ?? result.rows.length;
@@ -70,6 +78,8 @@ async function run(request: EmbeddedRequest): Promise<void> {
   } catch (error) {
     const { message, code, constraint, detail } = error as Error & Record<string, string>;
     answer.error = { message, code, constraint, detail } as EmbeddedAnswer['error'] & object;
+    // Uncaught it ends the thread, of which everybody who waits is told.
+    if (isOpen && isBeyondRepair(error)) throw error;
   }
   port?.postMessage(answer);
 }

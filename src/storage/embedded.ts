@@ -17,10 +17,13 @@ import { textOf } from './text-values';
  * - Nothing vacuums or checkpoints by itself, so the owner does (see embedded-worker.ts).
  * - It never calls fsync: what was committed survives the death of the process, not a power cut.
  */
-export async function openEmbeddedPool(dataDir: string): Promise<ConnectionPool> {
+export async function openEmbeddedPool(
+  dataDir: string,
+  onLost: (error: StartupError) => void = () => undefined,
+): Promise<ConnectionPool> {
   const unlock = lockDirectory(dataDir);
   try {
-    const session = await EmbeddedSession.open(join(dataDir, 'database'));
+    const session = await EmbeddedSession.open(join(dataDir, 'database'), onLost);
     return new EmbeddedPool(session, unlock) as unknown as ConnectionPool;
   } catch (error) {
     unlock();
@@ -104,18 +107,21 @@ class EmbeddedSession {
   >();
   private nextId = 1;
   private dead: Error | undefined;
+  /** Not before it is open, and not when it is closed. */
+  private onLost: ((error: StartupError) => void) | undefined;
 
   private constructor(private readonly worker: Worker) {
     worker.on('message', (answer: EmbeddedAnswer) => this.settle(answer));
     worker.on('error', (error) => this.die(error));
-    worker.on('exit', () => this.die(new Error('The embedded database has stopped')));
+    worker.on('exit', () => this.die(new Error('its thread has ended')));
   }
 
-  static async open(directory: string): Promise<EmbeddedSession> {
+  static async open(directory: string, onLost: (error: StartupError) => void): Promise<EmbeddedSession> {
     const worker = new Worker(workerFile(), { workerData: { directory } });
     const session = new EmbeddedSession(worker);
     try {
       await session.query('select 1', []);
+      session.onLost = onLost;
       return session;
     } catch (error) {
       await worker.terminate();
@@ -137,6 +143,7 @@ class EmbeddedSession {
   }
 
   async close(): Promise<void> {
+    this.onLost = undefined;
     this.worker.postMessage({ id: 0, text: '', parameters: [] } satisfies EmbeddedRequest);
     await new Promise<void>((done) => {
       if (this.dead) done();
@@ -152,12 +159,20 @@ class EmbeddedSession {
     else caller.done({ command: answer.command, rowCount: answer.rowCount, rows: answer.rows });
   }
 
-  private die(error: Error): void {
-    this.dead ??= error;
-    for (const { fail } of this.waiting.values()) fail(error);
+  private die(cause: Error): void {
+    if (this.dead) return;
+    const message = `The embedded database has stopped: ${cause.message}`;
+    this.dead = Object.assign(new Error(message, { cause }), { code: CRASH_SHUTDOWN });
+    for (const { fail } of this.waiting.values()) fail(this.dead);
     this.waiting.clear();
+    this.onLost?.(new StartupError(message, AFTER_A_CRASH, { cause }));
   }
 }
+
+/** What PostgreSQL itself says to those who are connected when it crashes. */
+const CRASH_SHUTDOWN = '57P02';
+const AFTER_A_CRASH =
+  'See that the disk has room and the machine memory, and start it again: what was committed is there. For more than a trial, set DATABASE_URL to a PostgreSQL server.';
 
 /** Worker threads load JavaScript: from the build, also when this file itself runs from source in a test. */
 function workerFile(): string {

@@ -1,6 +1,8 @@
 import { Pool, type QueryResult, types } from 'pg';
+import { LIMITS } from '../domain/limits';
 import { StartupError } from '../startup-error';
 import { PLANNER_SETTINGS } from './planner-settings';
+import { createPostgresWatch, type PostgresWatch } from './postgres-watch';
 import { createStatementNames, isStale } from './statement-names';
 import type { ConnectionPool, Connections } from './storage';
 import { textOf } from './text-values';
@@ -12,16 +14,42 @@ types.setTypeParser(INT8_OID, Number);
 /** Enough for the dispatcher, the API and a few pages at once; PostgreSQL allows 100 in all by default. */
 const POOL_SIZE_DEFAULT = 12;
 
+/** In seconds and tries: a minute after the last sign of life the server lets go of a client that is gone. */
+const KEEPALIVE_SETTINGS = {
+  tcp_keepalives_idle: '30',
+  tcp_keepalives_interval: '10',
+  tcp_keepalives_count: '3',
+};
+
+export interface PostgresOptions {
+  schema?: string | undefined;
+  size?: number | undefined;
+  /** Shorter in tests. */
+  answerMs?: number | undefined;
+  idleInTransactionMs?: number | undefined;
+}
+
 export async function openPostgresPool(
   connectionString: string,
-  options: { schema?: string | undefined; size?: number | undefined },
+  options: PostgresOptions,
 ): Promise<ReturnType<typeof withPreparedStatements>> {
-  const settings: Record<string, string> = { ...PLANNER_SETTINGS };
+  const { answerMs = LIMITS.databaseAnswerMs, idleInTransactionMs = LIMITS.databaseIdleInTransactionMs } =
+    options;
+  const settings: Record<string, string> = {
+    ...PLANNER_SETTINGS,
+    ...KEEPALIVE_SETTINGS,
+    // A process that stands still or is cut off inside a transaction would keep its locks: the others of its
+    // workspace could neither accept nor record.
+    idle_in_transaction_session_timeout: String(idleInTransactionMs),
+  };
   if (options.schema) settings.search_path = options.schema;
   const pool = new Pool({
     connectionString,
     max: options.size ?? POOL_SIZE_DEFAULT,
     connectionTimeoutMillis: 10_000,
+    // A server that is gone shows on connections that nobody uses, or that wait for an answer.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     options: Object.entries(settings)
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' '),
@@ -38,7 +66,7 @@ export async function openPostgresPool(
     await pool.end();
     throw noAnswer(error);
   }
-  return withPreparedStatements(pool);
+  return withPreparedStatements(pool, createPostgresWatch({ connectionString, answerMs }));
 }
 
 export function noAnswer(error: unknown): StartupError {
@@ -72,12 +100,17 @@ const WAYS_OUT: Record<string, string | undefined> = {
  */
 export function isConnectionLoss(error: unknown): boolean {
   const { code, message } = error as { code?: unknown; message?: unknown };
-  if (typeof code === 'string') return /^(E(?!RR_)[A-Z_]+|57P0[1-3]|53300|08\d{3})$/.test(code);
-  return typeof message === 'string' && /^(Connection terminated|timeout exceeded|connect)/i.test(message);
+  if (typeof code === 'string') return /^(E(?!RR_)[A-Z_]+|57P0[1-3]|25P03|53300|08\d{3})$/.test(code);
+  return typeof message === 'string' && DRIVER_WORDS.test(message);
 }
 
+const DRIVER_WORDS = /^(Connection terminated|timeout exceeded|connect|Client (was closed|has encountered))/i;
+
 /** A pooler in front of PostgreSQL has to keep prepared statements apart; docs/operating.md says which do. */
-function withPreparedStatements(pool: Pool): ConnectionPool & { connections: () => Connections } {
+function withPreparedStatements(
+  pool: Pool,
+  watch: PostgresWatch,
+): ConnectionPool & { connections: () => Connections } {
   const names = createStatementNames();
   const prepared = {
     async connect() {
@@ -85,11 +118,12 @@ function withPreparedStatements(pool: Pool): ConnectionPool & { connections: () 
       return {
         async query(text: string, values: unknown[]): Promise<QueryResult> {
           try {
-            return await client.query({
+            const query = {
               name: names.nameFor(text) ?? '',
               text,
               values: values.map((value) => (Array.isArray(value) ? textOf(value) : value)),
-            });
+            };
+            return await watch.over(client, () => client.query(query));
           } catch (error) {
             if (isStale(error)) names.forget(text);
             throw error;

@@ -1,4 +1,5 @@
 import { Kysely, PostgresDialect, type PostgresDialectConfig } from 'kysely';
+import type { StartupError } from '../startup-error';
 import { openEmbeddedPool } from './embedded';
 import { migrateToLatest } from './migrate';
 import { isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
@@ -32,8 +33,14 @@ export interface StorageOptions {
   dataDir: string;
   /** PostgreSQL schema to live in; tests give each test its own. */
   schema?: string | undefined;
+  /** The embedded engine has failed and serves nobody any more: only a new process can open it again. */
+  onLost?: ((error: StartupError) => void) | undefined;
   /** Connections per process to PostgreSQL. */
   poolSize?: number | undefined;
+  /** PostgreSQL: how long a query may be without an answer before it is asked after, and a transaction without a
+   * statement before it is ended. Shorter in tests. */
+  answerMs?: number | undefined;
+  idleInTransactionMs?: number | undefined;
 }
 
 /**
@@ -43,8 +50,8 @@ export interface StorageOptions {
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const engine = options.databaseUrl ? 'postgres' : 'embedded';
   const pool: ConnectionPool & { connections?: () => Connections } = options.databaseUrl
-    ? await openPostgresPool(options.databaseUrl, { schema: options.schema, size: options.poolSize })
-    : await openEmbeddedPool(options.dataDir);
+    ? await openPostgresPool(options.databaseUrl, { ...options, size: options.poolSize })
+    : await openEmbeddedPool(options.dataDir, options.onLost);
   const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
   try {
     await migrateToLatest(kysely, options.schema);

@@ -16,7 +16,7 @@ describeOnPostgres('the API while its database is out of reach', (engine) => {
     const port = Number(url.port);
     line = await openLine(() => port);
     url.port = String(line.port);
-    storage = await openStorage({ ...place, databaseUrl: url.href });
+    storage = await openStorage({ ...place, databaseUrl: url.href, answerMs: 500 });
     api = await startWholeApi(storage);
   });
   afterAll(async () => {
@@ -36,5 +36,20 @@ describeOnPostgres('the API while its database is out of reach', (engine) => {
     expect([status, body.code, told['retry-after']]).toEqual([503, 'dependency_down', '1']);
     line.mend();
     await until('the database', async () => (await list()).status === 200);
+  });
+
+  test('goes on by itself after connections on which nothing comes any more', async () => {
+    const made = await newWorkspace(api.identity);
+    const headers = { authorization: await bearerFor(api.identity, made), 'x-api-key': made.apiKey };
+    const message = { channel: 'email', to: 'ann@example.com', from: 'us@example.com', subject: 'Hello' };
+    let sent = 0;
+    const send = () =>
+      api.call('POST', '/send-msg', {
+        headers,
+        body: { ...message, body: 'Hello', uid: `uid-${sent++}` },
+      });
+    await until('a message is accepted', async () => (await send()).status < 300);
+    line.swallow('present');
+    await until('messages are accepted again', async () => (await send()).status < 300);
   });
 });

@@ -1,7 +1,15 @@
 import type { Channel } from '../../src/domain/channel';
-import type { HandOver, HandOverResult, Provider, Receipt, ReceiptSink } from '../../src/providers/provider';
+import {
+  anyMayLeave,
+  type HandOver,
+  type HandOverResult,
+  type MayLeave,
+  type Provider,
+  type Receipt,
+  type ReceiptSink,
+} from '../../src/providers/provider';
 
-type Script = (message: HandOver) => HandOverResult | Promise<HandOverResult>;
+type Script = (message: HandOver, mayLeave: MayLeave) => HandOverResult | Promise<HandOverResult>;
 
 /** The outside world for tests of the outbox: does with each message what the test says, and remembers. */
 export class ScriptedProvider implements Provider {
@@ -17,17 +25,17 @@ export class ScriptedProvider implements Provider {
 
   constructor(channel: Channel, capabilities: Partial<Provider['capabilities']> = {}) {
     this.channel = channel;
-    this.capabilities = { idempotent: false, receipts: true, batchMax: 500, ...capabilities };
+    this.capabilities = { idempotent: false, receipts: true, batchMax: 500, parallel: 500, ...capabilities };
   }
 
   async start(sink: ReceiptSink): Promise<void> {
     this.sink = sink;
   }
 
-  handOver(messages: readonly HandOver[]): Promise<HandOverResult[]> {
+  handOver(messages: readonly HandOver[], mayLeave: MayLeave = anyMayLeave): Promise<HandOverResult[]> {
     this.taken.push(...messages);
     this.batches.push(messages.map((message) => message.uid));
-    return Promise.all(messages.map((message) => this.script(message)));
+    return Promise.all(messages.map((message) => this.script(message, mayLeave)));
   }
 
   async close(): Promise<void> {}
@@ -38,7 +46,7 @@ export class ScriptedProvider implements Provider {
   }
 
   /** A script that does not answer, until the test is over. */
-  readonly hang: Script = () => new Promise((answer) => this.hung.push(answer));
+  readonly hang = (): Promise<HandOverResult> => new Promise((answer) => this.hung.push(answer));
 
   release(result: HandOverResult = { kind: 'unknown' }): void {
     for (const answer of this.hung.splice(0)) answer(result);

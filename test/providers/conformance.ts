@@ -57,6 +57,7 @@ export function providerConformance(
       expect(provider.channel).toBe(channel);
       expect(provider.name).toMatch(/^[a-z][a-z0-9-]*$/);
       expect(provider.capabilities.batchMax).toBeGreaterThan(0);
+      expect(provider.capabilities.parallel).toBeGreaterThan(0);
     });
 
     test('each message of a batch has its result, in order', async () => {
@@ -67,6 +68,16 @@ export function providerConformance(
       const results = await provider.handOver(tos.map((to) => message(to)));
       const expected = tos.map((to) => (to === addresses.accepted ? 'accepted' : 'rejected'));
       expect(results.map((result) => result.kind)).toEqual(expected);
+    });
+
+    test('a message that is not to leave any more stays, and the others leave', async () => {
+      const provider = await open();
+      const [first, held, last] = Array.from({ length: 3 }, () => message(addresses.accepted));
+      const batch = [first, held, last] as [HandOver, HandOver, HandOver];
+      const results = await provider.handOver(batch, ({ id }) => id !== batch[1].id);
+      expect(results.map((result) => result.kind)).toEqual(['accepted', 'stayed', 'accepted']);
+      expect(sorted(await rig.delivered())).toEqual(sorted([batch[0].id, batch[2].id]));
+      expect((await provider.handOver([batch[1]])).map((result) => result.kind)).toEqual(['accepted']);
     });
 
     test('an empty batch has no results', async () => {

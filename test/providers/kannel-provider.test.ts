@@ -174,9 +174,9 @@ async function createRig(): Promise<Rig> {
       let underWay = Promise.resolve();
       return {
         ...provider,
-        async handOver(messages) {
+        async handOver(messages, mayLeave) {
           for (const { id } of messages) mine.add(id);
-          const results = await provider.handOver(named(messages));
+          const results = await provider.handOver(named(messages), mayLeave);
           accepted += results.filter(({ kind }) => kind === 'accepted').length;
           return results;
         },

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { isUnavailable } from '../../src/messaging/database-error';
 import { openStorage, type Storage } from '../../src/storage/storage';
 import { type Line, openLine } from '../support/line';
 import { describeOnPostgres } from '../support/storage';
@@ -49,4 +50,123 @@ describeOnPostgres('a connection to PostgreSQL that is lost', (engine) => {
     line.mend();
     expect((await sql`select 3 as three`.execute(db)).rows).toEqual([{ three: 3 }]);
   });
+});
+
+describeOnPostgres('a connection to PostgreSQL on which nothing comes any more', (engine) => {
+  let line: Line;
+  let storage: Storage;
+
+  beforeEach(async () => {
+    const place = await engine.place({ migrated: true });
+    const url = new URL(place.databaseUrl ?? '');
+    const port = Number(url.port);
+    line = await openLine(() => port);
+    url.port = String(line.port);
+    storage = await openStorage({ ...place, databaseUrl: url.href, poolSize: 1, answerMs: 500 });
+  });
+  afterEach(async () => {
+    line.mend();
+    await storage.close();
+    line.close();
+  });
+
+  const failureOf = (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => undefined,
+      (error) => error,
+    );
+
+  test('is given up, and the work goes on on another', async () => {
+    const db = storage.tables();
+    line.swallow('present');
+    const failure = await failureOf(sql`select 1`.execute(db));
+    expect([isUnavailable(failure), String(failure)]).toEqual([
+      true,
+      expect.stringMatching('does not answer'),
+    ]);
+    expect((await sql`select 2 as two`.execute(db)).rows).toEqual([{ two: 2 }]);
+  });
+
+  test('fails its transaction as a whole', async () => {
+    const db = storage.tables();
+    const work = db.transaction().execute(async (tx) => {
+      await sql`create table half_done (id int)`.execute(tx);
+      line.swallow('present');
+      await sql`select 1`.execute(tx);
+    });
+    expect(isUnavailable(await failureOf(work))).toBe(true);
+    const { rows } = await sql`select to_regclass('half_done') as half`.execute(db);
+    expect(rows).toEqual([{ half: null }]);
+  });
+
+  test('is given up as well when no other can be had, until one can', async () => {
+    const db = storage.tables();
+    line.swallow('all');
+    expect(isUnavailable(await failureOf(sql`select 1`.execute(db)))).toBe(true);
+    line.mend();
+    expect((await sql`select 2 as two`.execute(db)).rows).toEqual([{ two: 2 }]);
+  });
+
+  test('is told from one whose statement takes long, or waits for a lock', async () => {
+    const db = storage.tables();
+    const { rows } = await sql`select 1 as one from pg_sleep(2)`.execute(db);
+    expect(rows).toEqual([{ one: 1 }]);
+  });
+});
+
+describeOnPostgres('a process that stands still inside a transaction', (engine) => {
+  test('loses the transaction, so that others can go on, and is told so when it goes on itself', async () => {
+    const place = await engine.place({ migrated: true });
+    const still = await openStorage({ ...place, idleInTransactionMs: 500 });
+    const other = await openStorage(place);
+    try {
+      await sql`create table heads (id int, seq int)`.execute(other.tables());
+      await sql`insert into heads values (1, 1)`.execute(other.tables());
+      let goOn: () => void = () => undefined;
+      const stands = new Promise<void>((done) => {
+        goOn = done;
+      });
+      let locked: () => void = () => undefined;
+      const hasLock = new Promise<void>((done) => {
+        locked = done;
+      });
+      const work = still
+        .tables()
+        .transaction()
+        .execute(async (tx) => {
+          await sql`update heads set seq = seq + 10`.execute(tx);
+          locked();
+          await stands;
+          await sql`update heads set seq = seq + 100`.execute(tx);
+        })
+        .then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+      await hasLock;
+      await sql`update heads set seq = seq + 1`.execute(other.tables());
+      goOn();
+      expect(isUnavailable(await work)).toBe(true);
+      await sql`update heads set seq = seq + 1000`.execute(still.tables());
+      expect((await sql`select seq from heads`.execute(other.tables())).rows).toEqual([{ seq: 1_002 }]);
+    } finally {
+      await still.close();
+      await other.close();
+    }
+  });
+
+  test('keeps its connection while statements come or take long', async () => {
+    const place = await engine.place({ migrated: true });
+    const storage = await openStorage({ ...place, idleInTransactionMs: 300 });
+    const work = storage
+      .tables()
+      .transaction()
+      .execute((tx) => sql`select 1 as one from pg_sleep(1)`.execute(tx));
+    expect((await work).rows).toEqual([{ one: 1 }]);
+    await storage.close();
+  });
+});
+
+test('that PostgreSQL ended a silent transaction counts as its being away for the moment', () => {
+  expect(isUnavailable(Object.assign(new Error('terminating connection'), { code: '25P03' }))).toBe(true);
 });

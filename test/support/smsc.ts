@@ -62,6 +62,8 @@ export interface SmscOptions {
   /** Before the answer to submit_sm. */
   receiptFirst?: boolean;
   latencyMs?: number;
+  /** No submit_sm is answered before. */
+  until?: Promise<void>;
   /** No receipts at all. */
   silent?: boolean;
   /** Asked at each submit_sm; cuts the connection before or after taking it, or takes it without an answer. */
@@ -160,7 +162,8 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
       unanswered -= 1;
       take(session, pdu);
     };
-    if (options.latencyMs === undefined) judge();
+    if (options.until) void options.until.then(judge);
+    else if (options.latencyMs === undefined) judge();
     else setTimeout(judge, options.latencyMs);
   }
 

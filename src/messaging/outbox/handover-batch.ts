@@ -154,7 +154,7 @@ export async function recordVerdicts(
         provider = ${provider},
         provider_id = coalesce(r.provider_id, m.provider_id),
         attempt = r.attempt,
-        due_at = r.retry_at,
+        due_at = case when r.retry_at = '-infinity' then m.due_at else r.retry_at end,
         updated_at = ${at}::timestamptz,
         history = case when r.entry is null then m.history
           else m.history || ${historyEntry(sql`(head.first + r.position - 1)`, sql`r.entry`)} end
@@ -164,7 +164,7 @@ export async function recordVerdicts(
         ${verdicts.map((v) => v.code ?? null)}::text[],
         ${verdicts.map((v) => v.providerId ?? null)}::text[],
         ${verdicts.map((v) => v.attempt)}::int[],
-        ${verdicts.map((v) => isoOrNull(v.retryAtMs))}::timestamptz[],
+        ${verdicts.map((v) => (v.keepsPlace ? '-infinity' : isoOrNull(v.retryAtMs)))}::timestamptz[],
         ${events.map((event) => (event ? historyText(event, at) : null))}::text[]
       ) with ordinality as r(id, state, code, provider_id, attempt, retry_at, entry, position)
       where m.id = r.id and m.state in ('scheduled', 'accepted')

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import type { Log } from '../../log';
-import type { HandOverResult } from '../../providers/provider';
+import type { HandOver, HandOverResult } from '../../providers/provider';
 import { newId } from '../../storage/new-id';
 import { isDataError } from '../database-error';
 import { foundIn, suppressFound } from '../receipts/receipt-suppression';
@@ -116,12 +116,13 @@ export function createHandOvers(deps: Deps): HandOvers {
       return { rest, hindered: batch.messages, held, handedOver: [] };
     }
     const inBatch = new Set(batch.messages);
-    await handOver(
+    const stayed = await handOver(
       desk,
       batch,
       rendered.ready.filter((one) => inBatch.has(one.message)),
     );
-    return { rest, hindered: [], held, handedOver: batch.messages };
+    const handedOver = batch.messages.filter((message) => !stayed.has(message));
+    return { rest: [...stayed, ...rest], hindered: [], held, handedOver };
   }
 
   /** Opens what may leave of the batch, if anything may; adds to `held` what may not for now. */
@@ -176,7 +177,12 @@ export function createHandOvers(deps: Deps): HandOvers {
     return gone;
   }
 
-  async function handOver(desk: ProviderDesk, batch: Batch, ready: readonly Rendered[]): Promise<void> {
+  /** Answers those that were not to leave any more when their turn came. */
+  async function handOver(
+    desk: ProviderDesk,
+    batch: Batch,
+    ready: readonly Rendered[],
+  ): Promise<ReadonlySet<OutgoingMessage>> {
     const startedAt = Date.now();
     const late = ready.filter(({ message }) => isExpired(message, startedAt));
     const inTime = late.length === 0 ? ready : ready.filter((one) => !late.includes(one));
@@ -186,11 +192,24 @@ export function createHandOvers(deps: Deps): HandOvers {
       verdictOf(message, results[i] ?? { kind: 'unknown' }, now, Math.random()),
     );
     await record([...late.map(({ message }) => asExpired(message)), ...verdicts], batch);
+    const stayed = inTime.filter((_, i) => results[i]?.kind === 'stayed');
+    return new Set(stayed.map(({ message }) => message));
   }
 
   async function offer(desk: ProviderDesk, ready: readonly Rendered[]): Promise<HandOverResult[]> {
     if (ready.length === 0) return [];
-    const results = await desk.handOver(ready.map((one) => one.handOver));
+    const messages = new Map(ready.map(({ message }) => [message.id, message]));
+    const mayLeave = ({ id }: HandOver): boolean => {
+      const message = messages.get(id);
+      if (!message || isExpired(message, Date.now())) return false;
+      return !holds.isHeld(message.workspaceId, message.campaign);
+    };
+    const ended = holds.attend();
+    const results = await desk.handOver(
+      ready.map((one) => one.handOver),
+      mayLeave,
+    );
+    ended();
     for (const { sender, delayMs } of throttledSenders(
       ready.map((one) => one.handOver),
       results,

@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import type { HandOver, HandOverResult, Provider } from '../../providers/provider';
+import type { HandOver, HandOverResult, MayLeave, Provider } from '../../providers/provider';
 import type { DeliveryObserver } from '../observer';
 
 /**
@@ -17,7 +17,7 @@ export interface ProviderDesk {
   /** How long the next batch should still wait to fill up: an idle desk sends at once, a busy one gathers. */
   lingerMs(queued: number): number;
   /** Hands messages over; answers one result each and never throws. */
-  handOver(messages: readonly HandOver[]): Promise<HandOverResult[]>;
+  handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<HandOverResult[]>;
   enter(): void;
   leave(): void;
 }
@@ -32,15 +32,23 @@ export function createProviderDesk(
   observer?: DeliveryObserver,
 ): ProviderDesk {
   const sizeMax = Math.min(provider.capabilities.batchMax, LIMITS.handoverBatch);
+  // Fewer would leave the provider idle, however long its answers take. One batch is not counted: it ends with its
+  // last answer, and the others are there to be worked on meanwhile.
+  const sizeMin = Math.min(
+    sizeMax,
+    Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
+  );
   let batchSize = Math.min(100, sizeMax);
   let inFlight = 0;
   let enteredAt = 0;
   let accountRefused = false;
 
   function adapt(tookMs: number, count: number): void {
-    if (tookMs > LIMITS.handoverTargetMs * 2) batchSize = Math.max(1, Math.floor(count / 2));
+    const isLong = tookMs > LIMITS.handoverTargetMs * 2;
+    if (isLong && batchSize > sizeMin) batchSize = Math.max(sizeMin, Math.min(batchSize, count >> 1));
     else if (tookMs < LIMITS.handoverTargetMs && count >= batchSize)
       batchSize = Math.min(sizeMax, batchSize * 2);
+    else if (count >= batchSize && batchSize < sizeMin) batchSize = Math.min(sizeMin, batchSize * 2);
   }
 
   function heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
@@ -74,9 +82,9 @@ export function createProviderDesk(
       if (queued >= batchSize) return 0;
       return Math.max(0, enteredAt + LIMITS.handoverLingerMs - Date.now());
     },
-    async handOver(messages) {
+    async handOver(messages, mayLeave) {
       const startedAt = Date.now();
-      const results = await withinTime(provider, messages).catch((error: unknown) => {
+      const results = await withinTime(provider, messages, mayLeave).catch((error: unknown) => {
         log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
         return [];
       });
@@ -130,7 +138,11 @@ export function throttledSenders(
   );
 }
 
-async function withinTime(provider: Provider, messages: readonly HandOver[]): Promise<HandOverResult[]> {
+async function withinTime(
+  provider: Provider,
+  messages: readonly HandOver[],
+  mayLeave: MayLeave | undefined,
+): Promise<HandOverResult[]> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<HandOverResult[]>((_, reject) => {
     const ms = LIMITS.handoverTimeoutSeconds * 1_000;
@@ -138,7 +150,7 @@ async function withinTime(provider: Provider, messages: readonly HandOver[]): Pr
     timer.unref();
   });
   try {
-    return await Promise.race([provider.handOver(messages), timeout]);
+    return await Promise.race([provider.handOver(messages, mayLeave), timeout]);
   } finally {
     clearTimeout(timer);
   }

@@ -13,6 +13,8 @@ export interface Verdict {
   attempt: number;
   /** Stays accepted, and is tried again then. */
   retryAtMs?: number | undefined;
+  /** Keeps its place among those that wait: it was not tried. */
+  keepsPlace?: boolean | undefined;
   data?: Record<string, unknown> | undefined;
 }
 
@@ -38,6 +40,17 @@ export function verdictOf(
     }
     case 'unknown':
       return { message, state: 'unknown', attempt, code: 'answer_lost' };
+    case 'stayed': {
+      const { lastCode: code } = message;
+      return {
+        message,
+        state: 'accepted',
+        attempt: message.attempt,
+        code,
+        retryAtMs: nowMs,
+        keepsPlace: true,
+      };
+    }
     case 'transient': {
       const code = storable(result.code);
       if (attempt >= LIMITS.handoverAttempts) {

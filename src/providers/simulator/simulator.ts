@@ -4,7 +4,14 @@ import type { Logger } from 'pino';
 import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import type { CallDocuments } from '../../domain/voice/call-documents';
-import type { HandOver, HandOverResult, Provider, ReceiptSink } from '../provider';
+import {
+  anyMayLeave,
+  type HandOver,
+  type HandOverResult,
+  type MayLeave,
+  type Provider,
+  type ReceiptSink,
+} from '../provider';
 import { RecordBacklog } from './simulator-backlog';
 import {
   createSimulatedCalls,
@@ -65,7 +72,8 @@ class Simulator implements Provider {
   ) {
     this.channel = options.channel;
     const idempotent = options.idempotent ?? true;
-    this.capabilities = { idempotent, receipts: true, batchMax: LIMITS.handoverBatch };
+    const batchMax = LIMITS.handoverBatch;
+    this.capabilities = { idempotent, receipts: true, batchMax, parallel: batchMax };
     const backlog = new RecordBacklog(ids, journal, options.log);
     const messagesMax = options.channel === 'voice' ? LIMITS.simulatorCalls : LIMITS.simulatorReceipts;
     const timing = { seed: options.seed, unitMs: Math.max(1, options.latencyMs), messagesMax };
@@ -80,7 +88,7 @@ class Simulator implements Provider {
     this.receipts.start(sink);
   }
 
-  async handOver(messages: readonly HandOver[]): Promise<HandOverResult[]> {
+  async handOver(messages: readonly HandOver[], mayLeave: MayLeave = anyMayLeave): Promise<HandOverResult[]> {
     if (messages.length > this.capabilities.batchMax) {
       throw new RangeError(
         `${messages.length} messages in a hand-over of at most ${this.capabilities.batchMax}`,
@@ -92,7 +100,7 @@ class Simulator implements Provider {
     this.journal.catchUp();
     const at = new Date();
     const batch: Batch = { at: at.toISOString(), atMs: at.getTime(), lines: '', taken: new Map(), followed };
-    const results = messages.map((message) => this.judge(message, batch));
+    const results = messages.map((message) => this.judge(message, batch, mayLeave));
     if (batch.taken.size > 0 && !this.record(batch)) {
       return messages.map(() => ({ kind: 'transient', code: 'record_not_writable' }));
     }
@@ -109,10 +117,11 @@ class Simulator implements Provider {
     this.journal.close();
   }
 
-  private judge(message: HandOver, batch: Batch): HandOverResult {
+  private judge(message: HandOver, batch: Batch, mayLeave: MayLeave): HandOverResult {
     const providerId = `sim-${hex(hash64(message.id, this.options.seed))}`;
     const isKnown = this.ids.has(message.id) || batch.taken.has(message.id);
     if (isKnown && this.capabilities.idempotent) return { kind: 'accepted', providerId };
+    if (!mayLeave(message)) return { kind: 'stayed' };
     const plan = planFor(message, this.options.seed);
     const refusal = this.refusal(plan, message);
     if (refusal) return refusal;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { LIMITS } from '../../domain/limits';
 import type { OptedOutCodes } from '../../domain/opted-out-codes';
-import type { Provider, Receipt, ReceiptSink } from '../provider';
+import { anyMayLeave, type MayLeave, type Provider, type Receipt, type ReceiptSink } from '../provider';
 import { keepBound } from './bind';
 import { createDeliveries } from './deliveries';
 import { PartIds } from './part-ids';
@@ -102,8 +102,8 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
     return asked.length === 0 ? found : [...found, ...(await parts.resolve(asked))];
   }
 
-  async function handOver(messages: Parameters<Provider['handOver']>[0]) {
-    const submitted = await Promise.all(messages.map(submit));
+  async function handOver(messages: Parameters<Provider['handOver']>[0], mayLeave: MayLeave) {
+    const submitted = await Promise.all(messages.map((message) => submit(message, mayLeave)));
     const long = submitted.flatMap((one) => one.long ?? []);
     if (long.length > 0) {
       // Were it not written, receipts that come to this process would still find their messages.
@@ -151,7 +151,7 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
   return {
     name: 'smpp',
     channel: 'sms',
-    capabilities: { idempotent: false, receipts: true, batchMax },
+    capabilities: { idempotent: false, receipts: true, batchMax, parallel: batchMax },
     async start(receipts, inbound) {
       sink = receipts;
       deliveries.start(receipts, inbound);
@@ -159,11 +159,11 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
       timer.unref();
       takeEarly();
     },
-    async handOver(messages) {
+    async handOver(messages, mayLeave = anyMayLeave) {
       if (messages.length > batchMax) {
         throw new RangeError(`${messages.length} messages in a hand-over of at most ${batchMax}`);
       }
-      const results = handOver(messages);
+      const results = handOver(messages, mayLeave);
       underWay.add(results);
       return results.finally(() => underWay.delete(results));
     },

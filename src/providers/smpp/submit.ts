@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { LIMITS } from '../../domain/limits';
 import { messageReference } from '../../domain/message-reference';
 import { OPTED_OUT, type OptedOutCodes } from '../../domain/opted-out-codes';
-import type { HandOver, HandOverResult } from '../provider';
+import type { HandOver, HandOverResult, MayLeave } from '../provider';
 import { smppAddress } from './address';
 import { encodeSms, encodeWhole, PARTS_MAX, type SmsPart } from './encode-sms';
 import { newPdu, type Pdu } from './library';
@@ -34,6 +34,9 @@ export interface Submitted {
 /** What became of one part. */
 type PartOutcome = { kind: 'accepted'; partId: string } | Exclude<HandOverResult, { kind: 'accepted' }>;
 
+/** Whether the message may still leave, asked when there is room for it in a window. */
+type MayBegin = () => boolean;
+
 /** Of a submit_sm, without the text. */
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -53,7 +56,9 @@ const RETRY_FIRST_MS = 200;
  *   one of them not taken in time        unknown, because sending the whole again would double the others
  *   an answer lost                       unknown
  */
-export function createSubmit(deps: SubmitDeps): (message: HandOver) => Promise<Submitted> {
+export function createSubmit(
+  deps: SubmitDeps,
+): (message: HandOver, mayLeave: MayLeave) => Promise<Submitted> {
   const { longAsPayload } = deps;
   const partReferenceOf = createReferences();
   let sendsReference = deps.sendsReference;
@@ -64,12 +69,14 @@ export function createSubmit(deps: SubmitDeps): (message: HandOver) => Promise<S
     part: SmsPart,
     parts: number,
     fields: Fields,
+    mayBegin: MayBegin,
   ): Promise<PartOutcome> {
-    if (!sendsReference) return submitPart(deps, message, part, parts, fields);
+    const submitWith = (given: Fields) => submitPart(deps, message, part, parts, given, mayBegin);
+    if (!sendsReference) return submitWith(fields);
     const reference = { user_message_reference: messageReference(message.id) };
-    const outcome = await submitPart(deps, message, part, parts, { ...fields, ...reference });
+    const outcome = await submitWith({ ...fields, ...reference });
     if (outcome.kind !== 'rejected' || !ABOUT_TLVS.has(outcome.code)) return outcome;
-    const without = await submitPart(deps, message, part, parts, fields);
+    const without = await submitWith(fields);
     if (without.kind === 'accepted' && sendsReference) {
       sendsReference = false;
       deps.log?.warn('The SMS centre refuses user_message_reference; messages go without it from now on');
@@ -77,7 +84,7 @@ export function createSubmit(deps: SubmitDeps): (message: HandOver) => Promise<S
     return without;
   }
 
-  return async (message) => {
+  return async (message, mayLeave) => {
     const text = message.text ?? '';
     const parts = longAsPayload ? [encodeWhole(text)] : encodeSms(text, partReferenceOf(message.to));
     if (parts.length > PARTS_MAX) {
@@ -85,12 +92,16 @@ export function createSubmit(deps: SubmitDeps): (message: HandOver) => Promise<S
       return { result: { kind: 'rejected', code: 'too_many_parts', message: what } };
     }
     const common = fieldsOf(message, deps.tlvs);
-    const submitted = (part: SmsPart) => submit(message, part, parts.length, common);
-    const first = await submitted(parts[0] as SmsPart);
+    const submitted = (part: SmsPart, mayBegin: MayBegin) =>
+      submit(message, part, parts.length, common, mayBegin);
+    const first = await submitted(parts[0] as SmsPart, () => mayLeave(message));
     if (parts.length === 1) return { result: resultOf(first) };
     if (first.kind !== 'accepted' && first.kind !== 'unknown') return { result: first };
     const untilMs = Date.now() + LIMITS.smppFurtherPartsMs;
-    const others = await Promise.all(parts.slice(1).map((part) => insist(() => submitted(part), untilMs)));
+    // What has begun to leave is completed.
+    const others = await Promise.all(
+      parts.slice(1).map((part) => insist(() => submitted(part, () => true), untilMs)),
+    );
     return whole(message.id, [first, ...others]);
   };
 }
@@ -101,10 +112,15 @@ async function submitPart(
   part: SmsPart,
   parts: number,
   fields: Fields,
+  mayBegin: MayBegin,
 ): Promise<PartOutcome> {
   const { pool, optedOut, onPart } = deps;
   const slot = await pool.take(Date.now() + LIMITS.smppWindowWaitMs);
   if ('kind' in slot) return withoutSlot(slot);
+  if (!mayBegin()) {
+    pool.giveBack(slot);
+    return { kind: 'stayed' };
+  }
   const told = (pdu: Pdu): string | undefined => {
     const partId = pdu.command_status === ACCEPTED ? pdu.message_id : undefined;
     if (partId) onPart({ partId, messageId: message.id, parts });

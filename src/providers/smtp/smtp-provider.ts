@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LIMITS } from '../../domain/limits';
 import type { SmtpRelayAddress } from '../../domain/smtp-relays';
 import type { Log } from '../../log';
-import type { HandOver, HandOverResult, Provider } from '../provider';
+import { anyMayLeave, type HandOver, type HandOverResult, type MayLeave, type Provider } from '../provider';
 import { createDestinations } from './destinations';
 import { createDkimSigner, type DkimOptions } from './dkim';
 import { composeMail, domainOf, splitSender, writeHeaders } from './mail-message';
@@ -65,7 +65,7 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
   let inbound: SmtpInbound | undefined;
   let closing: Promise<void> | undefined;
 
-  async function handOne(message: HandOver, deadlineMs: number): Promise<HandOverResult> {
+  async function handOne(message: HandOver, deadlineMs: number, mayLeave: MayLeave): Promise<HandOverResult> {
     if (closing) return CLOSED;
     const sender = domainOf(splitSender(message.from).address);
     const turn = breaker.ask(sender);
@@ -83,7 +83,9 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
         mime,
         deadlineMs,
         isVetoed: () =>
-          destinations.silentMs(host) > 0 || (turn.kind !== 'trial' && breaker.closedMs(sender) > 0),
+          !mayLeave(message) ||
+          destinations.silentMs(host) > 0 ||
+          (turn.kind !== 'trial' && breaker.closedMs(sender) > 0),
         learn(outcome) {
           if (outcome.kind === 'accepted') {
             breaker.taken(sender);
@@ -97,7 +99,9 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
         },
       });
       if (outcome.kind === 'accepted') return { kind: 'accepted', providerId: messageId };
-      if (outcome.kind === 'not_begun' && !closing) return waiting(host, sender);
+      if (outcome.kind === 'not_begun' && !closing) {
+        return mayLeave(message) ? waiting(host, sender) : { kind: 'stayed' };
+      }
       return resultOf(outcome, message, senderWaitMs);
     } finally {
       entry.leave('other');
@@ -141,7 +145,12 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
     name: 'smtp',
     channel: 'email',
     // Without the listener nobody tells us anything more.
-    capabilities: { idempotent: false, receipts: options.listen !== undefined, batchMax },
+    capabilities: {
+      idempotent: false,
+      receipts: options.listen !== undefined,
+      batchMax,
+      parallel: relays.length * connections,
+    },
     get inboundPort() {
       return inbound?.port;
     },
@@ -155,14 +164,14 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
         log,
       });
     },
-    async handOver(messages) {
+    async handOver(messages, mayLeave = anyMayLeave) {
       if (messages.length > batchMax) {
         throw new RangeError(`${messages.length} messages in a hand-over of at most ${batchMax}`);
       }
       const deadlineMs = Date.now() + LIMITS.smtpBatchMs;
       const results = Promise.all(
         messages.map((message) =>
-          handOne(message, deadlineMs).catch((error: unknown): HandOverResult => {
+          handOne(message, deadlineMs, mayLeave).catch((error: unknown): HandOverResult => {
             log.error({ err: error, id: message.id }, 'A mail failed in an unforeseen way');
             return { kind: 'unknown' };
           }),

@@ -28,7 +28,7 @@ export interface RelayedMail {
   mime: Buffer;
   /** No later than this is it begun. */
   deadlineMs: number;
-  /** Asked when its turn has come: something may have been learned meanwhile. */
+  /** Asked when its turn has come, and before each time it is begun: something may have been learned meanwhile. */
   isVetoed(): boolean;
   /** Told of the outcome before the next message has its turn. */
   learn(outcome: RelayOutcome): void;
@@ -77,13 +77,19 @@ export function createSmtpRelay({
   let troubleUntilMs = 0;
   let idleTimer: NodeJS.Timeout | undefined;
 
-  async function sendOn({ envelope, mime, deadlineMs }: RelayedMail): Promise<RelayOutcome> {
+  async function sendOn({ envelope, mime, deadlineMs, isVetoed }: RelayedMail): Promise<RelayOutcome> {
     for (;;) {
+      if (isVetoed()) return { kind: 'not_begun' };
       const kept = idle.pop();
       if (kept && !kept.usable) continue;
       if (!kept && isTroubled()) return { kind: 'unreachable', reason: trouble as SmtpUnreachable };
       const current = kept ?? (await open());
       if (current instanceof SmtpUnreachable) return { kind: 'unreachable', reason: current };
+      // A connection takes seconds to be made, where a relay is slow.
+      if (!kept && isVetoed()) {
+        keep(current);
+        return { kind: 'not_begun' };
+      }
       inUse.add(current);
       const outcome = await current.send(envelope, mime);
       inUse.delete(current);
@@ -167,7 +173,6 @@ export function createSmtpRelay({
       try {
         if (!(await placeBy(mail.deadlineMs))) return { kind: 'not_begun' };
         try {
-          if (mail.isVetoed()) return { kind: 'not_begun' };
           const outcome = await sendOn(mail);
           mail.learn(outcome);
           return outcome;

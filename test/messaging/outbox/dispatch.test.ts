@@ -135,7 +135,7 @@ describeEachEngine('handing messages over', (engine) => {
 
   test('a slow batch does not stop others', async () => {
     one.sms.script = (message) =>
-      message.uid === 'slow' ? one.sms.hang(message) : { kind: 'accepted', providerId: message.id };
+      message.uid === 'slow' ? one.sms.hang() : { kind: 'accepted', providerId: message.id };
     await accept(rig.sms('slow'));
     await until('it is on its way', () => one.sms.taken.length === 1);
     await accept(rig.sms('quick'));
@@ -221,6 +221,83 @@ describeEachEngine('handing messages over', (engine) => {
     await two.delivery.release(rig.workspaceId, 'c1');
     await untilState('m1', 'sent');
     expect([...one.sms.uids(), ...two.sms.uids()].sort()).toEqual(['m1', 'm2']);
+  });
+
+  test('a hold stops what waits for its turn with the provider, which goes on in order at no cost', async () => {
+    let open: () => void = () => undefined;
+    const turn = new Promise<void>((done) => {
+      open = done;
+    });
+    const left: string[] = [];
+    one.sms.script = async (message, mayLeave) => {
+      await turn;
+      if (!mayLeave(message)) return { kind: 'stayed' };
+      left.push(message.uid);
+      return { kind: 'accepted', providerId: message.id };
+    };
+    const held = ['h1', 'h2', 'h3'].map((uid) => rig.sms(uid, { campaign: 'c1' }));
+    await one.delivery.acceptMany(rig.workspaceId, [...held, rig.sms('free', { campaign: 'c2' })]);
+    await until('they are with the provider', () => one.sms.taken.length === 4);
+    await one.delivery.hold(rig.workspaceId, 'c1');
+    await accept(rig.sms('h4', { campaign: 'c1' }));
+    open();
+    await untilState('free', 'sent');
+    await until('they wait again', async () => {
+      const { rows } = await sql<{
+        uid: string;
+      }>`select uid from messages m where workspace_id = ${rig.workspaceId}
+        and not exists (select 1 from handover_batches where m.id = any(message_ids))
+        and due_at is not null`.execute(rig.db);
+      return rows.length === 4;
+    });
+    expect(left).toEqual(['free']);
+    const tracked = await one.delivery.track(rig.workspaceId, 'h1');
+    expect(tracked).toMatchObject({ state: 'accepted', attempt: 0 });
+    expect(tracked.code).toBeUndefined();
+    await one.delivery.release(rig.workspaceId, 'c1');
+    await untilState('h4', 'sent');
+    expect(left).toEqual(['free', 'h1', 'h2', 'h3', 'h4']);
+  });
+
+  test('a batch under way learns of a hold that another process writes', async () => {
+    if (engine.name === 'embedded') return;
+    const stayed: string[] = [];
+    one.sms.script = async (message, mayLeave) => {
+      await until('it may not leave any more', () => !mayLeave(message));
+      stayed.push(message.uid);
+      return { kind: 'stayed' };
+    };
+    await accept(rig.sms('m1', { campaign: 'c1' }));
+    await until('it is with the provider', () => one.sms.taken.length === 1);
+    const two = await rig.process();
+    await two.delivery.hold(rig.workspaceId, 'c1');
+    await until('it stayed', () => stayed.length === 1);
+    one.sms.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    await two.delivery.release(rig.workspaceId, 'c1');
+    await untilState('m1', 'sent');
+  });
+
+  test('a message whose time is over while it waits for its turn expires', async () => {
+    one.sms.script = async (message, mayLeave) => {
+      await until('its time is over', () => !mayLeave(message));
+      return { kind: 'stayed' };
+    };
+    await accept(rig.sms('m1', { expiresAt: inMs(1_000) }));
+    await untilState('m1', 'expired');
+  });
+
+  test('a provider that takes a second for every answer is kept as busy as it can be', async () => {
+    one.email.script = async (message) => {
+      await delay(1_000);
+      return { kind: 'accepted', providerId: message.id };
+    };
+    const messages = Array.from({ length: 1_000 }, (_, i) => rig.email(`m${i}`));
+    await one.delivery.acceptMany(rig.workspaceId, messages);
+    await one.delivery.acceptMany(
+      rig.workspaceId,
+      messages.map((_, i) => rig.email(`n${i}`)),
+    );
+    await until('all are given out', () => one.email.taken.length === 2_000, 20_000);
   });
 
   test('while the database fails, nothing is lost and nothing sent twice', async () => {

@@ -13,6 +13,34 @@ const from = (sender: string): HandOver => ({
 });
 const away: HandOverResult = { kind: 'throttled', retryAfterMs: 5_000 };
 
+test('batches shrink while answers are slow, down to what the provider works on at once', async () => {
+  jest.useFakeTimers();
+  try {
+    const provider = new ScriptedProvider('email', { parallel: 30 });
+    const desk = createProviderDesk('email', provider, createLog('silent'));
+    const handOver = (tookMs: number, result?: HandOverResult) => {
+      provider.script = () => result ?? { kind: 'accepted', providerId: 'p' };
+      const done = desk.handOver(Array.from({ length: desk.batchSize }, () => from('a')));
+      jest.setSystemTime(Date.now() + tookMs);
+      return done;
+    };
+    const sizes: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      await handOver(1_000);
+      sizes.push(desk.batchSize);
+    }
+    expect(sizes).toEqual([50, 25, 12, 10, 10]);
+    await handOver(1_000, { kind: 'account', code: 'bad_password', message: 'no' });
+    expect(desk.batchSize).toBe(1);
+    for (let i = 0; i < 5; i++) await handOver(1_000);
+    expect(desk.batchSize).toBe(10);
+    await handOver(10);
+    expect(desk.batchSize).toBe(20);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 test('a sender most of whose messages were sent away is asked to be silent', () => {
   const messages = [from('a'), from('a'), from('b')];
   const results: HandOverResult[] = [away, away, { kind: 'accepted', providerId: '1' }];

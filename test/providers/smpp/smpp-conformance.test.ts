@@ -19,7 +19,7 @@ async function createRig(): Promise<Rig> {
         times: { answerMs: 500, enquireMs: 30_000 },
       });
       const named = (messages: readonly HandOver[]) => messages.map((one) => ({ ...one, text: one.id }));
-      return { ...provider, handOver: (messages) => provider.handOver(named(messages)) };
+      return { ...provider, handOver: (messages, mayLeave) => provider.handOver(named(messages), mayLeave) };
     },
     delivered: () => smsc.taken.map(({ octets }) => octets.toString('latin1').replaceAll('\x11', '_')),
     close: () => smsc.close(),
