@@ -131,6 +131,7 @@ export interface CampaignTables {
     code: string | null;
     fault: string | null;
     data: Json<Record<string, unknown>>;
+    fence: Generated<number>;
   };
   durable_sends: {
     id: string;

@@ -13,6 +13,7 @@ import * as webhookSecrets from './migrations/0010-webhook-secrets';
 import * as policyFollowed from './migrations/0011-policy-followed';
 import * as recipientsInPlace from './migrations/0012-recipients-in-place';
 import * as lostIds from './migrations/0013-lost-ids';
+import * as callFences from './migrations/0016-call-fences';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -29,6 +30,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0011-policy-followed': policyFollowed.UP,
   '0012-recipients-in-place': recipientsInPlace.UP,
   '0013-lost-ids': lostIds.UP,
+  '0016-call-fences': callFences.UP,
 };
 
 /**

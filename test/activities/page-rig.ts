@@ -127,6 +127,7 @@ export class PageRig {
       wakeSend: unused,
       followOutcomes: unused,
       launchRun: unused,
+      removeSchedule: unused,
     };
     return createActivities({
       db: this.db,

@@ -62,9 +62,14 @@ export async function openCall(
     const opened = await tx
       .insertInto('calls')
       .values({ run_id: key.runId, seq: key.seq, attempt: key.attempt, data: '{}' })
-      .onConflict((conflict) => conflict.doNothing())
-      .executeTakeFirst();
-    const inDoubt = opened.numInsertedOrUpdatedRows !== 1n;
+      .onConflict((conflict) =>
+        conflict
+          .columns(['run_id', 'seq', 'attempt'])
+          .doUpdateSet((eb) => ({ fence: eb('calls.fence', '+', 1) })),
+      )
+      .returning('fence')
+      .executeTakeFirstOrThrow();
+    const inDoubt = opened.fence > 1;
     const endsAt = expiryOf(rule, recipient.due_at);
     if (!inDoubt && Date.now() > endsAt) {
       await withdrawCall(tx, key);
@@ -104,16 +109,22 @@ export async function holdCall(
   });
 }
 
-/** The call certainly was not placed; it will be asked for anew, and does not count as one. */
-export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Promise<void> {
-  await db
+/**
+ * The call certainly was not placed; it will be asked for anew, and does not count as one. False, and nothing is
+ * changed, when another attempt has asked for it since: there may be a call by now, and the row is that one's.
+ */
+export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Promise<boolean> {
+  const { numDeletedRows } = await db
     .deleteFrom('calls')
     .where('run_id', '=', key.runId)
     .where('seq', '=', key.seq)
     .where('attempt', '=', key.attempt)
     .where('ended_at', 'is', null)
-    .execute();
+    .where('fence', '=', 1)
+    .executeTakeFirst();
+  if (numDeletedRows !== 1n) return false;
   await recount(db, key);
+  return true;
 }
 
 /** What does not count as a call is told by its row, or by there being none. */

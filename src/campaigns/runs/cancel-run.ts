@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
+import { repeatedTransaction } from '../repeated-transaction';
 import type { CampaignTables } from '../tables';
 import { addToCounts } from './count-moves';
 import { listRecipients, type RecipientPosition, type RecipientView } from './recipients';
@@ -13,7 +14,7 @@ import { listRecipients, type RecipientPosition, type RecipientView } from './re
  * of the run; each is found by its whole key, for the reason told in retry-failed.ts.
  */
 export async function cancelUnsent(db: Kysely<CampaignTables>, runId: string): Promise<void> {
-  await db.transaction().execute(async (tx) => {
+  await repeatedTransaction(db, async (tx) => {
     await sql`
       with closed as (
         delete from pages where run_id = ${runId} returning *

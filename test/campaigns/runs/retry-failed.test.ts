@@ -116,12 +116,12 @@ describeEachEngine('a run that goes on after its end', (engine) => {
   it('wants a shard woken whose retries are overdue, unless it is at work', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
     await retryFailed(db, workspaceId, campaignId, ['unknown']);
-    expect(await dueShards(db, runId, 3_000)).toEqual([]);
+    expect(await dueShards(db, runId, { overdueMs: 3_000 })).toEqual([]);
     await sql`update recipients set retry_at = now() - interval '4 seconds'
       where run_id = ${runId} and state = 'waiting'`.execute(db);
-    expect(await dueShards(db, runId, 3_000)).toEqual([{ channel: 'sms', shard: 0 }]);
+    expect(await dueShards(db, runId, { overdueMs: 3_000 })).toEqual([{ channel: 'sms', shard: 0 }]);
     await takePage(db, { runId, channel: 'sms', shard: 0, lane: 1 }, 100);
-    expect(await dueShards(db, runId, 3_000)).toEqual([]);
+    expect(await dueShards(db, runId, { overdueMs: 3_000 })).toEqual([]);
     // Killed: nobody is at work any more.
     expect(await dueShards(db, runId)).toEqual([{ channel: 'sms', shard: 0 }]);
   });
