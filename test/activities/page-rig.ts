@@ -25,10 +25,13 @@ export class StubService {
       valid_till: '2099-01-01 00:00:00',
       capabilities: this.capabilities,
     });
+  /** What a campaign's messages are asked to do: PUT holds them, DELETE lets them go. */
+  hold: (method: string, response: ServerResponse) => void = (_, response) => reply(response, 200);
   private readonly server = createServer((request, response) => {
     let text = '';
     request.on('data', (chunk) => (text += chunk));
     request.on('end', () => {
+      if (request.url?.startsWith('/holds/')) return this.hold(request.method ?? '', response);
       if (request.url !== '/send-msg') return this.token(response);
       const message = JSON.parse(text) as Sent;
       this.sent.push(message);
@@ -68,8 +71,8 @@ export class PageRig {
     private readonly gateway: Gateway,
   ) {}
 
-  sendPage(runId: string, size = 100): Promise<SendPageOutcome> {
-    const input: SendPageInput = { runId, channel: 'sms', shard: 0, lane: 0, size };
+  sendPage(runId: string, size = 100, launch?: number): Promise<SendPageOutcome> {
+    const input: SendPageInput = { runId, launch, channel: 'sms', shard: 0, lane: 0, size };
     return new MockActivityEnvironment().run(this.activities().sender.sendPage, input);
   }
 
@@ -119,7 +122,12 @@ export class PageRig {
     await offerChunk(this.db, taking.page, chunk);
   }
 
-  private activities() {
+  /** Those of the orchestrator, over a database of its own if it is given one. */
+  orchestrator(db = this.db) {
+    return this.activities(db).orchestrator;
+  }
+
+  private activities(db = this.db) {
     const signals = {
       startCall: unused,
       callEnded: unused,
@@ -130,7 +138,7 @@ export class PageRig {
       removeSchedule: unused,
     };
     return createActivities({
-      db: this.db,
+      db,
       gatewayFor: () => this.gateway,
       signals,
       log: createLog('silent'),

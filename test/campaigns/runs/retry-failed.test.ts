@@ -163,9 +163,16 @@ describeEachEngine('a run that goes on after its end', (engine) => {
   });
 
   it('plans again when it failed before its audience was frozen', async () => {
-    const { runId, workspaceId, campaignId } = await plantRun(db, { contacts: 1 });
+    const { runId, workspaceId, campaignId, listId } = await plantRun(db, { contacts: 1 });
     await closeRun(db, runId, 'failed', 'template_not_found: gone');
-    await changeCampaign(db, workspaceId, campaignId, 'resume');
+    const resume = () => changeCampaign(db, workspaceId, campaignId, 'resume');
+    // Nothing keeps the list of a run that is over.
+    await expect(resume()).rejects.toMatchObject({ code: 'contact_list_not_found' });
+    expect(await rowOf(runId)).toMatchObject({ phase: 'failed', launches: 1 });
+    await sql`insert into contact_lists (id, workspace_id, name) values (${listId}, ${workspaceId}, 'L')`.execute(
+      db,
+    );
+    await resume();
     expect(await rowOf(runId)).toMatchObject({ phase: 'planning', launches: 2 });
     expect(await frozenShards(db, runId)).toBeUndefined();
   });
