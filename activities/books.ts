@@ -188,7 +188,7 @@ export function booksActivities({ db, gatewayFor, signals }: ActivityDeps) {
 
   async function wakeCalls(runId: string, control: Control): Promise<void> {
     for (let after = -1; ; ) {
-      const calls = await openCalls(db, runId, after, LIMITS.longPageSizeMax);
+      const calls = await openCalls(db, runId, after, LIMITS.longPageSizeMax, control);
       await inParallel(calls, WAKES_AT_ONCE, (call) => signals.wakeCall({ runId, ...call, control }));
       if (calls.length < LIMITS.longPageSizeMax) return;
       after = calls.at(-1)?.seq ?? after;

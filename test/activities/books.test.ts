@@ -3,6 +3,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { type Kysely, sql } from 'kysely';
 import { ClosedChannels } from '../../activities/closed-channels';
 import { changeCampaign } from '../../src/campaigns/campaign-actions';
+import { openCalls } from '../../src/campaigns/runs/cancel-run';
 import { closeRun, dueShards } from '../../src/campaigns/runs/run-end';
 import { moveRun } from '../../src/campaigns/runs/runs';
 import type { CampaignTables } from '../../src/campaigns/tables';
@@ -118,6 +119,15 @@ describeEachEngine('the books of a run', (engine) => {
       expect(await rig.placeCall(runId)).toEqual({ kind: 'stopped', control: 'fail' });
       expect(await rowOf(runId)).toMatchObject({ phase: 'running', control: 'run', reason: null });
     });
+  });
+
+  it('have those canceled woken too whom a cancel was quicker to take back than to tell', async () => {
+    const { runId } = await plantAudience(db, { contacts: 3, channel: 'voice' });
+    await sql`update shards set next_seq = 2 where run_id = ${runId}`.execute(db);
+    await sql`update recipients set state = 'canceled' where run_id = ${runId} and seq > 0`.execute(db);
+    const woken = async (control: 'run' | 'cancel') =>
+      (await openCalls(db, runId, -1, 10, control)).map(({ seq }) => seq);
+    expect([await woken('run'), await woken('cancel')]).toEqual([[0], [0, 1]]);
   });
 
   it('are closed as canceled when the owner canceled what fails', async () => {

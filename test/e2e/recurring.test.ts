@@ -1,9 +1,6 @@
-import { Client, Connection, defaultPayloadConverter, type WorkflowHandle } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import { nextOccurrence, parseCron, withBothDays } from '../../src/domain/cron';
 import { campaignScheduleId } from '../../src/domain/ids';
-import { TASK_QUEUES } from '../../src/domain/task-queues';
-import { NAMES } from '../../src/temporal/launcher';
-import type { CampaignRunInput } from '../../workflows/messages';
 import {
   campaignDetail,
   createList,
@@ -11,6 +8,7 @@ import {
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
+import { startEarly } from '../support/early-start';
 import { Installation } from '../support/installation';
 import { freshNamespace } from '../support/services';
 import { until } from '../support/until';
@@ -60,23 +58,7 @@ describe('a recurring campaign through the whole program', () => {
   it('begins at its hour, once, though somebody with a clock ahead has started its workflow before', async () => {
     const startAt = Date.now() + 20_000;
     const id = await start('early', { startAt: new Date(startAt).toISOString() });
-    const { workflowId } = await campaignDetail(here.api, id);
-    const runId = workflowId.replace('campaign:', '');
-    const early = client.workflow.getHandle(workflowId);
-    // The one that waits for its hour gives way to one that does not.
-    const { workspaceId } = await inputOf(early);
-    await client.workflow.start(NAMES.campaignRun, {
-      taskQueue: TASK_QUEUES.orchestrator,
-      workflowId,
-      workflowIdConflictPolicy: 'TERMINATE_EXISTING',
-      args: [{ runId, workspaceId, launch: 1 } satisfies CampaignRunInput],
-    });
-    await until(
-      'it waits for its hour',
-      async () => (await early.fetchHistory()).events?.some((event) => event.timerStartedEventAttributes),
-      20_000,
-      100,
-    );
+    await startEarly(client, (await campaignDetail(here.api, id)).workflowId);
     expect((await campaignDetail(here.api, id)).phase).toBe('scheduled');
     const ended = await untilPhase(here.api, id, ['completed', 'failed', 'canceled'], 2 * MINUTE_MS);
     expect(ended.phase).toBe('completed');
@@ -84,14 +66,6 @@ describe('a recurring campaign through the whole program', () => {
     expect(more).toEqual([]);
     expect(Date.parse(run?.startedAt ?? '')).toBeGreaterThanOrEqual(startAt);
   }, 180_000);
-
-  /** What its first event says that it was started with. */
-  async function inputOf(handle: WorkflowHandle): Promise<CampaignRunInput> {
-    const [first] = (await handle.fetchHistory()).events ?? [];
-    const [payload] = first?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
-    if (!payload) throw new Error('the workflow was started with nothing');
-    return defaultPayloadConverter.fromPayload<CampaignRunInput>(payload);
-  }
 
   it('is begun by Temporal at its minute, once, and ends with its last occurrence', async () => {
     // One minute only lies between now and the end: near its turn, the next one is taken.

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import type { Control } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { repeatedTransaction } from '../repeated-transaction';
 import type { CampaignTables } from '../tables';
@@ -90,17 +91,22 @@ export async function* cancelableRecipients(
   }
 }
 
-/** Voice recipients whose workflow may sleep. */
+/**
+ * Voice recipients whose workflow may sleep. The run may have taken them back before their workflows hear that it is
+ * canceled.
+ */
 export async function openCalls(
   db: Kysely<CampaignTables>,
   runId: string,
   afterSeq: number,
   limit: number,
+  control: Control,
 ): Promise<{ seq: number; from: number }[]> {
   const { rows } = await sql<{ seq: number; from: number }>`
     select r.seq, coalesce(r.call_from, 1) as "from" from recipients r join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
     where r.run_id = ${runId} and r.channel = 'voice' and r.seq > ${afterSeq} and r.seq < s.next_seq
-      and (r.state in ('pending', 'sending') or (r.state = 'waiting' and r.retry_at is not null))
+      and (r.state in ('pending', 'sending') or (r.state = 'waiting' and r.retry_at is not null)
+        or (${control} = 'cancel' and r.state = 'canceled'))
     order by r.seq limit ${limit}`.execute(db);
   return rows;
 }
