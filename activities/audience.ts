@@ -10,15 +10,25 @@ export interface FreezeInput {
   placeholders: Partial<Record<Channel, string[]>>;
 }
 
+export interface BegunRun {
+  shards: ShardRef[] | null;
+  again: boolean;
+}
+
 export function audienceActivities({ db, suppression }: ActivityDeps) {
   return {
     /**
      * False for a run that was withdrawn before its hour came. One whose audience is frozen, and whose
      * workflow is a new one, has its shards already. A run before it may have left the campaign's messages
-     * held, as one that failed does.
+     * held, as one that failed does. With `mayWait`, the answer may be how long it takes until its hour comes.
      */
-    async beginRun(input: { runId: string }): Promise<{ shards: ShardRef[] | null; again: boolean } | false> {
-      if (!(await beginRun(db, input.runId))) return false;
+    async beginRun(input: {
+      runId: string;
+      launch?: number;
+      mayWait?: boolean;
+    }): Promise<BegunRun | { waitMs: number } | false> {
+      const begun = await beginRun(db, input.runId, input);
+      if (begun !== true) return begun;
       return {
         shards: (await frozenShards(db, input.runId)) ?? null,
         again: await hasPredecessor(db, input.runId),

@@ -12,6 +12,9 @@ import type { CampaignTables } from '../src/campaigns/tables';
 import { messageUid } from '../src/domain/ids';
 import { capsOf, FREQUENCY_CAP } from '../src/domain/policy';
 
+/** Of a call that another attempt has asked for meanwhile; whoever waits for this answer is told by that one. */
+const ASK_AGAIN_MS = 1_000;
+
 type Opened = Extract<CallOpening, { kind: 'open' }>;
 
 /**
@@ -31,7 +34,7 @@ export async function capCall(
   const uid = uidOf(call);
   const place = await reserveContact(db, { workspaceId, channel: 'voice', address, uid, class: ofRun });
   if (place.kind === 'go' || inDoubt) return undefined;
-  await withdrawCall(db, call);
+  if (!(await withdrawCall(db, call))) return { kind: 'later', waitMs: ASK_AGAIN_MS };
   if (place.until.getTime() > endsAt) {
     await endRecipient(db, call, 'expired', FREQUENCY_CAP);
     return { kind: 'over' };

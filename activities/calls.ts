@@ -16,7 +16,7 @@ import { lookAgain } from '../src/campaigns/policy/recall-waiting';
 import { offerChunk, recordChunk, takePage } from '../src/campaigns/runs/ledger';
 import { readCounts } from '../src/campaigns/runs/ledger-counts';
 import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/run-pace';
-import { loadRun } from '../src/campaigns/runs/runs';
+import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
 import { callOptions } from '../src/domain/call-options';
 import {
   CALL_POLICY_DEFAULT,
@@ -43,6 +43,8 @@ import { accountRefused, stoppingRun } from './stop-run';
 
 export interface StartCallsInput {
   runId: string;
+  /** The run's, for which this is done. */
+  launch?: number | undefined;
   shard: number;
 }
 
@@ -84,7 +86,7 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
           await pause(LOOK_MS);
           continue;
         }
-        const key = { runId: input.runId, channel: 'voice' as const, shard: input.shard, lane: 0 };
+        const key = { ...input, channel: 'voice' as const, lane: 0 };
         const hours = openHours(run.options, 'voice');
         const { ratePerSecond } = await readPace(db, input.runId);
         const open = new Date(hours.nextForAll(Date.now()));
@@ -128,7 +130,9 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
      * refused the run stops, and the call waits until the run is resumed.
      */
     async placeCall(input: CallKey & { from: number }): Promise<PlaceCallOutcome> {
-      return stoppingRun(db, input.runId, () => place(input));
+      const run = await loadRun(db, input.runId);
+      if (run.control !== 'run') return { kind: 'stopped', control: run.control };
+      return stoppingRun(db, run, () => place(input, run));
     },
 
     /**
@@ -154,9 +158,7 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
     },
   };
 
-  async function place(input: CallKey & { from: number }): Promise<PlaceCallOutcome> {
-    const run = await loadRun(db, input.runId);
-    if (run.control !== 'run') return { kind: 'stopped', control: run.control };
+  async function place(input: CallKey & { from: number }, run: RunPlan): Promise<PlaceCallOutcome> {
     const rule = deliveryRule(run.options);
     const now = Date.now();
     const hours = openHours(run.options, 'voice');

@@ -36,6 +36,8 @@ export interface WorkflowSignals {
   wakeSend(sendId: string): Promise<void>;
   /** Harmless when the run's workflow exists already. */
   launchRun(run: { runId: string; launch: number; workspaceId: string; campaignId: string }): Promise<void>;
+  /** Takes a recurring campaign's clock down. Harmless when there is none. */
+  removeSchedule(campaignId: string): Promise<void>;
   /** Starts the workspace's outcome feed, or tells the running one that there is more to follow. */
   followOutcomes(workspaceId: string): Promise<void>;
 }

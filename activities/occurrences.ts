@@ -1,9 +1,14 @@
+import { databaseNow } from '../src/campaigns/database-now';
+import { isScheduled } from '../src/campaigns/schedules/keep-schedules';
 import { takeOccurrence } from '../src/campaigns/schedules/recurring';
 import type { ActivityDeps } from './deps';
 
 export function occurrenceActivities({ db, signals }: ActivityDeps) {
   return {
-    /** Makes the run of what is due, and launches it. Repeated, it launches the same run. */
+    /**
+     * Makes the run of what is due, and launches it. Repeated, it launches the same run. A clock that rings for a
+     * campaign without a schedule was set by somebody who had been frozen while it was taken down, and is stopped.
+     */
     async takeOccurrence(input: {
       campaignId: string;
       workspaceId: string;
@@ -13,9 +18,10 @@ export function occurrenceActivities({ db, signals }: ActivityDeps) {
       const run = await takeOccurrence(
         db,
         { campaignId, workspaceId },
-        Math.max(Date.now(), scheduledFor ?? 0),
+        Math.max(await databaseNow(db), scheduledFor ?? 0),
       );
       if (run) await signals.launchRun({ campaignId, workspaceId, ...run });
+      else if (!(await isScheduled(db, campaignId))) await signals.removeSchedule(campaignId);
       return { runId: run?.runId ?? null };
     },
   };

@@ -28,6 +28,8 @@ import { accountRefused, stoppingRun } from './stop-run';
 
 export interface SendPageInput {
   runId: string;
+  /** The run's, for which this is done. */
+  launch?: number | undefined;
   channel: Channel;
   shard: number;
   lane: number;
@@ -59,7 +61,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
         const taking = await takePage(db, input, pageAtPace(pace, size), new Date(open));
         if (taking.kind === 'stopped') return taking;
         if (taking.kind === 'idle') return idle(taking.until);
-        const outcome = await stoppingRun(db, run.runId, () => sendOpenPage(run, taking.page));
+        const outcome = await stoppingRun(db, input, () => sendOpenPage(run, taking.page));
         // At a pace pages are small; a few of them are one event in the history.
         if (!pace || outcome.kind !== 'sent' || performance.now() > until) return outcome;
         size = nextPageSize({ ...outcome, size: Math.max(size, outcome.size) });

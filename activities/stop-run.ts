@@ -12,18 +12,19 @@ export interface Stopped {
 
 /**
  * Runs `work`, and stops its run when the service refuses our account: a person must act, and until then nobody
- * is sent to or spent an attempt on. A run that its owner paused or canceled meanwhile stays as he wants it.
+ * is sent to or spent an attempt on. A run that its owner paused or canceled meanwhile stays as he wants it, and so
+ * does one that he resumed: a refusal may be long in coming, and only the `launch` that asked is stopped by it.
  */
 export async function stoppingRun<T>(
   db: Kysely<CampaignTables>,
-  runId: string,
+  { runId, launch }: { runId: string; launch?: number | undefined },
   work: () => Promise<T>,
 ): Promise<T | Stopped> {
   try {
     return await work();
   } catch (error) {
     if (!isDomainError(error) || ERRORS[error.code].retry !== 'account') throw error;
-    await failRun(db, runId, `${error.code}: ${error.message}`);
+    await failRun(db, runId, `${error.code}: ${error.message}`, { launch });
     const control = await readControl(db, runId);
     return { kind: 'stopped', control: control === 'run' ? 'fail' : control };
   }

@@ -29,7 +29,7 @@ export class TurnWatch {
     const { db, run } = this;
     const startedAt = Date.now();
     if (startedAt < this.nextAt) return [];
-    const changed = await stoppingRun(db, run.runId, async () =>
+    const changed = await stoppingRun(db, run, async () =>
       giveTurns(db, {
         runId: run.runId,
         channels: run.channels,

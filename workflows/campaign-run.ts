@@ -7,8 +7,10 @@ import {
   getExternalWorkflowHandle,
   isCancellation,
   setHandler,
+  sleep,
   workflowInfo,
 } from '@temporalio/workflow';
+import type { BegunRun } from '../activities/audience';
 import type { SettledOutcome, ShardRef } from '../activities/books';
 import { channelShardWorkflowId } from '../src/domain/ids';
 import { LIMITS } from '../src/domain/limits';
@@ -16,6 +18,9 @@ import { channelShard } from './channel-shard';
 import { failureReason } from './failure-reason';
 import { type CampaignRunInput, controlChangedUpdate, wakeSignal } from './messages';
 import { brief, long, quick } from './proxies';
+
+/** A clock that is put right meanwhile is not waited for any longer. */
+const LONGEST_WAIT_MS = 10 * 60_000;
 
 /**
  * One execution of a campaign: plans it, starts its shards, puts its owner's wishes into force, waits for
@@ -50,7 +55,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
 
   /** Who is sent to, in shards; undefined for a run that was withdrawn before its hour. */
   async function plan(): Promise<ShardRef[] | undefined> {
-    const begun = await quick.beginRun({ runId });
+    const begun = await begin();
     if (!begun) return undefined;
     // A workflow or a run before this one may have held the messages, and nobody else lets them go.
     if (launch > 1 || begun.shards || begun.again) await long.applyControl({ runId });
@@ -58,6 +63,15 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     const shards = begun.shards ?? (await freeze());
     await quick.ensureOutcomeFeed({ workspaceId });
     return shards;
+  }
+
+  /** By the clock of whoever launched the run its hour has come; by the database's it may not. */
+  async function begin(): Promise<BegunRun | false> {
+    for (;;) {
+      const begun = await quick.beginRun({ runId, launch, mayWait: true });
+      if (!begun || !('waitMs' in begun)) return begun;
+      await sleep(Math.min(LONGEST_WAIT_MS, Math.ceil(begun.waitMs)));
+    }
   }
 
   async function freeze(): Promise<ShardRef[]> {
@@ -98,7 +112,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     const workflowId = idOf({ channel, shard });
     live.add(workflowId);
     try {
-      await executeChild(channelShard, { workflowId, args: [{ runId, channel, shard, since }] });
+      await executeChild(channelShard, { workflowId, args: [{ runId, launch, channel, shard, since }] });
     } finally {
       live.delete(workflowId);
     }
@@ -111,7 +125,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
   async function watch(start: (shard: ShardRef) => void): Promise<void> {
     try {
       for (;;) {
-        const found = await long.watchRun({ runId });
+        const found = await long.watchRun({ runId, launch });
         if (found.kind === 'failing') return await wakeShards(live);
         if (found.kind === 'again') continue;
         const ids = found.shards.map((shard) => idOf(shard));
@@ -140,7 +154,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
 
   async function settle(): Promise<Exclude<SettledOutcome, { kind: 'again' }>> {
     for (;;) {
-      const found = await long.awaitSettled({ runId });
+      const found = await long.awaitSettled({ runId, launch });
       if (found.kind !== 'again') return found;
     }
   }
@@ -149,14 +163,14 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
   async function close(end: 'settled' | 'canceled' | 'failed'): Promise<ShardRef[] | undefined> {
     if (end === 'failed') return fail();
     if (end === 'canceled') await long.cancelRemaining({ runId });
-    const closed = await quick.closeRun({ runId, phase: end === 'settled' ? 'completed' : end });
+    const closed = await quick.closeRun({ runId, launch, phase: end === 'settled' ? 'completed' : end });
     return closed ? undefined : [];
   }
 
   /** Nothing more is handed over, also of what the service has; it may be the service that is gone. */
   async function fail(reason?: string): Promise<undefined> {
-    if (reason !== undefined) await quick.stopRun({ runId, reason });
+    if (reason !== undefined) await quick.stopRun({ runId, launch, reason });
     await brief.applyControl({ runId }).catch(() => undefined);
-    await quick.closeRun({ runId, phase: 'failed', ...(reason === undefined ? {} : { reason }) });
+    await quick.closeRun({ runId, launch, phase: 'failed', ...(reason === undefined ? {} : { reason }) });
   }
 }

@@ -64,9 +64,9 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
   }
 
   function nextPage(lane: number): Promise<SendPageOutcome | StartCallsOutcome> {
-    const { runId, channel, shard } = input;
+    const { runId, launch, channel, shard } = input;
     return channel === 'voice'
-      ? voice.startCalls({ runId, shard })
-      : sender.sendPage({ runId, channel, shard, lane, size: pageSize });
+      ? voice.startCalls({ runId, launch, shard })
+      : sender.sendPage({ runId, launch, channel, shard, lane, size: pageSize });
   }
 }

@@ -23,6 +23,8 @@ export interface CampaignOccurrenceInput {
 
 export interface ChannelShardInput {
   runId: string;
+  /** Of the run; one that an earlier release started does not have it. */
+  launch?: number;
   channel: Channel;
   shard: number;
   /** When the run began, in milliseconds. */

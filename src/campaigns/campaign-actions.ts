@@ -6,6 +6,7 @@ import { type HourOptions, runStart } from '../domain/time-zones/recipient-hours
 import { requireLists } from './campaign-checks';
 import { type CampaignRecord, lockCampaign } from './campaign-record';
 import type { CallNote } from './ports';
+import { frozenShards } from './runs/run-end';
 import {
   addressOf,
   cancelFailedRun,
@@ -44,7 +45,7 @@ export async function changeCampaign(
     if (hasSchedule(campaign)) return steer(tx, workspaceId, campaign, action);
     if (action === 'start') return start(tx, workspaceId, campaign);
     if (action === 'cancel' && campaign.stage !== 'started') return withdraw(tx, workspaceId, campaign);
-    return control(tx, campaign, action);
+    return control(tx, workspaceId, campaign, action);
   });
 }
 
@@ -141,10 +142,15 @@ const CONTROL: Record<Exclude<Action, 'start'>, { to: Control; from: Control[] }
 
 async function control(
   tx: Tx,
-  { id, run, stage }: CampaignRecord,
+  workspaceId: string,
+  { id, run, stage, contactListIds }: CampaignRecord,
   action: Exclude<Action, 'start'>,
 ): Promise<Consequence> {
-  if (action === 'resume' && run?.phase === 'failed') return { launch: await reopenRun(tx, run) };
+  if (action === 'resume' && run?.phase === 'failed') {
+    // One that failed before its audience was frozen reads its lists again, which nothing kept meanwhile.
+    if (!(await frozenShards(tx, run.id))) await requireLists(tx, workspaceId, contactListIds);
+    return { launch: await reopenRun(tx, run) };
+  }
   if (action === 'cancel' && run?.phase === 'failed') {
     const launch = await cancelFailedRun(tx, run);
     return launch ? { launch } : {};

@@ -133,6 +133,7 @@ export interface CampaignTables {
     data: Json<Record<string, unknown>>;
     /** True or null, like `waits`. */
     live: true | null;
+    fence: Generated<number>;
   };
   call_places: { run_id: string; ask_at: CreatedAt };
   durable_sends: {

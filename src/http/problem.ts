@@ -77,10 +77,14 @@ function fromFramework(error: FastifyError): DomainError | undefined {
 
 function fromDatabase(error: unknown): DomainError | undefined {
   if (!isUnavailable(error)) return undefined;
-  return new DomainError('dependency_down', 'The database does not answer; repeat the call in a moment', {
-    cause: error,
-    retryAfterSeconds: 1,
-  });
+  return new DomainError(
+    'dependency_down',
+    'The database could not do this now; repeat the call in a moment',
+    {
+      cause: error,
+      retryAfterSeconds: 1,
+    },
+  );
 }
 
 /** The `error` member that OAuth 2 clients of the token endpoint read (RFC 6749, 5.2). */

@@ -15,6 +15,7 @@ import * as recipientsInPlace from './migrations/0012-recipients-in-place';
 import * as lostIds from './migrations/0013-lost-ids';
 import * as callPlaces from './migrations/0014-call-places';
 import * as templateVersionCalls from './migrations/0015-template-version-calls';
+import * as callFences from './migrations/0016-call-fences';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -33,6 +34,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0013-lost-ids': lostIds.UP,
   '0014-call-places': callPlaces.UP,
   '0015-template-version-calls': templateVersionCalls.UP,
+  '0016-call-fences': callFences.UP,
 };
 
 /**

@@ -112,6 +112,7 @@ export function createSignals(client: Client): WorkflowSignals {
   const launcher = createLauncher(client);
   return {
     launchRun: (run) => launcher.launch(run),
+    removeSchedule: (campaignId) => launcher.removeSchedule(campaignId),
 
     async startCall({ runId, seq, from, policy }) {
       await ignoring(

@@ -91,6 +91,7 @@ describeEachEngine('hours at which nobody is to be reached', (engine) => {
       wakeSend: unused,
       followOutcomes: unused,
       launchRun: unused,
+      removeSchedule: unused,
     };
     return createActivities({ db, gatewayFor: () => gateway, signals, log: createLog('silent') });
   }

@@ -33,12 +33,15 @@ export class StubService {
     const data = this.events.slice(after, after + 1_000);
     reply(response, 200, { data, next: String(after + data.length) });
   };
+  /** What a campaign's messages are asked to do: PUT holds them, DELETE lets them go. */
+  hold: (method: string, response: ServerResponse) => void = (_, response) => reply(response, 200);
   private readonly server = createServer((request, response) => {
     let text = '';
     request.on('data', (chunk) => (text += chunk));
     request.on('end', () => {
       const { pathname, searchParams } = new URL(request.url ?? '', 'http://stub');
       if (pathname === '/events') return this.feed(Number(searchParams.get('after') ?? 0), response);
+      if (pathname.startsWith('/holds/')) return this.hold(request.method ?? '', response);
       if (pathname !== '/send-msg') return this.token(response);
       const message = JSON.parse(text) as Sent;
       this.sent.push(message);
@@ -78,8 +81,8 @@ export class PageRig {
     private readonly gateway: Gateway,
   ) {}
 
-  sendPage(runId: string, size = 100): Promise<SendPageOutcome> {
-    const input: SendPageInput = { runId, channel: 'sms', shard: 0, lane: 0, size };
+  sendPage(runId: string, size = 100, launch?: number): Promise<SendPageOutcome> {
+    const input: SendPageInput = { runId, launch, channel: 'sms', shard: 0, lane: 0, size };
     return new MockActivityEnvironment().run(this.activities().sender.sendPage, input);
   }
 
@@ -133,7 +136,12 @@ export class PageRig {
     await offerChunk(this.db, taking.page, chunk);
   }
 
-  private activities() {
+  /** Those of the orchestrator, over a database of its own if it is given one. */
+  orchestrator(db = this.db) {
+    return this.activities(db).orchestrator;
+  }
+
+  private activities(db = this.db) {
     const signals = {
       startCall: unused,
       callEnded: unused,
@@ -141,9 +149,10 @@ export class PageRig {
       wakeSend: unused,
       followOutcomes: unused,
       launchRun: unused,
+      removeSchedule: unused,
     };
     return createActivities({
-      db: this.db,
+      db,
       gatewayFor: () => this.gateway,
       signals,
       log: createLog('silent'),

@@ -1,7 +1,14 @@
 import { Client, Connection } from '@temporalio/client';
 import { nextOccurrence, parseCron, withBothDays } from '../../src/domain/cron';
 import { campaignScheduleId } from '../../src/domain/ids';
-import { campaignDetail, createList, createSmsCampaign, createSmsTemplate } from '../support/api-client';
+import {
+  campaignDetail,
+  createList,
+  createSmsCampaign,
+  createSmsTemplate,
+  untilPhase,
+} from '../support/api-client';
+import { startEarly } from '../support/early-start';
 import { Installation } from '../support/installation';
 import { freshNamespace } from '../support/services';
 import { until } from '../support/until';
@@ -47,6 +54,18 @@ describe('a recurring campaign through the whole program', () => {
       schedule,
     });
   const scheduleOf = (id: string) => client.schedule.getHandle(campaignScheduleId(id));
+
+  it('begins at its hour, once, though somebody with a clock ahead has started its workflow before', async () => {
+    const startAt = Date.now() + 20_000;
+    const id = await start('early', { startAt: new Date(startAt).toISOString() });
+    await startEarly(client, (await campaignDetail(here.api, id)).workflowId);
+    expect((await campaignDetail(here.api, id)).phase).toBe('scheduled');
+    const ended = await untilPhase(here.api, id, ['completed', 'failed', 'canceled'], 2 * MINUTE_MS);
+    expect(ended.phase).toBe('completed');
+    const [run, ...more] = await runs(id);
+    expect(more).toEqual([]);
+    expect(Date.parse(run?.startedAt ?? '')).toBeGreaterThanOrEqual(startAt);
+  }, 180_000);
 
   it('is begun by Temporal at its minute, once, and ends with its last occurrence', async () => {
     // One minute only lies between now and the end: near its turn, the next one is taken.

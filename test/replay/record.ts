@@ -11,6 +11,7 @@ import {
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
+import { startEarly } from '../support/early-start';
 import { makePlace, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
 import { ROOT } from '../support/root';
 import { until } from '../support/until';
@@ -38,7 +39,8 @@ async function main(recording: string, names: string): Promise<void> {
     const connection = await Connection.connect({ address: credentials.temporal.address });
     const client = new Client({ connection, namespace: credentials.temporal.namespace });
     const { workflow, schedule } = client;
-    const calls = await callsOnEveryPath(api, client);
+    const early = await earlyCampaign(api, client);
+    const calls = isOneOf('voice-call', names) ? await callsOnEveryPath(api, client) : {};
     await api.close();
     let longestCall = { events: 0, workflowId: '' };
     for await (const execution of workflow.list()) {
@@ -58,6 +60,7 @@ async function main(recording: string, names: string): Promise<void> {
     const wanted = {
       'campaign-occurrence': occurrence,
       'campaign-run': `campaign:${runId}`,
+      'campaign-run-early': early,
       'channel-shard-sms': `shard:${runId}:sms:0`,
       'channel-shard-voice': `shard:${runId}:voice:0`,
       'voice-call-redialled': longestCall.workflowId,
@@ -84,6 +87,20 @@ async function recurringCampaign(api: ApiClient): Promise<string> {
   return createSmsCampaign(api, await createList(api, 1, 'again'), await createSmsTemplate(api), {
     schedule: { cron: '0 0 1 1 *' },
   });
+}
+
+const isOneOf = (kind: string, names: string) => kind.startsWith(names) || names.startsWith(kind);
+
+/** Its workflow is started before its hour. */
+async function earlyCampaign(api: ApiClient, client: Client): Promise<string> {
+  const schedule = { startAt: new Date(Date.now() + 20_000).toISOString() };
+  const id = await createSmsCampaign(api, await createList(api, 3, 'early'), await createSmsTemplate(api), {
+    schedule,
+  });
+  const { workflowId } = await campaignDetail(api, id);
+  await startEarly(client, workflowId);
+  await untilPhase(api, id, ['completed'], 120_000);
+  return workflowId;
 }
 
 async function smallCampaign(api: ApiClient): Promise<string> {

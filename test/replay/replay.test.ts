@@ -41,6 +41,10 @@ describe('recorded histories', () => {
     }
   });
 
+  it('exist for a run that was started before its hour', () => {
+    expect(files.some((file) => file.startsWith('campaign-run-early-'))).toBe(true);
+  });
+
   it('exist for every path of a call', () => {
     for (const path of [
       'redialled',

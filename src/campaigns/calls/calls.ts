@@ -62,7 +62,7 @@ export async function openCall(
     if (!['pending', 'waiting', 'sending'].includes(recipient.state)) return { kind: 'over' };
     // Its recipient is called anew by another workflow.
     if (key.attempt < (recipient.call_from ?? 1)) return { kind: 'over' };
-    const inDoubt = await isWritten(tx, key);
+    const inDoubt = await isAskedAgain(tx, key);
     const endsAt = expiryOf(rule, recipient.due_at);
     if (!inDoubt) {
       if (Date.now() > endsAt) {
@@ -81,15 +81,16 @@ export async function openCall(
   });
 }
 
-async function isWritten(tx: Transaction<CampaignTables>, key: CallKey): Promise<boolean> {
-  const call = await tx
-    .selectFrom('calls')
-    .select('attempt')
+/** Whether the call is written down already, by whoever asked for it first; withdrawCall() knows of this one then. */
+async function isAskedAgain(tx: Transaction<CampaignTables>, key: CallKey): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('calls')
+    .set((eb) => ({ fence: eb('fence', '+', 1) }))
     .where('run_id', '=', key.runId)
     .where('seq', '=', key.seq)
     .where('attempt', '=', key.attempt)
     .executeTakeFirst();
-  return call !== undefined;
+  return numUpdatedRows === 1n;
 }
 
 /** No call to the recipient is live any more, of those up to this attempt. */
@@ -133,16 +134,22 @@ export async function holdCall(
   });
 }
 
-/** The call certainly was not placed; it will be asked for anew, and does not count as one. */
-export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Promise<void> {
-  await db
+/**
+ * The call certainly was not placed; it will be asked for anew, and does not count as one. False, and nothing is
+ * changed, when another attempt has asked for it since: there may be a call by now, and the row is that one's.
+ */
+export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Promise<boolean> {
+  const { numDeletedRows } = await db
     .deleteFrom('calls')
     .where('run_id', '=', key.runId)
     .where('seq', '=', key.seq)
     .where('attempt', '=', key.attempt)
     .where('ended_at', 'is', null)
-    .execute();
+    .where('fence', '=', 1)
+    .executeTakeFirst();
+  if (numDeletedRows !== 1n) return false;
   await recount(db, key);
+  return true;
 }
 
 /** What does not count as a call is told by its row, or by there being none. */

@@ -30,7 +30,7 @@ export async function abortIfTooManyFail(
     return;
   }
   const reason = abortReason(run.rule, tally, run.abort_baseline);
-  if (reason) await failRun(db, runId, reason, baseline);
+  if (reason) await failRun(db, runId, reason, { launch: run.launches, abortBaseline: baseline });
 }
 
 async function moveBaseline(

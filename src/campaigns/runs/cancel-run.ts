@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely';
+import type { Control } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
+import { repeatedTransaction } from '../repeated-transaction';
 import type { CampaignTables } from '../tables';
 import { addToCounts } from './count-moves';
 import { listRecipients, type RecipientPosition, type RecipientView } from './recipients';
@@ -13,7 +15,7 @@ import { listRecipients, type RecipientPosition, type RecipientView } from './re
  * of the run; each is found by its whole key, for the reason told in retry-failed.ts.
  */
 export async function cancelUnsent(db: Kysely<CampaignTables>, runId: string): Promise<void> {
-  await db.transaction().execute(async (tx) => {
+  await repeatedTransaction(db, async (tx) => {
     await sql`
       with closed as (
         delete from pages where run_id = ${runId} returning *
@@ -89,17 +91,22 @@ export async function* cancelableRecipients(
   }
 }
 
-/** Voice recipients whose workflow may sleep. */
+/**
+ * Voice recipients whose workflow may sleep. The run may have taken them back before their workflows hear that it is
+ * canceled.
+ */
 export async function openCalls(
   db: Kysely<CampaignTables>,
   runId: string,
   afterSeq: number,
   limit: number,
+  control: Control,
 ): Promise<{ seq: number; from: number }[]> {
   const { rows } = await sql<{ seq: number; from: number }>`
     select r.seq, coalesce(r.call_from, 1) as "from" from recipients r join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
     where r.run_id = ${runId} and r.channel = 'voice' and r.seq > ${afterSeq} and r.seq < s.next_seq
-      and (r.state in ('pending', 'sending') or (r.state = 'waiting' and r.retry_at is not null))
+      and (r.state in ('pending', 'sending') or (r.state = 'waiting' and r.retry_at is not null)
+        or (${control} = 'cancel' and r.state = 'canceled'))
     order by r.seq limit ${limit}`.execute(db);
   return rows;
 }

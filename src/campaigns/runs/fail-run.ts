@@ -6,15 +6,16 @@ import type { CampaignTables } from '../tables';
  * Stops a run because of what concerns everybody (our account is refused, too many fail): pages stop
  * between chunks, and the run's workflow closes it as `failed`. `reason` is for its owner: a code of the
  * catalogue, a colon, and what to do. The first reason stands; a run that its owner paused or canceled
- * meanwhile is left as he wants it.
+ * meanwhile is left as he wants it. So is one that has gone on since: what is found by work of an earlier `launch`
+ * was found out before its owner saw to it.
  */
 export async function failRun(
   db: Kysely<CampaignTables>,
   runId: string,
   reason: string,
-  abortBaseline?: AbortBaseline,
+  { launch, abortBaseline }: { launch?: number | undefined; abortBaseline?: AbortBaseline } = {},
 ): Promise<void> {
-  await db
+  let update = db
     .updateTable('runs')
     .set({
       control: 'fail',
@@ -23,6 +24,7 @@ export async function failRun(
     })
     .where('id', '=', runId)
     .where('control', '=', 'run')
-    .where('phase', 'in', ['planning', 'running', 'finishing'])
-    .execute();
+    .where('phase', 'in', ['planning', 'running', 'finishing']);
+  if (launch !== undefined) update = update.where('launches', '=', launch);
+  await update.execute();
 }

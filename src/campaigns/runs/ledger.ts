@@ -4,6 +4,7 @@ import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { RecipientState } from '../../domain/recipient';
+import { repeatedTransaction } from '../repeated-transaction';
 import type { CampaignTables } from '../tables';
 import { addToCounts, rank } from './count-moves';
 import { countTaken } from './run-speed';
@@ -66,17 +67,17 @@ export type Taking =
 
 /**
  * Opens the lane's next page, or takes over the one its predecessor left open (`offered > resolved`
- * then tells what is in doubt). At most one live activity may own a lane. No page is opened before
- * `notBefore`; one that is open goes on.
+ * then tells what is in doubt). At most one live activity may own a lane, and none of a `launch` that another one has
+ * followed. No page is opened before `notBefore`; one that is open goes on.
  */
 export async function takePage(
   db: Kysely<CampaignTables>,
-  key: ShardKey & { lane: number },
+  key: ShardKey & { lane: number; launch?: number | undefined },
   size: number,
   notBefore?: Date,
 ): Promise<Taking> {
   return db.transaction().execute(async (tx) => {
-    const control = await readControl(tx, key.runId);
+    const control = await readControl(tx, key.runId, key.launch);
     if (control !== 'run') return { kind: 'stopped', control };
     const left = await tx
       .updateTable('pages')
@@ -282,7 +283,7 @@ export interface RecipientResult {
 
 /**
  * Records everything offered so far and closes the page at its end, in one transaction, in which `also` is done
- * what else depends on it. Answers what the owner wants by now. Fails with `page_fenced` when another attempt owns the page.
+ * what else depends on it, and which may be done again. Answers what the owner wants by now. Fails with `page_fenced` when another attempt owns the page.
  */
 export async function recordChunk(
   db: Kysely<CampaignTables>,
@@ -291,7 +292,7 @@ export async function recordChunk(
   also?: (tx: Transaction<CampaignTables>) => Promise<void>,
 ): Promise<Control> {
   const rows = page.seqs ? results : results.filter((result) => result.state !== 'accepted');
-  const control = await db.transaction().execute(async (tx) => {
+  const control = await repeatedTransaction(db, async (tx) => {
     if (page.offered < page.size) await fencedUpdate(tx, page, sql`resolved = ${page.offered}`);
     else await fencedDelete(tx, page);
     if (rows.length) await writeResults(tx, page, rows);

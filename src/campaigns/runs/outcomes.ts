@@ -4,6 +4,7 @@ import type { MessageEvent } from '../../domain/message';
 import { RECIPIENT_RANK, type RecipientState } from '../../domain/recipient';
 import { storeCallNews } from '../calls/call-news';
 import { releaseUnsent } from '../policy/cap-outcomes';
+import { repeatedTransaction } from '../repeated-transaction';
 import { sendNews, storeSendNews } from '../sends/send-outcomes';
 import type { CampaignTables } from '../tables';
 import { addToCounts, rank } from './count-moves';
@@ -42,7 +43,7 @@ export async function applyEvents(
 ): Promise<{ sends: string[] } | undefined> {
   const outcomes = collapse(events);
   const sends = sendNews(events);
-  return db.transaction().execute(async (tx) => {
+  return repeatedTransaction(db, async (tx) => {
     const moved = await tx
       .updateTable('event_cursors')
       .set({ cursor: to, updated_at: new Date() })

@@ -7,6 +7,7 @@ import type { RETRIED } from '../../domain/recipient';
 import { endingOf, illegal } from '../campaign-actions';
 import { type CampaignRecord, lockCampaign, readCampaign } from '../campaign-record';
 import type { CallNote } from '../ports';
+import { repeatedTransaction } from '../repeated-transaction';
 import { hasSchedule } from '../schedules/recurring';
 import type { CampaignTables } from '../tables';
 import { addToCounts } from './count-moves';
@@ -48,14 +49,14 @@ export async function retryFailed(
   for (const { channel, to } of frozen.sort((one, other) => order(one) - order(other))) {
     for (let from = 0; from < to; from += LIMITS.retryFailedWindow) {
       const window = { channel, from, to: from + LIMITS.retryFailedWindow };
-      await db.transaction().execute(async (tx) => {
+      const { count, launch } = await repeatedTransaction(db, async (tx) => {
         const { run } = requireRetrying(await lockCampaign(tx, workspaceId, campaignId));
-        if (!run || run.id !== campaign.run?.id) return;
+        if (!run || run.id !== campaign.run?.id) return { count: 0 };
         const count = await putBack(tx, run.id, { ...window, since }, states);
-        if (!count) return;
-        answer.retried[channel] = (answer.retried[channel] ?? 0) + count;
-        if (!isLive(run.phase)) answer.launch = await reopenRun(tx, run);
+        return { count, launch: count && !isLive(run.phase) ? await reopenRun(tx, run) : undefined };
       });
+      answer.retried[channel] = (answer.retried[channel] ?? 0) + count;
+      if (launch) answer.launch = launch;
     }
   }
   const { run } = campaign;

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import type { CampaignTables } from '../tables';
-import { moveRun } from './runs';
+import { lockCampaignOf, moveRun } from './runs';
 import { isWanted } from './turn-wanted';
 
 /** One shard of a run. */
@@ -34,21 +34,22 @@ export async function frozenShards(
 
 /**
  * Shards that have something to send now; with `overdueMs`, those with retries that were due so long ago. It
- * agrees with what `takePage` finds (ledger.ts): a shard that is started because of this and finds nothing
- * would be started for ever.
+ * agrees with what `takePage` finds (ledger.ts), which opens no page on a channel that is closed at this hour: a
+ * shard that is started because of this and finds nothing would be started for ever.
  */
 export async function dueShards(
   db: Kysely<CampaignTables>,
   runId: string,
-  overdueMs?: number,
+  { overdueMs, closed = [] }: { overdueMs?: number; closed?: readonly Channel[] } = {},
 ): Promise<ShardRef[]> {
   const hasPage = sql`exists (
     select from pages p where p.run_id = s.run_id and p.channel = s.channel and p.shard = s.shard)`;
   // A shard with an open page is awake, and takes its retries next.
+  const isOpen = sql`s.channel <> all(${[...closed]}::text[])`;
   const condition =
     overdueMs === undefined
-      ? sql`s.next_seq < s.to_seq or ${hasPage} or ${hasRetries(0)}`
-      : sql`not ${hasPage} and ${hasRetries(overdueMs)}`;
+      ? sql`${hasPage} or (${isOpen} and (s.next_seq < s.to_seq or ${hasRetries(0)}))`
+      : sql`${isOpen} and not ${hasPage} and ${hasRetries(overdueMs)}`;
   const { rows } = await sql<ShardRef>`
     select s.channel, s.shard from shards s
     where s.run_id = ${runId} and (
@@ -74,20 +75,26 @@ export async function gatherMs(db: Kysely<CampaignTables>, runId: string): Promi
 
 /**
  * Closes a run. False, and it stays open, when it was to be completed and somebody has been put back into
- * it since it was found settled: both take the run's row, so one of them is first.
+ * it since it was found settled, or when it has failed and its owner wants it canceled: all of them take the run's
+ * row, so one of them is first. Asked once more by a launch that another one has followed, it changes nothing.
  */
 export async function closeRun(
   db: Kysely<CampaignTables>,
   runId: string,
   phase: 'completed' | 'canceled' | 'failed',
   reason: string | undefined,
+  launch?: number,
 ): Promise<boolean> {
   return db.transaction().execute(async (tx) => {
-    // The campaign first, as whoever steers it does.
-    await sql`select id from campaigns where id = (select campaign_id from runs where id = ${runId}) for update`.execute(
-      tx,
-    );
-    await tx.selectFrom('runs').select('id').where('id', '=', runId).forUpdate().execute();
+    await lockCampaignOf(tx, runId);
+    const run = await tx
+      .selectFrom('runs')
+      .select(['control', 'launches'])
+      .where('id', '=', runId)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!run || (launch !== undefined && launch !== run.launches)) return true;
+    if (phase === 'failed' && run.control === 'cancel') return false;
     if (phase === 'completed' && (await hasUnsent(tx, runId))) return false;
     await handOver(tx, runId);
     await moveRun(tx, runId, phase, reason);

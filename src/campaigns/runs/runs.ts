@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { AbortRule } from '../../domain/abort-threshold';
 import type { CallPolicy } from '../../domain/call-policy';
 import { type Control, isLive, type RunPhase } from '../../domain/campaign';
@@ -10,12 +10,15 @@ import type { RetryPolicy } from '../../domain/retry-policy';
 import type { WeeklyWindow } from '../../domain/time-zones/hours';
 import { runStart } from '../../domain/time-zones/recipient-hours';
 import type { MachineBehaviour } from '../../domain/voice/answer-detection/machine-behaviour';
+import { databaseNow } from '../database-now';
 import { policyInForce, policyVersion } from '../policy/policy';
 import type { CampaignTables } from '../tables';
 
 /** A run with what its campaign says about sending; everything but `control`, `phase` and the policy is fixed. */
 export interface RunPlan {
   runId: string;
+  /** How often its workflow was launched, the one that goes on now included. */
+  launch: number;
   workspaceId: string;
   campaignId: string;
   channels: Channel[];
@@ -77,7 +80,7 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
   const row = await db
     .selectFrom('runs')
     .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
-    .select(['runs.workspace_id', 'runs.campaign_id', 'runs.phase', 'runs.control'])
+    .select(['runs.workspace_id', 'runs.campaign_id', 'runs.phase', 'runs.control', 'runs.launches'])
     .select(['campaigns.channels', 'campaigns.settings', 'campaigns.contact_list_ids', 'campaigns.options'])
     .select(['runs.policy_version', 'runs.local_time'])
     .select(policyInForce(sql.ref('runs.workspace_id')).as('policy'))
@@ -87,6 +90,7 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
   if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
   return {
     runId,
+    launch: row.launches,
     workspaceId: row.workspace_id,
     campaignId: row.campaign_id,
     channels: row.channels,
@@ -150,10 +154,22 @@ const COMES_FROM: Record<RunPhase, RunPhase[]> = {
   failed: ['planning', 'running', 'finishing'],
 };
 
-export async function readControl(db: Kysely<CampaignTables>, runId: string): Promise<Control> {
-  const row = await db.selectFrom('runs').select('control').where('id', '=', runId).executeTakeFirst();
+/**
+ * What is wanted of a run, or of one launch of it: work of a launch that another one has followed stops as if it
+ * had failed, whatever is wanted of its successor, and takes nothing back.
+ */
+export async function readControl(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  launch?: number,
+): Promise<Control> {
+  const row = await db
+    .selectFrom('runs')
+    .select(['control', 'launches'])
+    .where('id', '=', runId)
+    .executeTakeFirst();
   if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
-  return row.control;
+  return launch === undefined || launch === row.launches ? row.control : 'fail';
 }
 
 /** What reaching a machine is worth to these runs' campaigns, where they say so. */
@@ -198,46 +214,51 @@ export async function liveRuns(db: Kysely<CampaignTables>, workspaceId?: string)
 
 /**
  * The run's hour has come: from here on its own phase is the campaign's. False for a run that was
- * withdrawn meanwhile, because its campaign was edited, started by hand or canceled; and for one whose hour
- * is long over, if its schedule says that it is left out then.
+ * withdrawn meanwhile, because its campaign was edited, started by hand or canceled; for one whose hour
+ * is long over, if its schedule says that it is left out then; and for a launch that another one has followed.
+ *
+ * Whoever launched the run went by a clock of their own. By the database's the hour may not have come yet: then,
+ * for a workflow that `mayWait`, nothing is changed and the answer is how long it takes until it has.
  */
 export async function beginRun(
   db: Kysely<CampaignTables>,
   runId: string,
-  now: number = Date.now(),
-): Promise<boolean> {
+  { launch, mayWait = false }: { launch?: number | undefined; mayWait?: boolean | undefined } = {},
+): Promise<boolean | { waitMs: number }> {
   return db.transaction().execute(async (tx) => {
+    await lockCampaignOf(tx, runId);
     const run = await tx
       .selectFrom('runs')
-      .select(['campaign_id', 'phase'])
-      .where('id', '=', runId)
-      .forUpdate()
+      .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
+      .select(['runs.campaign_id', 'runs.phase', 'runs.launches'])
+      .select(['campaigns.stage', 'campaigns.current_run', 'campaigns.options'])
+      .where('runs.id', '=', runId)
+      .forUpdate('runs')
       .executeTakeFirst();
-    if (!run || !isLive(run.phase)) return false;
-    const begun = await tx
-      .updateTable('campaigns')
-      .set({ stage: 'started' })
-      .where('id', '=', run.campaign_id)
-      .where('current_run', '=', runId)
-      .where('stage', '=', 'scheduled')
-      // A recurring campaign waits on, for its next occurrence.
-      .where(sql<boolean>`options #>> '{schedule,cron}' is null`)
-      .executeTakeFirst();
-    if (begun.numUpdatedRows === 1n) {
-      const { options } = await tx
-        .selectFrom('campaigns')
-        .select('options')
-        .where('id', '=', run.campaign_id)
-        .executeTakeFirstOrThrow();
-      const missed = missedStart(options as RunOptions, now);
-      if (missed !== undefined) {
-        await moveRun(tx, runId, 'canceled', missed);
-        return false;
-      }
-      await tx.updateTable('runs').set({ started_at: sql<Date>`now()` }).where('id', '=', runId).execute();
+    if (!run || !isLive(run.phase) || (launch !== undefined && launch !== run.launches)) return false;
+    const options = run.options as RunOptions;
+    // A recurring campaign waits on, for its next occurrence.
+    if (run.stage !== 'scheduled' || run.current_run !== runId || options.schedule?.cron !== undefined)
+      return true;
+    const now = await databaseNow(tx);
+    const startAt = runStart(options);
+    if (mayWait && startAt !== undefined && startAt > now) return { waitMs: startAt - now };
+    await tx.updateTable('campaigns').set({ stage: 'started' }).where('id', '=', run.campaign_id).execute();
+    const missed = missedStart(options, now);
+    if (missed !== undefined) {
+      await moveRun(tx, runId, 'canceled', missed);
+      return false;
     }
+    await tx.updateTable('runs').set({ started_at: sql<Date>`now()` }).where('id', '=', runId).execute();
     return true;
   });
+}
+
+/** Before the run itself, as whoever steers the campaign does: in the other order they would wait for each other. */
+export async function lockCampaignOf(tx: Transaction<CampaignTables>, runId: string): Promise<void> {
+  await sql`select id from campaigns where id = (select campaign_id from runs where id = ${runId}) for update`.execute(
+    tx,
+  );
 }
 
 /** Whether the campaign had a run before this one. */

@@ -3,6 +3,7 @@ import { LIMITS } from '../../domain/limits';
 import { recurrenceOf } from '../../domain/recurrence';
 import type { Log } from '../../log';
 import type { CampaignOptions } from '../campaign-record';
+import { databaseNow } from '../database-now';
 import type { CampaignSchedules, RunLauncher } from '../ports';
 import type { CampaignTables } from '../tables';
 import { type Occurrence, takeOccurrence } from './recurring';
@@ -12,20 +13,50 @@ const LATE_SECONDS = 30;
 
 /**
  * Makes Temporal's schedule of a campaign what the database says: there, paused, or gone. Repeated, it changes
- * nothing. What changed in the database meanwhile counts as not followed yet.
+ * nothing. What changed in the database meanwhile is followed too, however long ago it was looked at: of several who
+ * do this at once, whoever asked last has looked last.
  */
 export async function keepSchedule(
   db: Kysely<CampaignTables>,
   schedules: CampaignSchedules,
   campaignId: string,
 ): Promise<void> {
-  const row = await db
+  let asked = false;
+  for (;;) {
+    const row = await scheduleOf(db, campaignId);
+    if (!row) {
+      // It was taken down while this was asking for it.
+      if (asked) await schedules.removeSchedule(campaignId);
+      return;
+    }
+    if (await follow(db, schedules, campaignId, row)) return;
+    asked = true;
+  }
+}
+
+/** Whether there is to be one, as far as the database says. */
+export async function isScheduled(db: Kysely<CampaignTables>, campaignId: string): Promise<boolean> {
+  return (await scheduleOf(db, campaignId)) !== undefined;
+}
+
+type ScheduleRow = NonNullable<Awaited<ReturnType<typeof scheduleOf>>>;
+
+function scheduleOf(db: Kysely<CampaignTables>, campaignId: string) {
+  return db
     .selectFrom('campaign_schedules as s')
     .innerJoin('campaigns as c', 'c.id', 's.campaign_id')
     .select(['s.workspace_id', 's.next_at', 's.version', 'c.stage', 'c.options'])
     .where('s.campaign_id', '=', campaignId)
     .executeTakeFirst();
-  if (!row) return;
+}
+
+/** False when the row is another one by now. */
+async function follow(
+  db: Kysely<CampaignTables>,
+  schedules: CampaignSchedules,
+  campaignId: string,
+  row: ScheduleRow,
+): Promise<boolean> {
   const options = row.options as CampaignOptions;
   const { cron } = options.schedule ?? {};
   const recurrence = recurrenceOf(options);
@@ -36,12 +67,12 @@ export async function keepSchedule(
     !(row.stage === 'scheduled' || row.stage === 'held')
   ) {
     await schedules.removeSchedule(campaignId);
-    await db
+    const { numDeletedRows } = await db
       .deleteFrom('campaign_schedules')
       .where('campaign_id', '=', campaignId)
       .where('version', '=', row.version)
-      .execute();
-    return;
+      .executeTakeFirst();
+    return numDeletedRows === 1n;
   }
   await schedules.keepSchedule({
     campaignId,
@@ -52,12 +83,13 @@ export async function keepSchedule(
     endAt: boundOf(recurrence.endAt),
     isPaused: row.stage === 'held',
   });
-  await db
+  const { numUpdatedRows } = await db
     .updateTable('campaign_schedules')
     .set({ kept: row.version, looked_at: sql<Date>`now()` })
     .where('campaign_id', '=', campaignId)
     .where('version', '=', row.version)
-    .execute();
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
 }
 
 const boundOf = (at: number) => (Number.isFinite(at) ? new Date(at) : undefined);
@@ -65,14 +97,16 @@ const boundOf = (at: number) => (Number.isFinite(at) ? new Date(at) : undefined)
 /**
  * One look, once a minute: takes occurrences that nobody has taken, and sees that Temporal's schedules are as the
  * database says: those that changed, and those that were not compared for a while, since a Temporal server
- * may have come back empty. One that fails does not keep the others waiting.
+ * may have come back empty. One that fails does not keep the others waiting. It is as late as the database's clock
+ * says: one of this machine's that is ahead would take what Temporal has not started yet, before its hour.
  */
 export async function lookAtSchedules(
   db: Kysely<CampaignTables>,
   launcher: RunLauncher & CampaignSchedules,
   log: Log,
-  now: number = Date.now(),
+  at?: number,
 ): Promise<void> {
+  const now = at ?? (await databaseNow(db));
   for (const occurrence of await overdueOccurrences(db, now)) {
     await attempt(log, occurrence, async () => {
       const run = await takeOccurrence(db, occurrence, now);

@@ -11,6 +11,7 @@ import {
 } from '../../domain/recurrence';
 import { ALL_ZONES_MS } from '../../domain/time-zones/recipient-hours';
 import { type CampaignRecord, lockCampaign } from '../campaign-record';
+import { databaseNow } from '../database-now';
 import {
   addressOf,
   controlLiveRuns,
@@ -56,9 +57,9 @@ export async function beginSchedule(
   tx: Tx,
   { id, workspaceId }: { id: string; workspaceId: string },
   recurrence: Recurrence,
-  { held = false, now = Date.now() }: { held?: boolean; now?: number } = {},
+  { held = false, now }: { held?: boolean; now?: number } = {},
 ): Promise<ScheduleChange> {
-  const next = nextIn(recurrence, now);
+  const next = nextIn(recurrence, now ?? (await databaseNow(tx)));
   await sql`
     insert into campaign_schedules as s (campaign_id, workspace_id, next_at)
     values (${id}, ${workspaceId}, ${next === undefined ? null : new Date(next).toISOString()}::timestamptz)
@@ -110,7 +111,7 @@ export async function steerSchedule(
 async function resume(tx: Tx, workspaceId: string, campaign: Campaign): Promise<void> {
   const recurrence = recurrenceOf(campaign.options);
   if (!recurrence) return;
-  const now = Date.now();
+  const now = await databaseNow(tx);
   await beginSchedule(tx, { id: campaign.id, workspaceId }, recurrence, { now });
   if (nextIn(recurrence, now) === undefined) await finish(tx, workspaceId, campaign);
 }

@@ -77,9 +77,19 @@ describeEachEngine('calls of a run', (engine) => {
     const { runId } = await takenRun(1);
     const key = { runId, seq: 0, attempt: 1 };
     await openCall(db, key);
-    expect(await openCall(db, key)).toMatchObject({ inDoubt: true });
-    await withdrawCall(db, key);
+    expect(await withdrawCall(db, key)).toBe(true);
     expect(await openCall(db, key)).toMatchObject({ inDoubt: false });
+    expect(await openCall(db, key)).toMatchObject({ inDoubt: true });
+  });
+
+  it('are not taken back by an attempt that is told late of a refusal, once another one has asked', async () => {
+    const { runId, workspaceId } = await takenRun(1);
+    const key = { runId, seq: 0, attempt: 1 };
+    await openCall(db, key);
+    await openCall(db, key);
+    expect(await withdrawCall(db, key)).toBe(false);
+    await tell(workspaceId, event(runId, 1, 'busy'));
+    expect(await readCallEnding(db, key)).toMatchObject({ end: 'busy' });
   });
 
   it('are not placed while their owner has paused or canceled', async () => {
@@ -142,9 +152,14 @@ describeEachEngine('calls of a run', (engine) => {
       .execute();
     const rule = deliveryRule({ delivery: { expireAfterSeconds: 60 } });
     expect(await openCall(db, first, rule)).toMatchObject({ kind: 'open', inDoubt: true });
-    await withdrawCall(db, first);
-    expect(await openCall(db, first, rule)).toEqual({ kind: 'over' });
-    expect(await states(runId)).toEqual({ expired: 1 });
+    const none = await takenRun(1);
+    await db
+      .updateTable('recipients')
+      .set({ due_at: new Date(Date.now() - 61_000) })
+      .where('run_id', '=', none.runId)
+      .execute();
+    expect(await openCall(db, { ...first, runId: none.runId }, rule)).toEqual({ kind: 'over' });
+    expect([await states(runId), await states(none.runId)]).toEqual([{ sending: 1 }, { expired: 1 }]);
   });
 
   it('end as unknown when nothing more is told of them, and otherwise when it is after all', async () => {

@@ -116,12 +116,12 @@ describeEachEngine('a run that goes on after its end', (engine) => {
   it('wants a shard woken whose retries are overdue, unless it is at work', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
     await retryFailed(db, workspaceId, campaignId, ['unknown']);
-    expect(await dueShards(db, runId, 3_000)).toEqual([]);
+    expect(await dueShards(db, runId, { overdueMs: 3_000 })).toEqual([]);
     await sql`update recipients set retry_at = now() - interval '4 seconds'
       where run_id = ${runId} and state = 'waiting'`.execute(db);
-    expect(await dueShards(db, runId, 3_000)).toEqual([{ channel: 'sms', shard: 0 }]);
+    expect(await dueShards(db, runId, { overdueMs: 3_000 })).toEqual([{ channel: 'sms', shard: 0 }]);
     await takePage(db, { runId, channel: 'sms', shard: 0, lane: 1 }, 100);
-    expect(await dueShards(db, runId, 3_000)).toEqual([]);
+    expect(await dueShards(db, runId, { overdueMs: 3_000 })).toEqual([]);
     // Killed: nobody is at work any more.
     expect(await dueShards(db, runId)).toEqual([{ channel: 'sms', shard: 0 }]);
   });
@@ -163,9 +163,16 @@ describeEachEngine('a run that goes on after its end', (engine) => {
   });
 
   it('plans again when it failed before its audience was frozen', async () => {
-    const { runId, workspaceId, campaignId } = await plantRun(db, { contacts: 1 });
+    const { runId, workspaceId, campaignId, listId } = await plantRun(db, { contacts: 1 });
     await closeRun(db, runId, 'failed', 'template_not_found: gone');
-    await changeCampaign(db, workspaceId, campaignId, 'resume');
+    const resume = () => changeCampaign(db, workspaceId, campaignId, 'resume');
+    // Nothing keeps the list of a run that is over.
+    await expect(resume()).rejects.toMatchObject({ code: 'contact_list_not_found' });
+    expect(await rowOf(runId)).toMatchObject({ phase: 'failed', launches: 1 });
+    await sql`insert into contact_lists (id, workspace_id, name) values (${listId}, ${workspaceId}, 'L')`.execute(
+      db,
+    );
+    await resume();
     expect(await rowOf(runId)).toMatchObject({ phase: 'planning', launches: 2 });
     expect(await frozenShards(db, runId)).toBeUndefined();
   });

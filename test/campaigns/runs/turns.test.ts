@@ -150,10 +150,10 @@ describeEachEngine('a run that goes from channel to channel', (engine) => {
   it('wakes no call of those who wait for their turn', async () => {
     const { runId, give } = await plant(2, ['sms', 'voice']);
     await send(runId, 'sms');
-    expect(await openCalls(db, runId, -1, 10)).toEqual([]);
+    expect(await openCalls(db, runId, -1, 10, 'run')).toEqual([]);
     await set(runId, 'sms', 2, 'undelivered');
     await give();
-    expect(await openCalls(db, runId, -1, 10)).toEqual([{ seq: 1, from: 1 }]);
+    expect(await openCalls(db, runId, -1, 10, 'run')).toEqual([{ seq: 1, from: 1 }]);
   });
 
   it('retries in turns too, and nobody who was reached', async () => {

@@ -1,10 +1,12 @@
 import { type Kysely, sql } from 'kysely';
+import type { ActivityDeps } from '../../../activities/deps';
+import { occurrenceActivities } from '../../../activities/occurrences';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import { findCampaign } from '../../../src/campaigns/campaign-record';
 import type { CampaignSchedules, RunLauncher } from '../../../src/campaigns/ports';
 import { retryFailed } from '../../../src/campaigns/runs/retry-failed';
 import { beginRun, liveRuns, moveRun } from '../../../src/campaigns/runs/runs';
-import { keepSchedule, lookAtSchedules } from '../../../src/campaigns/schedules/keep-schedules';
+import { isScheduled, keepSchedule, lookAtSchedules } from '../../../src/campaigns/schedules/keep-schedules';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { createLog } from '../../../src/log';
 import { plantRun } from '../../support/audience';
@@ -171,9 +173,11 @@ describeEachEngine('a recurring campaign', (engine) => {
   describe('at Temporal', () => {
     const kept: unknown[] = [];
     let isDown = false;
+    let meanwhile: () => Promise<unknown> = async () => undefined;
     const schedules: CampaignSchedules & RunLauncher = {
       async keepSchedule(schedule) {
         if (isDown) throw new Error('no server');
+        await meanwhile();
         kept.push(schedule);
       },
       async removeSchedule(campaignId) {
@@ -187,6 +191,7 @@ describeEachEngine('a recurring campaign', (engine) => {
     beforeEach(() => {
       kept.length = 0;
       isDown = false;
+      meanwhile = async () => undefined;
     });
 
     it('a schedule that could not be kept is by the next look, and is not touched again', async () => {
@@ -207,6 +212,64 @@ describeEachEngine('a recurring campaign', (engine) => {
       await lookAtSchedules(db, schedules, log);
       expect(kept[2]).toBe(campaignId);
       expect(await db.selectFrom('campaign_schedules').selectAll().execute()).toEqual([]);
+    });
+
+    it('a schedule follows what changed while somebody, who was frozen, asked for what was before', async () => {
+      const { campaignId, act } = await daily();
+      const once = (action: 'pause' | 'cancel') => async () => {
+        meanwhile = async () => undefined;
+        await act(action);
+        await keepSchedule(db, schedules, campaignId);
+        kept.length = 0;
+      };
+      meanwhile = once('pause');
+      await keepSchedule(db, schedules, campaignId);
+      expect(kept).toEqual([
+        expect.objectContaining({ isPaused: false }),
+        expect.objectContaining({ isPaused: true }),
+      ]);
+      meanwhile = once('cancel');
+      await keepSchedule(db, schedules, campaignId);
+      expect(kept).toEqual([expect.objectContaining({ isPaused: true }), campaignId]);
+      expect(await isScheduled(db, campaignId)).toBe(false);
+    });
+
+    it('a schedule that rings for a campaign which has none any more is taken down', async () => {
+      const { campaignId, workspaceId, act, first } = await daily();
+      const signals = {
+        launchRun: schedules.launch,
+        removeSchedule: schedules.removeSchedule,
+      } as unknown as ActivityDeps['signals'];
+      const ring = (scheduledFor: number) =>
+        occurrenceActivities({ db, signals } as ActivityDeps).takeOccurrence({
+          campaignId,
+          workspaceId,
+          scheduledFor,
+        });
+      const { runId } = await ring(first);
+      expect(kept).toEqual([expect.objectContaining({ runId })]);
+      await finish(String(runId));
+      await ring(first);
+      expect(kept).toHaveLength(1);
+      await act('cancel');
+      await keepSchedule(db, schedules, campaignId);
+      kept.length = 0;
+      expect(await ring(first + DAY_MS)).toEqual({ runId: null });
+      expect(kept).toEqual([campaignId]);
+    });
+
+    it('an occurrence is late by the database’s clock, not by one that is ahead', async () => {
+      const { campaignId, runs } = await daily();
+      await keepSchedule(db, schedules, campaignId);
+      await sql`update campaign_schedules set next_at = now() + interval '1 minute'`.execute(db);
+      const { now } = Date;
+      const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 120_000);
+      try {
+        await lookAtSchedules(db, schedules, log);
+      } finally {
+        clock.mockRestore();
+      }
+      expect(await runs()).toEqual([]);
     });
 
     it('a schedule that was lost is made again when it was not looked at for a while', async () => {
@@ -251,6 +314,37 @@ describeEachEngine('a recurring campaign', (engine) => {
         'planning',
         null,
       ]);
+    });
+
+    it('waits for its hour by the database’s clock, when its workflow is early and can wait', async () => {
+      const startAt = new Date(Date.now() + 60_000).toISOString();
+      const planted = await plantRun(db, { contacts: 1, options: { schedule: { startAt } } });
+      await sql`update campaigns set stage = 'scheduled' where id = ${planted.campaignId}`.execute(db);
+      const phase = async () => (await findCampaign(db, planted.workspaceId, planted.campaignId))?.phase;
+      const { now } = Date;
+      const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 120_000);
+      try {
+        const begun = await beginRun(db, planted.runId, { mayWait: true });
+        expect(begun).toEqual({ waitMs: expect.any(Number) });
+        const { waitMs } = begun as { waitMs: number };
+        expect([waitMs > 0, waitMs <= 60_000, await phase()]).toEqual([true, true, 'scheduled']);
+      } finally {
+        clock.mockRestore();
+      }
+      const hasCome = { schedule: { startAt: new Date(Date.now() - 1).toISOString() } };
+      await sql`update campaigns set options = ${JSON.stringify(hasCome)}::jsonb where id = ${planted.campaignId}`.execute(
+        db,
+      );
+      expect(await beginRun(db, planted.runId, { mayWait: true, launch: 2 })).toBe(false);
+      expect(await beginRun(db, planted.runId, { mayWait: true, launch: 1 })).toBe(true);
+      expect(await phase()).toBe('planning');
+    });
+
+    it('begins early for a workflow of a release that cannot wait', async () => {
+      const startAt = new Date(Date.now() + 60_000).toISOString();
+      const planted = await plantRun(db, { contacts: 1, options: { schedule: { startAt } } });
+      await sql`update campaigns set stage = 'scheduled' where id = ${planted.campaignId}`.execute(db);
+      expect(await beginRun(db, planted.runId)).toBe(true);
     });
 
     it('begins whatever its schedule says when somebody starts it', async () => {
