@@ -11,7 +11,7 @@ import {
 } from '../support/api-client';
 import type { Credentials, Place } from '../support/fanfare-process';
 import { type CampaignBench, recordOf, untilStill, withFanfare, withPlace } from './campaign-rig';
-import { load, median, note, numberOption, peakMemoryMb, rate, round2, token } from './rig';
+import { cpuMs, load, median, note, numberOption, peakMemoryMb, rate, round2, token } from './rig';
 
 /**
  * A durable campaign against a bare undici loop over the same service, in one run: both from the first
@@ -41,9 +41,14 @@ async function measure(bench: CampaignBench): Promise<unknown> {
   const results: Round[] = [];
   for (let round = 0; round < rounds; round++) {
     note(`round ${round + 1} of ${rounds}: ${contacts} by the bare loop`);
+    const begun = cpuMs(pid).all;
     const raw = await rawRound(place, baseUrl, credentials, templateId, contacts, round);
     note(`round ${round + 1} of ${rounds}: ${contacts} by a campaign`);
-    results.push({ raw, ...(await campaignRound(bench, listId, templateId, contacts)) });
+    const between = cpuMs(pid).all;
+    const campaign = await campaignRound(bench, listId, templateId, contacts);
+    const perMessage = (ms: number) => (ms * 1_000) / contacts;
+    const cpu = { raw: perMessage(between - begun), campaign: perMessage(cpuMs(pid).all - between) };
+    results.push({ raw, ...campaign, cpu });
   }
   return summary(contacts, results, peakMemoryMb(pid));
 }
@@ -80,6 +85,8 @@ interface Round {
   raw: { perSecond: number; answeredPerSecond: number };
   campaignPerSecond: number;
   eventsPer1000: number;
+  /** Of our process, in microseconds for a message. The bare loop has a process of its own, a campaign sends in ours. */
+  cpu: { raw: number; campaign: number };
 }
 
 async function rawRound(
@@ -111,7 +118,7 @@ async function campaignRound(
   listId: string,
   templateId: string,
   contacts: number,
-): Promise<Omit<Round, 'raw'>> {
+): Promise<Omit<Round, 'raw' | 'cpu'>> {
   const before = handOvers(place);
   const startedAt = Date.now();
   const id = await createSmsCampaign(api, listId, templateId);
@@ -160,6 +167,10 @@ function summary(contacts: number, rounds: Round[], peakMemory: number) {
     ratio: round2(median(rounds.map((round) => round.campaignPerSecond / round.raw.perSecond))),
     ratios: rounds.map((round) => round2(round.campaignPerSecond / round.raw.perSecond)),
     eventsPer1000: round2(median(rounds.map((round) => round.eventsPer1000))),
+    cpuPerMessage: {
+      raw: Math.round(median(rounds.map((round) => round.cpu.raw))),
+      campaign: Math.round(median(rounds.map((round) => round.cpu.campaign))),
+    },
     peakMemoryMb: peakMemory,
   };
 }
