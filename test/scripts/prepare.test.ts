@@ -52,6 +52,14 @@ writeFileSync('dist/workflow-bundle.js', '');
 \`);
 `;
 
+const EMAIL_LAYOUT = `
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+appendFileSync('steps', 'email layout\\n');
+mkdirSync('packages/email-layout/dist', { recursive: true });
+writeFileSync('packages/email-layout/dist/index.cjs', '');
+`;
+const BUILD = ['tsc', 'bundle', 'email layout'];
+
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'fanfare-prepare-'));
   cpSync(join(ROOT, 'scripts'), join(root, 'scripts'), { recursive: true });
@@ -61,6 +69,11 @@ beforeEach(() => {
   writeFileSync(join(root, 'package-lock.json'), LOCK('1.0.0'));
   mkdirSync(join(root, 'src', 'deep'), { recursive: true });
   writeFileSync(join(root, 'src', 'deep', 'a.ts'), 'export const a = 1;');
+  writeFileSync(join(root, 'src', 'main.ts'), 'export const main = 1;');
+  mkdirSync(join(root, 'workers'));
+  writeFileSync(join(root, 'workers', 'bundle.ts'), 'export const bundle = 1;');
+  mkdirSync(join(root, 'packages', 'email-layout'), { recursive: true });
+  writeFileSync(join(root, 'packages', 'email-layout', 'build.mjs'), EMAIL_LAYOUT);
   env = { ...process.env, PATH: `${join(root, 'bin')}${delimiter}${process.env.PATH}` };
 });
 
@@ -87,7 +100,7 @@ test('a fresh checkout is installed and built, and then left alone', () => {
   const first = prepare();
   expect(first).toMatchObject({ status: 0 });
   expect(first.stderr).toMatch(/Installing packages\n.*done after \d+ s\nBuilding\n/);
-  expect(steps()).toEqual(['npm', 'tsc', 'bundle']);
+  expect(steps()).toEqual(['npm', ...BUILD]);
 
   expect(prepare()).toEqual({ status: 0, stdout: '', stderr: '' });
   expect(steps()).toEqual([]);
@@ -103,16 +116,25 @@ test('a changed source is built, a touched one is not', () => {
 
   appendFileSync(join(root, 'src', 'deep', 'a.ts'), 'export const b = 2;');
   prepare();
-  expect(steps()).toEqual(['tsc', 'bundle']);
+  expect(steps()).toEqual(BUILD);
+});
+
+test('what was built of a source that is gone is not left behind', () => {
+  prepare();
+  const orphan = join(root, 'dist', 'src', 'gone.js');
+  writeFileSync(orphan, '');
+  appendFileSync(join(root, 'src', 'deep', 'a.ts'), 'export const b = 2;');
+  prepare();
+  expect([existsSync(orphan), existsSync(join(root, 'dist', 'src', 'main.js'))]).toEqual([false, true]);
 });
 
 test('a build whose output was removed is made again', () => {
   prepare();
   steps();
-  for (const output of ['src', 'workflow-bundle.js']) {
-    rmSync(join(root, 'dist', output), { recursive: true });
+  for (const output of ['dist/src', 'dist/workflow-bundle.js', 'packages/email-layout/dist']) {
+    rmSync(join(root, output), { recursive: true });
     prepare();
-    expect(steps()).toEqual(['tsc', 'bundle']);
+    expect(steps()).toEqual(BUILD);
   }
 });
 
@@ -127,7 +149,7 @@ test('packages are installed when a version changed, not when only the time did'
   writeFileSync(join(root, 'package-lock.json'), LOCK('1.1.0'));
   utimesSync(join(root, 'package-lock.json'), later, later);
   prepare();
-  expect(steps()).toEqual(['npm', 'tsc', 'bundle']);
+  expect(steps()).toEqual(['npm', ...BUILD]);
 });
 
 test('an installation that was cut off is made again', () => {
@@ -147,7 +169,7 @@ test('a step that fails shows the end of its output, and the next start tries ag
 
   env.BREAK_NPM = '';
   expect(prepare().status).toBe(0);
-  expect(steps()).toEqual(['npm', 'tsc', 'bundle']);
+  expect(steps()).toEqual(['npm', ...BUILD]);
 });
 
 test('start becomes the program, in the same process', () => {
@@ -183,7 +205,7 @@ describe('two at once', () => {
     const second = startOne();
     expect(await Promise.all([first.ended, second.ended])).toEqual([0, 0]);
     expect(second.output()).toContain(`Waiting for process ${first.child.pid}`);
-    expect(steps()).toEqual(['npm', 'tsc', 'bundle']);
+    expect(steps()).toEqual(['npm', ...BUILD]);
   });
 
   test('a killed one is waited for as long as what it started still runs, and no longer', async () => {
@@ -199,6 +221,6 @@ describe('two at once', () => {
     await first.ended;
     const second = startOne();
     expect(await second.ended).toBe(0);
-    expect(steps()).toEqual(['npm', 'tsc', 'bundle']);
+    expect(steps()).toEqual(['npm', ...BUILD]);
   });
 });
