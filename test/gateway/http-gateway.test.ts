@@ -1,9 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Gateway, OutgoingMessage } from '../../src/gateway/gateway';
 import { type GatewayOptions, openGateway } from '../../src/gateway/http-gateway';
-import { makeAuthority } from '../support/authority';
 
 /** A service scripted per test; it notes every request it sees. */
 interface Seen {
@@ -274,22 +272,6 @@ describe('the gateway to the messaging service', () => {
     });
     await expect(down.capabilities()).rejects.toMatchObject({ code: 'dependency_down' });
     await down.close();
-  });
-
-  it('knows that a service with which no TLS could be agreed on has got nothing', async () => {
-    const authority = makeAuthority();
-    const untrusted = createTlsServer(authority.issue('IP:127.0.0.1'), (_, response) => response.end());
-    const noTls = createTcpServer((socket) => socket.end('220 not HTTP at all\r\n'));
-    const gone = createTcpServer((socket) => socket.destroy());
-    for (const peer of [untrusted, noTls, gone]) {
-      await new Promise<void>((done) => peer.listen(0, '127.0.0.1', done));
-      const sendUrl = `https://127.0.0.1:${(peer.address() as AddressInfo).port}`;
-      const over = openGateway({ ...access, sendUrl });
-      expect(await over.send(messages(2))).toMatchObject([{ because: 'down' }, { because: 'down' }]);
-      await over.close();
-      peer.close();
-    }
-    authority.remove();
   });
 
   it.each([301, 404, 405, 415])(
