@@ -8,9 +8,9 @@ export function isDataError(error: unknown): boolean {
 }
 
 /**
- * Whether an error says that the database cannot be reached, is going down or could not do it at this moment, as opposed
- * to refusing what it was asked: the same call may succeed in a moment. A commit whose answer was lost is among them, so whoever
- * repeats must know what was done before.
+ * Whether an error says that the database cannot be reached, is going down or could not do it at this moment, as
+ * opposed to refusing what it was asked: the same call may succeed in a moment. A commit whose answer was lost is
+ * among them, so whoever repeats must know what was done before.
  */
 export function isUnavailable(error: unknown): boolean {
   const { code = '', message = '' } = (error ?? {}) as { code?: unknown; message?: unknown };
@@ -31,7 +31,8 @@ const CODES = new Set([
 
 /**
  * PostgreSQL: connection exceptions, no connection left, shut down or starting up; that it has ended our connection
- * because nothing was said in a transaction for long; and what it gave up and rolled back because two waited for each other.
+ * because nothing was said in a transaction for long; and what it gave up and rolled back because two waited for
+ * each other.
  */
 const SQL_STATES = /^(08...|25P03|53300|57P0[1-3]|40001|40P01)$/;
 

@@ -58,7 +58,8 @@ export function audienceOf(
 /**
  * Common table expressions that end in `ranked (id, address, params, place, reason)`: every contact of the
  * lists once, with the first reason why it cannot be a recipient, or null for those that are. Of the contacts
- * that share an address, however it is written, the oldest that could be reached keeps it. The place is null when nobody asks for it.
+ * that share an address, however it is written, the oldest that could be reached keeps it. The place is null
+ * when nobody asks for it.
  */
 export function rankedContacts(audience: Audience, places: PlacePlan | undefined): RawBuilder<unknown> {
   const { workspaceId, channel, contactListIds, placeholders, campaignParams, isSuppressed } = audience;

@@ -282,8 +282,9 @@ export interface RecipientResult {
 }
 
 /**
- * Records everything offered so far and closes the page at its end, in one transaction, in which `also` is done
- * what else depends on it, and which may be done again. Answers what the owner wants by now. Fails with `page_fenced` when another attempt owns the page.
+ * Records everything offered so far and closes the page at its end, in one transaction; `also` does in it what else
+ * depends on that. The database may give it up, and then all of it is done once more. Answers what the owner wants by
+ * now. Fails with `page_fenced` when another attempt owns the page.
  */
 export async function recordChunk(
   db: Kysely<CampaignTables>,

@@ -102,7 +102,10 @@ export async function closeRun(
   });
 }
 
-/** The last occurrence of a schedule ends before one that began earlier: the campaign's phase is that one's, and goes on. */
+/**
+ * The last occurrence of a schedule ends before one that began earlier: the campaign's phase is that one's, and
+ * goes on.
+ */
 async function handOver(tx: Kysely<CampaignTables>, runId: string): Promise<void> {
   await sql`
     update campaigns c set current_run = other.id, updated_at = now()
