@@ -390,7 +390,11 @@ export const LIMITS = {
   chunkRecipients: 1_000,
   /** Single sends have no bulk: a chunk is smaller so that control and recording come as often. */
   singleChunkRecipients: 500,
+  /** Requests at once to a service of which only the specification is known. */
   sendConcurrency: 50,
+  /** And single sends to one that tells what it can do: ours stores what came together by one insert, and with 50
+   * its database and its senders waited for each other a third of the time. */
+  sendConcurrencyKnown: 200,
   /** History events before a workflow continues as new; the server suggests it at 4,096. */
   historyEvents: 3_000,
   /** Contacts without a value that a dry run names, and recipients whose values it holds at once. */

@@ -55,7 +55,8 @@ class HttpGateway implements Gateway {
   async send(messages: readonly OutgoingMessage[]): Promise<SendAnswer[]> {
     const known = await this.capabilities();
     if (known.has('bulk') && messages.length > 1) return this.sendBulk(messages);
-    return inParallel(messages, LIMITS.sendConcurrency, (message) => this.sendOne(message, known.size > 0));
+    const atOnce = known.size ? LIMITS.sendConcurrencyKnown : LIMITS.sendConcurrency;
+    return inParallel(messages, atOnce, (message) => this.sendOne(message, known.size > 0, atOnce));
   }
 
   async readEvents(
@@ -96,10 +97,14 @@ class HttpGateway implements Gateway {
     await Promise.all([...this.transports.values()].map((transport) => transport.close()));
   }
 
-  private async sendOne(message: OutgoingMessage, extended: boolean): Promise<SendAnswer> {
+  private async sendOne(
+    message: OutgoingMessage,
+    extended: boolean,
+    connections: number,
+  ): Promise<SendAnswer> {
     try {
       const body = JSON.stringify(toBody(message, extended));
-      const answer = await this.call('send', 'POST', '/send-msg', { body });
+      const answer = await this.call('send', 'POST', '/send-msg', { body, connections });
       return this.strange(answer) ?? messageAnswer(answer);
     } catch (error) {
       return lostAnswer(error);
@@ -174,9 +179,12 @@ class HttpGateway implements Gateway {
     base: 'send' | 'app',
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
-    request: { body?: string; timeoutMs?: number } = {},
+    { connections, ...request }: { body?: string; timeoutMs?: number; connections?: number } = {},
   ): Promise<HttpAnswer> {
-    const transport = this.transport(base === 'send' ? this.options.sendUrl : this.options.appUrl);
+    const transport = this.transport(
+      base === 'send' ? this.options.sendUrl : this.options.appUrl,
+      connections,
+    );
     for (let attempt = 1; ; attempt++) {
       const token = await this.tokens.get();
       const answer = await transport.request(method, path, {
@@ -228,11 +236,13 @@ class HttpGateway implements Gateway {
     }
   }
 
-  private transport(baseUrl: string): Transport {
-    const known = this.transports.get(baseUrl);
+  /** By their number too: where single sends have more of their own, no hold waits behind them. */
+  private transport(baseUrl: string, connections: number = LIMITS.sendConcurrency): Transport {
+    const key = `${connections} ${baseUrl}`;
+    const known = this.transports.get(key);
     if (known) return known;
-    const transport = openTransport(baseUrl);
-    this.transports.set(baseUrl, transport);
+    const transport = openTransport(baseUrl, connections);
+    this.transports.set(key, transport);
     return transport;
   }
 }

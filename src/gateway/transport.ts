@@ -35,15 +35,15 @@ export interface Transport {
 }
 
 /**
- * One pool per origin. Timeouts are the pool's own: an abort signal per request costs a third of the
+ * A pool of so many connections at most. Timeouts are the pool's own: an abort signal per request costs a third of the
  * throughput, and pipelining is unsafe for POST. Answers are short, so they are gathered as they come instead
  * of through a stream each, which would cost as much as all the rest of a request.
  */
-export function openTransport(baseUrl: string): Transport {
+export function openTransport(baseUrl: string, connections: number): Transport {
   const url = new URL(baseUrl);
   const prefix = url.pathname.replace(/\/+$/, '');
   const pool = new Pool(url.origin, {
-    connections: LIMITS.sendConcurrency,
+    connections,
     pipelining: 1,
     connect: { timeout: 5_000 },
     headersTimeout: LIMITS.gatewayTimeoutMs,

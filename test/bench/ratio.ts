@@ -16,10 +16,12 @@ import { cpuMs, load, median, note, numberOption, peakMemoryMb, rate, round2, to
 /**
  * A durable campaign against a bare undici loop over the same service, in one run: both from the first
  * request to the last hand-over in the simulator's own record. `--contacts N` and `--rounds N` the size;
- * with `--single` the service says nothing of bulk, and is sent one message at a time.
+ * with `--single` the service says nothing of bulk, and is sent one message at a time. `--connections N` are
+ * the loop's.
  */
 const CONTACTS_DEFAULT = 20_000;
 const ROUNDS_DEFAULT = 3;
+const CONNECTIONS_DEFAULT = 50;
 const LIMIT_MS = 10 * 60_000;
 /** Nobody looks at the bare loop either; the end of the campaign is in the record, whenever it is noticed. */
 const LOOK_MS = 1_000;
@@ -105,7 +107,7 @@ async function rawRound(
     templateId,
     count,
     prefix: `raw${round}`,
-    connections: 50,
+    connections: numberOption('--connections') ?? CONNECTIONS_DEFAULT,
     perRequest: 1,
     pace: 0,
   });
