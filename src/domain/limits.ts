@@ -179,6 +179,8 @@ export const LIMITS = {
   receiptLingerMs: 40,
   /** At least so long between two readings of a lane for retries and planned messages that fell due. */
   dueReadMs: 100,
+  /** After this it is read from its oldest message again, in case one was passed over. */
+  dueFullReadMs: 5_000,
   /** Rendered text of one batch: templates can be large, and each message holds a copy of its own. */
   handoverChars: 16 * MiB,
   /** Messages of a channel kept in memory between acceptance and hand-over; the rest wait in the table. */

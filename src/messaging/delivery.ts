@@ -133,7 +133,7 @@ export function createDelivery(deps: {
       }
     },
     onDoubt: doubts.raise,
-    onWaiting: (lane, channel) => dispatcher.expect(lane, channel, Date.now()),
+    onWaiting: (lane, channel) => dispatcher.expect(lane, channel, 0),
     onEvents: feed.notify,
   });
   const inbound = createInboundMessages({

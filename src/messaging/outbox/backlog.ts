@@ -20,8 +20,8 @@ export interface Backlog {
   closeLane(lane: Lane): void;
   /** Freshly accepted and due: into memory, unless older ones wait in the table or there is no room. */
   offer(lane: Lane, messages: readonly OutgoingMessage[]): void;
-  /** Something of this lane and channel is in the table and due then. */
-  expect(lane: Lane, channel: Channel, atMs: number): void;
+  /** A message of this lane and channel is in the table whose time is then, and 0 if it is any. */
+  expect(lane: Lane, channel: Channel, dueMs: number): void;
   expectAll(lanes: Iterable<Lane>): void;
   /** Reads what is worth reading now. `isOpen` says whether a channel's messages could leave. */
   read(isOpen: (channel: Channel) => boolean): void;
@@ -38,6 +38,10 @@ interface Slice {
   /** Retries fall due one by one: what is due a little later is read with it. */
   notBeforeMs: number;
   reading: boolean;
+  /** All that was due until then, and not in hand, has been read. */
+  readUpToMs: number;
+  /** From then on a reading begins with the oldest again. */
+  fullAtMs: number;
   /** More was due than one read took: new messages have to queue behind it in the table. */
   behind: boolean;
 }
@@ -50,6 +54,8 @@ const SENDER_READ_BYTES_MAX = READ_BYTES_MAX / 8;
 /** A lane's former owner may have had an insert under way when it lost the lane. */
 const ADOPTED_POLL_MS = 1_000;
 const RETRY_MS = 500;
+/** The time of a message that may have been due for long. */
+const ANY_TIME = 0;
 
 export function createBacklog(deps: {
   db: Kysely<MessagingTables>;
@@ -121,9 +127,25 @@ export function createBacklog(deps: {
     return { free, restrained };
   }
 
-  function expect(lane: Lane, channel: Channel, atMs: number): void {
+  function expect(lane: Lane, channel: Channel, dueMs: number): void {
     const slice = sliceOf(lane, channel);
-    if (slice) slice.readAtMs = Math.min(slice.readAtMs, Math.max(atMs, slice.notBeforeMs));
+    if (!slice) return;
+    slice.readAtMs = Math.min(slice.readAtMs, Math.max(dueMs, slice.notBeforeMs));
+    if (dueMs <= slice.readUpToMs) slice.fullAtMs = 0;
+  }
+
+  /**
+   * From when on messages are to be read. Retries fall due ten times a second, while all that were handed over
+   * since the table was last vacuumed stand before them in its index; so mostly only what became due since the
+   * last reading is looked at.
+   */
+  function readFrom(slice: Slice, nowMs: number): number {
+    const { lane, sender, behind, fullAtMs, readUpToMs } = slice;
+    // Set before the reading, so that what is let go of while it runs is known to be expected again.
+    slice.readUpToMs = nowMs;
+    if (sender === undefined && !lane.adopted && !behind && nowMs < fullAtMs) return readUpToMs;
+    slice.fullAtMs = nowMs + LIMITS.dueFullReadMs;
+    return ANY_TIME;
   }
 
   async function readSlice(slice: Slice): Promise<void> {
@@ -132,10 +154,12 @@ export function createBacklog(deps: {
     slice.reading = true;
     // What comes up while the query runs sets these again.
     slice.readAtMs = Number.POSITIVE_INFINITY;
-    slice.notBeforeMs = Date.now() + LIMITS.dueReadMs;
+    const nowMs = Date.now();
+    slice.notBeforeMs = nowMs + LIMITS.dueReadMs;
+    const from = new Date(readFrom(slice, nowMs)).toISOString();
     slice.behind = false;
     const watch = memory.watch();
-    const now = new Date().toISOString();
+    const now = new Date(nowMs).toISOString();
     try {
       const { messages, more } = await readDue(db, {
         lane: lane.id,
@@ -143,6 +167,7 @@ export function createBacklog(deps: {
         except: memory.idsInHand(),
         heldKeys: holds.keys(),
         senders: sender === undefined ? { except: [...sendersOf(lane)] } : { only: sender },
+        from,
         now,
         countMax,
         bytesMax: sender === undefined ? READ_BYTES_MAX : SENDER_READ_BYTES_MAX,
@@ -194,13 +219,13 @@ export function createBacklog(deps: {
           memory.add(lane, free);
         } else {
           slice.behind = true;
-          expect(lane, channel, Date.now());
+          expect(lane, channel, ANY_TIME);
         }
       }
     },
     expect,
     expectAll(lanes) {
-      for (const lane of lanes) for (const channel of CHANNELS) expect(lane, channel, Date.now());
+      for (const lane of lanes) for (const channel of CHANNELS) expect(lane, channel, ANY_TIME);
     },
     read(isOpen) {
       const now = Date.now();
@@ -208,7 +233,7 @@ export function createBacklog(deps: {
         if (slice.reading || slice.readAtMs > now || !isOpen(slice.channel)) continue;
         if (slice.sender !== undefined && limits.queueMax(slice.sender) === undefined) {
           slices.delete(`${slice.lane.id}/${slice.sender}`);
-          expect(slice.lane, slice.channel, now);
+          expect(slice.lane, slice.channel, ANY_TIME);
         } else if (roomOf(slice) > 0) {
           void readSlice(slice);
         }
@@ -232,7 +257,8 @@ function newSlice(
   channel: Channel,
   { sender, readAtMs }: Pick<Slice, 'sender' | 'readAtMs'>,
 ): Slice {
-  return { lane, channel, sender, readAtMs, notBeforeMs: 0, reading: false, behind: sender !== undefined };
+  const isNew = { notBeforeMs: 0, reading: false, readUpToMs: 0, fullAtMs: 0 };
+  return { lane, channel, sender, readAtMs, ...isNew, behind: sender !== undefined };
 }
 
 function hasRoom(load: { count: number; bytes: number }, messages: readonly OutgoingMessage[]): boolean {

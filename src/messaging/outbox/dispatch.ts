@@ -28,7 +28,8 @@ import type { Verdict } from './verdict';
 export interface Dispatcher {
   /** These are in the table and due. */
   offer(lane: Lane, messages: readonly OutgoingMessage[]): void;
-  expect(lane: Lane, channel: Channel, atMs: number): void;
+  /** One of them is in the table, due then; 0 if it may have been for long. */
+  expect(lane: Lane, channel: Channel, dueMs: number): void;
   /** Something may have become sendable that was not: look in the table. */
   lookAgain(): void;
   /** Senders may have gained or lost a limit, or may send on sooner than they were told. */
@@ -220,9 +221,9 @@ export function createDispatcher(deps: Deps): Dispatcher {
     tellMoves(deps.observer, verdicts, ({ message }) => message.channel);
     const workspaceId = verdicts[0]?.message.workspaceId ?? '';
     let settled = 0;
-    for (const { message, retryAtMs: atMs } of verdicts) {
+    for (const { message, retryAtMs: atMs, keepsPlace } of verdicts) {
       if (atMs === undefined) settled += 1;
-      else retryAtMs.set(message.id, atMs);
+      else retryAtMs.set(message.id, keepsPlace ? 0 : atMs);
     }
     if (settled > 0) {
       outbox.change(workspaceId, -settled);
@@ -250,8 +251,8 @@ export function createDispatcher(deps: Deps): Dispatcher {
       backlog.offer(lane, messages);
       wake();
     },
-    expect(lane, channel, atMs) {
-      backlog.expect(lane, channel, atMs);
+    expect(lane, channel, dueMs) {
+      backlog.expect(lane, channel, dueMs);
       wake();
     },
     lookAgain() {

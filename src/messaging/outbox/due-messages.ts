@@ -42,6 +42,8 @@ export interface DueQuery {
   heldKeys: readonly string[];
   /** One sender's only, or all but those of some; as sender-limits.ts names them. */
   senders: { only: string } | { except: readonly string[] };
+  /** Due from then until now, both included. */
+  from: string;
   now: string;
   countMax: number;
   bytesMax: number;
@@ -62,9 +64,11 @@ export async function readDue(
       sql<number>`sum(${size}) over (order by m.due_at, m.accepted_seq)`.as('bytes'),
     ])
     .where('m.lane', '=', query.lane)
+    .where('m.due_at', '>=', sql<Date>`${query.from}::timestamptz`)
     .where('m.due_at', '<=', sql<Date>`${query.now}::timestamptz`)
     .where('m.channel', '=', query.channel)
-    .where(sql<boolean>`m.id <> all(${query.except}::text[])`)
+    // By hash: with "all" each row would be compared to each of some hundreds.
+    .where(sql<boolean>`m.id not in (select unnest(${query.except}::text[]))`)
     .where(sql<boolean>`${notHeld('m', query.heldKeys)}`)
     .where(sql<boolean>`${bySender(query.senders)}`)
     .orderBy('m.due_at')

@@ -5,7 +5,8 @@ import type { MessagingTables } from '../tables';
 /**
  * How many due messages of each workspace are not yet with a provider, for the bound on the outbox. A
  * running count, because counting rows for every request would cost more than the request; set right by
- * the table every few seconds, since other processes accept and hand over too.
+ * the table every few seconds, since other processes accept and hand over too. It counts through what was handed
+ * over since the table was last vacuumed, and so takes no more than a share of the time.
  */
 export interface OutboxCount {
   /** How many of `wanted` messages may still be taken on. */
@@ -16,6 +17,7 @@ export interface OutboxCount {
 }
 
 const RECOUNT_INTERVAL_MS = 5_000;
+const RECOUNT_SHARE = 0.01;
 
 export function createOutboxCount(
   db: Kysely<MessagingTables>,
@@ -24,6 +26,7 @@ export function createOutboxCount(
   let counts = new Map<string, number>();
   let changed = false;
   let timer: NodeJS.Timeout | undefined;
+  let running = false;
 
   async function recount(): Promise<void> {
     changed = false;
@@ -36,6 +39,18 @@ export function createOutboxCount(
     counts = new Map(rows.map((row) => [row.workspace_id, row.count]));
   }
 
+  function recountAfter(ms: number): void {
+    if (!running) return;
+    timer = setTimeout(async () => {
+      const begun = performance.now();
+      // A failure shows elsewhere; the next round sets the count right.
+      if (changed) await recount().catch(() => undefined);
+      const tookMs = performance.now() - begun;
+      recountAfter(Math.max(RECOUNT_INTERVAL_MS, tookMs / RECOUNT_SHARE));
+    }, ms);
+    timer.unref();
+  }
+
   return {
     room: (workspaceId, wanted) => Math.max(0, Math.min(wanted, bound - (counts.get(workspaceId) ?? 0))),
     change(workspaceId, by) {
@@ -43,13 +58,13 @@ export function createOutboxCount(
       counts.set(workspaceId, Math.max(0, (counts.get(workspaceId) ?? 0) + by));
     },
     async start() {
+      running = true;
       await recount();
-      timer = setInterval(() => {
-        // A failure shows elsewhere; the next round sets the count right.
-        if (changed) recount().catch(() => undefined);
-      }, RECOUNT_INTERVAL_MS);
-      timer.unref();
+      recountAfter(RECOUNT_INTERVAL_MS);
     },
-    stop: () => clearInterval(timer),
+    stop() {
+      running = false;
+      clearTimeout(timer);
+    },
   };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { LIMITS } from '../../../src/domain/limits';
 import type { Storage } from '../../../src/storage/storage';
 import { describeEachEngine } from '../../support/storage';
 import { until } from '../../support/until';
@@ -209,6 +210,25 @@ describeEachEngine('handing messages over', (engine) => {
     await one.delivery.release(rig.workspaceId, 'c1');
     await untilState('h39', 'sent');
     expect(one.sms.uids().slice(1)).toEqual(held.map((message) => message.uid));
+  });
+
+  test('what has waited for long is found at once, though only what fell due since was read meanwhile', async () => {
+    await one.delivery.hold(rig.workspaceId, 'c1');
+    await accept(rig.sms('h1', { campaign: 'c1' }), rig.sms('h2', { campaign: 'c1' }));
+    let failures = 4;
+    one.sms.script = (message) =>
+      message.uid === 'again' && failures-- > 0
+        ? { kind: 'transient', code: 'busy', retryAfterMs: 150 }
+        : { kind: 'accepted', providerId: message.id };
+    await accept(rig.sms('again'));
+    await untilState('again', 'sent');
+    await delay(2 * LIMITS.dueReadMs);
+    expect(one.sms.uids()).toEqual(Array(5).fill('again'));
+    const releasedAt = Date.now();
+    await one.delivery.release(rig.workspaceId, 'c1');
+    await untilState('h1', 'sent');
+    await untilState('h2', 'sent');
+    expect(Date.now() - releasedAt).toBeLessThan(LIMITS.dueFullReadMs / 2);
   });
 
   test('a hold that another process writes is heeded by the next batch, and its release noticed', async () => {
