@@ -108,11 +108,12 @@ describeEachEngine('a token bucket', (engine) => {
   test('gives many takers at once no more than its rate and its burst', async () => {
     const limit = { rate: 300, burst: 20 };
     const startedAt = performance.now();
-    let granted = 0;
+    let [asked, granted] = [0, 0];
     const endAt = startedAt + 1_500;
     await Promise.all(
       Array.from({ length: 8 }, async () => {
         while (performance.now() < endAt) {
+          asked += 1;
           const grant = await takeTokens(db, key, limit, demand(1, 1, 1));
           granted += grant.granted;
         }
@@ -120,7 +121,8 @@ describeEachEngine('a token bucket', (engine) => {
     );
     const seconds = (performance.now() - startedAt) / 1_000;
     expect(granted).toBeLessThanOrEqual(300 * seconds + 20);
-    expect(granted).toBeGreaterThan((300 * 1.5 + 20) * 0.75);
+    // A busy machine asks for less than there is, and then is refused little of it.
+    expect(granted).toBeGreaterThan(Math.min(asked, 300 * 1.5 + 20) * 0.75);
   });
 
   test('never has more calls under way than it may, however many ask at once', async () => {
