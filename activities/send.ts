@@ -1,3 +1,4 @@
+import type { Transaction } from 'kysely';
 import { lookAgain } from '../src/campaigns/policy/recall-waiting';
 import {
   type OpenPage,
@@ -8,6 +9,7 @@ import {
 } from '../src/campaigns/runs/ledger';
 import { pageAtPace } from '../src/campaigns/runs/run-pace';
 import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
+import type { CampaignTables } from '../src/campaigns/tables';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
 import { type DeliveryRule, deliveryRule, expiryOf } from '../src/domain/delivery-rule';
@@ -112,10 +114,11 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       const results = [...expired, ...open.held, ...held, ...sent];
       const release = doubtful ? undefined : caps.release(ready, sent);
       const waiting = [...open.held, ...held].map(({ seq }) => seq);
-      const control = await recordChunk(db, page, results, async (tx) => {
+      const also = async (tx: Transaction<CampaignTables>) => {
         await lookAgain(tx, run, page.channel, waiting);
         await release?.(tx);
-      });
+      };
+      const control = await recordChunk(db, page, results, waiting.length || release ? also : undefined);
       if (run.options.abort) await abort.note(run.runId, able.has('events'));
       for (const answer of answers) if (answer.kind === 'account') throw accountRefused(answer.code);
       if (control !== 'run' && page.resolved < page.size) return { kind: 'stopped', control };

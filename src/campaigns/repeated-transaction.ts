@@ -8,13 +8,18 @@ const TRIES = 5;
  * each other: nothing of it was kept, and the other one is done by then. Whoever has done something that is not in
  * the database, and only writes it down here, would be in doubt about it otherwise.
  */
-export async function repeatedTransaction<T, R>(
+export function repeatedTransaction<T, R>(
   db: Kysely<T>,
   work: (tx: Transaction<T>) => Promise<R>,
 ): Promise<R> {
+  return repeated(() => db.transaction().execute(work));
+}
+
+/** The same for one statement, which is a transaction too. */
+export async function repeated<R>(work: () => Promise<R>): Promise<R> {
   for (let tries = 1; ; tries++) {
     try {
-      return await db.transaction().execute(work);
+      return await work();
     } catch (error) {
       if (!isGivenUp(error) || tries === TRIES) throw error;
     }

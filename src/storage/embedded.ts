@@ -46,15 +46,18 @@ interface Job {
 }
 
 const BEGINS = /^\s*(begin|start transaction)\b/i;
+const BEGUN: QueryResult = { command: 'BEGIN', rowCount: 0, rows: [] };
 const ENDS = /^\s*(commit|rollback(?! to))\b/i;
 
 /**
  * Statements go to the session as they come, without waiting for the answers of earlier ones: it works
  * in order anyway, and would stand still while our thread is busy. Only while a client's transaction is
- * open do the others' statements wait, in order.
+ * open do the others' statements wait, in order: with each answer for as long as our thread is busy, so that no
+ * transaction waits for its beginning, and what is done often is better one statement.
  */
 class EmbeddedPool {
   private owner: symbol | undefined;
+  private begun: Promise<unknown> = Promise.resolve();
   private waiting: Job[] = [];
 
   constructor(
@@ -88,9 +91,21 @@ class EmbeddedPool {
   }
 
   private start({ client, text, parameters, done, fail }: Job): void {
-    if (BEGINS.test(text)) this.owner = client;
-    this.session.query(text, parameters).then(done, fail);
-    if (this.owner !== client || !ENDS.test(text)) return;
+    if (BEGINS.test(text)) {
+      this.owner = client;
+      this.begun = this.session.query(text, parameters);
+      // Its failure is told by the statements after it.
+      this.begun.catch(() => undefined);
+      done(BEGUN);
+      return;
+    }
+    const answer = this.session.query(text, parameters);
+    if (this.owner !== client) {
+      answer.then(done, fail);
+      return;
+    }
+    Promise.all([answer, this.begun]).then(([result]) => done(result), fail);
+    if (!ENDS.test(text)) return;
     this.owner = undefined;
     while (this.owner === undefined) {
       const next = this.waiting.shift();

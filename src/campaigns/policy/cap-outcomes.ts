@@ -7,7 +7,7 @@ import { type Place, releaseContacts } from './contact-caps';
 /** What the service says of messages that it took on, and that nobody got. */
 const UNSENT = ['canceled', 'expired', 'suppressed', 'rejected'];
 
-/** Gives the places of such messages back, as the feed tells of them. Without caps, one look at an empty table. */
+/** Gives the places of such messages back, as the feed tells of them. Where nobody counts there are none. */
 export async function releaseUnsent(
   tx: Kysely<CampaignTables>,
   workspaceId: string,
@@ -15,10 +15,6 @@ export async function releaseUnsent(
 ): Promise<void> {
   const uids = [...new Set(events.filter(isUnsent).map(({ uid }) => uid))];
   if (!uids.length) return;
-  const { rows } = await sql`select 1 from contact_uses where workspace_id = ${workspaceId} limit 1`.execute(
-    tx,
-  );
-  if (!rows.length) return;
   await releaseContacts(tx, workspaceId, [
     ...(await ofRecipients(tx, uids)),
     ...(await ofSends(tx, workspaceId, uids)),

@@ -4,7 +4,7 @@ import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { RecipientState } from '../../domain/recipient';
-import { repeatedTransaction } from '../repeated-transaction';
+import { repeated, repeatedTransaction } from '../repeated-transaction';
 import type { CampaignTables } from '../tables';
 import { addToCounts, rank } from './count-moves';
 import { countTaken } from './run-speed';
@@ -283,8 +283,9 @@ export interface RecipientResult {
 
 /**
  * Records everything offered so far and closes the page at its end, in one transaction; `also` does in it what else
- * depends on that. The database may give it up, and then all of it is done once more. Answers what the owner wants by
- * now. Fails with `page_fenced` when another attempt owns the page.
+ * depends on that. The database may give it up, and then all of it is done once more. Where the service took everybody
+ * it is one statement: a transaction keeps the embedded database from everybody else whenever it waits for our thread.
+ * Answers what the owner wants by now. Fails with `page_fenced` when another attempt owns the page.
  */
 export async function recordChunk(
   db: Kysely<CampaignTables>,
@@ -293,16 +294,28 @@ export async function recordChunk(
   also?: (tx: Transaction<CampaignTables>) => Promise<void>,
 ): Promise<Control> {
   const rows = page.seqs ? results : results.filter((result) => result.state !== 'accepted');
-  const control = await repeatedTransaction(db, async (tx) => {
-    if (page.offered < page.size) await fencedUpdate(tx, page, sql`resolved = ${page.offered}`);
-    else await fencedDelete(tx, page);
-    if (rows.length) await writeResults(tx, page, rows);
-    await countTaken(tx, page, page.offered - page.resolved);
-    await also?.(tx);
-    return readControl(tx, page.runId);
-  });
+  const control =
+    rows.length || also
+      ? await repeatedTransaction(db, async (tx) => {
+          const wanted = await resolvePage(tx, page);
+          if (rows.length) await writeResults(tx, page, rows);
+          await also?.(tx);
+          return wanted;
+        })
+      : await repeated(() => resolvePage(db, page));
   page.resolved = page.offered;
   return control;
+}
+
+async function resolvePage(db: Kysely<CampaignTables>, page: OpenPage): Promise<Control> {
+  const change =
+    page.offered < page.size ? sql`update pages set resolved = ${page.offered}` : sql`delete from pages`;
+  const { rows } = await sql<{ control: Control }>`
+    with page as (${change} where ${pageIs(page)} returning run_id),
+    counted as (${countTaken(page, page.offered - page.resolved)})
+    select runs.control from page join runs on runs.id = page.run_id`.execute(db);
+  if (!rows[0]) throw fenced(page);
+  return rows[0].control;
 }
 
 /** Takes back an offer that certainly reached nobody: the service was down or told us to wait. */
@@ -356,11 +369,6 @@ async function fencedUpdate(
   set: ReturnType<typeof sql>,
 ): Promise<void> {
   const { numAffectedRows } = await sql`update pages set ${set} where ${pageIs(page)}`.execute(db);
-  if (numAffectedRows !== 1n) throw fenced(page);
-}
-
-async function fencedDelete(db: Kysely<CampaignTables>, page: OpenPage): Promise<void> {
-  const { numAffectedRows } = await sql`delete from pages where ${pageIs(page)}`.execute(db);
   if (numAffectedRows !== 1n) throw fenced(page);
 }
 

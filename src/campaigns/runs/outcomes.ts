@@ -44,17 +44,21 @@ export async function applyEvents(
   const outcomes = collapse(events);
   const sends = sendNews(events);
   return repeatedTransaction(db, async (tx) => {
+    // Told by the way whether anybody counts: each statement of a transaction keeps others waiting.
     const moved = await tx
       .updateTable('event_cursors')
       .set({ cursor: to, updated_at: new Date() })
       .where('workspace_id', '=', workspaceId)
       .where('cursor', '=', from)
+      .returning(
+        sql<boolean>`exists (select 1 from contact_uses where workspace_id = ${workspaceId})`.as('capped'),
+      )
       .executeTakeFirst();
-    if (moved.numUpdatedRows !== 1n) return undefined;
+    if (!moved) return undefined;
     await takeIn(tx, outcomes);
     await storeCallNews(tx, events);
     const woken = await storeSendNews(tx, workspaceId, sends);
-    await releaseUnsent(tx, workspaceId, events);
+    if (moved.capped) await releaseUnsent(tx, workspaceId, events);
     return { sends: woken };
   });
 }

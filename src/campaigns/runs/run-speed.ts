@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Phase } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
@@ -7,20 +7,19 @@ import type { Counts } from './ledger-counts';
 
 /**
  * How fast a run is: each shard counts what it takes on in a row per second, of which it has a fixed number
- * and writes the oldest over. Written once per chunk, in its transaction.
+ * and writes the oldest over. SQL, for the statement that records a chunk; counts if its CTE `page` has a row.
  */
-export async function countTaken(
-  db: Kysely<CampaignTables>,
+export function countTaken(
   shard: { runId: string; channel: Channel; shard: number },
   taken: number,
-): Promise<void> {
-  if (taken < 1) return;
-  await sql`
+): RawBuilder<unknown> {
+  return sql`
     insert into shard_seconds as s (run_id, channel, shard, slot, second, taken)
     select ${shard.runId}, ${shard.channel}, ${shard.shard}::int, second % ${LIMITS.speedSlots}::int, second, ${taken}::int
-    from (select floor(extract(epoch from clock_timestamp()))::bigint as second) now
+    from page, (select floor(extract(epoch from clock_timestamp()))::bigint as second) now
+    where ${taken}::int > 0
     on conflict (run_id, channel, shard, slot) do update set second = excluded.second,
-      taken = excluded.taken + case when s.second = excluded.second then s.taken else 0 end`.execute(db);
+      taken = excluded.taken + case when s.second = excluded.second then s.taken else 0 end`;
 }
 
 export interface RunSpeed {
