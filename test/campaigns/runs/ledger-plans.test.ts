@@ -110,6 +110,20 @@ describeOnPostgres("the ledger's plans at 100,000 recipients", (engine) => {
       expectBounded(at.take(), FOUND_AND_WRITTEN * CHUNK);
     });
 
+    it('records a chunk that the service took by one statement, and looks at no recipient for it', async () => {
+      const page = await openPage(0);
+      const offered = await offerChunk(at.db, page, CHUNK);
+      at.take();
+      await recordChunk(
+        at.db,
+        page,
+        offered.map(({ seq }) => ({ seq, state: 'accepted', attempted: true, attempt: 0 })),
+      );
+      const statements = at.take();
+      expect(statements).toHaveLength(1);
+      expectBounded(statements, 0);
+    });
+
     it('takes in a page of the feed by the recipients it names', async () => {
       const cursor = await readCursor(at.db, run.workspaceId);
       at.take();
