@@ -1,12 +1,8 @@
 import type { Kysely } from 'kysely';
 import { type Place, releaseContacts, reserveContacts } from '../src/campaigns/policy/contact-caps';
-import {
-  type OpenPage,
-  type PageRecipient,
-  type RecipientResult,
-  withdrawOffer,
-} from '../src/campaigns/runs/ledger';
+import { type OpenPage, type PageRecipient, withdrawOffer } from '../src/campaigns/runs/ledger';
 import type { RunPlan } from '../src/campaigns/runs/runs';
+import type { RecipientResult } from '../src/campaigns/runs/write-results';
 import type { CampaignTables } from '../src/campaigns/tables';
 import { type DeliveryRule, expiryOf } from '../src/domain/delivery-rule';
 import { capsOf, FREQUENCY_CAP } from '../src/domain/policy';

@@ -1,4 +1,5 @@
-import type { PageRecipient, RecipientResult } from '../src/campaigns/runs/ledger';
+import type { PageRecipient } from '../src/campaigns/runs/ledger';
+import type { RecipientResult } from '../src/campaigns/runs/write-results';
 import { OUT_OF_HOURS } from '../src/domain/policy';
 import { phonePrefix } from '../src/domain/time-zones/phone-zones';
 import type { OpenHours } from '../src/domain/time-zones/recipient-hours';

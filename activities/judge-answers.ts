@@ -1,4 +1,5 @@
-import type { PageRecipient, RecipientResult } from '../src/campaigns/runs/ledger';
+import type { PageRecipient } from '../src/campaigns/runs/ledger';
+import type { RecipientResult } from '../src/campaigns/runs/write-results';
 import {
   afterDoubt,
   afterFailure,

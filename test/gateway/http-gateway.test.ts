@@ -219,42 +219,6 @@ describe('the gateway to the messaging service', () => {
     expect(calls('/send-msg/bulk').map(({ body }) => (body.messages as unknown[]).length)).toEqual([2, 2]);
   });
 
-  it.each([
-    { capabilities: [], atOnce: 50 },
-    { capabilities: ['idempotent', 'holds'], atOnce: 200 },
-  ])(
-    'has $atOnce messages under way where the service says $capabilities, and never more',
-    async ({ capabilities, atOnce }) => {
-      tokenAnswer = () => ({ access_token: 't', valid_till: '2099-01-01 00:00:00', capabilities });
-      let [underWay, most] = [0, 0];
-      answer = (_, response) => {
-        most = Math.max(most, ++underWay);
-        setTimeout(() => {
-          underWay--;
-          reply(response, 202, { data: { state: 'accepted' } });
-        }, 100);
-      };
-      // Two chunks, as of the two lanes of a shard.
-      await Promise.all([gateway.send(messages(400)), gateway.send(messages(400))]);
-      expect(most).toBe(atOnce);
-      expect(calls('/send-msg')).toHaveLength(800);
-    },
-  );
-
-  it('holds a campaign at once, however many of its messages wait for a connection', async () => {
-    tokenAnswer = () => ({ access_token: 't', valid_till: '2099-01-01 00:00:00', capabilities: ['holds'] });
-    const unanswered: ServerResponse[] = [];
-    answer = ({ path }, response) => {
-      if (path === '/send-msg') unanswered.push(response);
-      else reply(response, 200, { data: {} });
-    };
-    const sent = gateway.send(messages(500));
-    await gateway.hold('cmp_1');
-    answer = (_, response) => reply(response, 202, { data: { state: 'accepted' } });
-    for (const response of unanswered) reply(response, 202, { data: { state: 'accepted' } });
-    expect(new Set((await sent).map(({ kind }) => kind))).toEqual(new Set(['accepted']));
-  });
-
   it('reads on from the oldest event that is kept when its place in the feed is gone', async () => {
     answer = ({ path }, response) =>
       path.includes('after=old')

@@ -2,13 +2,13 @@ import { type Kysely, sql } from 'kysely';
 import {
   type OpenPage,
   offerChunk,
-  type RecipientResult,
   recordChunk,
   takePage,
   withdrawOffer,
 } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { listRecipients } from '../../../src/campaigns/runs/recipients';
+import type { RecipientResult } from '../../../src/campaigns/runs/write-results';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { RECIPIENT_STATES, type RecipientState } from '../../../src/domain/recipient';
 import { plantAudience } from '../../support/audience';

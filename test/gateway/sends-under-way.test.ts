@@ -1,0 +1,82 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Gateway, OutgoingMessage } from '../../src/gateway/gateway';
+import { openGateway } from '../../src/gateway/http-gateway';
+
+describe('single sends under way at the messaging service', () => {
+  let server: Server;
+  let gateway: Gateway;
+  let capabilities: string[];
+  let answer: (path: string, response: ServerResponse) => void;
+
+  beforeEach(async () => {
+    server = createServer((request, response) => {
+      request.resume().on('end', () => {
+        const token = { access_token: 't', valid_till: '2099-01-01 00:00:00', capabilities };
+        if (request.url === '/api/v1/auth/token') reply(response, 200, token);
+        else answer(request.url ?? '', response);
+      });
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const credentials = { clientId: 'cli', clientSecret: 's:cret', apiKey: 'key' };
+    gateway = openGateway({ authUrl: url, sendUrl: url, appUrl: url, ...credentials });
+  });
+
+  afterEach(async () => {
+    await gateway.close();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it.each([
+    { told: [], atOnce: 50 },
+    { told: ['idempotent', 'holds'], atOnce: 200 },
+  ])('are $atOnce where it says $told, and never more', async ({ told, atOnce }) => {
+    capabilities = told;
+    let [underWay, most, taken] = [0, 0, 0];
+    answer = (_, response) => {
+      most = Math.max(most, ++underWay);
+      setTimeout(() => {
+        underWay--;
+        taken++;
+        reply(response, 202, { data: { state: 'accepted' } });
+      }, 100);
+    };
+    // Two chunks, as of the two lanes of a shard.
+    await Promise.all([gateway.send(messages(400)), gateway.send(messages(400))]);
+    expect(most).toBe(atOnce);
+    expect(taken).toBe(800);
+  });
+
+  it('do not keep a hold waiting, however many wait for a connection', async () => {
+    capabilities = ['holds'];
+    const unanswered: ServerResponse[] = [];
+    answer = (path, response) => {
+      if (path === '/send-msg') unanswered.push(response);
+      else reply(response, 200, { data: {} });
+    };
+    const sent = gateway.send(messages(500));
+    await gateway.hold('cmp_1');
+    answer = (_, response) => reply(response, 202, { data: { state: 'accepted' } });
+    for (const response of unanswered) reply(response, 202, { data: { state: 'accepted' } });
+    expect(new Set((await sent).map(({ kind }) => kind))).toEqual(new Set(['accepted']));
+  });
+});
+
+function messages(count: number): OutgoingMessage[] {
+  return Array.from({ length: count }, (_, i) => ({
+    uid: `u${i}`,
+    channel: 'sms',
+    to: '+12025550100',
+    from: '12345',
+    templateId: 'tpl_1',
+    version: 2,
+    params: { NAME: 'A' },
+    campaign: 'cmp_1',
+  }));
+}
+
+function reply(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
