@@ -84,10 +84,12 @@ export async function openBackend(installation: Installation, contacts: number):
       return (JSON.parse(text) as { data: { id: string } }).data.id;
     },
     async act(id, action) {
-      await ask('POST', `/api/campaign/${id}/${action}`).then(
-        (answer) => answer.arrayBuffer(),
-        () => undefined,
-      );
+      // Whoever is not resumed for want of an answer makes no progress, and it is nobody's fault.
+      for (const endsAt = Date.now() + PATIENCE_MS; Date.now() < endsAt; await delay(500)) {
+        const answer = await ask('POST', `/api/campaign/${id}/${action}`).catch(() => undefined);
+        await answer?.arrayBuffer().catch(() => undefined);
+        if (action === 'pause' || (answer && answer.status < 500)) return;
+      }
     },
     async look(id) {
       const answer = await ask('GET', `/api/campaign/${id}`).catch(() => undefined);

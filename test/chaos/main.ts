@@ -133,6 +133,8 @@ function watchCampaigns(backend: Backend): Watch {
     async nextProgress() {
       const since = Date.now();
       while (progressAt < since && Date.now() < since + FINISH_MS) await delay(50);
+      if (progressAt < since)
+        note(`        none of ${JSON.stringify([...live].map((id) => readings.get(id)))}`);
       return (progressAt < since ? Date.now() : progressAt) - since;
     },
     async finished() {
