@@ -63,9 +63,10 @@ export async function migrateToLatest(kysely: Kysely<unknown>, schema?: string):
   for (let tries = 1; ; tries++) {
     const { error } = await migrator.migrateToLatest();
     if (!error) return;
-    // It begins by looking at every table of the database. One of another schema that is dropped meanwhile ends
-    // the look, and with it nothing of ours.
-    if (codeOf(error) !== UNDEFINED_TABLE || tries === LOOKS) throw error;
+    // It begins by looking at every table of the database. One of another schema that is dropped meanwhile, or with its
+    // schema, ends the look, and with it nothing of ours.
+    const isOfOthers = [UNDEFINED_TABLE, UNDEFINED_SCHEMA].includes(codeOf(error) as string);
+    if (!isOfOthers || tries === LOOKS) throw error;
     await delay(tries * 50);
   }
 }
@@ -83,6 +84,7 @@ async function createSchema(kysely: Kysely<unknown>, schema: string): Promise<vo
 
 const UNIQUE_VIOLATION = '23505';
 const UNDEFINED_TABLE = '42P01';
+const UNDEFINED_SCHEMA = '3F000';
 const codeOf = (error: unknown) => (error as { code?: unknown }).code;
 
 /** The embedded engine takes one statement a call. A statement ends with a semicolon at a line's end. */

@@ -55,7 +55,7 @@ describeEachEngine('migrations', (engine) => {
       await Promise.all(opened.map((storage) => storage.close()));
     });
 
-    test('tables of other schemas that are dropped meanwhile do not matter', async () => {
+    test('tables of other schemas that are dropped meanwhile, and the schemas, do not matter', async () => {
       const [place, other] = [await engine.place({ migrated: true }), await engine.place()];
       const [storage, beside] = [await openStorage(place), await openStorage(other)];
       let opened = false;
@@ -64,6 +64,8 @@ describeEachEngine('migrations', (engine) => {
           const tables = Array.from({ length: 20 }, (_, n) => `dropped_${i}_${n}`);
           for (const name of tables) await sql.raw(`create table ${name} (id int)`).execute(beside.tables());
           await sql.raw(`drop table ${tables.join()}`).execute(beside.tables());
+          await sql`create schema dropped_schema create table its_own (id int)`.execute(beside.tables());
+          await sql`drop schema dropped_schema cascade`.execute(beside.tables());
           await delay(20);
         }
       })();
