@@ -10,6 +10,7 @@ import { listMessages, type MessageRecord, type TrackedMessage, trackMessage } f
 import { createInboundMessages } from './inbound/inbound-sms';
 import { type DeliveryObserver, tellMoves } from './observer';
 import { createAccept } from './outbox/accept';
+import { ANY_TIME } from './outbox/backlog';
 import { cancelMessage } from './outbox/cancel';
 import { createDispatcher } from './outbox/dispatch';
 import { createDoubts } from './outbox/doubts';
@@ -133,7 +134,7 @@ export function createDelivery(deps: {
       }
     },
     onDoubt: doubts.raise,
-    onWaiting: (lane, channel) => dispatcher.expect(lane, channel, 0),
+    onWaiting: (lane, channel) => dispatcher.expect(lane, channel, ANY_TIME),
     onEvents: feed.notify,
   });
   const inbound = createInboundMessages({

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Gateway, OutgoingMessage } from '../../src/gateway/gateway';
 import { type GatewayOptions, openGateway } from '../../src/gateway/http-gateway';
+import { messages, reply } from './messages-and-answers';
 
 /** A service scripted per test; it notes every request it sees. */
 interface Seen {
@@ -367,28 +368,6 @@ describe('the gateway to the messaging service', () => {
     await refused.close();
   });
 });
-
-function messages(count: number): OutgoingMessage[] {
-  return Array.from({ length: count }, (_, i) => ({
-    uid: `u${i}`,
-    channel: 'sms' as const,
-    to: '+12025550100',
-    from: '12345',
-    templateId: 'tpl_1',
-    version: 2,
-    params: { NAME: 'A' },
-    campaign: 'cmp_1',
-  }));
-}
-
-function reply(
-  response: ServerResponse,
-  status: number,
-  body: unknown,
-  headers: Record<string, string> = {},
-): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
-}
 
 function utc(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace('T', ' ');

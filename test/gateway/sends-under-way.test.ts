@@ -1,7 +1,8 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Gateway, OutgoingMessage } from '../../src/gateway/gateway';
+import type { Gateway } from '../../src/gateway/gateway';
 import { openGateway } from '../../src/gateway/http-gateway';
+import { messages, reply } from './messages-and-answers';
 
 describe('single sends under way at the messaging service', () => {
   let server: Server;
@@ -63,20 +64,3 @@ describe('single sends under way at the messaging service', () => {
     expect(new Set((await sent).map(({ kind }) => kind))).toEqual(new Set(['accepted']));
   });
 });
-
-function messages(count: number): OutgoingMessage[] {
-  return Array.from({ length: count }, (_, i) => ({
-    uid: `u${i}`,
-    channel: 'sms',
-    to: '+12025550100',
-    from: '12345',
-    templateId: 'tpl_1',
-    version: 2,
-    params: { NAME: 'A' },
-    campaign: 'cmp_1',
-  }));
-}
-
-function reply(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-}

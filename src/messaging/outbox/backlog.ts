@@ -20,7 +20,7 @@ export interface Backlog {
   closeLane(lane: Lane): void;
   /** Freshly accepted and due: into memory, unless older ones wait in the table or there is no room. */
   offer(lane: Lane, messages: readonly OutgoingMessage[]): void;
-  /** A message of this lane and channel is in the table whose time is then, and 0 if it is any. */
+  /** A message of this lane and channel is in the table whose time is then, or ANY_TIME. */
   expect(lane: Lane, channel: Channel, dueMs: number): void;
   expectAll(lanes: Iterable<Lane>): void;
   /** Reads what is worth reading now. `isOpen` says whether a channel's messages could leave. */
@@ -55,7 +55,7 @@ const SENDER_READ_BYTES_MAX = READ_BYTES_MAX / 8;
 const ADOPTED_POLL_MS = 1_000;
 const RETRY_MS = 500;
 /** The time of a message that may have been due for long. */
-const ANY_TIME = 0;
+export const ANY_TIME = 0;
 
 export function createBacklog(deps: {
   db: Kysely<MessagingTables>;

@@ -6,7 +6,7 @@ import { type DeliveryObserver, tellMoves } from '../observer';
 import type { SenderLimits } from '../senders/sender-limits';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
-import { createBacklog } from './backlog';
+import { ANY_TIME, createBacklog } from './backlog';
 import { createDispatchMemory, type Taken } from './dispatch-memory';
 import { createHandOvers } from './handover';
 import type { Holds } from './holds';
@@ -28,7 +28,7 @@ import type { Verdict } from './verdict';
 export interface Dispatcher {
   /** These are in the table and due. */
   offer(lane: Lane, messages: readonly OutgoingMessage[]): void;
-  /** One of them is in the table, due then; 0 if it may have been for long. */
+  /** A message is in the table, due then, or at ANY_TIME (backlog.ts). */
   expect(lane: Lane, channel: Channel, dueMs: number): void;
   /** Something may have become sendable that was not: look in the table. */
   lookAgain(): void;
@@ -223,7 +223,7 @@ export function createDispatcher(deps: Deps): Dispatcher {
     let settled = 0;
     for (const { message, retryAtMs: atMs, keepsPlace } of verdicts) {
       if (atMs === undefined) settled += 1;
-      else retryAtMs.set(message.id, keepsPlace ? 0 : atMs);
+      else retryAtMs.set(message.id, keepsPlace ? ANY_TIME : atMs);
     }
     if (settled > 0) {
       outbox.change(workspaceId, -settled);

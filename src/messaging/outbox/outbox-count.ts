@@ -6,7 +6,7 @@ import type { MessagingTables } from '../tables';
  * How many due messages of each workspace are not yet with a provider, for the bound on the outbox. A
  * running count, because counting rows for every request would cost more than the request; set right by
  * the table every few seconds, since other processes accept and hand over too. It counts through what was handed
- * over since the table was last vacuumed, and so takes no more than a share of the time.
+ * over since the table was last vacuumed, and so comes more seldom when it takes long.
  */
 export interface OutboxCount {
   /** How many of `wanted` messages may still be taken on. */
@@ -18,6 +18,8 @@ export interface OutboxCount {
 
 const RECOUNT_INTERVAL_MS = 5_000;
 const RECOUNT_SHARE = 0.01;
+/** A count that took long because the process was frozen, or the database away, is soon set right all the same. */
+const RECOUNT_INTERVAL_MAX_MS = 30_000;
 
 export function createOutboxCount(
   db: Kysely<MessagingTables>,
@@ -46,7 +48,8 @@ export function createOutboxCount(
       // A failure shows elsewhere; the next round sets the count right.
       if (changed) await recount().catch(() => undefined);
       const tookMs = performance.now() - begun;
-      recountAfter(Math.max(RECOUNT_INTERVAL_MS, tookMs / RECOUNT_SHARE));
+      const restMs = Math.max(RECOUNT_INTERVAL_MS, tookMs / RECOUNT_SHARE);
+      recountAfter(Math.min(restMs, RECOUNT_INTERVAL_MAX_MS));
     }, ms);
     timer.unref();
   }
