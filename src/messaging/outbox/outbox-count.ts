@@ -47,9 +47,7 @@ export function createOutboxCount(
       const begun = performance.now();
       // A failure shows elsewhere; the next round sets the count right.
       if (changed) await recount().catch(() => undefined);
-      const tookMs = performance.now() - begun;
-      const restMs = Math.max(RECOUNT_INTERVAL_MS, tookMs / RECOUNT_SHARE);
-      recountAfter(Math.min(restMs, RECOUNT_INTERVAL_MAX_MS));
+      recountAfter(recountRestMs(performance.now() - begun));
     }, ms);
     timer.unref();
   }
@@ -70,4 +68,9 @@ export function createOutboxCount(
       clearTimeout(timer);
     },
   };
+}
+
+/** How long to rest after a count that took so long, in milliseconds. */
+export function recountRestMs(tookMs: number): number {
+  return Math.min(Math.max(RECOUNT_INTERVAL_MS, tookMs / RECOUNT_SHARE), RECOUNT_INTERVAL_MAX_MS);
 }

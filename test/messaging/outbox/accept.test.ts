@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { isDomainError } from '../../../src/domain/errors';
 import { LIMITS } from '../../../src/domain/limits';
-import { createOutboxCount } from '../../../src/messaging/outbox/outbox-count';
+import { createOutboxCount, recountRestMs } from '../../../src/messaging/outbox/outbox-count';
 import type { Storage } from '../../../src/storage/storage';
 import { describeEachEngine } from '../../support/storage';
 import { until } from '../../support/until';
@@ -268,5 +268,13 @@ describeEachEngine('accepting messages', (engine) => {
     count.change(rig.workspaceId, 7);
     expect(count.room(rig.workspaceId, 100)).toBe(1);
     count.stop();
+  });
+
+  test.each([
+    ['every five seconds as a rule', 1, 5_000],
+    ['so seldom that it takes a hundredth of the time', 120, 12_000],
+    ['twice a minute even after one whose process was frozen', 14_000, 30_000],
+  ])('the outbox is counted %s', (_often, tookMs, restMs) => {
+    expect(recountRestMs(tookMs)).toBe(restMs);
   });
 });
