@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
-import { releaseUnsent } from '../../src/campaigns/policy/cap-outcomes';
 import { forgetContactUses, reserveContact, reserveContacts } from '../../src/campaigns/policy/contact-caps';
 import { createPolicies } from '../../src/campaigns/policy/policy';
+import { applyEvents, readCursor } from '../../src/campaigns/runs/outcomes';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import type { MessageEvent } from '../../src/domain/message';
 import { type ContactCap, NO_POLICY } from '../../src/domain/policy';
@@ -156,10 +156,10 @@ describeEachEngine('caps on messages to an address', (engine) => {
     await rig.sendPage(runId);
     const told = (seq: number, state: string) =>
       ({ uid: `${runId}.sms.${seq}.0`, channel: 'sms', type: state, state }) as MessageEvent;
-    await db
-      .transaction()
-      .execute((tx) => releaseUnsent(tx, workspaceId, [told(0, 'expired'), told(1, 'delivered')]));
+    const page = [told(0, 'expired'), told(1, 'delivered')];
+    await applyEvents(db, workspaceId, await readCursor(db, workspaceId), 'a', page);
     expect(await uids()).toEqual([`${runId}.sms.1.0`]);
+    expect(await rig.states(runId)).toEqual({ expired: 1, delivered: 1 });
   });
 
   it('counts per day and per number, calls and messages together', async () => {

@@ -21,6 +21,12 @@ export async function releaseUnsent(
   ]);
 }
 
+export const tellsUnsent = (events: readonly MessageEvent[]) => events.some(isUnsent);
+
+/** Whether places were ever taken in the workspace. */
+export const countsContacts = (workspaceId: string) =>
+  sql<boolean>`exists (select 1 from contact_uses where workspace_id = ${workspaceId})`;
+
 /** A call that the other side declined was made. */
 function isUnsent({ channel, type, state }: MessageEvent): boolean {
   return UNSENT.includes(state) && !(channel === 'voice' && type === 'rejected');

@@ -16,6 +16,12 @@ export interface Outcome extends News {
 /** The rules of those of the runs whose recipients may be sent to anew. */
 export type RunRules = ReadonlyMap<string, DeliveryRule>;
 
+/** Those of the runs that go on, and may send somebody anew: a run `r` and its campaign `c`, with their condition. */
+export const runsSendingAnew = (runIds: readonly string[]) => sql`
+  runs r join campaigns c on c.id = r.campaign_id
+  where r.id = any(${runIds}::text[]) and r.phase not in ('completed', 'canceled') and r.control <> 'cancel'
+    and (c.options #> '{delivery,retry}' is not null or c.options #>> '{delivery,onUnknown}' = 'resend')`;
+
 /**
  * Keeps the runs it finds from being closed until the transaction ends: a retry that is given to a recipient
  * is seen by whoever closes the run, or the run is closed already and nobody is given one. A failed run may be
@@ -26,9 +32,8 @@ export async function runRules(
   runIds: readonly string[],
 ): Promise<RunRules> {
   const { rows } = await sql<{ id: string } & Pick<RunOptions, 'delivery' | 'schedule'>>`
-    select r.id, c.options -> 'delivery' as delivery, coalesce(c.options -> 'schedule', '{}') as schedule from runs r join campaigns c on c.id = r.campaign_id
-    where r.id = any(${runIds}::text[]) and r.phase not in ('completed', 'canceled') and r.control <> 'cancel'
-      and (c.options #> '{delivery,retry}' is not null or c.options #>> '{delivery,onUnknown}' = 'resend')
+    select r.id, c.options -> 'delivery' as delivery, coalesce(c.options -> 'schedule', '{}') as schedule
+    from ${runsSendingAnew(runIds)}
     order by r.id for share of r`.execute(tx);
   return new Map(rows.map((row) => [row.id, deliveryRule(row)]));
 }

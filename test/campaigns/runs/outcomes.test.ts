@@ -1,7 +1,8 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { applyEvents, FEED_START, readCursor } from '../../../src/campaigns/runs/outcomes';
+import { retryFailed } from '../../../src/campaigns/runs/retry-failed';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
@@ -75,4 +76,22 @@ describeEachEngine('outcomes from the event feed', (engine) => {
     await applyEvents(db, workspaceId, FEED_START, 'a', [foreign, event(runId, 1, 'failed', 1)]);
     expect(await states(runId)).toEqual({ accepted: 2 });
   });
+
+  it.each([[['sent', 'delivered']], [['delivered', 'sent']]] as const)(
+    'takes the better of what a page tells of two messages to one recipient: %s',
+    async ([ofFirst, ofSecond]) => {
+      const { runId, workspaceId, campaignId } = await acceptedRun(1);
+      await applyEvents(db, workspaceId, await readCursor(db, workspaceId), 'a', [event(runId, 0, 'failed')]);
+      await sql`update runs set phase = 'completed' where id = ${runId}`.execute(db);
+      await retryFailed(db, workspaceId, campaignId, ['failed']);
+      const taking = await takePage(db, { runId, channel: 'sms', shard: 0, lane: 0 }, 1);
+      if (taking.kind !== 'page') throw new Error('no page');
+      const [again] = await offerChunk(db, taking.page, 1);
+      expect(again?.attempt).toBe(1);
+      await recordChunk(db, taking.page, [{ seq: 0, state: 'accepted', attempted: true, attempt: 1 }]);
+      const both = [event(runId, 0, ofFirst), event(runId, 0, ofSecond, 1)];
+      expect(await applyEvents(db, workspaceId, 'a', 'b', both)).toBeDefined();
+      expect(await states(runId)).toEqual({ delivered: 1 });
+    },
+  );
 });
