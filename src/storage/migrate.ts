@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, Migrator, sql } from 'kysely';
 import * as initial from './migrations/0001-initial';
 import * as campaigns from './migrations/0002-campaigns';
@@ -60,32 +59,20 @@ export async function migrateToLatest(kysely: Kysely<unknown>, schema?: string):
     },
     ...(schema ? { migrationTableSchema: schema } : {}),
   });
-  for (let tries = 1; ; tries++) {
-    const { error } = await migrator.migrateToLatest();
-    if (!error) return;
-    // It begins by looking at every table of the database. One of another schema that is dropped meanwhile, or with its
-    // schema, ends the look, and with it nothing of ours.
-    const isOfOthers = [UNDEFINED_TABLE, UNDEFINED_SCHEMA].includes(codeOf(error) as string);
-    if (!isOfOthers || tries === LOOKS) throw error;
-    await delay(tries * 50);
-  }
+  const { error } = await migrator.migrateToLatest();
+  if (error) throw error;
 }
-
-const LOOKS = 10;
 
 /** Of several that create it at once, PostgreSQL tells all but one that it is there, whatever "if not exists" says. */
 async function createSchema(kysely: Kysely<unknown>, schema: string): Promise<void> {
   try {
     await sql`create schema if not exists ${sql.id(schema)}`.execute(kysely);
   } catch (error) {
-    if (codeOf(error) !== UNIQUE_VIOLATION) throw error;
+    if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
   }
 }
 
 const UNIQUE_VIOLATION = '23505';
-const UNDEFINED_TABLE = '42P01';
-const UNDEFINED_SCHEMA = '3F000';
-const codeOf = (error: unknown) => (error as { code?: unknown }).code;
 
 /** The embedded engine takes one statement a call. A statement ends with a semicolon at a line's end. */
 function splitStatements(text: string): string[] {

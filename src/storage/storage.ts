@@ -1,7 +1,8 @@
-import { Kysely, PostgresDialect, type PostgresDialectConfig } from 'kysely';
+import { Kysely, type PostgresDialectConfig } from 'kysely';
 import type { StartupError } from '../startup-error';
 import { openEmbeddedPool } from './embedded';
 import { migrateToLatest } from './migrate';
+import { OwnTablesDialect } from './own-tables';
 import { isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
 
 /** What Kysely needs of a connection pool; both engines provide it, so all SQL is written once. */
@@ -52,7 +53,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const pool: ConnectionPool & { connections?: () => Connections } = options.databaseUrl
     ? await openPostgresPool(options.databaseUrl, { ...options, size: options.poolSize })
     : await openEmbeddedPool(options.dataDir, options.onLost);
-  const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
+  const kysely = new Kysely<unknown>({ dialect: new OwnTablesDialect({ pool }) });
   try {
     await migrateToLatest(kysely, options.schema);
   } catch (error) {
