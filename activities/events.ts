@@ -18,8 +18,8 @@ const LINGER_MS = 10 * 60_000;
 const WAIT_SECONDS = 2;
 /**
  * While news come in crowds the feed is read no more often than this, and up to so many pages are taken in
- * together: that costs a transaction of five statements whatever is in it, and of a message whose receipt follows
- * soon one row is written instead of two.
+ * together: a statement with several parts costs a millisecond whatever is in it, and of a message whose receipt
+ * follows soon one row is written instead of two.
  */
 const GATHER_MS = 250;
 const CROWD = 50;
