@@ -10,9 +10,10 @@ import type { CampaignTables } from '../../src/campaigns/tables';
 import type { Action } from '../../src/domain/campaign';
 import type { Gateway } from '../../src/gateway/gateway';
 import { plantAudience } from '../support/audience';
+import { reply } from '../support/reply';
 import { describeEachEngine } from '../support/storage';
 import { until } from '../support/until';
-import { PageRig, reply, StubService } from './page-rig';
+import { PageRig, StubService } from './page-rig';
 
 const HOUR_MS = 3_600_000;
 const clock = (ms: number) => new Date(Date.now() + ms).toISOString().slice(11, 16);

@@ -8,8 +8,9 @@ import { type ContactCap, NO_POLICY } from '../../src/domain/policy';
 import type { Gateway } from '../../src/gateway/gateway';
 import { newId } from '../../src/storage/new-id';
 import { plantAudience } from '../support/audience';
+import { reply } from '../support/reply';
 import { describeEachEngine } from '../support/storage';
-import { PageRig, reply, StubService } from './page-rig';
+import { PageRig, StubService } from './page-rig';
 
 const DAY_MS = 86_400_000;
 const ONE_A_DAY: ContactCap = { channels: ['sms', 'voice'], max: 1, days: 1 };

@@ -12,6 +12,7 @@ import type { CampaignTables } from '../../src/campaigns/tables';
 import type { MessageEvent } from '../../src/domain/message';
 import { openGateway } from '../../src/gateway/http-gateway';
 import { createLog } from '../../src/log';
+import { reply } from '../support/reply';
 
 /** What a message was sent as. */
 export type Sent = { uid: string } & Record<string, unknown>;
@@ -162,13 +163,4 @@ export class PageRig {
 
 async function unused(): Promise<void> {
   throw new Error('sending a page signals nobody');
-}
-
-export function reply(
-  response: ServerResponse,
-  status: number,
-  body: unknown = {},
-  headers: Record<string, string> = {},
-): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }

@@ -2,8 +2,9 @@ import type { Kysely } from 'kysely';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import type { Gateway } from '../../src/gateway/gateway';
 import { plantAudience } from '../support/audience';
+import { reply } from '../support/reply';
 import { describeEachEngine } from '../support/storage';
-import { PageRig, reply, StubService } from './page-rig';
+import { PageRig, StubService } from './page-rig';
 
 describeEachEngine('sending a page', (engine) => {
   let db: Kysely<CampaignTables>;

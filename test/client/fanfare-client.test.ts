@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { FanfareClient } from '../../src/client/fanfare-client';
+import { reply } from '../support/reply';
 
 interface Seen {
   path: string;
@@ -42,8 +43,6 @@ describe('the client', () => {
 
   const client = (more: object = {}) =>
     new FanfareClient({ baseUrl: `${url}/`, clientId: 'c', clientSecret: 's', apiKey: 'k', ...more });
-  const reply = (response: ServerResponse, status: number, body: object, headers = {}) =>
-    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
   /** Answers what is listed, then 200. */
   const scripted = (...next: (number | 'cut')[]) => {
     answer = (_, response) => {

@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Gateway, OutgoingMessage } from '../../src/gateway/gateway';
 import { type GatewayOptions, openGateway } from '../../src/gateway/http-gateway';
-import { messages, reply } from './messages-and-answers';
+import { reply } from '../support/reply';
+import { messages } from './messages';
 
 /** A service scripted per test; it notes every request it sees. */
 interface Seen {

@@ -2,7 +2,8 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Gateway } from '../../src/gateway/gateway';
 import { openGateway } from '../../src/gateway/http-gateway';
-import { messages, reply } from './messages-and-answers';
+import { reply } from '../support/reply';
+import { messages } from './messages';
 
 describe('single sends under way at the messaging service', () => {
   let server: Server;

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { checkMessage, type HostedMessage, type HostedTemplate, listed } from './hosted-shapes';
+import { reply } from './reply';
 
 export type { HostedMessage, HostedTemplate };
 
@@ -196,13 +197,4 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function reply(
-  response: ServerResponse,
-  status: number,
-  body: object,
-  headers: Record<string, string> = {},
-): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }

@@ -9,8 +9,9 @@ import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import type { Gateway } from '../../../src/gateway/gateway';
 import { createLog } from '../../../src/log';
 import { newId } from '../../../src/storage/new-id';
-import { PageRig, reply, StubService } from '../../activities/page-rig';
+import { PageRig, StubService } from '../../activities/page-rig';
 import { plantAudience } from '../../support/audience';
+import { reply } from '../../support/reply';
 import { describeEachEngine } from '../../support/storage';
 
 describeEachEngine('event feeds', (engine) => {
