@@ -36,7 +36,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
 async function main(): Promise<void> {
   const parts = chosenParts(Object.keys(PARTS), ['ratio']);
   const result: Record<string, unknown> = {
-    engine: process.env.DATABASE_URL ? 'postgres' : 'embedded',
+    database: process.env.DATABASE_URL ? 'DATABASE_URL' : 'managed',
     node: process.versions.node,
   };
   for (const part of parts) {
