@@ -142,8 +142,8 @@ const FOLDERS = [
 /** Where a library may be imported from; a library that is not here may be used anywhere. */
 const LIBRARIES = [
   {
-    name: 'kysely, pg, pglite',
-    at: '(kysely|pg|@electric-sql/pglite)',
+    name: 'kysely, pg',
+    at: '(kysely|pg)',
     from: '^(src/(storage|messaging|campaigns)/|activities/deps|src/app/|test/)',
     why: 'SQL lives in storage and with the two owners of tables',
   },

@@ -127,7 +127,7 @@ describe('README.md', () => {
     } finally {
       await fanfare.stop();
     }
-    place.remove();
+    await place.remove();
   }, 120_000);
 
   test('its program for a backend, typed in as it stands, sends its message', async () => {
@@ -150,7 +150,7 @@ describe('README.md', () => {
     } finally {
       await fanfare.stop();
     }
-    place.remove();
+    await place.remove();
   }, 120_000);
 });
 

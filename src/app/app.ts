@@ -9,6 +9,7 @@ import { StartupError } from '../startup-error';
 import { noAnswer } from '../storage/postgres';
 import { openStorage } from '../storage/storage';
 import { Closers } from './closers';
+import { requiredDatabaseUrl } from './database';
 import { type HttpPart, openHttpPart } from './http-part';
 import { openMetricsPart } from './metrics-part';
 import { withPatience } from './patience';
@@ -70,8 +71,8 @@ async function openParts(options: AppOptions, closers: Closers): Promise<App> {
   refuseImpossible(options);
   // Found first: it may take minutes, and nothing else should be half started meanwhile.
   const executable = config.temporal.address ? undefined : await findExecutable(options);
-  const place = { databaseUrl: config.databaseUrl, dataDir: config.dataDir, onLost: fail };
-  const storage = await withPatience(() => openStorage(place), options);
+  const databaseUrl = requiredDatabaseUrl(config);
+  const storage = await withPatience(() => openStorage({ databaseUrl }), options);
   closers.add('storage', () => storage.close());
   const temporal = await openTemporalPart(options, executable, closers, fail);
   let credentials = await readCredentials(config.dataDir);
@@ -92,15 +93,9 @@ async function openParts(options: AppOptions, closers: Closers): Promise<App> {
   };
 }
 
-/** What belongs to one process, the embedded database and the managed Temporal server, serves no other. */
+/** The managed Temporal server belongs to one process and serves no other. */
 function refuseImpossible({ config, http, roles }: AppOptions): void {
   if (http && roles.length) return;
-  if (!config.databaseUrl) {
-    throw new StartupError(
-      'The embedded database serves a single process, and this command is one of several',
-      'Set DATABASE_URL to a PostgreSQL database, or run `fanfare up`.',
-    );
-  }
   if (config.temporal.address) return;
   throw new StartupError(
     'TEMPORAL_ADDRESS is not set: a Temporal server of its own would serve this process alone, and it is one of several',

@@ -71,7 +71,6 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const synthesizer = await openSpeech(config);
   const delivery = createDelivery({
     db: messagingDb,
-    engine: storage.engine,
     templates: versions,
     policyOf: policySource(storage.tables<CampaignTables>()),
     providers: await openProviders(config, {
@@ -121,7 +120,7 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     publicUrl,
     trustProxy,
     observe: options.metrics.requests,
-    idempotency: createIdempotency({ db: messagingDb, engine: storage.engine }),
+    idempotency: createIdempotency({ db: messagingDb }),
     routes: apiRoutes({
       storage,
       speaks: synthesizer?.speaks,

@@ -19,7 +19,7 @@ export async function openWebhookPart(
   const db = storage.tables<MessagingTables>();
   const guard = createTargetGuard({ allowPrivate: config.webhookAllowPrivate });
   const outside = createPhaseChanges({ db: storage.tables<CampaignTables>() });
-  const delivery = createWebhookDelivery({ db, engine: storage.engine, guard, sealing, outside, log });
+  const delivery = createWebhookDelivery({ db, guard, sealing, outside, log });
   closers.add('webhooks', () => delivery.stop());
   await delivery.start();
   const expiry = keepWebhookExpiry({ db, log });

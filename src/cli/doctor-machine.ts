@@ -76,7 +76,7 @@ export function clockFinding(of: string, aheadMs: number): Finding[] {
 
 export const lookAtDatabase: Look = async ({ config: { databaseUrl } }) => {
   const check = 'database';
-  if (!databaseUrl) return [{ check, state: 'ok', found: 'embedded, in the data directory' }];
+  if (!databaseUrl) return [{ check, state: 'ok', found: 'a managed PostgreSQL, in the data directory' }];
   const { version, synchronousCommit, pending, unknown, clockAheadMs } = await lookAtPostgres(databaseUrl);
   const findings: Finding[] = [];
   if (unknown.length > 0) {

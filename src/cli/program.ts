@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { ROLES, type Role } from '../../workers/run';
+import { requiredDatabaseUrl } from '../app/database';
 import { FanfareError } from '../client/fanfare-error';
 import { readConfig } from '../config';
 import { createLog } from '../log';
@@ -71,7 +72,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .option('--json', 'print the outcome as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const config = readConfig(process.env);
-      await (await openStorage({ databaseUrl: config.databaseUrl, dataDir: config.dataDir })).close();
+      await (await openStorage({ databaseUrl: requiredDatabaseUrl(config) })).close();
       print(json, { upToDate: true }, ['The database schema is up to date.']);
     });
 

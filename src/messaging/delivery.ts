@@ -4,7 +4,6 @@ import type { Channel } from '../domain/channel';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
 import type { Log } from '../log';
 import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
-import type { Storage } from '../storage/storage';
 import { createEventFeed, type EventFeed } from './events/events';
 import { listMessages, type MessageRecord, type TrackedMessage, trackMessage } from './events/tracking';
 import { createInboundMessages } from './inbound/inbound-sms';
@@ -63,7 +62,6 @@ const DRAIN_MS = 5_000;
 
 export function createDelivery(deps: {
   db: Kysely<MessagingTables>;
-  engine: Storage['engine'];
   templates: TemplateVersions;
   /** Without it, no workspace has a policy. */
   policyOf?: PolicySource | undefined;
@@ -75,12 +73,11 @@ export function createDelivery(deps: {
   observer?: DeliveryObserver | undefined;
   log: Log;
 }): Delivery {
-  const { db, engine, templates, policyOf, providers, senderLimits = {}, listMail, observer, log } = deps;
-  const feed = createEventFeed({ db, engine });
+  const { db, templates, policyOf, providers, senderLimits = {}, listMail, observer, log } = deps;
+  const feed = createEventFeed({ db });
   const outbox = createOutboxCount(db);
   const receipts = createReceipts({
     db,
-    engine,
     templates,
     log,
     onEvents: feed.notify,
@@ -90,7 +87,6 @@ export function createDelivery(deps: {
   const holds = createHolds({ db, onReleased: () => dispatcher.lookAgain() });
   const lanes = createLanes({
     db,
-    engine,
     log,
     onOpened: (lane) => dispatcher.openLane(lane),
     onAdopted: (lane) => dispatcher.adoptLane(lane),
@@ -98,7 +94,6 @@ export function createDelivery(deps: {
   });
   const limits = createSenderLimits({
     db,
-    engine,
     defaults: senderLimits,
     log,
     onChanged: (channel) => dispatcher.limitsChanged(channel),

@@ -73,15 +73,12 @@ export interface Claim {
 
 export interface IdempotencyDeps {
   db: Kysely<MessagingTables>;
-  /** The embedded database has one process: whatever an earlier one had claimed is free. */
-  engine: 'embedded' | 'postgres';
   now?: () => number;
 }
 
 const LEASE_MS = LIMITS.idempotencyLeaseSeconds * 1_000;
 
-export function createIdempotency({ db, engine, now = Date.now }: IdempotencyDeps): Idempotency {
-  const openedAt = now();
+export function createIdempotency({ db, now = Date.now }: IdempotencyDeps): Idempotency {
   return {
     async begin(call) {
       const keys = await deriveKeys(call);
@@ -91,10 +88,7 @@ export function createIdempotency({ db, engine, now = Date.now }: IdempotencyDep
         payloadHash: createHmac('sha256', keys.payload).update(canonical(call.payload)).digest('base64url'),
       };
       const nowMs = now();
-      const claimed = await claimRow(db, row, {
-        nowMs,
-        deadIfBefore: engine === 'embedded' ? openedAt + LEASE_MS : 0,
-      });
+      const claimed = await claimRow(db, row, nowMs);
       if (!claimed) return { answer: decrypt(await readAnswer(db, row), keys, row.keyHash) };
 
       const seed = createHmac('sha256', keys.mint).update(claimed.seed).digest();
@@ -147,7 +141,7 @@ function noteOf({ workspaceId }: RowKey, seed: Buffer): Claim['note'] {
 async function claimRow(
   db: Kysely<MessagingTables>,
   { workspaceId, keyHash, payloadHash }: RowKey,
-  { nowMs, deadIfBefore }: { nowMs: number; deadIfBefore: number },
+  nowMs: number,
 ): Promise<Claimed | undefined> {
   const at = new Date(nowMs).toISOString();
   const { rows } = await sql<Claimed>`
@@ -156,8 +150,7 @@ async function claimRow(
       ${new Date(nowMs + LEASE_MS).toISOString()}::timestamptz, ${at}::timestamptz)
     on conflict (workspace_id, key_hash) do update set runs = k.runs + 1, lease_until = excluded.lease_until
     where k.answer is null and k.payload_hash = excluded.payload_hash
-      and (k.lease_until <= ${at}::timestamptz
-        or k.lease_until < ${new Date(deadIfBefore).toISOString()}::timestamptz)
+      and k.lease_until <= ${at}::timestamptz
     returning k.seed, k.runs, k.created_at`.execute(db);
   return rows[0];
 }

@@ -22,7 +22,7 @@ export function keepSweeping({
   let stopped = false;
   let sweeping: Promise<void> | undefined;
 
-  /** Others want the database, too: on the embedded engine a step keeps everybody waiting. */
+  /** Rests between two steps, because requests use the same database. */
   async function sweepAll(): Promise<void> {
     for (const step of await steps()) {
       while (!stopped && (await step()) > 0) await delay(LIMITS.retentionPauseMs, undefined, { ref: false });

@@ -40,8 +40,7 @@ export const MIGRATIONS: Record<string, string> = {
  * Brings the schema up to date under a database lock, so that many processes may start at once.
  * Migrations are plain SQL and go forward only.
  */
-export async function migrateToLatest(kysely: Kysely<unknown>, schema?: string): Promise<void> {
-  if (schema) await createSchema(kysely, schema);
+export async function migrateToLatest(kysely: Kysely<unknown>): Promise<void> {
   const migrator = new Migrator({
     db: kysely,
     provider: {
@@ -57,24 +56,12 @@ export async function migrateToLatest(kysely: Kysely<unknown>, schema?: string):
           ]),
         ),
     },
-    ...(schema ? { migrationTableSchema: schema } : {}),
   });
   const { error } = await migrator.migrateToLatest();
   if (error) throw error;
 }
 
-/** Of several that create it at once, PostgreSQL tells all but one that it is there, whatever "if not exists" says. */
-async function createSchema(kysely: Kysely<unknown>, schema: string): Promise<void> {
-  try {
-    await sql`create schema if not exists ${sql.id(schema)}`.execute(kysely);
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
-  }
-}
-
-const UNIQUE_VIOLATION = '23505';
-
-/** The embedded engine takes one statement a call. A statement ends with a semicolon at a line's end. */
+/** A statement ends with a semicolon at a line's end. */
 function splitStatements(text: string): string[] {
   return text
     .split(/;[ \t]*\n/)

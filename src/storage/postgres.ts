@@ -1,13 +1,17 @@
+import type { PostgresDialectConfig } from 'kysely';
 import { Pool, type QueryResult, types } from 'pg';
 import { LIMITS } from '../domain/limits';
 import { StartupError } from '../startup-error';
 import { PLANNER_SETTINGS } from './planner-settings';
 import { createPostgresWatch, type PostgresWatch } from './postgres-watch';
 import { createStatementNames, isStale } from './statement-names';
-import type { ConnectionPool, Connections } from './storage';
+import type { Connections } from './storage';
 import { textOf } from './text-values';
 
-/** int8 as number on both engines: no count or sequence of ours comes near 2^53. */
+/** What Kysely needs of a connection pool. */
+type ConnectionPool = Exclude<PostgresDialectConfig['pool'], (...args: never[]) => unknown>;
+
+/** int8 as number: no count or sequence of ours comes near 2^53. */
 const INT8_OID = 20;
 types.setTypeParser(INT8_OID, Number);
 
@@ -22,7 +26,6 @@ const KEEPALIVE_SETTINGS = {
 };
 
 export interface PostgresOptions {
-  schema?: string | undefined;
   size?: number | undefined;
   /** Shorter in tests. */
   answerMs?: number | undefined;
@@ -35,14 +38,13 @@ export async function openPostgresPool(
 ): Promise<ReturnType<typeof withPreparedStatements>> {
   const { answerMs = LIMITS.databaseAnswerMs, idleInTransactionMs = LIMITS.databaseIdleInTransactionMs } =
     options;
-  const settings: Record<string, string> = {
+  const settings = {
     ...PLANNER_SETTINGS,
     ...KEEPALIVE_SETTINGS,
     // A process that stands still or is cut off inside a transaction would keep its locks: the others of its
     // workspace could neither accept nor record.
     idle_in_transaction_session_timeout: String(idleInTransactionMs),
   };
-  if (options.schema) settings.search_path = options.schema;
   const pool = new Pool({
     connectionString,
     max: options.size ?? POOL_SIZE_DEFAULT,
@@ -75,7 +77,7 @@ export function noAnswer(error: unknown): StartupError {
   return new StartupError(
     `PostgreSQL at DATABASE_URL ${wayOut ? 'refuses us' : 'does not answer'}: ${message}`,
     wayOut ??
-      'Check that the server runs and that DATABASE_URL names it, or unset DATABASE_URL to use the embedded database.',
+      'Check that the server runs and that DATABASE_URL names it, or unset DATABASE_URL to use a managed PostgreSQL.',
     { cause: error, mayPass: isConnectionLoss(error) },
   );
 }

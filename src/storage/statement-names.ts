@@ -1,6 +1,6 @@
 /**
  * Which statements are worth preparing: those that come again. Parsing and planning a statement with
- * several parts takes longer than running it for a few rows, on both engines.
+ * several parts takes longer than running it for a few rows.
  */
 export interface StatementNames {
   /** The name under which to prepare and run it; `undefined` while it may be one of a few uses. */

@@ -1,8 +1,6 @@
 /**
  * A parameter in the text form that PostgreSQL reads, as its driver for Node writes it, but without
- * rewriting every string for the few that need it. For the embedded engine it is made before a statement
- * goes to its thread: a few long strings cross over in a fraction of the time that arrays of thousands of
- * short ones take.
+ * rewriting every string for the few that need it.
  */
 export function textOf(value: unknown): string | null {
   if (value === null || value === undefined) return null;

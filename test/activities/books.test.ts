@@ -11,21 +11,21 @@ import type { Action } from '../../src/domain/campaign';
 import type { Gateway } from '../../src/gateway/gateway';
 import { plantAudience } from '../support/audience';
 import { reply } from '../support/reply';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { PageRig, StubService } from './page-rig';
 
 const HOUR_MS = 3_600_000;
 const clock = (ms: number) => new Date(Date.now() + ms).toISOString().slice(11, 16);
 
-describeEachEngine('the books of a run', (engine) => {
+describeWithDatabase('the books of a run', (database) => {
   let db: Kysely<CampaignTables>;
   let service: StubService;
   let gateway: Gateway;
   let rig: PageRig;
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   beforeEach(async () => {

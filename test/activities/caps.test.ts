@@ -9,13 +9,13 @@ import type { Gateway } from '../../src/gateway/gateway';
 import { newId } from '../../src/storage/new-id';
 import { plantAudience } from '../support/audience';
 import { reply } from '../support/reply';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { PageRig, StubService } from './page-rig';
 
 const DAY_MS = 86_400_000;
 const ONE_A_DAY: ContactCap = { channels: ['sms', 'voice'], max: 1, days: 1 };
 
-describeEachEngine('caps on messages to an address', (engine) => {
+describeWithDatabase('caps on messages to an address', (database) => {
   let db: Kysely<CampaignTables>;
   let service: StubService;
   let gateway: Gateway;
@@ -23,7 +23,7 @@ describeEachEngine('caps on messages to an address', (engine) => {
   let workspaceId: string;
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   beforeEach(async () => {

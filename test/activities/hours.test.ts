@@ -12,7 +12,7 @@ import type { Gateway } from '../../src/gateway/gateway';
 import { openGateway } from '../../src/gateway/http-gateway';
 import { createLog } from '../../src/log';
 import { plantAudience } from '../support/audience';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 
 const HOUR_MS = 3_600_000;
 const clock = (ms: number) => new Date(Date.now() + ms).toISOString().slice(11, 16);
@@ -23,7 +23,7 @@ const HERE = 'Africa/Abidjan';
 const AWAY = 'Pacific/Fiji';
 
 /** A service that takes everything. */
-describeEachEngine('hours at which nobody is to be reached', (engine) => {
+describeWithDatabase('hours at which nobody is to be reached', (database) => {
   let db: Kysely<CampaignTables>;
   let server: Server;
   let gateway: Gateway;
@@ -31,7 +31,7 @@ describeEachEngine('hours at which nobody is to be reached', (engine) => {
   const started: number[] = [];
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
     server = createServer((request, response) => {
       let text = '';
       request.on('data', (chunk) => (text += chunk));

@@ -3,17 +3,17 @@ import type { CampaignTables } from '../../src/campaigns/tables';
 import type { Gateway } from '../../src/gateway/gateway';
 import { plantAudience } from '../support/audience';
 import { reply } from '../support/reply';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { PageRig, StubService } from './page-rig';
 
-describeEachEngine('sending a page', (engine) => {
+describeWithDatabase('sending a page', (database) => {
   let db: Kysely<CampaignTables>;
   let service: StubService;
   let gateway: Gateway;
   let rig: PageRig;
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   beforeEach(async () => {

@@ -10,16 +10,16 @@ import type { MessagingTables } from '../../src/messaging/tables';
 import { openSecrets } from '../../src/messaging/webhooks/sealed-secrets';
 import type { StartupError } from '../../src/startup-error';
 import { ROOT } from '../support/root';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 
 const keyOf = (byte: number) => Buffer.alloc(32, byte);
 const [ONE, TWO, THREE] = [keyOf(1), keyOf(2), keyOf(3)];
 const nameOf = (key: Buffer) => createSealing([key]).keyId;
 
-describeEachEngine('secrets in the database', (engine) => {
+describeWithDatabase('secrets in the database', (database) => {
   let db: Kysely<MessagingTables>;
   beforeEach(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
   });
 
   const start = (...keys: Buffer[]) => {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { requiredDatabaseUrl } from '../../src/app/database';
 import { suppression } from '../../src/app/suppression-rule';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { audienceOf } from '../../src/campaigns/audience/audience-sql';
@@ -16,8 +17,10 @@ export async function freezePart(): Promise<unknown> {
   const contacts = numberOption('--contacts') ?? 50_000;
   const blocked = numberOption('--blocked') ?? 10_000;
   const rounds = numberOption('--rounds') ?? 3;
-  return withPlace(async ({ dataDir, env }) => {
-    const storage = await openStorage({ dataDir, databaseUrl: env.DATABASE_URL });
+  return withPlace(async ({ env }) => {
+    const storage = await openStorage({
+      databaseUrl: requiredDatabaseUrl({ databaseUrl: env.DATABASE_URL }),
+    });
     try {
       const seconds = [];
       for (let round = 0; round < rounds; round++) {

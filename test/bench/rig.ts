@@ -33,7 +33,7 @@ export async function benchPlace(): Promise<Place & { remove(): Promise<void> }>
   return {
     ...place,
     async remove() {
-      place.remove();
+      await place.remove();
       await administer(server, `drop database ${name} with (force)`);
     },
   };

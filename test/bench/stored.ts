@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { sql } from 'kysely';
+import { requiredDatabaseUrl } from '../../src/app/database';
 import { openStorage } from '../../src/storage/storage';
 import type { ApiClient } from '../support/api-client';
 import { type Place, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
@@ -19,7 +20,9 @@ export async function fillMessages(place: Place, count: number): Promise<number>
   await untilReady(first);
   await first.stop();
   const workspace = readCredentials(place).workspace.id;
-  const storage = await openStorage({ databaseUrl: place.env.DATABASE_URL, dataDir: place.dataDir });
+  const storage = await openStorage({
+    databaseUrl: requiredDatabaseUrl({ databaseUrl: place.env.DATABASE_URL }),
+  });
   const db = storage.tables<Record<string, never>>();
   const { rows } = await sql<{ first: number }>`
     insert into event_heads (workspace_id, next_seq) values (${workspace}, ${count}::int + 1)

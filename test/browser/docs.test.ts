@@ -1,16 +1,16 @@
 import type { Browser } from 'playwright-core';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { openPage, startBrowser, violationsOf } from '../support/browser';
-import { describeOnEmbedded } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 
-describeOnEmbedded('the pages about the API, in a browser', (engine) => {
+describeWithDatabase('the pages about the API, in a browser', (database) => {
   let browser: Browser;
   let api: WholeApi;
 
   beforeAll(async () => {
     browser = await startBrowser();
-    api = await startWholeApi(await engine.open());
+    api = await startWholeApi(await database.open());
   });
   afterAll(async () => {
     await browser?.close();

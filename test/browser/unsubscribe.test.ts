@@ -4,7 +4,7 @@ import { LANGUAGES } from '../../src/domain/opt-out-packs';
 import { UNSUBSCRIBE_TEXTS } from '../../src/http/unsubscribe-texts';
 import { startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from '../http/whole-api';
 import { type ObservedPage, openPage, startBrowser, violationsOf } from '../support/browser';
-import { describeOnEmbedded } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 
 const TEXTS = UNSUBSCRIBE_TEXTS.en;
 /** The narrowest screen that a page must fit (WCAG 2.2, 1.4.10), and the smallest thing to be hit by a finger. */
@@ -20,7 +20,7 @@ const BRIGHTNESS = `(() => {
   return [backgroundColor, color].map((value) => Number(/\\d+/.exec(value)[0]));
 })()`;
 
-describeOnEmbedded('the page that unsubscribes, in a browser that runs no scripts', (engine) => {
+describeWithDatabase('the page that unsubscribes, in a browser that runs no scripts', (database) => {
   let browser: Browser;
   let api: WholeApi;
   let people = 0;
@@ -30,7 +30,7 @@ describeOnEmbedded('the page that unsubscribes, in a browser that runs no script
 
   beforeAll(async () => {
     browser = await startBrowser();
-    api = await startWholeApi(await engine.open());
+    api = await startWholeApi(await database.open());
   });
   beforeEach(() => {
     people += 1;

@@ -2,16 +2,16 @@ import { type Kysely, sql } from 'kysely';
 import { phaseExpression, statusExpression } from '../../src/campaigns/campaign-phase';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { type Control, phaseOf, type RunPhase, type Stage, statusOf } from '../../src/domain/campaign';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 
 const STAGES: Stage[] = ['draft', 'scheduled', 'held', 'started', 'canceled'];
 const RUN_PHASES: RunPhase[] = ['planning', 'running', 'finishing', 'completed', 'canceled', 'failed'];
 const CONTROLS: Control[] = ['run', 'pause', 'cancel', 'fail'];
 
-describeEachEngine("a campaign's phase", (engine) => {
+describeWithDatabase("a campaign's phase", (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   test('is the same in SQL and in code, for every stage, run and control', async () => {

@@ -6,18 +6,18 @@ import { moveRun } from '../../src/campaigns/runs/runs';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { type Control, phaseOf, type RunPhase, type Stage } from '../../src/domain/campaign';
 import { newId } from '../../src/storage/new-id';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 
 const STAGES: Stage[] = ['draft', 'scheduled', 'held', 'started', 'canceled'];
 const RUN_PHASES: RunPhase[] = ['planning', 'running', 'finishing', 'completed', 'canceled', 'failed'];
 const CONTROLS: Control[] = ['run', 'pause', 'cancel', 'fail'];
 
-describeEachEngine('phase changes of campaigns', (engine) => {
+describeWithDatabase('phase changes of campaigns', (database) => {
   let db: Kysely<CampaignTables>;
   const workspaceId = newId('ws');
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   async function insertCampaign(stage: Stage): Promise<string> {

@@ -26,7 +26,11 @@ export interface Reading {
 const PATIENCE_MS = 180_000;
 
 export async function openBackend(installation: Installation, contacts: number): Promise<Backend> {
-  const credentials = readCredentials({ dataDir: installation.dataDir, env: {}, remove: () => undefined });
+  const credentials = readCredentials({
+    dataDir: installation.dataDir,
+    env: {},
+    remove: async () => undefined,
+  });
   const api = new ApiClient(installation.baseUrl, credentials);
   const list = await createList(api, contacts);
   const sms = await createSmsTemplate(api);

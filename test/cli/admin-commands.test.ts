@@ -6,17 +6,17 @@ import { writeCredentials } from '../../src/credentials/credentials';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { basic, startService, type TestService } from '../http/service';
 import { runFanfare } from '../support/fanfare-command';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 
 const TIMEOUT_MS = 150_000;
 
-describeEachEngine('fanfare user create and client create', (engine) => {
+describeWithDatabase('fanfare user create and client create', (database) => {
   let db: Kysely<MessagingTables>;
   let service: TestService;
   let dataDir: string;
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
     service = await startService(db);
     dataDir = mkdtempSync(join(tmpdir(), 'fanfare-admin-'));
     await writeCredentials(dataDir, { ...service.workspace, baseUrl: service.url });

@@ -12,16 +12,16 @@ import { campaignRoutes } from '../../src/http/routes/campaigns';
 import { contactListRoutes } from '../../src/http/routes/contact-lists';
 import { createLog } from '../../src/log';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { openStorage, type Storage } from '../../src/storage/storage';
+import type { Storage } from '../../src/storage/storage';
 import { startService, type TestService } from '../http/service';
 import { plantRun } from '../support/audience';
 import { runFanfare } from '../support/fanfare-command';
+import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 
 const TIMEOUT_MS = 150_000;
 
-/** The commands know nothing of the engine: what they call is tested on both. */
-describe('fanfare campaign and fanfare contacts', () => {
+describeWithDatabase('fanfare campaign and fanfare contacts', (database) => {
   let storage: Storage;
   let db: Kysely<CampaignTables>;
   let service: TestService;
@@ -29,7 +29,7 @@ describe('fanfare campaign and fanfare contacts', () => {
 
   beforeAll(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'fanfare-campaign-'));
-    storage = await openStorage({ databaseUrl: undefined, dataDir });
+    storage = await database.open();
     db = storage.tables<CampaignTables>();
     const campaigns = createCampaigns({
       db,
@@ -50,7 +50,6 @@ describe('fanfare campaign and fanfare contacts', () => {
   });
   afterAll(async () => {
     await service.app.close();
-    await storage.close();
     rmSync(dataDir, { recursive: true, force: true });
   });
 

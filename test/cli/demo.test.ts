@@ -18,7 +18,7 @@ import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
 import type { Storage } from '../../src/storage/storage';
 import { startService, type TestService } from '../http/service';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 
 const SAMPLE = [
   'externalId,name,email,phone',
@@ -27,7 +27,7 @@ const SAMPLE = [
   'c,,not an address,',
 ].join('\n');
 
-describeEachEngine('the demo', (engine) => {
+describeWithDatabase('the demo', (database) => {
   let storage: Storage;
   let service: TestService;
   let directory: string;
@@ -36,7 +36,7 @@ describeEachEngine('the demo', (engine) => {
 
   // Each test has a workspace of its own.
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
   });
 
   beforeEach(async () => {

@@ -2,12 +2,12 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeCredentials } from '../../src/credentials/credentials';
-import { openStorage, type Storage } from '../../src/storage/storage';
+import type { Storage } from '../../src/storage/storage';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { makeCertificate } from '../support/certificate';
 import { runFanfare } from '../support/fanfare-command';
-import { postgresAvailable, postgresUrl } from '../support/services';
+import { describeWithDatabase } from '../support/storage';
 
 const TIMEOUT_MS = 150_000;
 
@@ -18,7 +18,7 @@ interface Finding {
   wayOut?: string;
 }
 
-describe('fanfare doctor', () => {
+describeWithDatabase('fanfare doctor', (database) => {
   let directory: string;
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), 'fanfare-doctor-'));
@@ -113,12 +113,11 @@ describe('fanfare doctor', () => {
     TIMEOUT_MS,
   );
 
-  // Without a server there is nothing to look at; global-setup.ts has printed so.
-  (postgresAvailable ? test : test.skip)(
+  test(
     'a database is looked at and not changed',
     async () => {
-      const url = new URL(await postgresUrl());
-      const env = { DATABASE_URL: url.href };
+      const { databaseUrl } = await database.place();
+      const env = { DATABASE_URL: databaseUrl };
       const first = (await doctor(env)).of('database');
       expect(first[0]).toMatchObject({
         state: 'note',
@@ -137,12 +136,11 @@ describe('fanfare doctor', () => {
     let home: string;
     beforeAll(async () => {
       home = mkdtempSync(join(tmpdir(), 'fanfare-doctor-'));
-      storage = await openStorage({ databaseUrl: undefined, dataDir: home });
+      storage = await database.open();
       api = await startWholeApi(storage);
     });
     afterAll(async () => {
       await api.stop();
-      await storage.close();
       rmSync(home, { recursive: true, force: true });
     });
 

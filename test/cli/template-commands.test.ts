@@ -21,9 +21,10 @@ import { createLog } from '../../src/log';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
 import { createTemplates } from '../../src/messaging/templates/templates';
-import { openStorage, type Storage } from '../../src/storage/storage';
+import type { Storage } from '../../src/storage/storage';
 import { startService, type TestService } from '../http/service';
 import { runFanfare } from '../support/fanfare-command';
+import { describeWithDatabase } from '../support/storage';
 
 const TIMEOUT_MS = 150_000;
 
@@ -40,15 +41,14 @@ const LAYOUT = {
   text: { type: 'Text', data: { props: { text: 'Hello {{NAME}}' }, editor: { color: 'kept' } } },
 };
 
-/** The commands know nothing of the engine: what they call is tested on both. */
-describe('fanfare template, and campaigns from files', () => {
+describeWithDatabase('fanfare template, and campaigns from files', (database) => {
   let storage: Storage;
   let service: TestService;
   let directory: string;
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'fanfare-template-'));
-    storage = await openStorage({ databaseUrl: undefined, dataDir: directory });
+    storage = await database.open();
     const db = storage.tables<CampaignTables>();
     const messagingDb = storage.tables<MessagingTables>();
     const templates = createTemplates({ db: messagingDb, versions: createTemplateVersions(messagingDb) });
@@ -75,7 +75,6 @@ describe('fanfare template, and campaigns from files', () => {
   });
   afterAll(async () => {
     await service.app.close();
-    await storage.close();
     rmSync(directory, { recursive: true, force: true });
   });
 

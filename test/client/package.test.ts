@@ -110,7 +110,7 @@ describe('the package from outside', () => {
   }, 180_000);
   afterAll(async () => {
     await fanfare?.stop();
-    place?.remove();
+    await place?.remove();
     rmSync(outside, { recursive: true, force: true });
   });
 

@@ -71,7 +71,7 @@ class Rig {
   async stop(): Promise<void> {
     await this.api?.close();
     await this.fanfare.stop();
-    this.place.remove();
+    await this.place.remove();
   }
 
   async send(more: object): Promise<Send> {

@@ -20,15 +20,14 @@ import {
   untilReady,
 } from '../support/fanfare-process';
 import { type Line, openLine } from '../support/line';
-import { freshNamespace, postgresAvailable, postgresUrl } from '../support/services';
+import { freshNamespace, postgresUrl } from '../support/services';
 import { until } from '../support/until';
 
 /** Several pages for every lane of two shards. */
 const PEOPLE = 30_000;
 const LIMIT_MS = 120_000;
 
-// Without a server there is nothing to run on; global-setup.ts has printed so.
-(postgresAvailable ? describe : describe.skip)('the roles in processes of their own', () => {
+describe('the roles in processes of their own', () => {
   const database = `split_${randomUUID().replaceAll('-', '')}`;
   const running: FanfareProcess[] = [];
   const lines: Line[] = [];
@@ -66,7 +65,7 @@ const LIMIT_MS = 120_000;
     await connection?.close();
     await Promise.all(running.map((one) => one.stop()));
     for (const line of lines) line.close();
-    place?.remove();
+    await place?.remove();
     await administer(`drop database if exists ${database} with (force)`);
   }, 150_000);
 

@@ -32,7 +32,7 @@ describe('fanfare up', () => {
 
   afterEach(async () => {
     for (const fanfare of running.splice(0)) await fanfare.stop();
-    for (const made of places.splice(0)) made.remove();
+    for (const made of places.splice(0)) await made.remove();
   });
 
   /** It says why and what to do in two lines, ends with 1 within a few seconds, and leaves nothing running. */

@@ -1,12 +1,12 @@
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { type AdminRig, startAdministration } from './admin-rig';
 import type { TestService } from './service';
 
 const HOUR = 3_600_000;
 
-describeEachEngine('administration of credentials', (engine) => {
+describeWithDatabase('administration of credentials', (database) => {
   let db: Kysely<MessagingTables>;
   let rig: AdminRig;
   let service: TestService;
@@ -17,7 +17,7 @@ describeEachEngine('administration of credentials', (engine) => {
   let loginStatus: AdminRig['loginStatus'];
   let askToken: AdminRig['askToken'];
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
     rig = await startAdministration(db);
     ({ service, elsewhere, clock, call, cookieFor, loginStatus, askToken } = rig);
   });

@@ -1,10 +1,10 @@
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { type AdminRig, startAdministration } from './admin-rig';
 import { newWorkspace, type TestService } from './service';
 
-describeEachEngine('administration of users', (engine) => {
+describeWithDatabase('administration of users', (database) => {
   let db: Kysely<MessagingTables>;
   let rig: AdminRig;
   let service: TestService;
@@ -14,7 +14,7 @@ describeEachEngine('administration of users', (engine) => {
   let cookieFor: AdminRig['cookieFor'];
   let loginStatus: AdminRig['loginStatus'];
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
     rig = await startAdministration(db);
     ({ service, elsewhere, clock, call, cookieFor, loginStatus } = rig);
   });

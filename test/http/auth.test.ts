@@ -2,7 +2,7 @@ import { type AuthKind, callerOf } from '../../src/http/caller';
 import type { App } from '../../src/http/routing';
 import type { NewWorkspace } from '../../src/messaging/access/workspaces';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 
 /** A route of each kind that answers with who called. */
@@ -17,13 +17,13 @@ function whoCalls(app: App): void {
   }
 }
 
-describeEachEngine('callers', (engine) => {
+describeWithDatabase('callers', (database) => {
   let service: TestService;
   let other: NewWorkspace;
   let cookie: string;
   let bearer: { authorization: string };
   beforeAll(async () => {
-    service = await startService((await engine.open()).tables<MessagingTables>(), {
+    service = await startService((await database.open()).tables<MessagingTables>(), {
       publicUrl: 'https://fanfare.example.com',
       routes: [whoCalls],
     });

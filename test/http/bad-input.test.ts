@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import pino from 'pino';
 import { ERRORS } from '../../src/domain/errors';
 import type { Storage } from '../../src/storage/storage';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { bearerFor, type CallOptions, type HttpAnswer, newWorkspace } from './service';
 import { INBOUND_SECRET, startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from './whole-api';
@@ -205,7 +205,7 @@ function changed(
   return copy;
 }
 
-describeEachEngine('bad input', (engine) => {
+describeWithDatabase('bad input', (database) => {
   let storage: Storage;
   let api: WholeApi;
   let ids: Record<string, string>;
@@ -214,7 +214,7 @@ describeEachEngine('bad input', (engine) => {
   const written: string[] = [];
 
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
     const log = pino({ level: 'trace' }, { write: (line: string) => void written.push(line) });
     api = await startWholeApi(storage, { log });
     const made = await newWorkspace(api.identity);

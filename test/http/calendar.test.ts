@@ -1,5 +1,5 @@
 import { encodeCursor } from '../../src/contracts/common';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace } from './service';
 import { INBOUND_SECRET, startWholeApi, type WholeApi } from './whole-api';
 
@@ -8,14 +8,14 @@ const LOST = ['0000-01-01T00:00:00Z', '0001-01-01T00:00:00+14:00', '1969-12-31T2
 LOST.push('9999-12-31T23:59:59-14:00');
 const TAKEN = ['1970-01-01T00:00:00Z', '9999-12-31T23:59:59Z'];
 
-describeEachEngine('the ends of the calendar', (engine) => {
+describeWithDatabase('the ends of the calendar', (database) => {
   let api: WholeApi;
   let headers: Record<string, string>;
   let templateId: string;
   let listId: string;
 
   beforeAll(async () => {
-    api = await startWholeApi(await engine.open());
+    api = await startWholeApi(await database.open());
     const made = await newWorkspace(api.identity);
     headers = { authorization: await bearerFor(api.identity, made), 'x-api-key': made.apiKey };
     const template = { templateName: 'first', body: 'Hello', channel: 'sms' };

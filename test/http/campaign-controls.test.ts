@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { campaignsRig, IN_AN_HOUR } from './campaigns-rig';
 
-describeEachEngine('controls of a campaign over HTTP', (engine) => {
+describeWithDatabase('controls of a campaign over HTTP', (database) => {
   const { launched, told, create, db, newCampaign, detail, act, call, setRun, findings } =
-    campaignsRig(engine);
+    campaignsRig(database);
 
   test('a draft waits, can be edited and is started once', async () => {
     const id = await newCampaign({ start: false });

@@ -1,12 +1,12 @@
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { campaignsRig, SMS, VOICE } from './campaigns-rig';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const NIGHTS = { from: '21:00', to: '08:00', timezone: 'recipient' };
 
-describeEachEngine('hours of a campaign over HTTP', (engine) => {
-  const rig = campaignsRig(engine);
+describeWithDatabase('hours of a campaign over HTTP', (database) => {
+  const rig = campaignsRig(database);
   const { create, findings, launched, newList, setClock } = rig;
   const detail = async (id: string) => (await rig.call('GET', `/api/campaign/${id}`)).body.data;
   const codes = (warnings: { path: string; code: string }[]) =>

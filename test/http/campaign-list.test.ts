@@ -4,17 +4,17 @@ import type { RunLauncher, TemplateLookup } from '../../src/campaigns/ports';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { campaignRoutes } from '../../src/http/routes/campaigns';
 import { createLog } from '../../src/log';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { startServer, type TestServer } from './campaigns-server';
 
 const templates: TemplateLookup = { find: async () => undefined };
 
-describeEachEngine('the list of campaigns', (engine) => {
+describeWithDatabase('the list of campaigns', (database) => {
   let server: TestServer;
   let db: Kysely<CampaignTables>;
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
     const launcher: RunLauncher = { launch: async () => undefined, controlChanged: async () => undefined };
     const campaigns = createCampaigns({ db, templates, launcher, log: createLog('silent') });
     server = await startServer(db, [(scope) => campaignRoutes(scope, { campaigns })]);

@@ -8,7 +8,7 @@ import { LIMITS } from '../../src/domain/limits';
 import { campaignProgressRoutes } from '../../src/http/routes/campaign-progress';
 import { createLog } from '../../src/log';
 import { plantRun } from '../support/audience';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { listen, type TestServer } from './service';
 
@@ -28,7 +28,7 @@ interface Watching {
   leave(): void;
 }
 
-describeEachEngine('progress of a campaign as server-sent events', (engine) => {
+describeWithDatabase('progress of a campaign as server-sent events', (database) => {
   let db: Kysely<CampaignTables>;
   let server: TestServer;
   let progress: ProgressFeed;
@@ -38,7 +38,7 @@ describeEachEngine('progress of a campaign as server-sent events', (engine) => {
   const watchings: Watching[] = [];
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
   beforeEach(async () => {
     readings = 0;

@@ -7,20 +7,20 @@ import { campaignReportRoutes } from '../../src/http/routes/campaign-reports';
 import { campaignRoutes } from '../../src/http/routes/campaigns';
 import { createLog } from '../../src/log';
 import { plantRun } from '../support/audience';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { startServer, type TestServer } from './campaigns-server';
 
 const HEADER = 'contactId,channel,address,state,outcome,code,attempts,uid,updatedAt';
 
-describeEachEngine('the recipients of a campaign as CSV', (engine) => {
+describeWithDatabase('the recipients of a campaign as CSV', (database) => {
   let db: Kysely<CampaignTables>;
   let server: TestServer;
   let pagesRead: number;
   let readings: { over: boolean }[];
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
     const campaigns = createCampaigns({
       db,
       templates: { find: async () => undefined },

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { campaignsRig, IN_AN_HOUR, SMS } from './campaigns-rig';
 
 const WEEKLY = { cron: '0 9 * * mon', timezone: 'Europe/Berlin' };
 const DAY_MS = 86_400_000;
 
-describeEachEngine('recurring campaigns over HTTP', (engine) => {
-  const rig = campaignsRig(engine);
+describeWithDatabase('recurring campaigns over HTTP', (database) => {
+  const rig = campaignsRig(database);
   const { act, body, call, create, detail, findings, launched, newCampaign } = rig;
   const runs = async (id: string, query = '') =>
     (await call('GET', `/api/campaign/${id}/runs${query}`)).body as unknown as {

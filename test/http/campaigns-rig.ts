@@ -4,7 +4,7 @@ import type { RunLauncher, TemplateLookup } from '../../src/campaigns/ports';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { campaignRoutes } from '../../src/http/routes/campaigns';
 import { createLog } from '../../src/log';
-import type { describeEachEngine } from '../support/storage';
+import type { TestDatabase } from '../support/storage';
 import { type Answer, startServer, type TestServer } from './campaigns-server';
 
 /** The messaging service's templates, by channel and id; each has version 1 only. */
@@ -30,10 +30,8 @@ export const IN_AN_HOUR = () => new Date(Date.now() + 3_600_000).toISOString();
 /** In America and in Europe, whatever the hour at which the tests run. */
 const DAYTIME = Date.parse('2026-06-01T15:00:00Z');
 
-type Engine = Parameters<Parameters<typeof describeEachEngine>[1]>[0];
-
 /** The campaigns' API over a real database; what it asks of Temporal is written down instead. */
-export function campaignsRig(engine: Engine) {
+export function campaignsRig(database: TestDatabase) {
   let db: Kysely<CampaignTables>;
   let server: TestServer;
   let list: string;
@@ -43,7 +41,7 @@ export function campaignsRig(engine: Engine) {
   let now = DAYTIME;
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
     const launcher: RunLauncher = {
       async launch(run) {
         if (launchFails) throw new Error('no server');

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { encodeCursor } from '../../src/contracts/common';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { campaignsRig, EMAIL, IN_AN_HOUR, SMS, VOICE } from './campaigns-rig';
 
-describeEachEngine('campaigns over HTTP', (engine) => {
+describeWithDatabase('campaigns over HTTP', (database) => {
   const {
     launched,
     newList,
@@ -18,7 +18,7 @@ describeEachEngine('campaigns over HTTP', (engine) => {
     act,
     setRun,
     findings,
-  } = campaignsRig(engine);
+  } = campaignsRig(database);
 
   test('a campaign is created as the specification says, and its run is launched', async () => {
     const { status, body } = await create({

@@ -4,18 +4,18 @@ import { runInNewContext } from 'node:vm';
 import type { Kysely } from 'kysely';
 import { request } from 'undici';
 import type { CampaignTables } from '../../src/campaigns/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { type Answer, startServer, type TestServer } from './campaigns-server';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-describeEachEngine('contact lists over HTTP', (engine) => {
+describeWithDatabase('contact lists over HTTP', (database) => {
   let db: Kysely<CampaignTables>;
   let server: TestServer;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
     server = await startServer(db);
   });
   afterAll(() => server.close());

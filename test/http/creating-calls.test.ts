@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';
 
@@ -100,14 +100,14 @@ interface Own {
   webhook: string;
 }
 
-describeEachEngine('creating calls with an Idempotency-Key', (engine) => {
+describeWithDatabase('creating calls with an Idempotency-Key', (database) => {
   let db: Kysely<MessagingTables>;
   let api: WholeApi;
   let headers: Record<string, string>;
   let own: Own;
 
   beforeAll(async () => {
-    const storage = await engine.open();
+    const storage = await database.open();
     db = storage.tables<MessagingTables>();
     api = await startWholeApi(storage);
     const made = await newWorkspace(api.identity);

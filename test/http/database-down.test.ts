@@ -1,18 +1,18 @@
 import { openStorage, type Storage } from '../../src/storage/storage';
 import { type Line, openLine } from '../support/line';
-import { describeOnPostgres } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { bearerFor, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';
 
-describeOnPostgres('the API while its database is out of reach', (engine) => {
+describeWithDatabase('the API while its database is out of reach', (database) => {
   let line: Line;
   let storage: Storage;
   let api: WholeApi;
 
   beforeAll(async () => {
-    const place = await engine.place({ migrated: true });
-    const url = new URL(place.databaseUrl ?? '');
+    const place = await database.place({ migrated: true });
+    const url = new URL(place.databaseUrl);
     const port = Number(url.port);
     line = await openLine(() => port);
     url.port = String(line.port);

@@ -20,7 +20,7 @@ import { upsertSuppressions } from '../../src/messaging/suppression/suppression-
 import type { MessagingTables } from '../../src/messaging/tables';
 import { newId } from '../../src/storage/new-id';
 import type { Storage } from '../../src/storage/storage';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { startServer, type TestServer } from './campaigns-server';
 import { blocks, contacts } from './dry-run-audiences';
 
@@ -41,7 +41,7 @@ const SENDERS: Record<Channel, string> = { email: 'fan@example.com', sms: '12345
 /** In America and in Europe. */
 const DAYTIME = Date.parse('2026-06-01T15:00:00Z');
 
-describeEachEngine('POST /api/campaign/dry-run', (engine) => {
+describeWithDatabase('POST /api/campaign/dry-run', (database) => {
   let storage: Storage;
   let db: Kysely<CampaignTables>;
   let server: TestServer;
@@ -51,7 +51,7 @@ describeEachEngine('POST /api/campaign/dry-run', (engine) => {
   let beforeLookUp: () => Promise<void> = async () => undefined;
 
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
     db = storage.tables<CampaignTables>();
     const templates: TemplateLookup = {
       async find(_workspaceId, channel, templateId, version) {

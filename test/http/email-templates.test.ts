@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 
-describeEachEngine('email templates', (engine) => {
+describeWithDatabase('email templates', (database) => {
   let service: TestService;
   let authorization: string;
   beforeAll(async () => {
-    service = await startService((await engine.open()).tables<MessagingTables>());
+    service = await startService((await database.open()).tables<MessagingTables>());
   });
   beforeEach(async () => {
     authorization = await bearerFor(service.identity, await newWorkspace(service.identity));

@@ -7,7 +7,7 @@ import type { App } from '../../src/http/routing';
 import { createLog } from '../../src/log';
 import { keepExpiring } from '../../src/messaging/expiry';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 
 /** What the next call of the route below does before it answers. */
@@ -25,12 +25,12 @@ function thingRoutes(app: App): void {
   app.post('/plain', { config: { auth: 'app' } }, async (request) => ({ id: mintOf(request).id('thg') }));
 }
 
-describeEachEngine('Idempotency-Key', (engine) => {
+describeWithDatabase('Idempotency-Key', (database) => {
   let db: Kysely<MessagingTables>;
   let service: TestService;
   let nowMs = Date.now();
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
     service = await startService(db, { now: () => nowMs, routes: [thingRoutes] });
   });
   beforeEach(() => {

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { newId } from '../../src/storage/new-id';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, type HttpAnswer, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';
 
@@ -223,7 +223,7 @@ interface Caller {
   headers: { app: Record<string, string>; admin: Record<string, string> };
 }
 
-describeEachEngine('isolation between workspaces', (engine) => {
+describeWithDatabase('isolation between workspaces', (database) => {
   let db: Kysely<MessagingTables>;
   let api: WholeApi;
   let victim: Caller;
@@ -233,7 +233,7 @@ describeEachEngine('isolation between workspaces', (engine) => {
   let traces: string[];
 
   beforeAll(async () => {
-    const storage = await engine.open();
+    const storage = await database.open();
     db = storage.tables<MessagingTables>();
     api = await startWholeApi(storage);
     // The owner of the installation, who is nobody's neighbour here.

@@ -9,7 +9,7 @@ import type { OpenApiDocument } from '../../src/http/openapi-types';
 import { EXAMPLE } from '../../src/http/operations/examples';
 import type { NewWorkspace } from '../../src/messaging/access/workspaces';
 import { ROOT } from '../support/root';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { type Documented, documentedFor, Names, operationsOf, requestOf } from './openapi-driver';
 import { schemasOf } from './openapi-schemas';
@@ -17,7 +17,7 @@ import { STORY, type Step } from './openapi-story';
 import { basic, bearerFor, type HttpAnswer, newWorkspace } from './service';
 import { INBOUND_SECRET, startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from './whole-api';
 
-describeEachEngine('the OpenAPI document', (engine) => {
+describeWithDatabase('the OpenAPI document', (database) => {
   let api: WholeApi;
   let db: Kysely<CampaignTables>;
   let owner: NewWorkspace;
@@ -31,7 +31,7 @@ describeEachEngine('the OpenAPI document', (engine) => {
   const answered = new Set<string>();
 
   beforeAll(async () => {
-    const storage = await engine.open();
+    const storage = await database.open();
     db = storage.tables<CampaignTables>();
     api = await startWholeApi(storage);
     owner = await newWorkspace(api.identity);

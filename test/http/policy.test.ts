@@ -2,11 +2,11 @@ import type { Kysely } from 'kysely';
 import { reserveContact } from '../../src/campaigns/policy/contact-caps';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { plantAudience } from '../support/audience';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';
 
-describeEachEngine('the policy of a workspace', (engine) => {
+describeWithDatabase('the policy of a workspace', (database) => {
   let api: WholeApi;
   let db: Kysely<CampaignTables>;
   let headers: Record<string, string>;
@@ -16,7 +16,7 @@ describeEachEngine('the policy of a workspace', (engine) => {
   let contacts: { id: string; phone?: string }[];
 
   beforeAll(async () => {
-    const storage = await engine.open();
+    const storage = await database.open();
     db = storage.tables<CampaignTables>();
     api = await startWholeApi(storage);
   });

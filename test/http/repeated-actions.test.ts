@@ -5,13 +5,13 @@ import type { CampaignTables } from '../../src/campaigns/tables';
 import { createLog } from '../../src/log';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { plantAudience } from '../support/audience';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';
 
 const IN_A_DAY = () => new Date(Date.now() + 86_400_000).toISOString();
 
-describeEachEngine('what steers a campaign, repeated under its Idempotency-Key', (engine) => {
+describeWithDatabase('what steers a campaign, repeated under its Idempotency-Key', (database) => {
   let db: Kysely<CampaignTables>;
   let messagingDb: Kysely<MessagingTables>;
   let api: WholeApi;
@@ -20,7 +20,7 @@ describeEachEngine('what steers a campaign, repeated under its Idempotency-Key',
   let content: object;
 
   beforeAll(async () => {
-    const storage = await engine.open();
+    const storage = await database.open();
     db = storage.tables<CampaignTables>();
     messagingDb = storage.tables<MessagingTables>();
     api = await startWholeApi(storage);

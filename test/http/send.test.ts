@@ -4,17 +4,17 @@ import { holdRoutes } from '../../src/http/routes/holds';
 import { messageRoutes } from '../../src/http/routes/messages';
 import { sendRoutes } from '../../src/http/routes/send';
 import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../messaging/outbox-rig';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { startService, type TestService } from './service';
 
-describeEachEngine('sending over HTTP', (engine) => {
+describeWithDatabase('sending over HTTP', (database) => {
   let rig: OutboxRig;
   let one: TestProcess;
   let service: TestService;
   let template: string;
   beforeAll(async () => {
-    rig = await createOutboxRig(await engine.open());
+    rig = await createOutboxRig(await database.open());
     one = await rig.process();
     const { delivery } = one;
     const routes = [sendRoutes, messageRoutes, eventRoutes, holdRoutes].map((add) => add(delivery));

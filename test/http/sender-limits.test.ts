@@ -1,15 +1,15 @@
 import { senderLimitRoutes } from '../../src/http/routes/sender-limits';
 import { createSenderLimitList } from '../../src/messaging/senders/sender-limit-list';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 
-describeEachEngine('/api/sender-limit', (engine) => {
+describeWithDatabase('/api/sender-limit', (database) => {
   let service: TestService;
   let bearer: string;
   let changes = 0;
   beforeAll(async () => {
-    const db = (await engine.open()).tables<MessagingTables>();
+    const db = (await database.open()).tables<MessagingTables>();
     const limits = createSenderLimitList({
       db,
       onChanged: async () => {

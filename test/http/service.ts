@@ -101,7 +101,7 @@ export async function startService(
   const workspace = await newWorkspace(identity);
   const server = await listen({
     authenticator: identity,
-    idempotency: createIdempotency({ db, engine: 'postgres', ...(options.now ? { now: options.now } : {}) }),
+    idempotency: createIdempotency({ db, ...(options.now ? { now: options.now } : {}) }),
     publicUrl: options.publicUrl,
     trustProxy: options.trustProxy,
     routes: [

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { type HttpAnswer, newWorkspace, startService, type TestService } from './service';
 
 const HOUR = 3_600_000;
 
-describeEachEngine('sessions', (engine) => {
+describeWithDatabase('sessions', (database) => {
   let db: Kysely<MessagingTables>;
   let service: TestService;
   let nowMs = Date.now();
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
   });
   beforeEach(async () => {
     nowMs = Date.now();

@@ -3,14 +3,14 @@ import { request } from 'undici';
 import { suppressionRoutes } from '../../src/http/routes/suppression';
 import { createSuppressionList } from '../../src/messaging/suppression/suppression';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 
-describeEachEngine('/api/suppression', (engine) => {
+describeWithDatabase('/api/suppression', (database) => {
   let service: TestService;
   let bearer: string;
   beforeAll(async () => {
-    const db = (await engine.open()).tables<MessagingTables>();
+    const db = (await database.open()).tables<MessagingTables>();
     service = await startService(db, { routes: [suppressionRoutes(createSuppressionList({ db }))] });
   });
   // A workspace each, so that lists begin empty.

@@ -6,17 +6,17 @@ import { templateTrialRoutes } from '../../src/http/routes/template-trials';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
 import { createTemplates } from '../../src/messaging/templates/templates';
 import { createOutboxRig, type OutboxRig, type TestProcess } from '../messaging/outbox-rig';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 
-describeEachEngine('trying a template', (engine) => {
+describeWithDatabase('trying a template', (database) => {
   let rig: OutboxRig;
   let one: TestProcess;
   let service: TestService;
   let names = 0;
   beforeAll(async () => {
-    const storage = await engine.open();
+    const storage = await database.open();
     rig = await createOutboxRig(storage);
     one = await rig.process();
     const db = storage.tables<CampaignTables>();

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, type HttpAnswer, newWorkspace, startService, type TestService } from './service';
 
 const XML =
@@ -42,12 +42,12 @@ const voice = (templateName: string, more: object = {}) => ({
   ...more,
 });
 
-describeEachEngine('templates', (engine) => {
+describeWithDatabase('templates', (database) => {
   let db: Kysely<MessagingTables>;
   let service: TestService;
   let authorization: string;
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
     service = await startService(db);
   });
   beforeEach(async () => {

@@ -2,17 +2,17 @@ import type { Kysely } from 'kysely';
 import { createLog } from '../../src/log';
 import { keepExpiring } from '../../src/messaging/expiry';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { basic, newWorkspace, startService, type TestService } from './service';
 
 const PATH = '/api/v1/auth/token';
 
-describeEachEngine('creating a token', (engine) => {
+describeWithDatabase('creating a token', (database) => {
   let db: Kysely<MessagingTables>;
   let service: TestService;
   let nowMs = Date.now();
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
     service = await startService(db, { now: () => nowMs });
   });
   afterAll(() => service.app.close());

@@ -1,13 +1,13 @@
 import { FormData, request } from 'undici';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from './whole-api';
 
 const FORM = 'application/x-www-form-urlencoded';
 const ONE_CLICK = 'List-Unsubscribe=One-Click';
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
-describeEachEngine('the link that unsubscribes', (engine) => {
+describeWithDatabase('the link that unsubscribes', (database) => {
   let api: WholeApi;
   let people = 0;
   let address: string;
@@ -16,7 +16,7 @@ describeEachEngine('the link that unsubscribes', (engine) => {
   let blocks: () => Promise<{ source: string; reason: string; channel: string; sender: string }[]>;
 
   beforeAll(async () => {
-    const storage = await engine.open();
+    const storage = await database.open();
     const db = storage.tables<MessagingTables>();
     api = await startWholeApi(storage);
     linkOf = (one) => `/u/${UNSUBSCRIBE_TOKENS.seal({ workspaceId: api.rig.workspaceId, address: one })}`;

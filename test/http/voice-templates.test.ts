@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 
 const NODE = {
@@ -19,11 +19,11 @@ const XML =
   '<?xml version="1.0" encoding="UTF-8"?><Response><Answer/><Pause length="1" history="full"/><Say>Hello {{NAME}}</Say></Response>';
 const COMPILED = '<Response>\n  <Answer/>\n  <Say>Hello {{NAME}}</Say>\n  <Hangup/>\n</Response>';
 
-describeEachEngine('voice templates', (engine) => {
+describeWithDatabase('voice templates', (database) => {
   let service: TestService;
   let authorization: string;
   beforeAll(async () => {
-    const db: Kysely<MessagingTables> = (await engine.open()).tables<MessagingTables>();
+    const db: Kysely<MessagingTables> = (await database.open()).tables<MessagingTables>();
     service = await startService(db, { speaks: (language) => language !== 'tlh' });
     authorization = await bearerFor(service.identity, await newWorkspace(service.identity));
   });

@@ -1,13 +1,13 @@
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';
 
-describeEachEngine('the webhook endpoints', (engine) => {
+describeWithDatabase('the webhook endpoints', (database) => {
   let api: WholeApi;
   let headers: Record<string, string>;
 
   beforeAll(async () => {
-    api = await startWholeApi(await engine.open());
+    api = await startWholeApi(await database.open());
     headers = { authorization: await bearerFor(api.identity, await newWorkspace(api.identity)) };
   });
   afterAll(() => api.stop());

@@ -56,7 +56,7 @@ export async function startWholeApi(
   const { server, routes } = await withRoutes(() =>
     listen({
       authenticator: identity,
-      idempotency: createIdempotency({ db, engine: storage.engine }),
+      idempotency: createIdempotency({ db }),
       routes: apiRoutes({
         storage,
         identity,

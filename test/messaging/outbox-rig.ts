@@ -69,7 +69,6 @@ export async function createOutboxRig(
       const voice = given.voice ?? new ScriptedProvider('voice');
       const delivery = createDelivery({
         db,
-        engine: storage.engine,
         templates: createTemplateVersions(db),
         providers: { sms, email, voice },
         ...options,

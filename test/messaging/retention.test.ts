@@ -2,18 +2,18 @@ import { sql } from 'kysely';
 import { createLog } from '../../src/log';
 import { keepRetention } from '../../src/messaging/retention';
 import type { Storage } from '../../src/storage/storage';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from './outbox-rig';
 
 const DAY_MS = 86_400_000;
 
-describeEachEngine('records of messages', (engine) => {
+describeWithDatabase('records of messages', (database) => {
   let storage: Storage;
   let rig: OutboxRig;
   let one: TestProcess;
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
   });
   beforeEach(async () => {
     rig = await createOutboxRig(storage);

@@ -78,7 +78,7 @@ async function main(recording: string, names: string): Promise<void> {
     await connection.close();
   } finally {
     await fanfare.stop();
-    place.remove();
+    await place.remove();
   }
 }
 

@@ -3,12 +3,12 @@ import { sql } from 'kysely';
 import { isUnavailable } from '../../src/messaging/database-error';
 import { openStorage, type Storage } from '../../src/storage/storage';
 import { type Line, openLine } from '../support/line';
-import { describeOnPostgres } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 
-describeOnPostgres('a database that is not there', (engine) => {
+describeWithDatabase('a database that is not there', (database) => {
   test('is told apart from a server that does not answer, with what to do', async () => {
-    const place = await engine.place({ migrated: false });
-    const url = new URL(place.databaseUrl ?? '');
+    const place = await database.place({ migrated: false });
+    const url = new URL(place.databaseUrl);
     url.pathname = '/fanfare_absent';
     const opening = openStorage({ ...place, databaseUrl: url.href });
     await expect(opening).rejects.toThrow(/refuses us: .*fanfare_absent/);
@@ -19,13 +19,13 @@ describeOnPostgres('a database that is not there', (engine) => {
   });
 });
 
-describeOnPostgres('a connection to PostgreSQL that is lost', (engine) => {
+describeWithDatabase('a connection to PostgreSQL that is lost', (database) => {
   let line: Line;
   let storage: Storage;
 
   beforeAll(async () => {
-    const place = await engine.place({ migrated: true });
-    const url = new URL(place.databaseUrl ?? '');
+    const place = await database.place({ migrated: true });
+    const url = new URL(place.databaseUrl);
     const port = Number(url.port);
     line = await openLine(() => port);
     url.port = String(line.port);
@@ -52,13 +52,13 @@ describeOnPostgres('a connection to PostgreSQL that is lost', (engine) => {
   });
 });
 
-describeOnPostgres('a connection to PostgreSQL on which nothing comes any more', (engine) => {
+describeWithDatabase('a connection to PostgreSQL on which nothing comes any more', (database) => {
   let line: Line;
   let storage: Storage;
 
   beforeEach(async () => {
-    const place = await engine.place({ migrated: true });
-    const url = new URL(place.databaseUrl ?? '');
+    const place = await database.place({ migrated: true });
+    const url = new URL(place.databaseUrl);
     const port = Number(url.port);
     line = await openLine(() => port);
     url.port = String(line.port);
@@ -114,9 +114,9 @@ describeOnPostgres('a connection to PostgreSQL on which nothing comes any more',
   });
 });
 
-describeOnPostgres('a process that stands still inside a transaction', (engine) => {
+describeWithDatabase('a process that stands still inside a transaction', (database) => {
   test('loses the transaction, so that others can go on, and is told so when it goes on itself', async () => {
-    const place = await engine.place({ migrated: true });
+    const place = await database.place({ migrated: true });
     const still = await openStorage({ ...place, idleInTransactionMs: 500 });
     const other = await openStorage(place);
     try {
@@ -156,7 +156,7 @@ describeOnPostgres('a process that stands still inside a transaction', (engine) 
   });
 
   test('keeps its connection while statements come or take long', async () => {
-    const place = await engine.place({ migrated: true });
+    const place = await database.place({ migrated: true });
     const storage = await openStorage({ ...place, idleInTransactionMs: 300 });
     const work = storage
       .tables()

@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { MIGRATIONS, migrateToLatest } from '../../src/storage/migrate';
 import { openStorage } from '../../src/storage/storage';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 
-describeEachEngine('migrations', (engine) => {
+describeWithDatabase('migrations', (database) => {
   test('an empty database gets the schema, and opening it again changes nothing', async () => {
-    const place = await engine.place();
+    const place = await database.place();
     const first = await openStorage(place);
     await sql`insert into workspaces (id, name) values ('w', 'kept')`.execute(first.tables());
     await first.close();
@@ -18,9 +18,9 @@ describeEachEngine('migrations', (engine) => {
   });
 
   test('migrating again, many times at once, changes nothing', async () => {
-    const place = await engine.place({ migrated: true });
+    const place = await database.place({ migrated: true });
     const storage = await openStorage(place);
-    await Promise.all(Array.from({ length: 8 }, () => migrateToLatest(storage.tables(), place.schema)));
+    await Promise.all(Array.from({ length: 8 }, () => migrateToLatest(storage.tables())));
     const { rows } = await sql`select count(*) as count from kysely_migration`.execute(storage.tables());
     await storage.close();
     expect(rows).toEqual([{ count: Object.keys(MIGRATIONS).length }]);
@@ -28,7 +28,7 @@ describeEachEngine('migrations', (engine) => {
 
   test('days on which mailboxes were full count as before, each as a message of its own', async () => {
     const all = { ...MIGRATIONS };
-    const place = await engine.place();
+    const place = await database.place();
     for (const name of Object.keys(all)) if (name >= '0009') delete MIGRATIONS[name];
     const before = await openStorage(place);
     await sql`
@@ -46,33 +46,30 @@ describeEachEngine('migrations', (engine) => {
     expect(rows).toEqual([{ message_id: '2026-03-01' }, { message_id: '2026-03-02' }]);
   });
 
-  if (engine.name === 'postgres') {
-    test('many that open an empty database at once all find it migrated', async () => {
-      const place = await engine.place();
-      const opened = await Promise.all(
-        Array.from({ length: 8 }, () => openStorage({ ...place, poolSize: 2 })),
-      );
-      await Promise.all(opened.map((storage) => storage.close()));
-    });
+  test('many that open an empty database at once all find it migrated', async () => {
+    const place = await database.place();
+    const opened = await Promise.all(Array.from({ length: 8 }, () => openStorage({ ...place, poolSize: 2 })));
+    await Promise.all(opened.map((storage) => storage.close()));
+  });
 
-    test('tables of other schemas that are dropped meanwhile, and the schemas, do not matter', async () => {
-      const [place, other] = [await engine.place({ migrated: true }), await engine.place()];
-      const [storage, beside] = [await openStorage(place), await openStorage(other)];
-      let opened = false;
-      const dropping = (async () => {
-        for (let i = 0; !opened; i++) {
-          const tables = Array.from({ length: 20 }, (_, n) => `dropped_${i}_${n}`);
-          for (const name of tables) await sql.raw(`create table ${name} (id int)`).execute(beside.tables());
-          await sql.raw(`drop table ${tables.join()}`).execute(beside.tables());
-          await sql`create schema dropped_schema create table its_own (id int)`.execute(beside.tables());
-          await sql`drop schema dropped_schema cascade`.execute(beside.tables());
-          await delay(20);
-        }
-      })();
-      for (let i = 0; i < 60; i++) await migrateToLatest(storage.tables(), place.schema);
-      opened = true;
-      await dropping;
-      await Promise.all([storage.close(), beside.close()]);
-    });
-  }
+  test('tables of other schemas that are dropped meanwhile, and the schemas, do not matter', async () => {
+    const place = await database.place({ migrated: true });
+    const [storage, beside] = [await openStorage(place), await openStorage(place)];
+    await sql`create schema other`.execute(beside.tables());
+    let opened = false;
+    const dropping = (async () => {
+      for (let i = 0; !opened; i++) {
+        const tables = Array.from({ length: 20 }, (_, n) => `other.dropped_${i}_${n}`);
+        for (const name of tables) await sql.raw(`create table ${name} (id int)`).execute(beside.tables());
+        await sql.raw(`drop table ${tables.join()}`).execute(beside.tables());
+        await sql`create schema dropped_schema create table its_own (id int)`.execute(beside.tables());
+        await sql`drop schema dropped_schema cascade`.execute(beside.tables());
+        await delay(20);
+      }
+    })();
+    for (let i = 0; i < 60; i++) await migrateToLatest(storage.tables());
+    opened = true;
+    await dropping;
+    await Promise.all([storage.close(), beside.close()]);
+  });
 });

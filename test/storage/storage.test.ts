@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Storage } from '../../src/storage/storage';
-import { describeEachEngine } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 
 interface Tables {
   probes: {
@@ -15,10 +15,10 @@ interface Tables {
   };
 }
 
-describeEachEngine('storage', (engine) => {
+describeWithDatabase('storage', (database) => {
   let storage: Storage;
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
     await sql`
       create table probes (
         id text primary key, tags text[] not null default '{}', data jsonb, total int8 not null default 0,

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { makeEmbeddedTemplate } from './embedded-template';
+import { makeTemplate } from './databases';
 import { type PostgresSource, startPostgres } from './postgres-server';
 import { startTemporal } from './temporal-server';
 
 /** What a test file may ask for, by name; the answer is one string. */
-export type Service = 'postgres' | 'temporal' | 'embedded-template';
+export type Service = 'postgres' | 'temporal' | 'template-database';
 
 interface Running {
   /** What the asker gets: an address, a connection string, a directory. */
@@ -27,10 +27,16 @@ export async function startBroker(postgres: PostgresSource): Promise<Broker> {
   const starters: Record<Service, () => Promise<Running>> = {
     postgres: () => startPostgres(postgres),
     temporal: startTemporal,
-    'embedded-template': makeEmbeddedTemplate,
+    'template-database': async () => makeTemplate((await serviceOf('postgres')).value),
   };
   const started = new Map<string, Promise<Running>>();
   let keepData = false;
+
+  function serviceOf(name: Service): Promise<Running> {
+    const service = started.get(name) ?? starters[name]();
+    started.set(name, service);
+    return service;
+  }
 
   const server = createServer((request, response) => {
     const name = request.url?.slice(1) ?? '';
@@ -39,9 +45,7 @@ export async function startBroker(postgres: PostgresSource): Promise<Broker> {
       response.end();
       return;
     }
-    const service = started.get(name) ?? starters[name as Service]();
-    started.set(name, service);
-    service.then(
+    serviceOf(name as Service).then(
       ({ value }) => response.end(value),
       (error: Error) => response.writeHead(500).end(error.message),
     );
@@ -53,10 +57,11 @@ export async function startBroker(postgres: PostgresSource): Promise<Broker> {
     async close() {
       server.close();
       server.closeAllConnections();
-      const running = await Promise.allSettled(started.values());
-      await Promise.all(
-        running.map((one) => (one.status === 'fulfilled' ? one.value.stop({ keepData }) : undefined)),
-      );
+      // The last first, because a template is dropped on a server that was started before it.
+      for (const service of [...started.values()].reverse()) {
+        const running = await service.catch(() => undefined);
+        await running?.stop({ keepData });
+      }
     },
   };
 }

@@ -1,8 +1,7 @@
-import { Kysely, PostgresDialect } from 'kysely';
+import { Kysely, PostgresDialect, type PostgresDialectConfig } from 'kysely';
 import { escapeLiteral } from 'pg';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { openPostgresPool } from '../../src/storage/postgres';
-import type { ConnectionPool } from '../../src/storage/storage';
 import { textOf } from '../../src/storage/text-values';
 
 /** A node of a plan, as EXPLAIN (FORMAT JSON) tells it. */
@@ -40,11 +39,8 @@ const PLANNED = /^\s*(with|select|insert|update|delete)\b/i;
  * it was given: the plans are those of the product's own statements, whoever builds them. The place is that of
  * a migrated database. It has one connection.
  */
-export async function openExplaining(place: {
-  databaseUrl?: string;
-  schema?: string;
-}): Promise<ExplainingDatabase> {
-  const pool = await openPostgresPool(place.databaseUrl ?? '', { schema: place.schema, size: 1 });
+export async function openExplaining(place: { databaseUrl: string }): Promise<ExplainingDatabase> {
+  const pool = await openPostgresPool(place.databaseUrl, { size: 1 });
   const seen: Explained[] = [];
   const explaining = {
     async connect() {
@@ -62,7 +58,7 @@ export async function openExplaining(place: {
       };
     },
     end: () => pool.end(),
-  } as unknown as ConnectionPool;
+  } as unknown as PostgresDialectConfig['pool'];
   const db = new Kysely<CampaignTables>({ dialect: new PostgresDialect({ pool: explaining }) });
   return { db, take: () => seen.splice(0), close: () => db.destroy() };
 }

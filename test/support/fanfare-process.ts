@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'undici';
+import { dropDatabase, emptyDatabase, newDatabaseName } from './databases';
 import { freePort } from './free-port';
 import { MAIN } from './root';
 
@@ -23,12 +24,18 @@ const READY_LIMIT_MS = 60_000;
 export interface Place {
   dataDir: string;
   env: Record<string, string>;
-  remove(): void;
+  remove(): Promise<void>;
 }
 
-/** A data directory and environment that outlive a process, to start the next one on. */
+/**
+ * A data directory, a database and an environment that outlive a process, to start the next one on. In a test run
+ * the database is one of the run's server, unless `env` says otherwise: with an empty `DATABASE_URL` the program
+ * runs a server of its own.
+ */
 export async function makePlace(env: Record<string, string> = {}): Promise<Place> {
   const dataDir = mkdtempSync(join(tmpdir(), 'fanfare-e2e-'));
+  const ownDatabase = env.DATABASE_URL === undefined && process.env.FANFARE_TEST_BROKER !== undefined;
+  const databaseUrl = ownDatabase ? await emptyDatabase(newDatabaseName()) : undefined;
   return {
     dataDir,
     env: {
@@ -36,9 +43,13 @@ export async function makePlace(env: Record<string, string> = {}): Promise<Place
       FANFARE_DATA_DIR: dataDir,
       FANFARE_HTTP_PORT: String(await freePort()),
       LOG_LEVEL: 'warn',
+      ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
       ...env,
     },
-    remove: () => rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 }),
+    async remove() {
+      rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+      if (databaseUrl) await dropDatabase(databaseUrl);
+    },
   };
 }
 

@@ -13,12 +13,6 @@ const EVIDENCE_KEPT_MS = 24 * 3_600_000;
 export default async function globalSetup(): Promise<void> {
   removeOldEvidence();
   const postgres = findPostgres();
-  process.env.FANFARE_TEST_POSTGRES = postgres.kind;
-  if (postgres.kind === 'none') {
-    process.stderr.write(
-      'Tests on PostgreSQL are skipped: DATABASE_URL_TEST is not set and no PostgreSQL server binaries were found.\n',
-    );
-  }
   const broker = await startBroker(postgres);
   process.env.FANFARE_TEST_BROKER = broker.url;
   globalThis.testBroker = broker;

@@ -58,6 +58,6 @@ export class Installation {
   async remove(): Promise<void> {
     await this.api?.close();
     await this.fanfare?.stop();
-    this.place.remove();
+    await this.place.remove();
   }
 }

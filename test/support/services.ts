@@ -25,13 +25,11 @@ export async function freshNamespace(): Promise<{ address: string; namespace: st
   return { address, namespace };
 }
 
-/** Connection string of the run's PostgreSQL; check `postgresAvailable` first. */
+/** Connection string of the run's PostgreSQL server. */
 export const postgresUrl = (): Promise<string> => ask('postgres');
 
-/** A directory with a migrated, closed embedded database, to be copied and never opened. */
-export const embeddedTemplate = (): Promise<string> => ask('embedded-template');
-
-export const postgresAvailable = process.env.FANFARE_TEST_POSTGRES !== 'none';
+/** Name of a migrated database on that server, to be copied and never opened. */
+export const templateDatabase = (): Promise<string> => ask('template-database');
 
 /** Asks that databases outlive the run, because a failed test left its own behind. */
 export async function keepData(): Promise<void> {

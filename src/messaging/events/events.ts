@@ -3,7 +3,6 @@ import { type Kysely, sql } from 'kysely';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessageEvent } from '../../domain/message';
-import type { Storage } from '../../storage/storage';
 import type { MessagingTables } from '../tables';
 import type { NewEvent } from './event-rows';
 
@@ -30,8 +29,7 @@ export interface EventFeed {
 /** Events come in crowds: a reader that waits is woken when the first few dozen are there, not for each. */
 const GATHER_MS = 20;
 
-export function createEventFeed(deps: { db: Kysely<MessagingTables>; engine: Storage['engine'] }): EventFeed {
-  const { db, engine } = deps;
+export function createEventFeed({ db }: { db: Kysely<MessagingTables> }): EventFeed {
   const waiting = new Map<string, Set<() => void>>();
   let poll: NodeJS.Timeout | undefined;
   let seen = new Map<string, number>();
@@ -60,7 +58,7 @@ export function createEventFeed(deps: { db: Kysely<MessagingTables>; engine: Sto
   }
 
   function schedulePoll(): void {
-    if (engine === 'embedded' || waiting.size === 0 || poll) return;
+    if (waiting.size === 0 || poll) return;
     poll = setTimeout(() => void lookAround(), LIMITS.feedPollMs);
     poll.unref();
   }

@@ -4,7 +4,6 @@ import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import { newId } from '../../storage/new-id';
-import type { Storage } from '../../storage/storage';
 import type { MessagingTables } from '../tables';
 
 /**
@@ -45,7 +44,6 @@ export interface Lanes {
 
 interface Deps {
   db: Kysely<MessagingTables>;
-  engine: Storage['engine'];
   log: Log;
   /** A new lane for what is accepted from now on. */
   onOpened(lane: Lane): void;
@@ -58,7 +56,7 @@ const LEASE_MS = LIMITS.laneLeaseSeconds * 1_000;
 /** The database's clock and ours run at slightly different speeds. */
 const LEASE_MARGIN_MS = 1_000;
 
-export function createLanes({ db, engine, log, onOpened, onAdopted, onLost }: Deps): Lanes {
+export function createLanes({ db, log, onOpened, onAdopted, onLost }: Deps): Lanes {
   const owner = newId('proc');
   const lanes = new Map<string, Lane>();
   let own: Lane | undefined;
@@ -94,16 +92,12 @@ export function createLanes({ db, engine, log, onOpened, onAdopted, onLost }: De
     }
   }
 
-  /**
-   * The embedded engine belongs to one process, so at its start every lane there is has lost its owner.
-   * Among several processes a lane has lost it when the lease is over.
-   */
-  async function adopt({ atStart }: { atStart: boolean }): Promise<void> {
+  /** A lane has lost its owner when its lease is over. */
+  async function adopt(): Promise<void> {
     const askedAt = performance.now();
-    const over = atStart && engine === 'embedded' ? sql`true` : sql`lease_until <= now()`;
     const { rows } = await sql<{ id: string; fence: number; cancels: number }>`
       update dispatch_lanes set fence = fence + 1, owner = ${owner}, lease_until = ${leaseUntil}
-      where owner <> ${owner} and ${over}
+      where owner <> ${owner} and lease_until <= now()
       returning id, fence, cancels
     `.execute(db);
     for (const row of rows) {
@@ -156,7 +150,7 @@ export function createLanes({ db, engine, log, onOpened, onAdopted, onLost }: De
     try {
       if (!own) await openOwn();
       await renew();
-      await adopt({ atStart: false });
+      await adopt();
       for (const lane of [...lanes.values()]) {
         if (lane.adopted) await removeEmpty(lane);
       }
@@ -189,7 +183,7 @@ export function createLanes({ db, engine, log, onOpened, onAdopted, onLost }: De
     async start() {
       running = true;
       await openOwn();
-      await adopt({ atStart: true });
+      await adopt();
       schedule();
     },
     async release() {

@@ -4,7 +4,6 @@ import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import type { Receipt, ReceiptSink } from '../../providers/provider';
-import type { Storage } from '../../storage/storage';
 import { type DeliveryObserver, tellMoves } from '../observer';
 import { storable, type Verdict } from '../outbox/verdict';
 import { upsertSuppressions } from '../suppression/suppression-rows';
@@ -55,7 +54,6 @@ const SWEEP_MAX = 1_000;
 
 export function createReceipts(deps: {
   db: Kysely<MessagingTables>;
-  engine: Storage['engine'];
   templates: TemplateVersions;
   observer?: DeliveryObserver | undefined;
   log: Log;
@@ -63,15 +61,13 @@ export function createReceipts(deps: {
   /** These calls are over, however they ended. */
   onCallsEnded(workspaceId: string, messageIds: readonly string[]): Promise<void>;
 }): Receipts {
-  const { db, engine, log, onEvents, onCallsEnded, observer } = deps;
+  const { db, log, onEvents, onCallsEnded, observer } = deps;
   const targets = createReceiptTargets(db);
   let calls: Call[] = [];
   let waiting = 0;
   let working: Promise<void> | undefined;
   let storedAtMs = 0;
   let timer: NodeJS.Timeout | undefined;
-  // Where this process is the only one, it knows when nothing is put aside, and need not look for each batch.
-  let mayBeAside = true;
 
   async function work(): Promise<void> {
     while (calls.length > 0) {
@@ -106,7 +102,6 @@ export function createReceipts(deps: {
   async function store(receipts: FromProvider[]): Promise<void> {
     const early = await apply(receipts);
     if (early.length === 0) return;
-    mayBeAside = true;
     await keepOrphans(db, early);
     const found = await findTargets(db, early);
     for (const provider of new Set(early.map((one) => one.provider))) {
@@ -185,7 +180,7 @@ export function createReceipts(deps: {
     provider: string,
     messages: readonly { id: string; providerId: string | undefined }[],
   ): Promise<void> {
-    if (mayBeAside || engine === 'postgres') await takeUp(await orphansOf(db, provider, messages));
+    await takeUp(await orphansOf(db, provider, messages));
   }
 
   /** Recorded before they are dropped: ended in between, they are recorded again, which changes nothing. */
@@ -202,10 +197,6 @@ export function createReceipts(deps: {
     try {
       await takeUp(await ripeOrphans(db, SWEEP_MAX));
       await dropOldOrphans(db, LIMITS.orphanReceiptHours);
-      if (working) return;
-      const left = await db.selectFrom('orphan_receipts').select('id').limit(1).execute();
-      // Unless more came meanwhile.
-      if (!working) mayBeAside = left.length > 0;
     } catch (error) {
       log.warn({ err: error }, 'Early receipts could not be read; trying again');
     }

@@ -3,7 +3,6 @@ import { CHANNELS, type Channel } from '../../domain/channel';
 import { burstOf, type SenderLimits as Defaults, type SenderLimit } from '../../domain/sender-limit';
 import { senderKey } from '../../domain/suppression';
 import type { Log } from '../../log';
-import type { Storage } from '../../storage/storage';
 import type { OutgoingMessage } from '../outbox/outgoing';
 import type { MessagingTables } from '../tables';
 import {
@@ -70,13 +69,12 @@ const QUEUE_MAX = 1_000;
 
 export function createSenderLimits(deps: {
   db: Kysely<MessagingTables>;
-  engine: Storage['engine'];
   defaults: Defaults;
   log: Log;
   /** Senders of the channel may have gained or lost a limit, or may send on sooner than they were told. */
   onChanged(channel: Channel): void;
 }): SenderLimits {
-  const { db, engine, defaults, log, onChanged } = deps;
+  const { db, defaults, log, onChanged } = deps;
   let exceptions = new Map<string, SenderLimit>();
   let stamp = '';
   const silentUntilMs = new Map<string, number>();
@@ -189,8 +187,6 @@ export function createSenderLimits(deps: {
     refresh,
     async start() {
       await refresh();
-      // The embedded engine has no other process that could change them.
-      if (engine === 'embedded') return;
       timer = setInterval(() => {
         poll().catch((error: unknown) => log.warn({ err: error }, 'Limits of senders could not be read'));
       }, EXCEPTIONS_POLL_MS);

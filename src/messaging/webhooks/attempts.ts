@@ -54,13 +54,6 @@ export async function claimDue(
   return rows;
 }
 
-/** The embedded engine belongs to one process, so at its start nobody is making an attempt. */
-export async function releaseClaims(db: Kysely<MessagingTables>): Promise<void> {
-  await sql`update webhook_deliveries set claimed = false, due_at = now() where claimed and due_at is not null`.execute(
-    db,
-  );
-}
-
 export interface EndedAttempt {
   delivery: ClaimedDelivery;
   outcome: PostOutcome;

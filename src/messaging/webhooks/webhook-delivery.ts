@@ -3,7 +3,6 @@ import type { Kysely } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import { wantsMessages } from '../../domain/webhook';
 import type { Log } from '../../log';
-import type { Storage } from '../../storage/storage';
 import type { Sealing } from '../access/sealing';
 import type { MessagingTables } from '../tables';
 import {
@@ -11,7 +10,6 @@ import {
   claimDue,
   type EndedAttempt,
   recordAttempts,
-  releaseClaims,
   type WebhookTiming,
 } from './attempts';
 import { type Endpoint, fanOutMessages, fanOutOutside, readEndpoints } from './fan-out';
@@ -43,7 +41,6 @@ export interface WebhookDelivery {
 
 export interface WebhookDeliveryDeps {
   db: Kysely<MessagingTables>;
-  engine: Storage['engine'];
   guard: TargetGuard;
   sealing: Sealing;
   outside?: OutsideEvents | undefined;
@@ -65,7 +62,7 @@ const NO_SECRET: PostOutcome = {
 };
 
 export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDelivery {
-  const { db, engine, guard, sealing, outside, log } = deps;
+  const { db, guard, sealing, outside, log } = deps;
   const timing: WebhookTiming = { scale: 1, answerMs: LIMITS.webhookAnswerMs, ...deps.timing };
   const poster: WebhookPoster = createWebhookPoster(guard, timing.answerMs);
   const inFlight = new Map<string, number>();
@@ -254,7 +251,6 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
       wake();
     },
     async start() {
-      if (engine === 'embedded') await releaseClaims(db);
       running = run();
     },
     async stop() {

@@ -5,7 +5,7 @@ import type { Channel } from '../../../src/domain/channel';
 import { phonePrefix, phoneZones } from '../../../src/domain/time-zones/phone-zones';
 import { type HourOptions, startFor } from '../../../src/domain/time-zones/recipient-hours';
 import { plantRun } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 const HOUR_MS = 3_600_000;
 const NINE_IN_BERLIN = {
@@ -14,10 +14,10 @@ const NINE_IN_BERLIN = {
   recipientLocal: true,
 };
 
-describeEachEngine('an audience at hours of its own', (engine) => {
+describeWithDatabase('an audience at hours of its own', (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   interface Contact {

@@ -6,15 +6,15 @@ import type { CampaignTables } from '../../../src/campaigns/tables';
 import { upsertSuppressions } from '../../../src/messaging/suppression/suppression-rows';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import { plantRun } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 type Planted = Awaited<ReturnType<typeof plantRun>>;
 
-describeEachEngine('whom an audience leaves out', (engine) => {
+describeWithDatabase('whom an audience leaves out', (database) => {
   let db: Kysely<CampaignTables>;
   let messaging: Kysely<MessagingTables>;
   beforeAll(async () => {
-    const storage = await engine.open();
+    const storage = await database.open();
     db = storage.tables<CampaignTables>();
     messaging = storage.tables<MessagingTables>();
   });

@@ -5,12 +5,12 @@ import type { RunOptions } from '../../../src/campaigns/runs/runs';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { newId } from '../../../src/storage/new-id';
 import { plantAudience, plantRun } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine('contacts that are left out of a run', (engine) => {
+describeWithDatabase('contacts that are left out of a run', (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   /** A run to the contacts of another's list. */

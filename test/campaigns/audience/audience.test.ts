@@ -4,12 +4,12 @@ import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { LIMITS } from '../../../src/domain/limits';
 import { plantRun } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine('freezing an audience', (engine) => {
+describeWithDatabase('freezing an audience', (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   async function freeze(

@@ -2,12 +2,12 @@ import { type Kysely, sql } from 'kysely';
 import { filledParams, requiredNames } from '../../../src/campaigns/audience/fill-params';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { ifThere } from '../../../src/domain/template';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine('the values for placeholders', (engine) => {
+describeWithDatabase('the values for placeholders', (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
     await db
       .insertInto('contacts')
       .values({

@@ -9,12 +9,12 @@ import { messageUid } from '../../../src/domain/ids';
 import { LIMITS } from '../../../src/domain/limits';
 import { newId } from '../../../src/storage/new-id';
 import { plantAudience } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine("places of a run's calls", (engine) => {
+describeWithDatabase("places of a run's calls", (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   const plant = (contacts: number, maxConcurrentCalls?: number) =>

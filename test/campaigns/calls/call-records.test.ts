@@ -8,12 +8,12 @@ import type { CampaignTables } from '../../../src/campaigns/tables';
 import { messageUid } from '../../../src/domain/ids';
 import { LIMITS } from '../../../src/domain/limits';
 import { plantAudience } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine('the records of calls', (engine) => {
+describeWithDatabase('the records of calls', (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   async function called(contacts: number) {

@@ -16,12 +16,12 @@ import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import { newId } from '../../../src/storage/new-id';
 import { plantAudience } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine('calls of a run', (engine) => {
+describeWithDatabase('calls of a run', (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   /** A run whose calls have been taken on, so that their workflows have begun. */

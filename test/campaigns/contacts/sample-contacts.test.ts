@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import type { Kysely } from 'kysely';
 import { createContactLists } from '../../../src/campaigns/contacts/contact-lists';
 import type { CampaignTables } from '../../../src/campaigns/tables';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 const SAMPLE = join(__dirname, '../../../samples/contacts.csv');
 /** Ranges that are kept free for examples and drama: nobody can be reached there. */
 const FICTIONAL = /^(\+1\d{3}55501\d\d|\+44207946\d{4}|\+33199\d{6}|\+493023125\d{3})$/;
 
-describeEachEngine('the sample contacts', (engine) => {
+describeWithDatabase('the sample contacts', (database) => {
   let db: Kysely<CampaignTables>;
   beforeEach(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   test('are imported with their dirt counted, and reach nobody', async () => {

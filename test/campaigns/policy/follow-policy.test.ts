@@ -7,7 +7,7 @@ import { NO_POLICY } from '../../../src/domain/policy';
 import { createLog } from '../../../src/log';
 import { newId } from '../../../src/storage/new-id';
 import { plantAudience } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 const clock = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16);
 const QUIET = {
@@ -19,13 +19,13 @@ const QUIET = {
   },
 };
 
-describeEachEngine('a policy that changes', (engine) => {
+describeWithDatabase('a policy that changes', (database) => {
   let db: Kysely<CampaignTables>;
   let workspaceId: string;
   let told: string[];
   let fails: boolean;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
   beforeEach(() => {
     workspaceId = newId('wsp');

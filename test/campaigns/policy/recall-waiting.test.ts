@@ -12,7 +12,7 @@ import { LIMITS } from '../../../src/domain/limits';
 import { NO_POLICY } from '../../../src/domain/policy';
 import { newId } from '../../../src/storage/new-id';
 import { plantRun } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 const HOUR_MS = 3_600_000;
 const clock = (hours: number) => new Date(Date.now() + hours * HOUR_MS).toISOString().slice(11, 16);
@@ -25,11 +25,11 @@ const quietUntil = (hours: number) => ({
   },
 });
 
-describeEachEngine('recipients who wait by a policy that is replaced', (engine) => {
+describeWithDatabase('recipients who wait by a policy that is replaced', (database) => {
   let db: Kysely<CampaignTables>;
   let workspaceId: string;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
   beforeEach(() => {
     workspaceId = newId('wsp');

@@ -7,15 +7,15 @@ import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import { isUnavailable } from '../../../src/messaging/database-error';
 import { newId } from '../../../src/storage/new-id';
 import { plantAudience, plantRun } from '../../support/audience';
-import { describeOnPostgres } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 
 type Tx = Transaction<CampaignTables>;
 
-describeOnPostgres('two who want what the other has', (engine) => {
+describeWithDatabase('two who want what the other has', (database) => {
   let db: Kysely<CampaignTables>;
   beforeEach(async () => {
-    db = (await engine.open({ poolSize: 2 })).tables<CampaignTables>();
+    db = (await database.open({ poolSize: 2 })).tables<CampaignTables>();
   });
 
   /** Until somebody waits for what the transaction has. */

@@ -12,9 +12,9 @@ import { newId } from '../../../src/storage/new-id';
 import { PageRig, StubService } from '../../activities/page-rig';
 import { plantAudience } from '../../support/audience';
 import { reply } from '../../support/reply';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine('event feeds', (engine) => {
+describeWithDatabase('event feeds', (database) => {
   let db: Kysely<CampaignTables>;
   let service: StubService;
   let gateway: Gateway;
@@ -22,7 +22,7 @@ describeEachEngine('event feeds', (engine) => {
   let launched: string[];
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   beforeEach(async () => {

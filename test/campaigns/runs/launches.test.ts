@@ -7,13 +7,13 @@ import { closeRun } from '../../../src/campaigns/runs/run-end';
 import { moveRun } from '../../../src/campaigns/runs/runs';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { plantAudience } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 /** Work of a launch may go on, or be repeated, when its run has been closed and goes on with another one. */
-describeEachEngine('a launch that another one has followed', (engine) => {
+describeWithDatabase('a launch that another one has followed', (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   const rowOf = (runId: string) =>

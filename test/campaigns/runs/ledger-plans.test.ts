@@ -19,7 +19,7 @@ import {
   openExplaining,
   rowsRead,
 } from '../../support/explained';
-import { describeOnPostgres } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 const RECIPIENTS = 100_000;
 const CHUNK = LIMITS.chunkRecipients;
@@ -30,13 +30,13 @@ const PAGE = 2_000;
  * anybody has analyzed what was frozen for it and goes on when that has been done, so the plans must be
  * right for both; and for parameters that are known as well as for those that are not.
  */
-describeOnPostgres("the ledger's plans at 100,000 recipients", (engine) => {
+describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
   let storage: Storage;
   let plain: Kysely<CampaignTables>;
   let at: ExplainingDatabase;
 
   beforeAll(async () => {
-    const place = await engine.place();
+    const place = await database.place();
     storage = await openStorage(place);
     plain = storage.tables<CampaignTables>();
     at = await openExplaining(place);

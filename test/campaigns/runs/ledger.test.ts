@@ -12,12 +12,12 @@ import type { RecipientResult } from '../../../src/campaigns/runs/write-results'
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { RECIPIENT_STATES, type RecipientState } from '../../../src/domain/recipient';
 import { plantAudience } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine('the ledger', (engine) => {
+describeWithDatabase('the ledger', (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   const lane = (runId: string, number: number) => ({

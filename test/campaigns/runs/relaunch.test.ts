@@ -2,11 +2,11 @@ import { keepRunsLaunched } from '../../../src/campaigns/runs/relaunch';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { createLog } from '../../../src/log';
 import { plantRun } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine('runs without a workflow', (engine) => {
+describeWithDatabase('runs without a workflow', (database) => {
   it('do not keep a worker from starting when Temporal is away, and are launched when it is back', async () => {
-    const db = (await engine.open()).tables<CampaignTables>();
+    const db = (await database.open()).tables<CampaignTables>();
     const { runId } = await plantRun(db, { contacts: 1 });
     const launched: string[] = [];
     let isAway = true;

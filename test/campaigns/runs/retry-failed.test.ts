@@ -9,12 +9,12 @@ import { liveRuns, moveRun } from '../../../src/campaigns/runs/runs';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { RETRIED, type RecipientState } from '../../../src/domain/recipient';
 import { plantAudience, plantRun } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine('a run that goes on after its end', (engine) => {
+describeWithDatabase('a run that goes on after its end', (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   const ENDS = ['delivered', 'failed', 'undelivered', 'unknown', 'rejected', 'expired', 'failed'] as const;

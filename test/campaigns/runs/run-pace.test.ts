@@ -2,12 +2,12 @@ import { type Kysely, sql } from 'kysely';
 import { pageAtPace, setPace, takePermits } from '../../../src/campaigns/runs/run-pace';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { newId } from '../../../src/storage/new-id';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine("a run's pace", (engine) => {
+describeWithDatabase("a run's pace", (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   const ask = (runId: string, most = 1_000, least = 0) => takePermits(db, runId, { least, most });

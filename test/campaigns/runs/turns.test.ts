@@ -11,14 +11,14 @@ import type { Channel } from '../../../src/domain/channel';
 import { type EarlierChannel, nextTurn, standingOf } from '../../../src/domain/fallback';
 import { RECIPIENT_STATES, RETRIED, type RecipientState } from '../../../src/domain/recipient';
 import { plantRun } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 const AFTER_MS = 60_000;
 
-describeEachEngine('a run that goes from channel to channel', (engine) => {
+describeWithDatabase('a run that goes from channel to channel', (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   /** Contacts `1`… with both addresses, without those that are listed. */

@@ -6,16 +6,16 @@ import { nextRun } from '../../../src/campaigns/schedules/recurring';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { LIMITS } from '../../../src/domain/limits';
 import { startFor } from '../../../src/domain/time-zones/recipient-hours';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { dailyCampaign, finishRun } from './daily-campaign';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-describeEachEngine('a recurring campaign at each recipient’s own hour', (engine) => {
+describeWithDatabase('a recurring campaign at each recipient’s own hour', (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   const daily = (schedule?: object) => dailyCampaign(db, schedule);

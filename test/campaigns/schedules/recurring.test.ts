@@ -10,17 +10,17 @@ import { isScheduled, keepSchedule, lookAtSchedules } from '../../../src/campaig
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { createLog } from '../../../src/log';
 import { plantRun } from '../../support/audience';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { dailyCampaign, finishRun } from './daily-campaign';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const log = createLog('silent');
 
-describeEachEngine('a recurring campaign', (engine) => {
+describeWithDatabase('a recurring campaign', (database) => {
   let db: Kysely<CampaignTables>;
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
   beforeEach(async () => {
     await sql`delete from campaign_schedules`.execute(db);

@@ -14,15 +14,15 @@ import { sendMessageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import { createLog } from '../../../src/log';
 import { newId } from '../../../src/storage/new-id';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine('durable sends', (engine) => {
+describeWithDatabase('durable sends', (database) => {
   let db: Kysely<CampaignTables>;
   let sends: DurableSends;
   const launched: string[] = [];
   let woken: string[] = [];
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
     sends = createDurableSends({
       db,
       launcher: {

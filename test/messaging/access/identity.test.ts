@@ -1,16 +1,16 @@
 import type { Kysely } from 'kysely';
 import { createIdentity, type Identity } from '../../../src/messaging/access/identity';
 import type { MessagingTables } from '../../../src/messaging/tables';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 const passwordCost = { log2N: 10, r: 8, p: 1 };
 
-describeEachEngine('identity', (engine) => {
+describeWithDatabase('identity', (database) => {
   let db: Kysely<MessagingTables>;
   let identity: Identity;
   let nowMs: number;
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
   });
   beforeEach(() => {
     nowMs = Date.now();
@@ -19,7 +19,7 @@ describeEachEngine('identity', (engine) => {
   const create = (email: string) => identity.createWorkspace({ name: 'W', email });
 
   test('a new workspace has a user, a client, a key and an event log, and the first one an owner', async () => {
-    const fresh = (await engine.open()).tables<MessagingTables>();
+    const fresh = (await database.open()).tables<MessagingTables>();
     identity = createIdentity({ db: fresh, passwordCost });
     expect(await identity.isEmpty()).toBe(true);
     const [first, second] = await Promise.all([create('a@example.com'), create('b@example.com')]);

@@ -1,14 +1,14 @@
 import { sql } from 'kysely';
 import type { MessageEvent } from '../../../src/domain/message';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
-describeEachEngine('the event feed', (engine) => {
+describeWithDatabase('the event feed', (database) => {
   let rig: OutboxRig;
   let one: TestProcess;
   beforeAll(async () => {
-    const storage = await engine.open();
+    const storage = await database.open();
     rig = await createOutboxRig(storage);
     one = await rig.process();
   });
@@ -131,7 +131,6 @@ describeEachEngine('the event feed', (engine) => {
   });
 
   test('a reader that waits learns what another process wrote', async () => {
-    if (engine.name === 'embedded') return;
     const two = await rig.process();
     const after = await end();
     const waiting = read({ after, waitSeconds: 15 });
@@ -140,7 +139,7 @@ describeEachEngine('the event feed', (engine) => {
   });
 
   test('a reader that follows two writers at work misses none and reads none twice', async () => {
-    const two = engine.name === 'postgres' ? await rig.process() : one;
+    const two = await rig.process();
     let after = await end();
     const seen: MessageEvent[] = [];
     const writing = Promise.all(
@@ -161,7 +160,6 @@ describeEachEngine('the event feed', (engine) => {
   });
 
   test('a writer that is slow to commit keeps later ones back, so that no reader passes it by', async () => {
-    if (engine.name === 'embedded') return;
     const after = await end();
     let written: () => void = () => undefined;
     const hasWritten = new Promise<void>((done) => {

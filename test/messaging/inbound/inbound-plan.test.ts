@@ -3,13 +3,13 @@ import { findCorrespondents } from '../../../src/messaging/inbound/inbound-rows'
 import type { MessagingTables } from '../../../src/messaging/tables';
 import { openStorage, type Storage } from '../../../src/storage/storage';
 import { type ExplainingDatabase, nodesOf, openExplaining, rowsRead } from '../../support/explained';
-import { describeOnPostgres } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeOnPostgres('who is answered, among 100,000 messages', (engine) => {
+describeWithDatabase('who is answered, among 100,000 messages', (database) => {
   let storage: Storage;
   let at: ExplainingDatabase;
   beforeAll(async () => {
-    const place = await engine.place();
+    const place = await database.place();
     storage = await openStorage(place);
     at = await openExplaining(place);
   });

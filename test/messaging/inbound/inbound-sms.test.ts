@@ -5,14 +5,14 @@ import { createInboundMessages } from '../../../src/messaging/inbound/inbound-sm
 import { createSuppressionList } from '../../../src/messaging/suppression/suppression';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import type { Storage } from '../../../src/storage/storage';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
 const SENDER = '12345';
 let people = 0;
 
-describeEachEngine('what subscribers write back', (engine) => {
+describeWithDatabase('what subscribers write back', (database) => {
   let storage: Storage;
   let db: Kysely<MessagingTables>;
   let rig: OutboxRig;
@@ -20,7 +20,7 @@ describeEachEngine('what subscribers write back', (engine) => {
   let person: string;
   let ids = 0;
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
     db = storage.tables<MessagingTables>();
   });
   beforeEach(async () => {

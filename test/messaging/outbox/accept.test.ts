@@ -3,16 +3,16 @@ import { isDomainError } from '../../../src/domain/errors';
 import { LIMITS } from '../../../src/domain/limits';
 import { createOutboxCount, recountRestMs } from '../../../src/messaging/outbox/outbox-count';
 import type { Storage } from '../../../src/storage/storage';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { addTemplate, allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
-describeEachEngine('accepting messages', (engine) => {
+describeWithDatabase('accepting messages', (database) => {
   let storage: Storage;
   let rig: OutboxRig;
   let one: TestProcess;
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
   });
   beforeEach(async () => {
     rig = await createOutboxRig(storage);
@@ -55,7 +55,6 @@ describeEachEngine('accepting messages', (engine) => {
   });
 
   test('two processes given the same uid at the same moment keep one message', async () => {
-    if (engine.name === 'embedded') return;
     const two = await rig.process();
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, i) =>

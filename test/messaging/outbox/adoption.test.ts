@@ -1,13 +1,13 @@
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 import { ScriptedProvider } from '../scripted-provider';
 
-describeEachEngine('after a process is gone', (engine) => {
+describeWithDatabase('after a process is gone', (database) => {
   let rig: OutboxRig;
   let first: TestProcess;
   beforeEach(async () => {
-    rig = await createOutboxRig(await engine.open());
+    rig = await createOutboxRig(await database.open());
   });
   afterEach(() => rig.stop());
 

@@ -2,12 +2,12 @@ import { type Kysely, sql } from 'kysely';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import { openStorage, type Storage } from '../../../src/storage/storage';
 import { type Line, openLine } from '../../support/line';
-import { describeOnPostgres } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
 /** The server goes on with a statement whose connection broke while it waited for a lock. */
-describeOnPostgres('an outbox whose connection breaks in the middle of a statement', (engine) => {
+describeWithDatabase('an outbox whose connection breaks in the middle of a statement', (database) => {
   let line: Line;
   let storage: Storage;
   let direct: Storage;
@@ -17,8 +17,8 @@ describeOnPostgres('an outbox whose connection breaks in the middle of a stateme
   let unlock: () => Promise<unknown> = async () => undefined;
 
   beforeAll(async () => {
-    const place = await engine.place({ migrated: true });
-    const url = new URL(place.databaseUrl ?? '');
+    const place = await database.place({ migrated: true });
+    const url = new URL(place.databaseUrl);
     const port = Number(url.port);
     line = await openLine(() => port);
     url.port = String(line.port);

@@ -1,15 +1,15 @@
 import type { Storage } from '../../../src/storage/storage';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { addTemplate, createOutboxRig, type OutboxRig } from '../outbox-rig';
 
 const VOICE = { machine: 'hangup', ringTimeoutSeconds: 20, maxSeconds: 60 } as const;
 
-describeEachEngine('what the sender of a call asks for', (engine) => {
+describeWithDatabase('what the sender of a call asks for', (database) => {
   let storage: Storage;
   let rig: OutboxRig;
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
   });
   beforeEach(async () => {
     rig = await createOutboxRig(storage);

@@ -1,14 +1,14 @@
 import { readWaiting } from '../../../src/messaging/outbox/due-messages';
 import { openBatch } from '../../../src/messaging/outbox/handover-batch';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
-describeEachEngine('canceling', (engine) => {
+describeWithDatabase('canceling', (database) => {
   let rig: OutboxRig;
   let one: TestProcess;
   beforeAll(async () => {
-    rig = await createOutboxRig(await engine.open());
+    rig = await createOutboxRig(await database.open());
     one = await rig.process();
   });
   afterAll(() => rig.stop());
@@ -104,7 +104,7 @@ describeEachEngine('canceling', (engine) => {
   ])('racing with the dispatcher, a message%s is either canceled or sent', async (_, senderLimits) => {
     const isLimited = Object.keys(senderLimits).length > 0;
     const mine = isLimited ? await rig.process({}, { senderLimits }) : one;
-    const two = engine.name === 'postgres' ? await rig.process({}, { senderLimits }) : mine;
+    const two = await rig.process({}, { senderLimits });
     const uids = Array.from({ length: 300 }, (_, i) => `${isLimited ? 'rl' : 'r'}${i}`);
     const outcomes = await Promise.all(
       uids.map(async (uid, i) => {

@@ -2,16 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { LIMITS } from '../../../src/domain/limits';
 import type { Storage } from '../../../src/storage/storage';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
-describeEachEngine('handing messages over', (engine) => {
+describeWithDatabase('handing messages over', (database) => {
   let storage: Storage;
   let rig: OutboxRig;
   let one: TestProcess;
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
   });
   beforeEach(async () => {
     rig = await createOutboxRig(storage);
@@ -232,7 +232,6 @@ describeEachEngine('handing messages over', (engine) => {
   });
 
   test('a hold that another process writes is heeded by the next batch, and its release noticed', async () => {
-    if (engine.name === 'embedded') return;
     const two = await rig.process();
     await two.delivery.hold(rig.workspaceId, 'c1');
     await accept(rig.sms('m1', { campaign: 'c1' }), rig.sms('m2'));
@@ -280,7 +279,6 @@ describeEachEngine('handing messages over', (engine) => {
   });
 
   test('a batch under way learns of a hold that another process writes', async () => {
-    if (engine.name === 'embedded') return;
     const stayed: string[] = [];
     one.sms.script = async (message, mayLeave) => {
       await until('it may not leave any more', () => !mayLeave(message));

@@ -1,7 +1,7 @@
 import { createListMail } from '../../../src/messaging/outbox/list-mail';
 import { createUnsubscribeTokens } from '../../../src/messaging/suppression/unsubscribe-tokens';
 import type { Storage } from '../../../src/storage/storage';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
@@ -49,13 +49,13 @@ describe('tokens that unsubscribe', () => {
   });
 });
 
-describeEachEngine('mail to many', (engine) => {
+describeWithDatabase('mail to many', (database) => {
   let storage: Storage;
   let rig: OutboxRig;
   let one: TestProcess;
   let mailto: string | undefined;
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
   });
   beforeEach(async () => {
     mailto = undefined;

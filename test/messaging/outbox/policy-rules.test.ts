@@ -1,20 +1,20 @@
 import type { WorkspacePolicy } from '../../../src/domain/policy';
 import { NO_POLICY } from '../../../src/domain/policy';
 import type { Storage } from '../../../src/storage/storage';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
 const TEXT = 'Reply STOP to opt out';
 
-describeEachEngine('the policy where messages are accepted', (engine) => {
+describeWithDatabase('the policy where messages are accepted', (database) => {
   let storage: Storage;
   let rig: OutboxRig;
   let policy: WorkspacePolicy;
   const open: TestProcess[] = [];
 
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
   });
   beforeEach(async () => {
     rig = await createOutboxRig(storage);

@@ -4,7 +4,7 @@ import type { MessagingTables } from '../../../src/messaging/tables';
 import { createTemplateVersions } from '../../../src/messaging/templates/template-versions';
 import { createTemplates } from '../../../src/messaging/templates/templates';
 import { newId } from '../../../src/storage/new-id';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 const FLOW = {
   nodes: [
@@ -19,9 +19,9 @@ const FLOW = {
   viewport: { x: 0, y: 0, zoom: 1 },
 };
 
-describeEachEngine('a call that is handed over', (engine) => {
+describeWithDatabase('a call that is handed over', (database) => {
   test('has its document and its flow, each filled for where the values stand', async () => {
-    const db = (await engine.open()).tables<MessagingTables>();
+    const db = (await database.open()).tables<MessagingTables>();
     const versions = createTemplateVersions(db);
     const workspaceId = newId('ws');
     const content = { name: 'call', subject: null, body: '', emailProviderId: '', design: FLOW };
@@ -53,7 +53,7 @@ describeEachEngine('a call that is handed over', (engine) => {
   });
 
   test('of an email has neither, and its layout is not read', async () => {
-    const db = (await engine.open()).tables<MessagingTables>();
+    const db = (await database.open()).tables<MessagingTables>();
     const versions = createTemplateVersions(db);
     const workspaceId = newId('ws');
     const content = {

@@ -14,7 +14,7 @@ import { openHttpProvider } from '../../../src/providers/http-provider';
 import type { HandOver } from '../../../src/providers/provider';
 import { newId } from '../../../src/storage/new-id';
 import { answer, bodyOf } from '../../providers/http-carrier';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { ScriptedProvider } from '../scripted-provider';
 
@@ -32,7 +32,7 @@ const FLOW = {
 };
 const VOICE = { machine: 'leave_message', ringTimeoutSeconds: 25, maxSeconds: 120 } as const;
 
-describeEachEngine('calls that a carrier over HTTP makes', (engine) => {
+describeWithDatabase('calls that a carrier over HTTP makes', (database) => {
   const workspaceId = newId('ws');
   const log = createLog('silent');
   let db: Kysely<MessagingTables>;
@@ -44,7 +44,7 @@ describeEachEngine('calls that a carrier over HTTP makes', (engine) => {
   const posted: HandOver[] = [];
 
   beforeAll(async () => {
-    const storage = await engine.open();
+    const storage = await database.open();
     db = storage.tables<MessagingTables>();
     const versions = createTemplateVersions(db);
     const content = { name: 'call', subject: null, body: '', emailProviderId: '', design: FLOW };
@@ -59,7 +59,7 @@ describeEachEngine('calls that a carrier over HTTP makes', (engine) => {
     await new Promise<void>((done) => carrier.listen(0, '127.0.0.1', done));
     const url = `http://127.0.0.1:${(carrier.address() as AddressInfo).port}/calls`;
     delivery = createDelivery({
-      ...{ db, engine: storage.engine, templates: versions, log },
+      ...{ db, templates: versions, log },
       providers: {
         email: new ScriptedProvider('email'),
         sms: new ScriptedProvider('sms'),

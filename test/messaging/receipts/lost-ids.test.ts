@@ -6,11 +6,11 @@ import { keepOrphans } from '../../../src/messaging/receipts/receipt-rows';
 import { createSmsParts } from '../../../src/messaging/receipts/sms-parts';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import type { Receipt } from '../../../src/providers/provider';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 const HOUR_AGO = new Date(Date.now() - 3_600_000).toISOString();
 
-describeEachEngine('a receipt by an id that nobody has read', (engine) => {
+describeWithDatabase('a receipt by an id that nobody has read', (database) => {
   let db: Kysely<MessagingTables>;
   let provider: string;
   let to: string;
@@ -19,7 +19,7 @@ describeEachEngine('a receipt by an id that nobody has read', (engine) => {
   let made = 0;
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
   });
   beforeEach(() => {
     provider = `smpp${++made}`;

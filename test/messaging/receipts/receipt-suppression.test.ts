@@ -4,17 +4,17 @@ import { LIMITS } from '../../../src/domain/limits';
 import { createSuppressionList } from '../../../src/messaging/suppression/suppression';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import type { Storage } from '../../../src/storage/storage';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
-describeEachEngine('what carriers say about recipients', (engine) => {
+describeWithDatabase('what carriers say about recipients', (database) => {
   let storage: Storage;
   let db: Kysely<MessagingTables>;
   let rig: OutboxRig;
   let one: TestProcess;
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
     db = storage.tables<MessagingTables>();
   });
   beforeEach(async () => {

@@ -1,12 +1,12 @@
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
-describeEachEngine('receipts', (engine) => {
+describeWithDatabase('receipts', (database) => {
   let rig: OutboxRig;
   let one: TestProcess;
   beforeAll(async () => {
-    rig = await createOutboxRig(await engine.open());
+    rig = await createOutboxRig(await database.open());
     one = await rig.process();
   });
   afterAll(() => rig.stop());
@@ -123,7 +123,7 @@ describeEachEngine('receipts', (engine) => {
   });
 
   test('many at once are each recorded once, from several calls and processes', async () => {
-    const two = engine.name === 'postgres' ? await rig.process() : one;
+    const two = await rig.process();
     const messages = Array.from({ length: 200 }, (_, i) => rig.sms(`x${i}`));
     const outcomes = await one.delivery.acceptMany(rig.workspaceId, messages);
     const ids = outcomes.flatMap((outcome) => (outcome.ok ? [outcome.answer.id] : []));

@@ -3,16 +3,16 @@ import { keepOrphans } from '../../../src/messaging/receipts/receipt-rows';
 import { createSmsParts } from '../../../src/messaging/receipts/sms-parts';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import type { Receipt } from '../../../src/providers/provider';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
-describeEachEngine('the parts of long messages', (engine) => {
+describeWithDatabase('the parts of long messages', (database) => {
   let db: Kysely<MessagingTables>;
   let parts: ReturnType<typeof createSmsParts>;
   let provider: string;
   let made = 0;
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
   });
   beforeEach(() => {
     provider = `smpp${++made}`;

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../src/domain/limits';
 import type { Receipt } from '../../../src/providers/provider';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
@@ -10,12 +10,12 @@ const DOCUMENT = `<Response>
   <Gather numDigits="1" output="age"><Say>How old?</Say></Gather>
 </Response>`;
 
-describeEachEngine('a key by which somebody asks not to be called again', (engine) => {
+describeWithDatabase('a key by which somebody asks not to be called again', (database) => {
   let rig: OutboxRig;
   let one: TestProcess;
   let template: string;
   beforeAll(async () => {
-    rig = await createOutboxRig(await engine.open());
+    rig = await createOutboxRig(await database.open());
     one = await rig.process();
     template = await addTemplate(rig.db, rig.workspaceId, { channel: 'voice', body: DOCUMENT });
   });

@@ -10,17 +10,17 @@ import {
 } from '../../../src/messaging/senders/sender-limit-bucket';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import { newId } from '../../../src/storage/new-id';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 
 /** So slow that nothing comes back while a test runs. */
 const STILL = 0.000_001;
 
-describeEachEngine('a token bucket', (engine) => {
+describeWithDatabase('a token bucket', (database) => {
   let db: Kysely<MessagingTables>;
   let key: SenderKey;
   beforeAll(async () => {
-    db = (await engine.open({ poolSize: 8 })).tables<MessagingTables>();
+    db = (await database.open({ poolSize: 8 })).tables<MessagingTables>();
   });
   beforeEach(() => {
     key = { workspaceId: newId('ws'), channel: 'sms', sender: '12345' };

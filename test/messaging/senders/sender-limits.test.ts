@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { SenderLimits } from '../../../src/domain/sender-limit';
 import type { HandOver } from '../../../src/providers/provider';
 import type { Storage } from '../../../src/storage/storage';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 import { ScriptedProvider } from '../scripted-provider';
@@ -31,11 +31,11 @@ function excess(at: readonly { atMs: number }[], { rate, burst }: { rate: number
   return worst;
 }
 
-describeEachEngine('a limited sender', (engine) => {
+describeWithDatabase('a limited sender', (database) => {
   let storage: Storage;
   let rig: OutboxRig;
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
   });
   beforeEach(async () => {
     rig = await createOutboxRig(storage);
@@ -62,7 +62,7 @@ describeEachEngine('a limited sender', (engine) => {
   test('hands over at its rate and in order, however many processes there are', async () => {
     const limit = { rate: 100, burst: 20 };
     const one = await start({ sms: limit });
-    const two = engine.name === 'postgres' ? await start({ sms: limit }) : one;
+    const two = await start({ sms: limit });
     const startedAt = performance.now();
     await Promise.all([accept(one, texts('a', 120)), accept(two, texts('b', 120))]);
     await untilAllAre('sent', 45_000);
@@ -154,7 +154,7 @@ describeEachEngine('a limited sender', (engine) => {
 
   test('may have a limit of its own, which counts at once and in every process', async () => {
     const one = await start();
-    const two = engine.name === 'postgres' ? await start() : one;
+    const two = await start();
     const limits = one.delivery.senderLimits;
     await limits.put(rig.workspaceId, { channel: 'sms', sender: '12345' }, { rate: 0.001, burst: 2 });
     await accept(one, texts('a', 5));

@@ -7,15 +7,15 @@ import { createUnsubscribe } from '../../../src/messaging/suppression/unsubscrib
 import { createUnsubscribeTokens } from '../../../src/messaging/suppression/unsubscribe-tokens';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import { newId } from '../../../src/storage/new-id';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 const address = 'ann@example.com';
 
-describeEachEngine('blocks that are lifted', (engine) => {
+describeWithDatabase('blocks that are lifted', (database) => {
   let db: Kysely<MessagingTables>;
   let workspaceId: string;
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
   });
   beforeEach(() => {
     workspaceId = newId('wsp');

@@ -5,17 +5,17 @@ import {
   type TemplateVersions,
 } from '../../../src/messaging/templates/template-versions';
 import { createTemplates, type Templates } from '../../../src/messaging/templates/templates';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 const content = { name: 'n', subject: null, body: '', emailProviderId: '', design: null };
 
-describeEachEngine('compiled template versions', (engine) => {
+describeWithDatabase('compiled template versions', (database) => {
   let db: Kysely<MessagingTables>;
   let versions: TemplateVersions;
   let templates: Templates;
   let names = 0;
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
     versions = createTemplateVersions(db);
     templates = createTemplates({ db, versions });
   });

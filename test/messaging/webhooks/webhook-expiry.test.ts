@@ -2,17 +2,17 @@ import { createLog } from '../../../src/log';
 import type { Sweeping } from '../../../src/messaging/sweeping';
 import { keepWebhookExpiry } from '../../../src/messaging/webhooks/webhook-expiry';
 import { newId } from '../../../src/storage/new-id';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { createWebhookRig, type WebhookRig } from './webhook-rig';
 
 const DAY_MS = 86_400_000;
 
-describeEachEngine('clearing away of webhooks', (engine) => {
+describeWithDatabase('clearing away of webhooks', (database) => {
   let rig: WebhookRig;
   let expiry: Sweeping;
 
   beforeEach(async () => {
-    rig = await createWebhookRig(await engine.open());
+    rig = await createWebhookRig(await database.open());
     expiry = keepWebhookExpiry({ db: rig.db, log: createLog('silent') });
   });
   afterEach(async () => {

@@ -64,7 +64,6 @@ export async function createWebhookRig(
     async deliver({ timing, allowPrivate = true, resolve, sealing: own } = {}) {
       const one = createWebhookDelivery({
         db,
-        engine: storage.engine,
         guard: createTargetGuard({ allowPrivate, resolve }),
         sealing: own ?? sealing,
         outside: createPhaseChanges({ db: campaignsDb }),

@@ -3,15 +3,15 @@ import { createSmsParts } from '../../../src/messaging/receipts/sms-parts';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import type { Provider, Receipt } from '../../../src/providers/provider';
 import { receiptText, type Smsc, type SmscOptions } from '../../support/smsc';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { centre, LONG, message, one, open } from './smpp-rig';
 
-describeEachEngine('receipts of an SMS centre', (engine) => {
+describeWithDatabase('receipts of an SMS centre', (database) => {
   let db: Kysely<MessagingTables>;
   let opened = 0;
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
   });
 
   const ready = async (options: SmscOptions) => {

@@ -14,12 +14,12 @@ import { type Certificate, makeCertificate } from '../../support/certificate';
 import { type Exim, startExim } from '../../support/exim';
 import { freePort } from '../../support/free-port';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink';
-import { describeEachEngine } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { openSmtp } from './smtp-rig';
 
 /** We give mail to an Exim, which brings some of it and gives up the rest, and tells our listener so. */
-describeEachEngine('a real Exim', (engine) => {
+describeWithDatabase('a real Exim', (database) => {
   const workspaceId = newId('ws');
   let storage: Storage;
   let delivery: Delivery;
@@ -29,7 +29,7 @@ describeEachEngine('a real Exim', (engine) => {
   const sinks: SmtpSink[] = [];
 
   beforeAll(async () => {
-    storage = await engine.open();
+    storage = await database.open();
     const db = storage.tables<MessagingTables>();
     template = await addTemplate(db, workspaceId, {
       channel: 'email',
@@ -45,7 +45,6 @@ describeEachEngine('a real Exim', (engine) => {
     });
     delivery = createDelivery({
       db,
-      engine: storage.engine,
       templates: createTemplateVersions(db),
       providers: { email, sms: new ScriptedProvider('sms'), voice: new ScriptedProvider('voice') },
       log: createLog('silent'),
