@@ -1,4 +1,5 @@
 import { alonePart } from './alone';
+import { carrierPart } from './carrier';
 import { freezePart } from './freeze';
 import { memoryPart } from './memory';
 import { importPart, millionPart, pagesPart } from './million';
@@ -19,6 +20,7 @@ import { writesPart } from './writes';
 const PARTS: Record<string, () => Promise<unknown>> = {
   ratio: ratioPart,
   alone: alonePart,
+  carrier: carrierPart,
   writes: writesPart,
   memory: memoryPart,
   sleeping: sleepingPart,
