@@ -29,11 +29,19 @@ const OID = {
   basicConstraints: [0x55, 0x1d, 0x13],
 };
 
-export function issueCertificate({ altName, authority = false, from, until, issuer }: CertificateRequest): Issued {
+export function issueCertificate({
+  altName,
+  authority = false,
+  from,
+  until,
+  issuer,
+}: CertificateRequest): Issued {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   // A verifier looks for an issuer by name, so two authorities must not share one.
   const name = nameOf(`Test ${randomBytes(8).toString('hex')}`);
-  const extensions = [extension(OID.basicConstraints, authority ? der(0x01, Buffer.of(0xff)) : Buffer.alloc(0))];
+  const extensions = [
+    extension(OID.basicConstraints, authority ? der(0x01, Buffer.of(0xff)) : Buffer.alloc(0)),
+  ];
   if (altName) extensions.push(extension(OID.subjectAltName, generalName(altName)));
   const algorithm = sequence(oid(OID.ecdsaWithSha256));
   const body = sequence(
