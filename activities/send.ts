@@ -26,6 +26,7 @@ import { stopIfCancelled } from './heartbeat';
 import { partByHours } from './hours';
 import { everybodyWaits, inDoubt, type Judgement, resultsOf, splitExpired } from './judge-answers';
 import { awaitPermits } from './permits';
+import { awaitRoom, type CurrentLot, currentLot } from './room';
 import { accountRefused, stoppingRun } from './stop-run';
 
 export interface SendPageInput {
@@ -72,6 +73,12 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
   };
 
   async function sendOpenPage(run: RunPlan, page: OpenPage): Promise<SendPageOutcome> {
+    const lots = currentLot();
+    // However the page stops, what it was given of the outbox and did not offer goes to others.
+    return sendChunks(run, page, lots).finally(lots.end);
+  }
+
+  async function sendChunks(run: RunPlan, page: OpenPage, lots: CurrentLot): Promise<SendPageOutcome> {
     const startedAt = performance.now();
     const gateway = gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
@@ -91,7 +98,13 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       const most = doubtful || Math.min(chunk, page.size - page.resolved);
       const permission = await awaitPermits(db, run.runId, { least: doubtful, most });
       if (permission.kind !== 'granted') return permission;
-      const offered = await offerChunk(db, page, permission.count);
+      // What is in doubt is in the outbox already, or is offered again under the same uid.
+      const taking = doubtful
+        ? { kind: 'lot' as const, lot: undefined }
+        : await awaitRoom(db, gateway.room, run, permission.count);
+      if (taking.kind !== 'lot') return taking;
+      lots.use(taking.lot);
+      const offered = await offerChunk(db, page, taking.lot?.count ?? permission.count);
       const { inTime, expired } = doubtful
         ? { inTime: offered, expired: [] }
         : splitExpired(offered, judgement.rule, Date.now());
@@ -99,11 +112,14 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       // Of what is in doubt, whoever has no place among the messages of his address has not been sent to.
       const { ready, held } = await caps.part(open.ready);
       const messages = ready.map((recipient) => toMessage(run, page, recipient, judgement.rule));
-      const answers = await gateway.send(messages).catch(async (error: unknown) => {
-        // Sending throws for want of a token only, before anything has left.
-        if (isDomainError(error) && !doubtful) await caps.withdraw(ready);
-        throw error;
-      });
+      const answers = await gateway
+        .send(messages)
+        .finally(lots.end)
+        .catch(async (error: unknown) => {
+          // Sending throws for want of a token only, before anything has left.
+          if (isDomainError(error) && !doubtful) await caps.withdraw(ready);
+          throw error;
+        });
       const wait = everybodyWaits(ready, answers, judgement);
       if (wait) {
         if (!doubtful && !(wait.kind === 'later' && wait.inDoubt)) await caps.withdraw(ready);
