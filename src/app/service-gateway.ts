@@ -76,7 +76,8 @@ export function templateLookup(gatewayFor: GatewayFor): TemplateLookup {
 export function outcomeNews(gatewayFor: GatewayFor): OutcomeNews {
   return {
     isTold: async (workspaceId) => (await gatewayFor(workspaceId).capabilities()).has('events'),
-    read: (workspaceId, after, limit) => gatewayFor(workspaceId).readEvents(after, limit, 0),
+    read: (workspaceId, after, { limit, waitSeconds }) =>
+      gatewayFor(workspaceId).readEvents(after, limit, waitSeconds),
   };
 }
 
