@@ -29,6 +29,7 @@ import { partByHours } from './hours';
 import { everybodyWaits, inDoubt, type Judgement, resultsOf, splitExpired } from './judge-answers';
 import { PageWorkers } from './page-workers';
 import { awaitPermits } from './permits';
+import { awaitRoom, type CurrentLot, currentLot } from './room';
 import { accountRefused, stoppingRun } from './stop-run';
 
 export interface SendPageInput {
@@ -81,6 +82,12 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
   };
 
   async function sendOpenPage(run: RunPlan, page: OpenPage): Promise<SendPageOutcome> {
+    const lots = currentLot();
+    // However the page stops, what it was given of the outbox and did not offer goes to others.
+    return sendChunks(run, page, lots).finally(lots.end);
+  }
+
+  async function sendChunks(run: RunPlan, page: OpenPage, lots: CurrentLot): Promise<SendPageOutcome> {
     const gateway = gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
     if (able.has('events')) await feeds.ask(run.workspaceId);
@@ -96,6 +103,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       gateway,
       able,
       judgement,
+      lots,
       caps: pageCaps(db, run, page, judgement),
     };
     const { cancellationSignal } = Context.current();
@@ -108,13 +116,19 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       const most = doubtful || Math.min(chunk, page.size - page.resolved);
       const permission = await awaitPermits(db, run.runId, { least: doubtful, most });
       if (permission.kind !== 'granted') return permission;
+      // What is in doubt is in the outbox already, or is offered again under the same uid.
+      const taking = doubtful
+        ? { kind: 'lot' as const, lot: undefined }
+        : await awaitRoom(db, gateway.room, run, permission.count);
+      if (taking.kind !== 'lot') return taking;
+      lots.use(taking.lot);
       const askedAt = performance.now();
       const ended = await workers.run(run, cancellationSignal, async () => {
         const startedAt = performance.now();
         // The owner may have paused while others had their turns.
         const control = startedAt - askedAt > LIMITS.paceLookMs ? await readControl(db, run.runId) : 'run';
         if (control !== 'run') return { kind: 'stopped' as const, control };
-        const outcome = await sendChunk(sending, permission.count, doubtful > 0);
+        const outcome = await sendChunk(sending, taking.lot?.count ?? permission.count, doubtful > 0);
         workedMs += performance.now() - startedAt;
         return outcome;
       });
@@ -127,7 +141,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
 
   /** Answers how the page ends for now, if it does before its end. */
   async function sendChunk(
-    { run, page, gateway, able, judgement, caps }: Sending,
+    { run, page, gateway, able, judgement, lots, caps }: Sending,
     count: number,
     doubtful: boolean,
   ): Promise<SendPageOutcome | undefined> {
@@ -140,11 +154,14 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
     // Of what is in doubt, whoever has no place among the messages of his address has not been sent to.
     const { ready, held } = await caps.part(open.ready);
     const messages = ready.map((recipient) => toMessage(run, page, recipient, judgement.rule));
-    const answers = await gateway.send(messages).catch(async (error: unknown) => {
-      // Sending throws for want of a token only, before anything has left.
-      if (isDomainError(error) && !doubtful) await caps.withdraw(ready);
-      throw error;
-    });
+    const answers = await gateway
+      .send(messages)
+      .finally(lots.end)
+      .catch(async (error: unknown) => {
+        // Sending throws for want of a token only, before anything has left.
+        if (isDomainError(error) && !doubtful) await caps.withdraw(ready);
+        throw error;
+      });
     const wait = everybodyWaits(ready, answers, judgement);
     if (wait) {
       if (!doubtful && !(wait.kind === 'later' && wait.inDoubt)) await caps.withdraw(ready);
@@ -191,6 +208,7 @@ interface Sending {
   gateway: Gateway;
   able: ReadonlySet<Capability>;
   judgement: Judgement;
+  lots: CurrentLot;
   caps: ReturnType<typeof pageCaps>;
 }
 

@@ -8,14 +8,14 @@ import type { Temporal } from '../temporal/connection';
 import { createLauncher, createSignals } from '../temporal/launcher';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
-import { type GatewayFor, outcomeNews } from './service-gateway';
+import { outcomeNews, type ServiceGateways } from './service-gateway';
 import { suppression } from './suppression-rule';
 
 export interface WorkerPartOptions extends AppOptions {
   roles: readonly Role[];
   storage: Storage;
   temporal: Temporal;
-  gatewayFor: GatewayFor;
+  service: ServiceGateways;
 }
 
 /** The Temporal workers of this process, and the gateway through which they send. */
@@ -24,7 +24,7 @@ export async function openWorkerPart(
   closers: Closers,
   fail: (error: Error) => void,
 ): Promise<void> {
-  const { config, log, storage, temporal, gatewayFor } = options;
+  const { config, log, storage, temporal, service } = options;
   const db = storage.tables<CampaignTables>();
   const signals = createSignals(temporal.client);
   const workers = await runWorkers({
@@ -32,7 +32,7 @@ export async function openWorkerPart(
     namespace: temporal.namespace,
     roles: options.roles,
     deps: {
-      ...{ db, gatewayFor, suppression, log },
+      ...{ db, gatewayFor: service.gatewayFor, suppression, log },
       signals,
       callTimes: config.callTimes,
     },
@@ -41,8 +41,8 @@ export async function openWorkerPart(
   workers.done.catch(fail);
   if (options.roles.includes('orchestrator')) {
     const launcher = createLauncher(temporal.client);
-    const news = outcomeNews(gatewayFor);
-    const feeds = new Feeds(db, { news, signals, log });
+    const news = outcomeNews(service);
+    const feeds = new Feeds(db, { scope: service.scope, news, signals, log });
     const watcher = startWatcher(db, { waker: launcher, news, feeds, log });
     closers.add('watcher', () => watcher.stop());
     const relaunch = await keepRunsLaunched(db, launcher, log);

@@ -140,8 +140,18 @@ export const LIMITS = {
   progressBacklogBytes: 16 * KiB,
 
   // Outbox and dispatch
-  /** Undelivered due messages of a workspace beyond which send-msg answers 429. */
+  /** Undelivered due messages of class `marketing` of a workspace, beyond which send-msg answers 429. */
   outboxMessages: 20_000,
+  /** The same for class `transactional`, counted apart, so that a campaign never costs its workspace a password reset. */
+  outboxTransactionalMessages: 5_000,
+  /** Campaigns offer messages up to this part of either bound, so that the workspace's own sends still have room. */
+  outboxCampaignShare: 0.75,
+  /** A campaign without room in the outbox waits for a lot of so many messages rather than offer a few at a time. */
+  outboxLotMessages: 250,
+  /** How often the service is asked for room while campaigns wait for it, once for all of a process and workspace. */
+  outboxRoomPollMs: 200,
+  /** A campaign's page waits so long for room; then it leaves its worker's place to others. */
+  outboxRoomWaitMs: 3_000,
   /** Requests arriving together that share one insert: past a few hundred the insert is the whole cost. */
   groupCommitMessages: 1_000,
   /** Of some ten milliseconds that an insert and its answers take. */

@@ -1,6 +1,7 @@
 import type { Channel } from '../domain/channel';
 import type { MessageEvent } from '../domain/message';
 import type { CallOptions } from '../domain/voice/call-options';
+import type { OutboxRoom } from './outbox-room';
 
 /**
  * The messaging service as the campaigns see it: over HTTP, also when both run in one process. What a
@@ -13,6 +14,8 @@ export interface Gateway {
   findTemplate(channel: Channel, templateId: string, version: number): Promise<TemplateInfo | undefined>;
   /** One message or many; answers one result each, in order, and never throws for a message's sake. */
   send(messages: readonly OutgoingMessage[]): Promise<SendAnswer[]>;
+  /** How much the service's outbox takes now; a service that says nothing of it takes everything. */
+  readonly room: Pick<OutboxRoom, 'take' | 'restMs'>;
   /** Needs `events`. Waits up to `waitSeconds` for something new. */
   readEvents(
     after: string,

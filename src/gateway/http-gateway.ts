@@ -5,6 +5,7 @@ import { LIMITS } from '../domain/limits';
 import type { MessageEvent } from '../domain/message';
 import { ANY_PLACEHOLDER, ifThere, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
 import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
+import { campaignRoom, OutboxRoom } from './outbox-room';
 import { bulkAnswers, messageAnswer, strangeAnswer } from './send-answer';
 import { isStrange, StrangeAnswers } from './strange-answers';
 import { parseToken, type Token, TokenSource } from './token-source';
@@ -30,6 +31,7 @@ export function openGateway(options: GatewayOptions): Gateway {
 class HttpGateway implements Gateway {
   private readonly transports = new Map<string, Transport>();
   private readonly tokens: TokenSource;
+  readonly room = new OutboxRoom(() => this.askRoom());
   private readonly strangeSends = new StrangeAnswers();
   private readonly strangeTokens = new StrangeAnswers();
 
@@ -75,6 +77,18 @@ class HttpGateway implements Gateway {
     return { events: body.data, next: body.next };
   }
 
+  private async askRoom(): Promise<ReadonlyMap<string, number> | undefined> {
+    const answer = await this.call('send', 'GET', '/outbox');
+    if (answer.status !== 200) return undefined;
+    const { data } = answer.body as { data: Record<string, { undelivered: number; bound: number }> };
+    return new Map(
+      Object.entries(data).map(([kind, { undelivered, bound }]) => [
+        kind,
+        campaignRoom(Math.max(0, bound - undelivered), bound),
+      ]),
+    );
+  }
+
   async hold(campaign: string): Promise<void> {
     const answer = await this.call('send', 'PUT', `/holds/${encodeURIComponent(campaign)}`);
     if (answer.status >= 300) throw refusal('PUT /holds', answer);
@@ -105,6 +119,7 @@ class HttpGateway implements Gateway {
     try {
       const body = JSON.stringify(toBody(message, extended));
       const answer = await this.call('send', 'POST', '/send-msg', { body, connections });
+      this.room.learn(answer);
       return this.strange(answer) ?? messageAnswer(answer);
     } catch (error) {
       return lostAnswer(error);
@@ -118,6 +133,7 @@ class HttpGateway implements Gateway {
       try {
         const body = `{"messages":[${bodies.join(',')}]}`;
         const answer = await this.call('send', 'POST', '/send-msg/bulk', { body });
+        this.room.learn(answer);
         answers.push(...bulkAnswers(answer, bodies.length, this.strange(answer)));
       } catch (error) {
         const lost = lostAnswer(error);

@@ -16,7 +16,7 @@ import { createDoubts } from './outbox/doubts';
 import { createHolds } from './outbox/holds';
 import { createLanes } from './outbox/lanes';
 import type { ListMail } from './outbox/list-mail';
-import { createOutboxCount } from './outbox/outbox-count';
+import { createOutboxCount, type OutboxCount } from './outbox/outbox-count';
 import type { Accepted, Outcome } from './outbox/outgoing';
 import type { PolicySource } from './outbox/policy-rules';
 import { createReceipts } from './receipts/receipts';
@@ -39,6 +39,8 @@ export interface Delivery {
   list(workspaceId: string, query: MessageList): Promise<{ messages: MessageRecord[]; next: string | null }>;
   /** `not_cancelable` once a provider has it or may have it. Repeating it is harmless. */
   cancel(workspaceId: string, uid: string): Promise<TrackedMessage>;
+  /** What of the workspace is due and not with a provider, by class, as far as this process knows. */
+  outboxDepth: OutboxCount['depth'];
   readEvents: EventFeed['read'];
   /** Takes what a provider reports by other ways than through its own `start`. */
   receiptsOf(provider: string): ReceiptSink;
@@ -152,11 +154,12 @@ export function createDelivery(deps: {
       const canceled = await cancelMessage(db, workspaceId, uid);
       if (canceled !== 'already_canceled') {
         dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
-        if (canceled.wasDue) outbox.change(workspaceId, -1);
+        if (canceled.wasDue) outbox.change(workspaceId, canceled.class, -1);
         feed.notify(workspaceId);
       }
       return trackMessage(db, workspaceId, uid);
     },
+    outboxDepth: outbox.depth,
     readEvents: feed.read,
     receiptsOf: receipts.sinkOf,
     inboundOf: inbound.sinkOf,

@@ -82,6 +82,7 @@ export const STORY: Step[] = [
   { operation: 'sendMessage', example: 'email', status: 202 },
   { operation: 'sendMessage', example: 'voice', status: 202 },
   { operation: 'sendMessages', status: 207 },
+  { operation: 'readOutbox', status: 200 },
   { operation: 'listMessages', status: 200 },
   { operation: 'trackMessage', status: 200 },
   { operation: 'readEvents', status: 200, without: ['after'] },

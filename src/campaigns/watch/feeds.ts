@@ -3,15 +3,19 @@ import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { MessageEvent } from '../../domain/message';
 import type { Log } from '../../log';
-import { type EndedCall, endedCalls } from '../calls/call-news';
+import { newId } from '../../storage/new-id';
+import type { EndedCall } from '../calls/call-news';
 import { callStarts } from '../calls/calls';
 import type { CallEndings, OutcomeNews, SendLauncher } from '../ports';
 import { AbortWatch } from '../runs/abort-watch';
-import { applyEvents, readCursor, runsOf } from '../runs/outcomes';
+import { applyEvents, readCursor } from '../runs/outcomes';
 import type { CampaignTables } from '../tables';
 import { askedWorkspaces, type FollowedWorkspace, followedWorkspaces } from './followed-workspaces';
+import { giveUpWatch, type Watch } from './watch';
 
 export interface FeedParts {
+  /** The same in processes with credentials for the same workspaces, of which one reads the feeds. */
+  scope: string;
   news: OutcomeNews;
   signals: CallEndings & Pick<SendLauncher, 'wakeSend'>;
   log: Log;
@@ -55,8 +59,8 @@ interface Feed {
 }
 
 /**
- * Reads the event feeds of all workspaces into the ledger and wakes the calls and durable sends that have ended. Only the
- * process that watches does this. A feed that tells something is held open and read at once; one that is quiet costs a
+ * Reads the event feeds of all workspaces into the ledger and wakes the calls and durable sends that have ended. Of all
+ * processes with the same credentials one does this. A feed that tells something is held open and read at once; one that is quiet costs a
  * short request now and then, the more seldom the longer it was quiet: within half a minute where a run or a send waits
  * for it, within an hour where nothing does.
  *
@@ -68,6 +72,7 @@ export class Feeds {
   private readonly feeds = new Map<string, Feed>();
   private readonly reading = new Map<string, Promise<void>>();
   private readonly abort: AbortWatch;
+  private readonly watch: Watch;
   private lookedAt = Number.NEGATIVE_INFINITY;
   private warnedAt = Number.NEGATIVE_INFINITY;
   private isResting = true;
@@ -77,17 +82,20 @@ export class Feeds {
     private readonly parts: FeedParts,
   ) {
     this.abort = new AbortWatch(db);
+    this.watch = { name: `feeds ${parts.scope}`, owner: newId('wat') };
   }
 
-  /** Once a second: starts reading the feeds whose time has come. */
+  /** Once a second: starts reading the feeds whose time has come, if no other process reads them. */
   async tick(): Promise<void> {
+    const asked = await askedWorkspaces(this.db, this.watch);
+    if (!asked) return this.rest();
     this.isResting = false;
     const now = Date.now();
     if (now - this.lookedAt >= LOOK_MS) {
       this.follow(await followedWorkspaces(this.db));
       this.lookedAt = now;
     }
-    for (const { workspaceId, askedAt } of await askedWorkspaces(this.db)) {
+    for (const { workspaceId, askedAt } of asked) {
       const feed = this.feeds.get(workspaceId) ?? this.add(workspaceId, askedAt.getTime());
       feed.isAwaited = true;
       if (askedAt.getTime() <= feed.quietSince) continue;
@@ -98,8 +106,14 @@ export class Feeds {
     this.startReads();
   }
 
-  /** Another process watches, or this one ends. Resolves when nothing is being read any more. */
-  async rest(): Promise<void> {
+  /** Leaves the feeds to another process. Resolves when nothing is being read any more. */
+  async stop(): Promise<void> {
+    // If the watch cannot be given up, the next process waits until it has run out.
+    await giveUpWatch(this.db, this.watch).catch(() => undefined);
+    await this.rest();
+  }
+
+  private async rest(): Promise<void> {
     this.isResting = true;
     this.lookedAt = Number.NEGATIVE_INFINITY;
     this.feeds.clear();
@@ -196,9 +210,9 @@ export class Feeds {
       return false;
     }
     feed.cursor = next;
-    const calls = endedCalls(events);
+    const { calls } = taken;
     await inParallel(await this.withStarts(calls), SIGNALS_AT_ONCE, (call) => signals.callEnded(call));
-    for (const runId of runsOf(events)) await this.abort.note(runId, true);
+    for (const runId of taken.runs) await this.abort.note(runId, true);
     for (const sendId of taken.sends) await signals.wakeSend(sendId);
     // A few may each be waited for, and behind pages that are full there is more.
     const isCrowd = events.length >= CROWD && events.length < PAGES_MAX * LIMITS.longPageSizeMax;

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { CampaignTables } from '../tables';
+import { holdWatch, type Watch } from './watch';
 
 export interface FollowedWorkspace {
   workspaceId: string;
@@ -34,11 +35,17 @@ export async function followedWorkspaces(db: Kysely<CampaignTables>): Promise<Fo
 /** An ask is seen by one of so many seconds' looks, also when its transaction took a few to commit. */
 const SEEN_SECONDS = 10;
 
+/** Renews the watch, and reads who asked lately. `undefined` when another process reads the feeds. */
 export async function askedWorkspaces(
   db: Kysely<CampaignTables>,
-): Promise<{ workspaceId: string; askedAt: Date }[]> {
-  const { rows } = await sql<{ workspaceId: string; askedAt: Date }>`
-    select workspace_id as "workspaceId", asked_at as "askedAt" from event_cursors
-    where asked_at > now() - make_interval(secs => ${SEEN_SECONDS})`.execute(db);
-  return rows;
+  watch: Watch,
+): Promise<{ workspaceId: string; askedAt: Date }[] | undefined> {
+  const { rows } = await sql<{ workspaceId: string | null; askedAt: Date }>`
+    with held as (${holdWatch(watch)})
+    select c.workspace_id as "workspaceId", c.asked_at as "askedAt"
+    from held left join event_cursors c on c.asked_at > now() - make_interval(secs => ${SEEN_SECONDS})`.execute(
+    db,
+  );
+  if (rows.length === 0) return undefined;
+  return rows.flatMap(({ workspaceId, askedAt }) => (workspaceId === null ? [] : [{ workspaceId, askedAt }]));
 }

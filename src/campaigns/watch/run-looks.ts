@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Control, RunPhase } from '../../domain/campaign';
 import { LIMITS } from '../../domain/limits';
 import type { CampaignTables } from '../tables';
+import { holdWatch, type Watch } from './watch';
 
 /** A run that something happened to, with what decides whether its workflow has to know. */
 export interface RunFacts {
@@ -42,13 +43,7 @@ export type Looked = RunFacts[] | undefined;
  */
 export async function readLooks(db: Kysely<CampaignTables>, owner: string, seen: SeenLooks): Promise<Looked> {
   const { rows } = await sql<{ held: boolean } & (RunFacts | { runId: null })>`
-    with held as (
-      insert into watches as w (name, owner, held_until)
-      values ('runs', ${owner}, clock_timestamp() + make_interval(secs => ${LIMITS.watchLeaseSeconds}))
-      on conflict (name) do update set owner = excluded.owner, held_until = excluded.held_until
-        where w.owner = excluded.owner or w.held_until < clock_timestamp()
-      returning 1
-    ), ${putAway(seen)}, due as materialized (
+    with held as (${holdWatch(watchOf(owner))}), ${putAway(seen)}, due as materialized (
       select id, run_id, tries from run_looks
       where at <= now() and id <> all (${ids(seen)}) and exists (select from held)
       order by at, id limit ${LIMITS.runLooksAtOnce}
@@ -73,6 +68,8 @@ export async function endWatch(db: Kysely<CampaignTables>, owner: string, seen: 
     with ${putAway(seen)}
     update watches set held_until = '-infinity' where name = 'runs' and owner = ${owner}`.execute(db);
 }
+
+const watchOf = (owner: string): Watch => ({ name: 'runs', owner });
 
 const ids = ({ handled }: SeenLooks) => sql`${[...handled]}::bigint[]`;
 

@@ -13,8 +13,8 @@ export interface WatcherParts {
   waker: RunWaker;
   news: Pick<OutcomeNews, 'isTold'>;
   log: Log;
-  /** What only the process that watches does: `tick` with each second, `rest` when it watches no more. */
-  feeds: Pick<Feeds, 'tick' | 'rest'>;
+  /** Has its second too, and leaves off with the watcher. */
+  feeds: Pick<Feeds, 'tick' | 'stop'>;
 }
 
 export interface Watcher {
@@ -50,8 +50,7 @@ async function watch(db: Kysely<CampaignTables>, parts: WatcherParts, stopping: 
   while (!stopping.aborted) {
     const nextMs = Date.now() + TICK_MS;
     try {
-      if (await looks.take()) await feeds.tick();
-      else await feeds.rest();
+      await Promise.all([looks.take(), feeds.tick()]);
       isFailing = false;
     } catch (error) {
       if (!isFailing) log.warn({ err: error }, 'what runs wait for cannot be read; tried again each second');
@@ -61,7 +60,7 @@ async function watch(db: Kysely<CampaignTables>, parts: WatcherParts, stopping: 
   }
   // If it cannot be given up, the next process waits until it has run out.
   await looks.end().catch(() => undefined);
-  await feeds.rest();
+  await feeds.stop();
 }
 
 class RunLooks {
@@ -75,13 +74,13 @@ class RunLooks {
     private readonly parts: WatcherParts,
   ) {}
 
-  /** False when another process watches. */
-  async take(): Promise<boolean> {
+  /** Does nothing when another process watches. */
+  async take(): Promise<void> {
     const { seen } = this;
     const found = await readLooks(this.db, this.owner, seen);
     // Only what the statement has put away; a look that comes again is harmless, one that is lost is not.
     this.seen = { handled: [], later: [] };
-    if (!found) return false;
+    if (!found) return;
     const failures: unknown[] = [];
     const results = await inParallel(found, WAKES_AT_ONCE, (run) =>
       this.see(run).catch((error: unknown) => void failures.push(error)),
@@ -91,7 +90,6 @@ class RunLooks {
     this.forget();
     // The rows of those that could not be woken are still there.
     if (failures.length) throw failures[0];
-    return true;
   }
 
   end(): Promise<void> {

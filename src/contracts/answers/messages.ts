@@ -113,3 +113,9 @@ export const events = z.strictObject({
 });
 
 export const held = success(z.strictObject({ campaign: z.string(), held: z.boolean() }));
+
+const classDepth = z.strictObject({
+  undelivered: count.meta({ description: 'Due and not with a provider.' }),
+  bound: count.meta({ description: 'From here on a message is refused with 429.' }),
+});
+export const outbox = success(z.strictObject({ marketing: classDepth, transactional: classDepth }));

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { accepted, bulkResults } from '../../contracts/answers/messages';
+import { accepted, bulkResults, outbox } from '../../contracts/answers/messages';
 import { bulk, message } from '../../contracts/send';
 import { LIMITS } from '../../domain/limits';
 import { json, jsonBody, type Operation } from '../operation';
@@ -57,7 +57,7 @@ export const sendMessage: Operation = {
 
 **Idempotent on \`uid\`** within the workspace, for as long as the record lives. The same \`uid\` with the same content answers 200 with \`duplicate: true\` and the record's present state, and nothing is sent again; with other content it is 409 \`uid_conflict\`. Of two identical requests at the same moment one makes the message and both get it. So after a lost answer, send the very same request again.
 
-\`template-id\` is required, except for an email with \`subject\` and \`body\`; an email's \`body\` replaces its template's. A placeholder without a value is 422 \`missing_params\`. A recipient who is suppressed is answered 202 with \`state: "suppressed"\`, and never written to. \`sendAt\` lies at most a year ahead; after \`expiresAt\` the message is not given to a provider any more. A workspace with too many undelivered messages gets 429 \`outbox_full\` and should wait for \`Retry-After\` seconds.`,
+\`template-id\` is required, except for an email with \`subject\` and \`body\`; an email's \`body\` replaces its template's. A placeholder without a value is 422 \`missing_params\`. A recipient who is suppressed is answered 202 with \`state: "suppressed"\`, and never written to. \`sendAt\` lies at most a year ahead; after \`expiresAt\` the message is not given to a provider any more. A workspace with 20,000 undelivered due messages of class \`marketing\`, or 5,000 of class \`transactional\`, gets 429 \`outbox_full\` for further ones of that class, and should wait for \`Retry-After\` seconds.`,
   body: jsonBody(message, { sms: SMS, email: EMAIL, voice: VOICE }),
   answers: {
     202: json('Accepted, and durable.', accepted, answered(202, 'Message accepted', ACCEPTED)),
@@ -116,6 +116,24 @@ export const sendMessages: Operation = {
             ],
           },
         ],
+      }),
+    ),
+  },
+};
+
+export const readOutbox: Operation = {
+  id: 'readOutbox',
+  tag: 'Sending',
+  summary: 'Tell how much room the outbox has',
+  description:
+    'How many messages of each class are due and not with a provider, and how many there may be. A program that sends many messages asks here before it offers more, so that none is refused with 429. Answers to sending carry the same as `x-outbox-room`: the number that is free and, after a slash, the bound.',
+  answers: {
+    200: json(
+      'What waits in the outbox.',
+      outbox,
+      answered(200, 'What waits in the outbox', {
+        marketing: { undelivered: 1_250, bound: 20_000 },
+        transactional: { undelivered: 0, bound: 5_000 },
       }),
     ),
   },

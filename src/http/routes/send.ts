@@ -5,29 +5,39 @@ import { LIMITS } from '../../domain/limits';
 import type { Delivery } from '../../messaging/delivery';
 import type { Accepted, Outcome } from '../../messaging/outbox/outgoing';
 import { callerOf } from '../caller';
-import { sendMessage, sendMessages } from '../operations/sending';
+import { readOutbox, sendMessage, sendMessages } from '../operations/sending';
 import type { App } from '../routing';
 import { parseBody } from '../validation';
 
 /** messaging-service.md, Send a message; api.md 4. */
-export function sendRoutes(delivery: Pick<Delivery, 'accept' | 'acceptMany'>): (app: App) => void {
+export function sendRoutes(
+  delivery: Pick<Delivery, 'accept' | 'acceptMany' | 'outboxDepth'>,
+): (app: App) => void {
   // A uid makes both idempotent by itself, for as long as its record lives; a key does so by the answer.
   const config = { auth: 'send', idempotent: true } as const;
 
   return (app) => {
     const single = { config, schema: { operation: sendMessage, body: message } };
     app.post('/send-msg', single, async (request, reply) => {
-      const accepted = await delivery.accept(callerOf(request).workspaceId, request.body);
+      const { workspaceId } = callerOf(request);
+      const accepted = await delivery.accept(workspaceId, request.body);
+      void reply.header(ROOM_HEADER, roomText(delivery.outboxDepth(workspaceId)));
       const status = accepted.duplicate ? 200 : 202;
       const text = accepted.duplicate ? 'This message was accepted before' : 'Message accepted';
       return reply.code(status).send(answer(status, text, accepted));
     });
 
+    app.get('/outbox', { config: { auth: 'send' }, schema: { operation: readOutbox } }, async (request) =>
+      answer(200, 'What waits in the outbox', delivery.outboxDepth(callerOf(request).workspaceId)),
+    );
+
     const many = { config, bodyLimit: LIMITS.bulkBodyBytes, schema: { operation: sendMessages, body: bulk } };
     app.post('/send-msg/bulk', many, async (request, reply) => {
       const judged = request.body.messages.map(judge);
       const sendable = judged.flatMap((one) => (one.ok ? [one.answer] : []));
-      const outcomes = await delivery.acceptMany(callerOf(request).workspaceId, sendable);
+      const { workspaceId } = callerOf(request);
+      const outcomes = await delivery.acceptMany(workspaceId, sendable);
+      void reply.header(ROOM_HEADER, roomText(delivery.outboxDepth(workspaceId)));
       let taken = 0;
       const results = judged.map((one, i) => {
         const outcome = one.ok ? outcomes[taken++] : one;
@@ -37,6 +47,14 @@ export function sendRoutes(delivery: Pick<Delivery, 'accept' | 'acceptMany'>): (
     });
   };
 }
+
+/** `marketing=<free>/<bound>, transactional=<free>/<bound>`, so that a sender of many knows when to wait. */
+const ROOM_HEADER = 'x-outbox-room';
+
+const roomText = (depth: ReturnType<Delivery['outboxDepth']>) =>
+  Object.entries(depth)
+    .map(([kind, { undelivered, bound }]) => `${kind}=${Math.max(0, bound - undelivered)}/${bound}`)
+    .join(', ');
 
 function judge(given: unknown) {
   try {

@@ -13,7 +13,7 @@ import type { TemplateVersions } from '../templates/template-versions';
 import { ensureEventHead } from './accept-insert';
 import { judge, payloadHash } from './accept-judge';
 import type { Lane, Lanes } from './lanes';
-import type { OutboxCount } from './outbox-count';
+import { type MessageClass, OUTBOX_BOUNDS, type OutboxCount } from './outbox-count';
 import type { Accepted, Draft, Outcome } from './outgoing';
 import type { PolicySource } from './policy-rules';
 import { refusal } from './refusal';
@@ -77,17 +77,20 @@ export function createAccept(deps: Deps): Accept {
         const message = messages[place] as Message;
         refused.push({ place, uid: message.uid, payloadHash: payloadHash(message), refusal: error });
       };
-      let room = outbox.room(workspaceId, messages.length);
+      const room = {
+        marketing: outbox.room(workspaceId, 'marketing', messages.length),
+        transactional: outbox.room(workspaceId, 'transactional', messages.length),
+      };
       judged.forEach((one, i) => {
         if (one.status === 'rejected') {
           if (isDomainError(one.reason)) refuse(i, one.reason);
           else outcomes[i] = { ok: false, error: one.reason };
         } else if (one.value.refusal) {
           refuse(i, one.value.refusal);
-        } else if (room === 0) {
-          refuse(i, outboxFull());
+        } else if (room[one.value.class] === 0) {
+          refuse(i, outboxFull(one.value.class));
         } else {
-          if (one.value.state === 'accepted') room -= 1;
+          if (one.value.state === 'accepted') room[one.value.class] -= 1;
           drafts.push(one.value);
           places.push(i);
         }
@@ -116,8 +119,10 @@ const isToBeSent = (outcome: Outcome<Accepted> | undefined) =>
   outcome?.ok === true && !outcome.answer.duplicate && outcome.answer.state !== 'suppressed';
 
 function count(outbox: OutboxCount, workspaceId: string, drafts: readonly Draft[], sign: 1 | -1): void {
-  const due = drafts.filter((draft) => draft.state === 'accepted').length;
-  if (due > 0) outbox.change(workspaceId, sign * due);
+  for (const kind of MESSAGE_CLASSES) {
+    const due = drafts.filter((draft) => draft.state === 'accepted' && draft.class === kind).length;
+    if (due > 0) outbox.change(workspaceId, kind, sign * due);
+  }
 }
 
 /** One that cannot be read holds messages up: to send what it forbids would be worse. */
@@ -232,7 +237,11 @@ const conflict = (uid: string) =>
     errors: [{ path: 'uid', code: 'conflict', message: 'Already used for a message with other content' }],
   });
 
-const outboxFull = () =>
-  new DomainError('outbox_full', `${LIMITS.outboxMessages} messages wait to be delivered; try again later`, {
-    retryAfterSeconds: 2,
-  });
+const MESSAGE_CLASSES = ['marketing', 'transactional'] as const;
+
+const outboxFull = (kind: MessageClass) =>
+  new DomainError(
+    'outbox_full',
+    `${OUTBOX_BOUNDS[kind]} ${kind} messages wait to be delivered; try again later`,
+    { retryAfterSeconds: 2 },
+  );

@@ -1,7 +1,16 @@
 import { type Kysely, sql } from 'kysely';
+import type { Message } from '../../contracts/send';
 import { DomainError } from '../../domain/errors';
 import { eventOf, historyEntry, historyText } from '../events/event-rows';
 import type { MessagingTables } from '../tables';
+
+export interface Canceled {
+  id: string;
+  lane: string;
+  cancels: number;
+  class: Message['class'];
+  wasDue: boolean;
+}
 
 /**
  * Cancels a message that was not handed over. Its dispatcher may hold it in memory, in this process or
@@ -16,11 +25,11 @@ export async function cancelMessage(
   db: Kysely<MessagingTables>,
   workspaceId: string,
   uid: string,
-): Promise<{ id: string; lane: string; cancels: number; wasDue: boolean } | 'already_canceled'> {
+): Promise<Canceled | 'already_canceled'> {
   return db.transaction().execute(async (trx) => {
     const message = await trx
       .selectFrom('messages')
-      .select(['id', 'lane', 'uid', 'channel', 'campaign'])
+      .select(['id', 'lane', 'uid', 'channel', 'campaign', 'class'])
       .where('workspace_id', '=', workspaceId)
       .where('uid', '=', uid)
       .executeTakeFirst();
@@ -60,7 +69,13 @@ export async function cancelMessage(
       insert into event_log (workspace_id, first_seq, count, at, events)
       select ${workspaceId}, head.first, 1, ${at}::timestamptz, ${JSON.stringify([event])}::json from head
     `.execute(trx);
-    return { id: message.id, lane: message.lane, cancels: lane.cancels, wasDue: now.due };
+    return {
+      id: message.id,
+      lane: message.lane,
+      cancels: lane.cancels,
+      class: message.class,
+      wasDue: now.due,
+    };
   });
 }
 

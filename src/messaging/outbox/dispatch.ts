@@ -220,15 +220,15 @@ export function createDispatcher(deps: Deps): Dispatcher {
   async function onRecorded(verdicts: readonly Verdict[]): Promise<void> {
     tellMoves(deps.observer, verdicts, ({ message }) => message.channel);
     const workspaceId = verdicts[0]?.message.workspaceId ?? '';
-    let settled = 0;
+    const settled = { marketing: 0, transactional: 0 };
     for (const { message, retryAtMs: atMs, keepsPlace } of verdicts) {
-      if (atMs === undefined) settled += 1;
+      if (atMs === undefined) settled[message.class] += 1;
       else retryAtMs.set(message.id, keepsPlace ? ANY_TIME : atMs);
     }
-    if (settled > 0) {
-      outbox.change(workspaceId, -settled);
-      onEvents(workspaceId);
+    for (const kind of ['marketing', 'transactional'] as const) {
+      if (settled[kind] > 0) outbox.change(workspaceId, kind, -settled[kind]);
     }
+    if (settled.marketing + settled.transactional > 0) onEvents(workspaceId);
     const notCalled = verdicts.filter(({ message, state }) => message.channel === 'voice' && !mayRing(state));
     await callsEnded(workspaceId, notCalled);
     const sent = verdicts.filter((verdict) => verdict.state === 'sent');

@@ -47,7 +47,8 @@ describeWithDatabase('event feeds', (database) => {
 
   const open = () =>
     new Feeds(db, {
-      news: outcomeNews(() => gateway),
+      scope: 'all',
+      news: outcomeNews({ gatewayFor: () => gateway, hasAccess: async () => true }),
       signals: {
         callEnded: async () => undefined,
         wakeSend: async (sendId) => {
@@ -60,7 +61,7 @@ describeWithDatabase('event feeds', (database) => {
   /** One look, as a process makes it when it begins to watch. */
   async function look(feeds = open()): Promise<void> {
     await feeds.tick();
-    await feeds.rest();
+    await feeds.stop();
   }
 
   async function sentRun(contacts: number) {
@@ -112,7 +113,7 @@ describeWithDatabase('event feeds', (database) => {
       .set({ finished_at: new Date(0) })
       .where('id', '=', runId)
       .execute();
-    await feeds.rest();
+    await feeds.stop();
     service.events.push(tell(runId, 1, 'sent'));
     await forgetAsks();
     await look(feeds);
@@ -136,7 +137,7 @@ describeWithDatabase('event feeds', (database) => {
     await feeds.tick();
     await until('a look at each', () => asked === 500);
     for (let second = 0; second < 3; second++) await feeds.tick();
-    await feeds.rest();
+    await feeds.stop();
     expect(asked).toBe(500);
   });
 
@@ -193,6 +194,6 @@ describeWithDatabase('event feeds', (database) => {
       await feeds.tick();
       return (await rig.states(runId)).sent === 1;
     });
-    await feeds.rest();
+    await feeds.stop();
   });
 });

@@ -37,7 +37,7 @@ describeWithDatabase('the watcher', (database) => {
         },
       },
       news: { isTold: async () => true },
-      feeds: { tick: async () => undefined, rest: async () => undefined },
+      feeds: { tick: async () => undefined, stop: async () => undefined },
       log: createLog('silent'),
     });
     watchers.push(watcher);
@@ -140,7 +140,11 @@ describeWithDatabase('the watcher', (database) => {
     const before = await waitingRun(1);
     await count(before, 'sent', 1);
     await until('the run is woken', () => woken.length > 0);
-    const { owner } = await db.selectFrom('watches').select('owner').executeTakeFirstOrThrow();
+    const { owner } = await db
+      .selectFrom('watches')
+      .select('owner')
+      .where('name', '=', 'runs')
+      .executeTakeFirstOrThrow();
     await first.stop();
     const { rows } = await sql`select from watches where owner = ${owner} and held_until > now()`.execute(db);
     expect(rows).toEqual([]);

@@ -249,6 +249,8 @@ describeWithDatabase('accepting messages', (database) => {
       code: 'outbox_full',
       retryAfterSeconds: expect.any(Number),
     });
+    const reset = rig.sms('reset', { class: 'transactional' });
+    expect(await two.delivery.accept(rig.workspaceId, reset)).toMatchObject({ state: 'accepted' });
     const repeated = await two.delivery.accept(rig.workspaceId, rig.sms('first', { campaign: 'many' }));
     expect(repeated).toMatchObject({ state: 'accepted', duplicate: true });
     const other = await createOutboxRig(storage);
@@ -260,12 +262,15 @@ describeWithDatabase('accepting messages', (database) => {
     one.sms.script = one.sms.hang;
     await Promise.all(Array.from({ length: 12 }, (_, i) => accept(rig.sms(`m${i}`))));
     await accept(rig.sms('later', { sendAt: new Date(Date.now() + 3_600_000).toISOString() }));
-    const count = createOutboxCount(rig.db, 20);
+    await accept(rig.sms('reset', { class: 'transactional' }));
+    const count = createOutboxCount(rig.db, { marketing: 20, transactional: 5 });
     await count.start();
-    expect(count.room(rig.workspaceId, 100)).toBe(8);
-    expect(count.room('ws_other', 100)).toBe(20);
-    count.change(rig.workspaceId, 7);
-    expect(count.room(rig.workspaceId, 100)).toBe(1);
+    expect(count.room(rig.workspaceId, 'marketing', 100)).toBe(8);
+    expect(count.room(rig.workspaceId, 'transactional', 100)).toBe(4);
+    expect(count.room('ws_other', 'marketing', 100)).toBe(20);
+    count.change(rig.workspaceId, 'marketing', 7);
+    expect(count.room(rig.workspaceId, 'marketing', 100)).toBe(1);
+    expect(count.room(rig.workspaceId, 'transactional', 100)).toBe(4);
     count.stop();
   });
 

@@ -1,0 +1,77 @@
+import type { Kysely } from 'kysely';
+import { readPace } from '../src/campaigns/runs/run-pace';
+import type { RunPlan } from '../src/campaigns/runs/runs';
+import type { CampaignTables } from '../src/campaigns/tables';
+import type { Control } from '../src/domain/campaign';
+import { LIMITS } from '../src/domain/limits';
+import type { Gateway } from '../src/gateway/gateway';
+import type { Lot } from '../src/gateway/outbox-room';
+import { pause, stopIfCancelled } from './heartbeat';
+
+export type Taking =
+  | { kind: 'lot'; lot: Lot | undefined }
+  | { kind: 'backoff'; waitMs: number }
+  | { kind: 'stopped'; control: Exclude<Control, 'run'> };
+
+/**
+ * Waits until the service's outbox has room for some of `most` messages, so that none is offered in vain. A full
+ * outbox may stay so for as long as a carrier is down, so that the page then leaves its worker's place. What the
+ * owner wants is read all the while.
+ */
+export async function awaitRoom(
+  db: Kysely<CampaignTables>,
+  room: Gateway['room'],
+  run: RunPlan,
+  most: number,
+): Promise<Taking> {
+  const over = new AbortController();
+  const lot = room.take(run.options.class ?? 'marketing', {
+    campaign: run.campaignId,
+    most,
+    signal: over.signal,
+  });
+  let taken: { lot: Lot | undefined } | undefined;
+  void lot.then((one) => {
+    taken = { lot: one };
+  });
+  await Promise.resolve();
+  const until = performance.now() + LIMITS.outboxRoomWaitMs;
+  let control: Control = 'run';
+  try {
+    while (!taken && control === 'run' && performance.now() < until) {
+      stopIfCancelled();
+      await Promise.race([lot, pause(LIMITS.paceLookMs)]);
+      if (!taken) control = (await readPace(db, run.runId)).control;
+    }
+  } catch (error) {
+    over.abort();
+    (await lot)?.end();
+    throw error;
+  }
+  over.abort();
+  const given = await lot;
+  if (control !== 'run') {
+    given?.end();
+    return { kind: 'stopped', control };
+  }
+  return given ? { kind: 'lot', lot: given } : { kind: 'backoff', waitMs: room.restMs() };
+}
+
+/** The lot of the chunk that is being offered. */
+export interface CurrentLot {
+  use(lot: Lot | undefined): void;
+  end(): void;
+}
+
+export function currentLot(): CurrentLot {
+  let current: Lot | undefined;
+  return {
+    use(lot) {
+      current = lot;
+    },
+    end() {
+      current?.end();
+      current = undefined;
+    },
+  };
+}

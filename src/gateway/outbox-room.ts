@@ -1,0 +1,182 @@
+import { LIMITS } from '../domain/limits';
+import type { HttpAnswer } from './transport';
+
+/**
+ * Keeps campaigns clear of the bound of their service's outbox: they offer up to a part of it, in lots no larger
+ * than what is left, in turn. A service says how much is free with every answer to sending; while campaigns wait,
+ * it is asked. One that says nothing has no bound that is known, and nothing waits.
+ *
+ * Other processes offer too, and what they have on its way is not counted here. The part of the bound that no
+ * campaign uses is larger than that, so that it is still no message that is refused.
+ */
+export class OutboxRoom {
+  /** By class. Unknown until the service has said it once. */
+  private readonly free = new Map<string, number>();
+  /** Offered and not answered. */
+  private readonly underWay = new Map<string, number>();
+  private readonly waiting: Waiting[] = [];
+  private asking = false;
+  private fullSince = 0;
+  /** The turn in which a campaign was last given a lot. */
+  private readonly servedAt = new Map<string, number>();
+  private turns = 0;
+
+  constructor(private readonly ask: () => Promise<ReadonlyMap<string, number> | undefined>) {}
+
+  /** A lot of at most so many messages; `end` is due when they are answered. Undefined when the signal ends the wait. */
+  async take(kind: string, demand: LotDemand): Promise<Lot | undefined> {
+    if (demand.most === 0 || this.isUnbounded(kind)) return this.lot(kind, demand.most);
+    if (!this.waiting.some((one) => one.kind === kind)) {
+      const count = this.lotSize(kind, demand.most);
+      if (count > 0) return this.lot(kind, count);
+    }
+    return new Promise((settle) => {
+      if (demand.signal.aborted) return settle(undefined);
+      const giveUp = () => {
+        this.waiting.splice(this.waiting.indexOf(one), 1);
+        settle(undefined);
+      };
+      const one: Waiting = {
+        kind,
+        ...demand,
+        settle: (lot) => {
+          demand.signal.removeEventListener('abort', giveUp);
+          settle(lot);
+        },
+      };
+      demand.signal.addEventListener('abort', giveUp, { once: true });
+      this.waiting.push(one);
+      void this.poll();
+    });
+  }
+
+  /** How long a page that found no room should leave its worker's place to others: longer the longer it lasts. */
+  restMs(): number {
+    const fullMs = this.fullSince === 0 ? 0 : performance.now() - this.fullSince;
+    return Math.round(Math.min(REST_MAX_MS, REST_MIN_MS + fullMs / 4));
+  }
+
+  /** What the service said with an answer. */
+  learn({ headers }: HttpAnswer): void {
+    const told = headers['x-outbox-room'];
+    if (typeof told === 'string') this.set(parseRoom(told));
+  }
+
+  private set(rooms: ReadonlyMap<string, number>): void {
+    for (const [kind, free] of rooms) this.free.set(kind, free);
+    this.serve();
+  }
+
+  private isUnbounded(kind: string): boolean {
+    // The first offering of a process is not known to fit; the next one waits for its answer.
+    return !this.free.has(kind) && (this.free.size > 0 || !this.underWay.get(kind));
+  }
+
+  private lot(kind: string, count: number): Lot {
+    this.underWay.set(kind, (this.underWay.get(kind) ?? 0) + count);
+    let open = true;
+    return {
+      count,
+      end: () => {
+        if (!open) return;
+        open = false;
+        this.underWay.set(kind, (this.underWay.get(kind) ?? 0) - count);
+        this.serve();
+      },
+    };
+  }
+
+  /** Zero unless it is worth a statement, so that pages do not offer a few messages at a time. */
+  private lotSize(kind: string, most: number): number {
+    const free = this.free.get(kind);
+    const left =
+      free === undefined ? (this.underWay.get(kind) ? 0 : most) : free - (this.underWay.get(kind) ?? 0);
+    const count = Math.min(most, left);
+    return count >= Math.min(most, LIMITS.outboxLotMessages) ? count : 0;
+  }
+
+  /** Campaigns in turn, however many pages each of them waits with. */
+  private serve(): void {
+    for (const kind of new Set(this.waiting.map((one) => one.kind))) {
+      for (let next = this.nextOf(kind); next; next = this.nextOf(kind)) {
+        const count = this.isUnbounded(kind)
+          ? next.most
+          : this.lotSize(kind, Math.min(next.most, this.share(kind)));
+        if (count === 0) break;
+        this.waiting.splice(this.waiting.indexOf(next), 1);
+        this.turns += 1;
+        this.servedAt.set(next.campaign, this.turns);
+        next.settle(this.lot(kind, count));
+      }
+    }
+    if (this.waiting.length > 0) return;
+    this.fullSince = 0;
+    this.servedAt.clear();
+  }
+
+  /** The longest-waiting page of the campaign whose last lot is longest ago. */
+  private nextOf(kind: string): Waiting | undefined {
+    let next: Waiting | undefined;
+    for (const one of this.waiting) {
+      if (one.kind !== kind) continue;
+      if (!next || this.lastTurn(one) < this.lastTurn(next)) next = one;
+    }
+    return next;
+  }
+
+  private lastTurn({ campaign }: Waiting): number {
+    return this.servedAt.get(campaign) ?? 0;
+  }
+
+  private share(kind: string): number {
+    const campaigns = new Set(this.waiting.filter((one) => one.kind === kind).map((one) => one.campaign));
+    const each = Math.floor((this.free.get(kind) ?? 0) / campaigns.size);
+    return Math.max(LIMITS.outboxLotMessages, each);
+  }
+
+  private async poll(): Promise<void> {
+    if (this.asking) return;
+    this.asking = true;
+    this.fullSince ||= performance.now();
+    while (this.waiting.length > 0) {
+      // A service that does not answer takes nothing either; what waits finds out by its own time.
+      const rooms = await this.ask().catch(() => undefined);
+      if (rooms) this.set(rooms);
+      if (this.waiting.length > 0) await new Promise((done) => setTimeout(done, LIMITS.outboxRoomPollMs));
+    }
+    this.asking = false;
+  }
+}
+
+export interface LotDemand {
+  campaign: string;
+  most: number;
+  /** Ends the wait. */
+  signal: AbortSignal;
+}
+
+export interface Lot {
+  readonly count: number;
+  /** The lot is answered for, or will not be offered. Calling it again changes nothing. */
+  end(): void;
+}
+
+interface Waiting extends LotDemand {
+  kind: string;
+  settle(lot: Lot): void;
+}
+
+const REST_MIN_MS = 500;
+const REST_MAX_MS = 30_000;
+
+/** What campaigns may still offer, by class, from `marketing=<free>/<bound>, …`. */
+export function parseRoom(text: string): Map<string, number> {
+  const rooms = new Map<string, number>();
+  for (const [, kind, free, bound] of text.matchAll(/(\w+)=(\d+)\/(\d+)/g)) {
+    rooms.set(kind as string, campaignRoom(Number(free), Number(bound)));
+  }
+  return rooms;
+}
+
+export const campaignRoom = (free: number, bound: number): number =>
+  Math.max(0, free - Math.ceil(bound * (1 - LIMITS.outboxCampaignShare)));
