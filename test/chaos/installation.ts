@@ -7,7 +7,7 @@ import { startDevServer } from '../../src/temporal/dev-server';
 import { cacheDirectory, findTemporalExecutable } from '../../src/temporal/executable';
 import { freePort } from '../support/free-port';
 import { type Line, openLine } from '../support/line';
-import { answers, findPostgres, makeCluster } from '../support/postgres-server';
+import { answers, makeCluster } from '../support/postgres-server';
 import { MAIN, ROOT } from '../support/root';
 import { until } from '../support/until';
 import type { Fault, LineName, ProcessName } from './schedule';
@@ -35,14 +35,10 @@ export interface Installation {
  * can be cut.
  */
 export async function startInstallation({ breakClaim }: { breakClaim: boolean }): Promise<Installation> {
-  const postgresBinaries = findPostgres();
-  if (postgresBinaries.kind !== 'binaries') {
-    throw new Error('PostgreSQL is killed here, so its server must be installed on this machine');
-  }
   const directory = mkdtempSync(join(tmpdir(), 'fanfare-chaos-'));
   const dataDir = join(directory, 'data');
   // A commit must outlive the server's own death, as it does by default; the machine lives on.
-  const cluster = await makeCluster(postgresBinaries.directory, { synchronous_commit: 'on' });
+  const cluster = await makeCluster({ synchronous_commit: 'on' });
   const postgres = new Supervised('postgres', cluster.command, cluster.args, cluster.options);
   postgres.start();
   await until('PostgreSQL', () => answers(cluster.url), START_MS, 100);
