@@ -153,7 +153,10 @@ export class ChannelDelivery {
   private feed(): void {
     if (this.waitingCount() === 0) return;
     const { desk } = this.deps;
-    if (this.stopping || desk.pausedUntilMs > Date.now()) return this.sendBack();
+    if (this.stopping || desk.pausedUntilMs > Date.now()) {
+      this.sendBack();
+      return;
+    }
     if (desk.provider.capabilities.answersEach) {
       const places = Math.min(this.places(), Math.max(1, this.windowSize()));
       const reserve = Math.max(1, Math.ceil(places * LIMITS.transactionalReserve));
