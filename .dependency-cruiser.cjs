@@ -34,8 +34,15 @@ const FOLDERS = [
   {
     name: 'storage',
     at: '^src/storage/',
-    values: ['^src/domain/', '^src/startup-error'],
-    why: 'engines and schema; queries live with their owner',
+    values: ['^src/domain/', '^src/startup-error', '^src/supervision/'],
+    types: ['^src/log'],
+    why: 'the server and its schema; queries live with their owner',
+  },
+  {
+    name: 'supervision',
+    at: '^src/supervision/',
+    types: ['^src/log'],
+    why: 'it runs a server process, whichever it is',
   },
   {
     name: 'providers',
@@ -74,7 +81,7 @@ const FOLDERS = [
   {
     name: 'temporal',
     at: '^src/temporal/',
-    values: ['^src/domain/', '^src/startup-error'],
+    values: ['^src/domain/', '^src/startup-error', '^src/supervision/'],
     types: ['^workflows/', '^activities/', '^src/log', '^src/campaigns/'],
     why: 'workflow code is named, never loaded, outside the sandbox',
   },

@@ -1,6 +1,6 @@
-import { type EndedCall, endedCalls } from '../src/campaigns/calls/call-news';
+import type { EndedCall } from '../src/campaigns/calls/call-news';
 import { callStarts } from '../src/campaigns/calls/calls';
-import { applyEvents, readCursor, runsOf } from '../src/campaigns/runs/outcomes';
+import { applyEvents, readCursor } from '../src/campaigns/runs/outcomes';
 import { liveRuns } from '../src/campaigns/runs/runs';
 import { awaitsOutcome } from '../src/campaigns/sends/durable-sends';
 import { DomainError, ERRORS, isDomainError } from '../src/domain/errors';
@@ -87,14 +87,14 @@ export function eventActivities({ db, gatewayFor, signals, log }: ActivityDeps, 
       const readAt = Date.now();
       const { events, next } = await readPages(gateway, cursor);
       if (events.length) {
-        const calls = endedCalls(events);
         const taken = await applyEvents(db, workspaceId, cursor, next, events);
         if (!taken) {
           log.info({ workspaceId }, 'another reader follows this feed; this one stops');
           return 'again';
         }
+        const { calls } = taken;
         await inParallel(await withStarts(calls), SIGNALS_AT_ONCE, (call) => signals.callEnded(call));
-        for (const runId of runsOf(events)) await abort.note(runId, true);
+        for (const runId of taken.runs) await abort.note(runId, true);
         for (const sendId of taken.sends) await signals.wakeSend(sendId);
         cursor = next;
         quietSince = Date.now();

@@ -52,6 +52,8 @@ export const VARIABLES = z.object({
   FANFARE_CLIENT_SECRET: z.string().optional(),
   FANFARE_API_KEY: z.string().optional(),
   FANFARE_SESSION_COOKIE: z.string().optional(),
+  FANFARE_SERVICE_WORKSPACE: z.string().optional(),
+  FANFARE_SERVICE_CREDENTIALS_FILE: z.string().optional(),
   TEMPORAL_ADDRESS: z.string().optional(),
   TEMPORAL_NAMESPACE: z.string().default('default'),
   TEMPORAL_CLI_PATH: z.string().optional(),
@@ -135,6 +137,10 @@ export interface Config {
     clientSecret: string | undefined;
     apiKey: string | undefined;
     sessionCookie: string | undefined;
+    /** Whose account these variables name. */
+    workspace: string | undefined;
+    /** Accounts of several workspaces. */
+    credentialsFile: string | undefined;
   };
   temporal: { address: string | undefined; namespace: string; cliPath: string | undefined };
   providers: Record<Channel, ProviderName>;
@@ -226,6 +232,8 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       clientSecret: v.FANFARE_CLIENT_SECRET,
       apiKey: v.FANFARE_API_KEY,
       sessionCookie: v.FANFARE_SESSION_COOKIE,
+      workspace: v.FANFARE_SERVICE_WORKSPACE,
+      credentialsFile: v.FANFARE_SERVICE_CREDENTIALS_FILE,
     },
     temporal: {
       address: v.TEMPORAL_ADDRESS,

@@ -13,7 +13,7 @@ import { requiredDatabaseUrl } from './database';
 import { type HttpPart, openHttpPart } from './http-part';
 import { openMetricsPart } from './metrics-part';
 import { withPatience } from './patience';
-import { lazyGateways } from './service-gateway';
+import { openServiceGateways } from './service-gateway';
 import { findExecutable, openTemporalPart } from './temporal-part';
 import { openWorkerPart } from './worker-part';
 
@@ -76,9 +76,12 @@ async function openParts(options: AppOptions, closers: Closers): Promise<App> {
   closers.add('storage', () => storage.close());
   const temporal = await openTemporalPart(options, executable, closers, fail);
   let credentials = await readCredentials(config.dataDir);
-  const gatewayFor = lazyGateways(config, () => credentials, storage.tables<MessagingTables>(), closers);
+  const service = openServiceGateways(
+    { config, credentials: () => credentials, db: storage.tables<MessagingTables>() },
+    closers,
+  );
   const metrics = await openMetricsPart(options, storage, closers);
-  const shared = { ...options, storage, metrics, temporal: temporal.handle, gatewayFor };
+  const shared = { ...options, storage, metrics, temporal: temporal.handle, service };
   const http = options.http ? await openHttpPart({ ...shared, credentials }, closers) : undefined;
   if (http) credentials = await settleCredentials(config, http, credentials, temporal.address);
   if (options.roles.length) await openWorkerPart(shared, closers, fail);

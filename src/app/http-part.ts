@@ -30,7 +30,7 @@ import type { Closers } from './closers';
 import { policySource } from './policy-source';
 import { openProviders, unsubscribeAddress } from './providers';
 import { openSecretsPart } from './secrets-part';
-import { campaignHolds, type GatewayFor, templateLookup } from './service-gateway';
+import { campaignHolds, type ServiceGateways, templateLookup } from './service-gateway';
 import { openSpeech } from './speech';
 import { openWebhookPart } from './webhook-part';
 
@@ -48,7 +48,7 @@ export interface HttpPart {
 export interface HttpPartOptions extends AppOptions {
   storage: Storage;
   temporal: Temporal;
-  gatewayFor: GatewayFor;
+  service: ServiceGateways;
   credentials: Credentials | undefined;
   metrics: Metrics;
 }
@@ -127,11 +127,11 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
       identity,
       delivery,
       versions,
-      templateLookup: templateLookup(options.gatewayFor),
+      templateLookup: templateLookup(options.service),
       webhooks,
       launcher: createLauncher(temporal.client),
       schedules: createSchedules(temporal.client),
-      holds: campaignHolds(options.gatewayFor),
+      holds: campaignHolds(options.service.gatewayFor),
       readiness,
       inboundSecret,
       smsOptedOut: config.smsOptedOut,

@@ -2,9 +2,10 @@ import type { Kysely } from 'kysely';
 import type { CampaignHolds, OutcomeNews, TemplateLookup } from '../campaigns/ports';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
+import { readServiceAccounts, type ServiceAccount } from '../credentials/service-accounts';
 import { DomainError, ERRORS, isDomainError } from '../domain/errors';
 import type { Gateway } from '../gateway/gateway';
-import { openGateway } from '../gateway/http-gateway';
+import { type GatewayOptions, openGateway } from '../gateway/http-gateway';
 import { serviceAccess } from '../gateway/service-access';
 import { admitCampaigns, campaignAccess } from '../messaging/access/campaign-access';
 import type { MessagingTables } from '../messaging/tables';
@@ -12,48 +13,111 @@ import type { Closers } from './closers';
 
 export type GatewayFor = (workspaceId: string) => Gateway;
 
+/** The messaging service as this process reaches it, for each workspace with credentials of its own. */
+export interface ServiceGateways {
+  gatewayFor: GatewayFor;
+  /** False where this process has no credentials for the workspace: it refuses the workspace's campaigns. */
+  hasAccess(workspaceId: string): Promise<boolean>;
+}
+
+interface ServiceParts {
+  config: Config;
+  /** Of the installation's first workspace, once they are known: only after our own service listens. */
+  credentials(): Credentials | undefined;
+  db: Kysely<MessagingTables>;
+}
+
 /**
- * The gateways to the messaging service, each opened at its first use: the credentials of our own are known
- * only once it listens. At our own service every workspace's campaigns have access of their own. An account
- * that the variables name is that of the first workspace, and a campaign of another is refused rather than
- * sent in the wrong name.
+ * Gateways to the messaging service, each opened at its first use. A workspace's credentials are, in this order:
+ * its entry in FANFARE_SERVICE_CREDENTIALS_FILE; the account that the variables name, if it is this workspace's;
+ * and without such variables, at our own service, credentials derived from those of the first workspace. A
+ * workspace that has none of these is refused, because its messages would leave in another workspace's name.
  */
-export function lazyGateways(
-  config: Config,
-  credentials: () => Credentials | undefined,
-  db: Kysely<MessagingTables>,
-  closers: Closers,
-): GatewayFor {
+export function openServiceGateways(parts: ServiceParts, closers: Closers): ServiceGateways {
+  const accounts = readServiceAccounts(parts.config.service.credentialsFile);
+  const belongs = accountOfVariables(parts);
   const opened = new Map<string, Gateway>();
   closers.add('gateways', async () => {
     await Promise.all([...opened.values()].map((gateway) => gateway.close()));
   });
 
-  const keep = (key: string, open: () => Gateway): Gateway => {
-    const gateway = opened.get(key) ?? open();
-    opened.set(key, gateway);
-    return gateway;
+  const hasAccess = async (workspaceId: string): Promise<boolean> => {
+    if (accounts.has(workspaceId)) return true;
+    return parts.config.service.clientId === undefined ? !isOfOthers() : belongs(workspaceId);
+  };
+  /** All credentials are in the file, which does not have this workspace. */
+  const isOfOthers = () => accounts.size > 0 && parts.credentials() === undefined;
+  const open = (workspaceId: string): Gateway => {
+    const account = accounts.get(workspaceId);
+    if (!account && parts.config.service.clientId === undefined && isOfOthers()) throw noAccess(workspaceId);
+    const beforeToken = async () => {
+      if (!(await hasAccess(workspaceId))) throw noAccess(workspaceId);
+    };
+    return openGateway({ beforeToken, ...gatewayOptions(parts, workspaceId, account) });
   };
 
-  return (workspaceId) => {
+  return {
+    hasAccess,
+    gatewayFor: (workspaceId) => {
+      const gateway = opened.get(workspaceId) ?? open(workspaceId);
+      opened.set(workspaceId, gateway);
+      return gateway;
+    },
+  };
+}
+
+const noAccess = (workspaceId: string) =>
+  new DomainError(
+    'forbidden',
+    `This process has no credentials to send for workspace ${workspaceId}, only those of others; FANFARE_SERVICE_CREDENTIALS_FILE can hold those of several workspaces`,
+  );
+
+function gatewayOptions(
+  { config, credentials, db }: ServiceParts,
+  workspaceId: string,
+  account: ServiceAccount | undefined,
+): GatewayOptions {
+  const own = credentials();
+  const { service } = config;
+  if (account) return serviceAccess({ ...service, sessionCookie: undefined, ...account }, own);
+  if (service.clientId !== undefined || !own || own.workspace.id === workspaceId)
+    return serviceAccess(service, own);
+  const access = campaignAccess(own.client.secret, workspaceId);
+  return {
+    ...serviceAccess(service, own),
+    ...access,
+    beforeToken: () => admitCampaigns(db, workspaceId, access),
+  };
+}
+
+/**
+ * Whether the account that FANFARE_CLIENT_ID names is this workspace's. The operator says whose it is, or our own
+ * service does if it knows the client. An account elsewhere is the first workspace's.
+ */
+function accountOfVariables({ config, credentials, db }: ServiceParts): (id: string) => Promise<boolean> {
+  let known = config.service.workspace;
+  const find = async (): Promise<string | undefined> => {
+    const client = await db
+      .selectFrom('api_clients')
+      .select('workspace_id')
+      .where('id', '=', config.service.clientId ?? '')
+      .executeTakeFirst();
+    if (client) return client.workspace_id;
     const own = credentials();
-    if (!own || own.workspace.id === workspaceId) {
-      return keep('', () => openGateway(serviceAccess(config.service, own)));
-    }
-    if (config.service.clientId) {
-      throw new DomainError(
-        'forbidden',
-        `Campaigns of workspace ${workspaceId} cannot be sent: FANFARE_CLIENT_ID is the account of another`,
-      );
-    }
-    const access = campaignAccess(own.client.secret, workspaceId);
-    return keep(workspaceId, () =>
-      openGateway({
-        ...serviceAccess(config.service, own),
-        ...access,
-        beforeToken: () => admitCampaigns(db, workspaceId, access),
-      }),
-    );
+    if (own) return own.workspace.id;
+    const first = await db
+      .selectFrom('workspaces')
+      .select('id')
+      .orderBy('created_at')
+      .orderBy('id')
+      .limit(1)
+      .executeTakeFirst();
+    return first?.id;
+  };
+  return async (workspaceId) => {
+    // Not kept before there is a workspace: a worker may be up before the first one is made.
+    known ??= await find();
+    return known === workspaceId;
   };
 }
 
@@ -61,21 +125,25 @@ export function lazyGateways(
  * Campaigns ask the service that they are sent through, which need not be this one. That it refuses us is no
  * fault of the caller, who would take a 401 for his own.
  */
-export function templateLookup(gatewayFor: GatewayFor): TemplateLookup {
+export function templateLookup({ gatewayFor, hasAccess }: ServiceGateways): TemplateLookup {
   return {
     find: (workspaceId, ...template) =>
       gatewayFor(workspaceId)
         .findTemplate(...template)
-        .catch((error: unknown) => {
+        .catch(async (error: unknown) => {
           if (!isDomainError(error) || ERRORS[error.code].retry !== 'account') throw error;
+          // Our own refusal is about the caller's workspace.
+          if (!(await hasAccess(workspaceId))) throw error;
           throw new DomainError('dependency_down', error.message, { cause: error });
         }),
   };
 }
 
-export function outcomeNews(gatewayFor: GatewayFor): OutcomeNews {
+/** Nothing of a workspace that this process has no credentials for: a process that has them follows its feed. */
+export function outcomeNews({ gatewayFor, hasAccess }: ServiceGateways): OutcomeNews {
   return {
-    isTold: async (workspaceId) => (await gatewayFor(workspaceId).capabilities()).has('events'),
+    isTold: async (workspaceId) =>
+      (await hasAccess(workspaceId)) && (await gatewayFor(workspaceId).capabilities()).has('events'),
     read: (workspaceId, after, limit) => gatewayFor(workspaceId).readEvents(after, limit, 0),
   };
 }

@@ -7,14 +7,14 @@ import type { Temporal } from '../temporal/connection';
 import { createLauncher, createSignals } from '../temporal/launcher';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
-import { type GatewayFor, outcomeNews } from './service-gateway';
+import { outcomeNews, type ServiceGateways } from './service-gateway';
 import { suppression } from './suppression-rule';
 
 export interface WorkerPartOptions extends AppOptions {
   roles: readonly Role[];
   storage: Storage;
   temporal: Temporal;
-  gatewayFor: GatewayFor;
+  service: ServiceGateways;
 }
 
 /** The Temporal workers of this process, and the gateway through which they send. */
@@ -23,14 +23,14 @@ export async function openWorkerPart(
   closers: Closers,
   fail: (error: Error) => void,
 ): Promise<void> {
-  const { config, log, storage, temporal, gatewayFor } = options;
+  const { config, log, storage, temporal, service } = options;
   const db = storage.tables<CampaignTables>();
   const workers = await runWorkers({
     connection: temporal.connection,
     namespace: temporal.namespace,
     roles: options.roles,
     deps: {
-      ...{ db, gatewayFor, suppression, log },
+      ...{ db, gatewayFor: service.gatewayFor, suppression, log },
       signals: createSignals(temporal.client),
       callTimes: config.callTimes,
     },
@@ -42,7 +42,7 @@ export async function openWorkerPart(
     const relaunch = await keepRunsLaunched(db, launcher, log);
     closers.add('relaunch', () => relaunch.stop());
     // Not waited for: a service that hangs must not keep a worker from starting.
-    const feeds = keepFeedsFollowed(db, { launcher, news: outcomeNews(gatewayFor), log });
+    const feeds = keepFeedsFollowed(db, { launcher, news: outcomeNews(service), log });
     closers.add('feeds', () => feeds.stop());
   }
 }

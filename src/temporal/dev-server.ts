@@ -5,14 +5,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import type { Log } from '../log';
 import { StartupError } from '../startup-error';
-import { type CrashOutcome, keepRunning, type RunningServer } from './keep-running';
-import { endLeftOver, startTied } from './tied-process';
+import { type CrashOutcome, keepRunning, type RunningServer } from '../supervision/keep-running';
+import { endLeftOver, type StopSignals, startSupervised } from '../supervision/supervised-process';
 
 /** The first start creates the database file and its schema, which takes seconds on a busy machine. */
 const READY_LIMIT_MS = 30_000;
 const POLL_MS = 25;
 const PREFERRED_PORTS = { grpc: 7233, ui: 8233 };
 const PORT_TRIES = 3;
+const SIGNALS: StopSignals = { stop: 'TERM', atOnce: 'KILL' };
 
 /**
  * Settings for a server with a single history shard. Its default poll rate is meant for many shards and
@@ -61,7 +62,7 @@ interface Files {
 
 /**
  * Starts Temporal's development server on this data directory and keeps it running. It never outlives
- * this process (tied-process.ts). The caller has the directory to itself.
+ * this process (supervised-process.ts). The caller has the directory to itself.
  */
 export async function startDevServer(options: DevServerOptions): Promise<DevServer> {
   const dataDir = resolve(options.dataDir);
@@ -73,6 +74,7 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   };
   const { first, ports } = await launchOnFreePorts(options.preferredPorts ?? PREFERRED_PORTS, start);
   const server = keepRunning(first, {
+    name: 'Temporal server',
     log: options.log,
     onCrash: options.onCrash,
     start: (signal) => start(ports, signal),
@@ -106,7 +108,7 @@ async function launchOnFreePorts(
 }
 
 async function clearLeftOver(files: Files, log: Log): Promise<void> {
-  const leftOver = await endLeftOver(files.pid, files.database);
+  const leftOver = await endLeftOver(files.pid, files.database, SIGNALS);
   if (leftOver.state === 'ended') {
     log.warn({ pid: leftOver.pid }, 'ended a Temporal server that a killed process had left running');
   }
@@ -124,11 +126,16 @@ async function launch(
   ports: Ports,
   signal: AbortSignal,
 ): Promise<RunningServer> {
-  const server = startTied(options.executable, serverArguments(options.namespace, files.database, ports), {
-    pidFile: files.pid,
-    cwd: resolve(options.dataDir),
-    onOutput: (line) => options.log.debug({ line }, 'Temporal server'),
-  });
+  const server = startSupervised(
+    options.executable,
+    serverArguments(options.namespace, files.database, ports),
+    {
+      pidFile: files.pid,
+      cwd: resolve(options.dataDir),
+      signals: SIGNALS,
+      onOutput: (line) => options.log.debug({ line }, 'Temporal server'),
+    },
+  );
   let end: { code: number } | undefined;
   void server.ended.then((result) => {
     end = result;

@@ -1,4 +1,5 @@
 import { alonePart } from './alone';
+import { carrierPart } from './carrier';
 import { freezePart } from './freeze';
 import { memoryPart } from './memory';
 import { importPart, millionPart, pagesPart } from './million';
@@ -19,6 +20,7 @@ import { writesPart } from './writes';
 const PARTS: Record<string, () => Promise<unknown>> = {
   ratio: ratioPart,
   alone: alonePart,
+  carrier: carrierPart,
   writes: writesPart,
   memory: memoryPart,
   sleeping: sleepingPart,
@@ -36,7 +38,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
 async function main(): Promise<void> {
   const parts = chosenParts(Object.keys(PARTS), ['ratio']);
   const result: Record<string, unknown> = {
-    engine: process.env.DATABASE_URL ? 'postgres' : 'embedded',
+    database: process.env.DATABASE_URL ? 'DATABASE_URL' : 'managed',
     node: process.versions.node,
   };
   for (const part of parts) {

@@ -105,9 +105,13 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2;
 }
 
-/** Those that `--part` names, or all that are meant by leaving it out. Ends the process for one there is not. */
-export function chosenParts(known: readonly string[], otherwise: readonly string[]): readonly string[] {
-  const parts = option('--part')?.split(',') ?? otherwise;
+/** Those that the option names, or all that are meant by leaving it out. Ends the process for one there is not. */
+export function chosenParts(
+  known: readonly string[],
+  otherwise: readonly string[],
+  name = '--part',
+): readonly string[] {
+  const parts = option(name)?.split(',') ?? otherwise;
   const unknown = parts.filter((part) => !known.includes(part));
   if (unknown.length === 0) return parts;
   process.stderr.write(`There is no part ${unknown.join()}; there are ${known.join()}\n`);

@@ -46,7 +46,7 @@ async function main(): Promise<void> {
   const rounds = numberOption('--rounds') ?? 3;
   const count = numberOption('--count') ?? 20_000;
   const result: Record<string, unknown> = {
-    engine: process.env.DATABASE_URL ? 'postgres' : 'embedded',
+    database: process.env.DATABASE_URL ? 'DATABASE_URL' : 'managed',
     node: process.versions.node,
   };
   const place = await benchPlace();

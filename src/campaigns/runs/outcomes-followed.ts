@@ -17,9 +17,9 @@ export interface Outcome extends News {
 export type RunRules = ReadonlyMap<string, DeliveryRule>;
 
 /** Those of the runs that go on, and may send somebody anew: a run `r` and its campaign `c`, with their condition. */
-export const runsSendingAnew = (runIds: readonly string[]) => sql`
+export const runsSendingAnew = (workspaceId: string, runIds: readonly string[]) => sql`
   runs r join campaigns c on c.id = r.campaign_id
-  where r.id = any(${runIds}::text[]) and r.phase not in ('completed', 'canceled') and r.control <> 'cancel'
+  where r.id = any(${runIds}::text[]) and r.workspace_id = ${workspaceId} and r.phase not in ('completed', 'canceled') and r.control <> 'cancel'
     and (c.options #> '{delivery,retry}' is not null or c.options #>> '{delivery,onUnknown}' = 'resend')`;
 
 /**
@@ -29,11 +29,12 @@ export const runsSendingAnew = (runIds: readonly string[]) => sql`
  */
 export async function runRules(
   tx: Transaction<CampaignTables>,
+  workspaceId: string,
   runIds: readonly string[],
 ): Promise<RunRules> {
   const { rows } = await sql<{ id: string } & Pick<RunOptions, 'delivery' | 'schedule'>>`
     select r.id, c.options -> 'delivery' as delivery, coalesce(c.options -> 'schedule', '{}') as schedule
-    from ${runsSendingAnew(runIds)}
+    from ${runsSendingAnew(workspaceId, runIds)}
     order by r.id for share of r`.execute(tx);
   return new Map(rows.map((row) => [row.id, deliveryRule(row)]));
 }

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import { parseMessageUid } from '../../domain/ids';
 import type { MessageEvent } from '../../domain/message';
 import { RECIPIENT_RANK, type RecipientState } from '../../domain/recipient';
-import { storeCallNews } from '../calls/call-news';
+import { type EndedCall, endedCalls, storeCallNews } from '../calls/call-news';
 import { countsContacts, releaseUnsent, tellsUnsent } from '../policy/cap-outcomes';
 import { repeated, repeatedTransaction } from '../repeated-transaction';
 import { type SendNews, sendNews, storeSendNews } from '../sends/send-outcomes';
@@ -37,10 +37,21 @@ interface FeedPage {
   sends: readonly SendNews[];
 }
 
+/** What a page of the feed was about, of all that its workspace has. */
+export interface AppliedEvents {
+  /** Runs that it has outcomes of. */
+  runs: string[];
+  /** Calls that ended, whose workflows wait for it. */
+  calls: EndedCall[];
+  /** Durable sends that have something to decide now. */
+  sends: string[];
+}
+
 /**
- * Takes one page of the event feed into the ledger and moves the cursor, in one transaction. Answers which
- * durable sends are to be woken now; `undefined`, having changed nothing, when somebody else moved the
- * cursor: then this reader is a leftover.
+ * Takes one page of the event feed into the ledger and moves the cursor, in one transaction. `undefined`, having
+ * changed nothing, when another reader moved the cursor: then this one is a leftover.
+ * Callers choose the uids of their own messages, so a feed may name recipients of another workspace. Only runs of
+ * the feed's workspace are touched and answered.
  * Of a call the record is kept, and what follows from its end is left to its workflow: a busy line is not the
  * end of a recipient that is redialled.
  */
@@ -50,62 +61,76 @@ export async function applyEvents(
   from: string,
   to: string,
   events: readonly MessageEvent[],
-): Promise<{ sends: string[] } | undefined> {
+): Promise<AppliedEvents | undefined> {
   const page = { workspaceId, from, to, events, outcomes: collapse(events), sends: sendNews(events) };
-  return (await applyAtOnce(db, page)) ? { sends: [] } : applyInSteps(db, page);
+  return (await applyAtOnce(db, page)) ?? applyInSteps(db, page);
 }
 
 /**
- * By one statement, as most pages are: each statement of a transaction keeps others waiting, who share the embedded
- * engine's one session. Changes nothing, and answers false, for a page of which more is to be seen to.
+ * By one statement, as most pages are, because each statement of a transaction is a round trip. Changes nothing, and
+ * answers `undefined`, for a page that needs more than that.
  */
-async function applyAtOnce(db: Kysely<CampaignTables>, page: FeedPage): Promise<boolean> {
+async function applyAtOnce(db: Kysely<CampaignTables>, page: FeedPage): Promise<AppliedEvents | undefined> {
   const { workspaceId, from, to, events, outcomes, sends } = page;
-  if (sends.length || outcomes.some(({ attempt }) => attempt > 0)) return false;
-  if (events.some(({ channel }) => channel === 'voice')) return false;
+  if (sends.length || outcomes.some(({ attempt }) => attempt > 0)) return undefined;
+  if (events.some(({ channel }) => channel === 'voice')) return undefined;
   const { rows } = await repeated(() =>
-    sql`
-      with page as (
+    sql<{ runs: string[] }>`
+      with own as materialized (${ownRuns(workspaceId, runsOfEvents(events))}), page as (
         update event_cursors set cursor = ${to}, updated_at = now()
         where workspace_id = ${workspaceId} and cursor = ${from}
-          and not exists (select 1 from ${runsSendingAnew(runsOfOutcomes(outcomes))})
+          and not exists (select 1 from ${runsSendingAnew(workspaceId, runsOfOutcomes(outcomes))})
           and not (${tellsUnsent(events)}::bool and ${countsContacts(workspaceId)})
         returning 1
-      ), ${written(sql`select told.* from page, ${told(outcomes)}`)}, counted as (${addToCounts})
-      select 1 from page`.execute(db),
+      ), ${written(sql`select told.* from page, ${told(outcomes)} join own on own.id = told.run_id`)},
+      counted as (${addToCounts})
+      select array(select id from own) as runs from page`.execute(db),
   );
-  return rows.length > 0;
+  return rows[0] && { runs: rows[0].runs, calls: [], sends: [] };
 }
 
-async function applyInSteps(
-  db: Kysely<CampaignTables>,
-  { workspaceId, from, to, events, outcomes, sends }: FeedPage,
-): Promise<{ sends: string[] } | undefined> {
+async function applyInSteps(db: Kysely<CampaignTables>, page: FeedPage): Promise<AppliedEvents | undefined> {
+  const { workspaceId } = page;
   return repeatedTransaction(db, async (tx) => {
     const moved = await tx
       .updateTable('event_cursors')
-      .set({ cursor: to, updated_at: new Date() })
+      .set({ cursor: page.to, updated_at: new Date() })
       .where('workspace_id', '=', workspaceId)
-      .where('cursor', '=', from)
+      .where('cursor', '=', page.from)
       .returning(countsContacts(workspaceId).as('capped'))
       .executeTakeFirst();
     if (!moved) return undefined;
-    await takeIn(tx, outcomes);
+    const { rows } = await sql<{ id: string }>`${ownRuns(workspaceId, runsOfEvents(page.events))}`.execute(
+      tx,
+    );
+    const own = new Set(rows.map(({ id }) => id));
+    const events = page.events.filter(({ uid }) => {
+      const key = parseMessageUid(uid);
+      return !key || own.has(key.runId);
+    });
+    await takeIn(
+      tx,
+      workspaceId,
+      page.outcomes.filter(({ runId }) => own.has(runId)),
+    );
     await storeCallNews(tx, events);
-    const woken = await storeSendNews(tx, workspaceId, sends);
+    const sends = await storeSendNews(tx, workspaceId, page.sends);
     if (moved.capped) await releaseUnsent(tx, workspaceId, events);
-    return { sends: woken };
+    return { runs: [...own], calls: endedCalls(events), sends };
   });
 }
 
-/** Runs that a page of the feed tells of. */
-export function runsOf(events: readonly MessageEvent[]): Set<string> {
-  return new Set(events.flatMap((event) => parseMessageUid(event.uid)?.runId ?? []));
-}
+/** SQL: those of the runs that the workspace has. */
+const ownRuns = (workspaceId: string, runIds: readonly string[]) => sql`
+  select id from runs where id = any(${runIds}::text[]) and workspace_id = ${workspaceId}`;
+
+const runsOfEvents = (events: readonly MessageEvent[]) => [
+  ...new Set(events.flatMap(({ uid }) => parseMessageUid(uid)?.runId ?? [])),
+];
 
 const runsOfOutcomes = (outcomes: readonly Outcome[]) => [...new Set(outcomes.map(({ runId }) => runId))];
 
-/** The highest-ranking news of each message of ours; everything else in the feed is somebody else's. */
+/** The highest-ranking event of each message that has a run's uid; other messages of the feed are left out. */
 function collapse(events: readonly MessageEvent[]): Outcome[] {
   const highest = new Map<string, Outcome>();
   for (const event of events) {
@@ -122,9 +147,13 @@ function collapse(events: readonly MessageEvent[]): Outcome[] {
 }
 
 /** In one statement, except for those of whom more than one message is told, or who may be sent to anew. */
-async function takeIn(tx: Transaction<CampaignTables>, outcomes: readonly Outcome[]): Promise<void> {
+async function takeIn(
+  tx: Transaction<CampaignTables>,
+  workspaceId: string,
+  outcomes: readonly Outcome[],
+): Promise<void> {
   if (!outcomes.length) return;
-  const rules = await runRules(tx, runsOfOutcomes(outcomes));
+  const rules = await runRules(tx, workspaceId, runsOfOutcomes(outcomes));
   const simple: Outcome[] = [];
   const followed: Outcome[] = [];
   for (const outcome of outcomes) (isFollowed(outcome, rules) ? followed : simple).push(outcome);

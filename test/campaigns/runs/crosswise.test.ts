@@ -77,7 +77,7 @@ describeWithDatabase('two who want what the other has', (database) => {
         tx,
       );
     });
-    expect(await taken).toEqual({ sends: [] });
+    expect(await taken).toMatchObject({ sends: [] });
     const { rows } = await sql<{ state: string }>`
       select state from recipients where run_id = ${runId} order by seq`.execute(db);
     expect(rows.map(({ state }) => state)).toEqual(['delivered', 'failed']);

@@ -52,7 +52,7 @@ describeWithDatabase('event feeds', (database) => {
         },
         wakeSend: async () => undefined,
       },
-      news: outcomeNews(() => gateway),
+      news: outcomeNews({ gatewayFor: () => gateway, hasAccess: async () => true }),
       log: createLog('silent'),
     });
     await feeds.looked;

@@ -179,9 +179,9 @@ describeWithDatabase('durable sends', (database) => {
     const send = await accepted();
     expect(await send.now()).toMatchObject({ state: 'accepted', attempts: 1 });
     expect(await awaitsOutcome(db, send.workspaceId)).toBe(true);
-    expect(await tell(send, 'sent')).toEqual({ sends: [] });
+    expect(await tell(send, 'sent')).toMatchObject({ sends: [] });
     expect(await send.now()).toMatchObject({ state: 'sent', finishedAt: null });
-    expect(await tell(send, 'delivered')).toEqual({ sends: [send.id] });
+    expect(await tell(send, 'delivered')).toMatchObject({ sends: [send.id] });
     expect(await lookAtSend(db, send.id)).toEqual({ kind: 'ended', state: 'delivered', outcome: null });
     expect(await awaitsOutcome(db, send.workspaceId)).toBe(false);
   });
@@ -196,8 +196,8 @@ describeWithDatabase('durable sends', (database) => {
       type: 'failed',
       state: 'failed',
     } as MessageEvent;
-    expect(await applyEvents(db, stranger.workspaceId, cursor, 'x', [event])).toEqual({ sends: [] });
-    expect(await tell(send, 'failed', { uid: sendMessageUid(send.id, 2) })).toEqual({ sends: [] });
+    expect(await applyEvents(db, stranger.workspaceId, cursor, 'x', [event])).toMatchObject({ sends: [] });
+    expect(await tell(send, 'failed', { uid: sendMessageUid(send.id, 2) })).toMatchObject({ sends: [] });
     await tell(send, 'delivered');
     await lookAtSend(db, send.id);
     await tell(send, 'undelivered');

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../log';
-import type { TiedProcess } from './tied-process';
+import type { SupervisedProcess } from './supervised-process';
 
 /** A server that ends again and again is not brought back for ever: 0.25 to 8 s between the tries. */
 const RESTARTS_MAX = 6;
@@ -9,13 +9,15 @@ const RESTART_DELAY_MS = 250;
 const STABLE_AFTER_MS = 60_000;
 
 export interface RunningServer {
-  process: TiedProcess;
+  process: SupervisedProcess;
   pid: number;
 }
 
 export type CrashOutcome = { restarted: true } | { restarted: false; error: Error };
 
 export interface KeepRunningOptions {
+  /** For the log, for example `Temporal server`. */
+  name: string;
   log: Log;
   /** Must end what it started when the signal aborts. */
   start(signal: AbortSignal): Promise<RunningServer>;
@@ -38,10 +40,10 @@ export function keepRunning(
       const startedAt = Date.now();
       const { code } = await current.process.ended;
       if (stopping.signal.aborted) return;
-      options.log.error({ code, output: current.process.tail() }, 'the Temporal server died');
+      options.log.error({ code, output: current.process.tail() }, `the ${options.name} died`);
       if (Date.now() - startedAt > STABLE_AFTER_MS) restarts = 0;
       let next: RunningServer | undefined;
-      let lastError = new Error('the Temporal server died again and again');
+      let lastError = new Error(`the ${options.name} died again and again`);
       while (!next && restarts < RESTARTS_MAX && !stopping.signal.aborted) {
         await delay(RESTART_DELAY_MS * 2 ** restarts, undefined, { signal: stopping.signal }).catch(() => {});
         restarts++;
@@ -54,7 +56,7 @@ export function keepRunning(
       if (stopping.signal.aborted) return next?.process.stop();
       if (!next) return options.onCrash?.({ restarted: false, error: lastError });
       current = next;
-      options.log.warn({ pid: current.pid }, 'the Temporal server is running again');
+      options.log.warn({ pid: current.pid }, `the ${options.name} is running again`);
       options.onCrash?.({ restarted: true });
     }
   }

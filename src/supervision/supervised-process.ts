@@ -6,8 +6,10 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** From SIGTERM to SIGKILL. */
+/** From the stop signal to the one that a server cannot wait after. */
 const GRACE_SECONDS = 5;
+/** From that one to SIGKILL. */
+const LAST_GRACE_SECONDS = 1;
 const TAIL_BYTES = 4_000;
 const POLL_MS = 50;
 const LAST_WORDS_MS = 2_000;
@@ -20,7 +22,7 @@ const LAST_WORDS_MS = 2_000;
  * The server's and the watchdog's process ids are in `pidFile` before the server runs its first
  * instruction: endLeftOver() uses them at the next start for the case that the watchdog was killed too.
  */
-export interface TiedProcess {
+export interface SupervisedProcess {
   /** Of the server; there is one as soon as the server has done anything at all. */
   pid(): Promise<number>;
   /** The last lines the server wrote. */
@@ -30,19 +32,38 @@ export interface TiedProcess {
   stop(): Promise<void>;
 }
 
+/** How a server is asked to end: first in order, then, after the grace, at once. Names as `kill` has them. */
+export interface StopSignals {
+  stop: 'TERM' | 'INT';
+  atOnce: 'KILL' | 'QUIT';
+}
+
+export interface SupervisedOptions {
+  pidFile: string;
+  cwd: string;
+  signals: StopSignals;
+  env?: Record<string, string | undefined>;
+  /** Whom to run it as, the watchdog included, which writes the pid file. */
+  uid?: number | undefined;
+  gid?: number | undefined;
+  onOutput?: (line: string) => void;
+}
+
 /**
- * $1 pid file, $2 grace in seconds, then the server's command. The watcher runs beside `wait`, because a
- * shell cannot wait for a process and a pipe at once; after the server has ended it is no longer needed.
+ * $1 pid file, $2 grace in seconds, $3 and $4 signals, then the server's command. The watcher runs beside `wait`,
+ * because a shell cannot wait for a process and a pipe at once; after the server has ended it is no longer needed.
  */
 const WATCHDOG = `
-pidfile=$1 grace=$2; shift 2
+pidfile=$1 grace=$2 stop=$3 atonce=$4; shift 4
 sh -c 'echo $$ $PPID > "$0" && exec "$@"' "$pidfile" "$@" </dev/null 3<&- &
 server=$!
-trap 'kill -TERM $server' TERM INT HUP
+trap 'kill -$stop $server' TERM INT HUP
 (
   read -r _ <&3
-  kill -TERM $server
+  kill -$stop $server
   while [ $grace -gt 0 ] && kill -0 $server; do grace=$((grace - 1)); sleep 1; done
+  kill -$atonce $server
+  sleep ${LAST_GRACE_SECONDS}
   kill -KILL $server
 ) >/dev/null 2>&1 &
 watcher=$!
@@ -52,16 +73,20 @@ kill $watcher 2>/dev/null
 exit $code
 `;
 
-export function startTied(
+export function startSupervised(
   command: string,
   args: string[],
-  options: { pidFile: string; cwd: string; onOutput?: (line: string) => void },
-): TiedProcess {
-  const watchdog = spawn(
-    'sh',
-    ['-c', WATCHDOG, 'fanfare-watchdog', options.pidFile, `${GRACE_SECONDS}`, command, ...args],
-    { cwd: options.cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
-  );
+  options: SupervisedOptions,
+): SupervisedProcess {
+  const { pidFile, cwd, env, uid, gid, signals } = options;
+  const own = ['fanfare-watchdog', pidFile, `${GRACE_SECONDS}`, signals.stop, signals.atOnce];
+  const watchdog = spawn('sh', ['-c', WATCHDOG, ...own, command, ...args], {
+    cwd,
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    ...(uid === undefined ? {} : { uid, gid }),
+  });
   let tail = '';
   const take = (chunk: string) => {
     tail = (tail + chunk).slice(-TAIL_BYTES);
@@ -96,7 +121,7 @@ export function startTied(
 
 /** Should the watchdog itself hang: nothing may keep the program from ending. */
 async function killGroupLate(watchdog: ChildProcess): Promise<void> {
-  await delay((GRACE_SECONDS + 2) * 1_000, undefined, { ref: false });
+  await delay((GRACE_SECONDS + LAST_GRACE_SECONDS + 1) * 1_000, undefined, { ref: false });
   if (watchdog.pid === undefined || watchdog.exitCode !== null) return;
   try {
     process.kill(-watchdog.pid, 'SIGKILL');
@@ -113,19 +138,22 @@ async function killGroupLate(watchdog: ChildProcess): Promise<void> {
 export async function endLeftOver(
   pidFile: string,
   mark: string,
+  signals: StopSignals,
 ): Promise<{ state: 'none' | 'in use' } | { state: 'ended'; pid: number }> {
   const { server, watchdog } = await readPids(pidFile);
   const isLeft = async (pid: number) => pid > 0 && (await commandLine(pid)).includes(mark);
   if (!(await isLeft(server))) return { state: 'none' };
-  const ownEnd = Date.now() + (GRACE_SECONDS + 1) * 1_000;
+  const ownEnd = Date.now() + (GRACE_SECONDS + LAST_GRACE_SECONDS + 1) * 1_000;
   while (await isLeft(watchdog)) {
     if (Date.now() > ownEnd) return { state: 'in use' };
     await delay(POLL_MS);
   }
   const deadline = Date.now() + GRACE_SECONDS * 1_000;
-  if (await isLeft(server)) signal(server, 'SIGTERM');
+  const lastDeadline = deadline + LAST_GRACE_SECONDS * 1_000;
+  if (await isLeft(server)) signal(server, `SIG${signals.stop}`);
   while (await isLeft(server)) {
-    if (Date.now() > deadline) signal(server, 'SIGKILL');
+    if (Date.now() > lastDeadline) signal(server, 'SIGKILL');
+    else if (Date.now() > deadline) signal(server, `SIG${signals.atOnce}`);
     await delay(POLL_MS);
   }
   await rm(pidFile, { force: true });
@@ -146,7 +174,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
 }
 
 /** Empty when there is no such process, or it has ended and only waits to be reaped. */
-async function commandLine(pid: number): Promise<string> {
+export async function commandLine(pid: number): Promise<string> {
   try {
     if (process.platform === 'linux') {
       return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ');
