@@ -175,6 +175,16 @@ export const LIMITS = {
   handoverAttempts: 8,
   /** Batches of one channel with their provider at once: a slow answer must not stop the others. */
   handoversInFlight: 4,
+  /** Results of hand-overs are recorded after so long, or when there are so many; at most so many by one statement. */
+  recordLingerMs: 100,
+  recordResults: 200,
+  recordResultsMax: 1_000,
+  /** Results that may wait to be recorded before nothing more is opened: they are in doubt until then. */
+  recordBacklog: 2_000,
+  /** Messages are opened ahead of a provider's free places for about so long, so that none is idle meanwhile. */
+  openAheadMs: 100,
+  /** Of a provider's places, this part is kept for transactional messages while all others are taken. */
+  transactionalReserve: 0.125,
   /** A provider that has not answered for so long never will: its batch is in doubt, its place is free. */
   handoverTimeoutSeconds: 120,
   /** Batches shrink until one lasts about this long, so that cancels are heeded as often and a crash leaves little in
@@ -193,8 +203,14 @@ export const LIMITS = {
   dueFullReadMs: 5_000,
   /** Rendered text of one batch: templates can be large, and each message holds a copy of its own. */
   handoverChars: 16 * MiB,
-  /** Messages of a channel kept in memory between acceptance and hand-over; the rest wait in the table. */
+  /** Marketing messages of a channel kept in memory between acceptance and hand-over, shared by its flows; the rest
+   * wait in the table. A flow has so many at least: enough for its turns until the next reading. */
   queuedMessages: 5_000,
+  queuedPerFlowMin: 50,
+  /** Of each transactional flow. */
+  queuedTransactional: 500,
+  /** Flows that one statement reads. */
+  queuedFlowsRead: 50,
   /** Their content, since a message may bring a body of its own. */
   queuedBytes: 64 * MiB,
   /** Requests waiting for their insert, in messages and in bytes of content: beyond it 503. */
