@@ -492,6 +492,8 @@ export const LIMITS = {
   paceWaitMs: 30_000,
   /** How often control is read while permits are waited for. */
   paceLookMs: 200,
+  /** Looks of all pages of a process that fall into so long are one statement: at most twenty a second. */
+  paceGatherMs: 50,
   /** How long a send activity goes from page to page before its workflow writes down that it goes on. */
   sendRoundMs: 60_000,
   /** Due retries are waited for together, this part of the time since sending began: a few seconds after
