@@ -412,6 +412,15 @@ export const LIMITS = {
   shardsPerChannel: 16,
   /** Pages a shard sends at once: with two, one sends while the other waits for the server. */
   lanesPerShard: 2,
+  /** Chunks that a process sends at once: two lanes keep both cores busy, and a few more hide what a service takes to
+   * answer. No campaign has all of them, so that one whose service hangs leaves room. */
+  pageWorkers: 8,
+  pageWorkersPerCampaign: 6,
+  /** Pages that a process has open at once. One that waits for its pace or its turn costs some kilobytes and a
+   * heartbeat in 2.5 seconds; 50 campaigns of 400,000 recipients have as many. */
+  pagesOpen: 1_600,
+  /** Below this pace, recipients a second, a shard sends by one lane. */
+  paceSecondLane: 500,
   /** The largest page, and the first of a shard; nextPageSize() shrinks it when the service is slow. */
   pageRecipients: 5_000,
   /** What one request carries, and what a crash leaves in doubt per lane. */
@@ -425,6 +434,12 @@ export const LIMITS = {
   sendConcurrencyKnown: 200,
   /** History events before a workflow continues as new; the server suggests it at 4,096. */
   historyEvents: 3_000,
+  /** How long a process that watches may be silent before another one watches, and for how many runs it looks at
+   * once: more than happens in a second on two cores. */
+  watchLeaseSeconds: 5,
+  runLooksAtOnce: 5_000,
+  /** A run that sleeps until a moment it knows looks no sooner than this after its last look. */
+  lookMinMs: 250,
   /** Contacts without a value that a dry run names, and recipients whose values it holds at once. */
   dryRunOffenders: 100,
   dryRunPage: 500,
@@ -498,6 +513,8 @@ export const LIMITS = {
   sendAccountSecondsMax: 900,
   /** And while the service asks to slow down, beyond what it says itself. */
   sendThrottledSecondsMax: 60,
+  /** Runs of those known to have a workflow that are launched again each minute, in turn: 6,000 an hour. */
+  runsRelaunched: 100,
   /** Durable sends that one look for lost ones starts again. */
   sendsRelaunched: 1_000,
   /** How long a message that was handed over may be silent before the contact's next channel: nearly all receipts
@@ -587,10 +604,6 @@ export const LIMITS = {
   /** Runs and durable sends that are told of a new policy in one look; the others are in the next ones. */
   runsTold: 100,
   sendsTold: 1_000,
-  /** Workspaces whose outcomes one look, once a minute, asks for; the others are in the next ones. */
-  feedsPerLook: 500,
-  /** Pages of a workspace's feed that it takes in: a hundred thousand events, two seconds' worth. */
-  latePages: 100,
   /** How long after its end a run is asked for by itself; bounces and complaints come within days. What comes later
    * still is taken in with the workspace's next run. */
   lateOutcomeDays: 30,
