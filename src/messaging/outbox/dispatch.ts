@@ -6,8 +6,10 @@ import { type DeliveryObserver, tellMoves } from '../observer';
 import type { SenderLimits } from '../senders/sender-limits';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
+import type { AccountState } from './account-breaker';
 import { ANY_TIME, createBacklog } from './backlog';
 import { createDispatchMemory, type Taken } from './dispatch-memory';
+import { keepExpiringWaiting } from './expire-waiting';
 import { createHandOvers } from './handover';
 import type { Holds } from './holds';
 import { settleInDoubt } from './in-doubt';
@@ -39,6 +41,8 @@ export interface Dispatcher {
   closeLane(lane: Lane): void;
   /** This process canceled the message; `cancels` is the lane's count since then. */
   canceled(lane: string, id: string, cancels: number): void;
+  /** How each channel's account at its carrier stands. */
+  accounts(): AccountState[];
   start(): void;
   /** Opens no more batches and waits for those under way, but not for ever. */
   stop(withinMs: number): Promise<void>;
@@ -84,6 +88,10 @@ export function createDispatcher(deps: Deps): Dispatcher {
         log.warn({ err: error }, 'Other processes do not know that a provider asked for silence');
       });
     },
+  });
+  const expiring = keepExpiringWaiting({
+    ...{ db, memory, lanes, handOvers, log, letGo },
+    providerOf: (channel) => deskOf(channel).provider.name,
   });
   const underWay = new Set<Promise<void>>();
   /** When messages that are still in hand are to be tried again. */
@@ -289,12 +297,15 @@ export function createDispatcher(deps: Deps): Dispatcher {
         if (lane.id === laneId && lane.cancels === cancels - 1) lane.cancels = cancels;
       }
     },
+    accounts: () => desks.map((desk) => desk.account),
     start() {
       running = true;
+      expiring.start();
       wake();
     },
     async stop(withinMs) {
       running = false;
+      expiring.stop();
       clearTimeout(timer);
       let giveUp: NodeJS.Timeout | undefined;
       const timeout = new Promise<void>((done) => {

@@ -7,6 +7,7 @@ import { isDataError } from '../database-error';
 import { foundIn, suppressFound } from '../receipts/receipt-suppression';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
+import { asExpired } from './expire-waiting';
 import {
   abandonBatch,
   abandonOpening,
@@ -33,7 +34,8 @@ export interface HandOvers {
   send(desk: ProviderDesk, lane: Lane, messages: readonly OutgoingMessage[]): Promise<Unsent>;
   /** A batch that is open already, because whoever opened it did not live to record it. */
   resend(desk: ProviderDesk, batch: Batch): Promise<void>;
-  record(verdicts: Verdict[], batch: Batch): Promise<void>;
+  /** Of a batch, or without an id of messages that never left. */
+  record(verdicts: Verdict[], batch: Pick<Batch, 'lane' | 'provider'> & { id?: string }): Promise<void>;
   /** Ends the waiting for a database that does not answer. */
   giveUp(): void;
 }
@@ -308,13 +310,6 @@ export function createHandOvers(deps: Deps): HandOvers {
 
 const isExpired = ({ expiresAtMs }: OutgoingMessage, nowMs: number) =>
   expiresAtMs !== undefined && expiresAtMs < nowMs;
-
-const asExpired = (message: OutgoingMessage): Verdict => ({
-  message,
-  state: 'expired',
-  attempt: message.attempt,
-  code: 'expired',
-});
 
 const asSuppressed = (message: OutgoingMessage): Verdict => ({
   message,

@@ -3,6 +3,7 @@ import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import type { HandOver, HandOverResult, MayLeave, Provider } from '../../providers/provider';
 import type { DeliveryObserver } from '../observer';
+import { AccountBreaker, type AccountState } from './account-breaker';
 
 /**
  * One channel's provider as the dispatcher sees it: how many batches are with it, how large the next
@@ -13,6 +14,7 @@ export interface ProviderDesk {
   readonly provider: Provider;
   readonly batchSize: number;
   pausedUntilMs: number;
+  readonly account: AccountState;
   hasRoom(): boolean;
   /** How long the next batch should still wait to fill up: an idle desk sends at once, a busy one gathers. */
   lingerMs(queued: number): number;
@@ -41,7 +43,7 @@ export function createProviderDesk(
   let batchSize = Math.min(100, sizeMax);
   let inFlight = 0;
   let enteredAt = 0;
-  let accountRefused = false;
+  const breaker = new AccountBreaker(channel, provider.name, log, observer);
 
   function adapt(tookMs: number, count: number): void {
     const isLong = tookMs > LIMITS.handoverTargetMs * 2;
@@ -52,21 +54,15 @@ export function createProviderDesk(
   }
 
   function heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
-    const refused = results.find((result) => result.kind === 'account');
     const throttled = throttledSenders(messages, results);
-    if (refused) {
-      const level = accountRefused ? 'debug' : 'error';
-      log[level]({ provider: provider.name, channel, code: refused.code }, 'Provider refuses our account');
-      accountRefused = true;
-      desk.pausedUntilMs = Date.now() + LIMITS.accountPauseMs;
+    if (results.some((result) => result.kind === 'account')) {
+      desk.pausedUntilMs = Math.max(desk.pausedUntilMs, breaker.pausedUntilMs);
       batchSize = PROBE_SIZE;
     } else if (throttled.length > 0) {
       // One sender waits by itself (sender-limits.ts); when several are sent away, it is about us.
-      const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.accountPauseMs);
+      const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.throttlePauseMs);
       if (throttled.filter((one) => !one.isAlone).length > 1) desk.pausedUntilMs = Date.now() + delayMs;
       batchSize = Math.max(PROBE_SIZE, batchSize >> 1);
-    } else if (results.some((result) => result.kind === 'accepted')) {
-      accountRefused = false;
     }
   }
 
@@ -77,17 +73,23 @@ export function createProviderDesk(
     get batchSize() {
       return batchSize;
     },
-    hasRoom: () => inFlight < LIMITS.handoversInFlight,
+    get account() {
+      return breaker.state;
+    },
+    hasRoom: () => inFlight < (breaker.isTrying ? 1 : LIMITS.handoversInFlight),
     lingerMs(queued) {
       if (queued >= batchSize) return 0;
       return Math.max(0, enteredAt + LIMITS.handoverLingerMs - Date.now());
     },
     async handOver(messages, mayLeave) {
       const startedAt = Date.now();
-      const results = await withinTime(provider, messages, mayLeave).catch((error: unknown) => {
-        log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
-        return [];
-      });
+      const answered: HandOverResult[] = await withinTime(provider, messages, mayLeave).catch(
+        (error: unknown) => {
+          log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
+          return [];
+        },
+      );
+      const results = breaker.judge(messages, answered, startedAt);
       const tookMs = Date.now() - startedAt;
       observer?.handedOver(channel, provider.name, messages.length, tookMs);
       adapt(tookMs, messages.length);
