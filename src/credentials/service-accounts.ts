@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { baseUrl } from '../config-values';
 import { StartupError } from '../startup-error';
 
 const secret = z.string().min(1);
+const baseUrl = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, ''));
 
 const account = z.strictObject({
   clientId: secret,

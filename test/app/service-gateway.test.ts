@@ -11,7 +11,7 @@ import { createIdentity } from '../../src/messaging/access/identity';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { newWorkspace } from '../http/service';
 import { HostedService } from '../support/hosted-service';
-import { describeOnPostgres } from '../support/storage';
+import { describeWithDatabase } from '../support/storage';
 
 const VARIABLES = {
   FANFARE_AUTH_URL: 'http://127.0.0.1:9',
@@ -21,7 +21,7 @@ const VARIABLES = {
   FANFARE_API_KEY: 'key',
 };
 
-describeOnPostgres('whom a process sends for', (engine) => {
+describeWithDatabase('whom a process sends for', (database) => {
   let db: Kysely<MessagingTables>;
   let first: Credentials;
   let second: Credentials;
@@ -29,7 +29,7 @@ describeOnPostgres('whom a process sends for', (engine) => {
   const closers = new Closers(createLog('silent'));
 
   beforeAll(async () => {
-    db = (await engine.open()).tables<MessagingTables>();
+    db = (await database.open()).tables<MessagingTables>();
     const identity = createIdentity({ db });
     first = { ...(await newWorkspace(identity)), baseUrl: 'http://127.0.0.1:9' };
     second = { ...(await newWorkspace(identity)), baseUrl: 'http://127.0.0.1:9' };

@@ -19,7 +19,7 @@ import {
   startFanfare,
   untilReady,
 } from '../support/fanfare-process';
-import { freshNamespace, postgresAvailable, postgresUrl } from '../support/services';
+import { freshNamespace, postgresUrl } from '../support/services';
 import { until } from '../support/until';
 
 const PEOPLE = 20;
@@ -27,8 +27,7 @@ const LIMIT_MS = 90_000;
 
 type Workspace = Pick<Credentials, 'workspace' | 'client' | 'apiKey'>;
 
-// Without a server there is nothing to run on; global-setup.ts has printed so.
-(postgresAvailable ? describe : describe.skip)('a worker in a process of its own', () => {
+describe('a worker in a process of its own', () => {
   const database = `accounts_${randomUUID().replaceAll('-', '')}`;
   const places: Place[] = [];
   const running: FanfareProcess[] = [];
@@ -69,7 +68,7 @@ type Workspace = Pick<Credentials, 'workspace' | 'client' | 'apiKey'>;
   afterAll(async () => {
     for (const client of clients) await client.close();
     await Promise.all(running.map((one) => one.stop()));
-    for (const place of places) place.remove();
+    for (const { remove } of places) remove();
     await administer(`drop database if exists ${database} with (force)`);
   }, 150_000);
 

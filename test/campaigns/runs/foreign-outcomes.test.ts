@@ -10,14 +10,14 @@ import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import { newId } from '../../../src/storage/new-id';
 import { plantAudience } from '../../support/audience';
-import { describeOnPostgres } from '../../support/storage';
+import { describeWithDatabase } from '../../support/storage';
 
 /** A caller chooses the uids of their own messages, so a workspace's feed may name another's recipients. */
-describeOnPostgres('events of one workspace that name recipients of another', (engine) => {
+describeWithDatabase('events of one workspace that name recipients of another', (database) => {
   let db: Kysely<CampaignTables>;
   const intruder = newId('wsp');
   beforeAll(async () => {
-    db = (await engine.open()).tables<CampaignTables>();
+    db = (await database.open()).tables<CampaignTables>();
   });
 
   async function acceptedRun(channel: Channel, contacts: number, options: Record<string, unknown> = {}) {

@@ -3,19 +3,7 @@ import {
   createAnswerDetector,
 } from '../../../src/domain/voice/answer-detection/answer-detector';
 import type { AnsweredBy, Detection } from '../../../src/domain/voice/answer-detection/detection';
-import {
-  atLevel,
-  espeakInstalled,
-  join,
-  RATE,
-  type Random,
-  say,
-  seeded,
-  silence,
-  tone,
-  VOICES,
-  withNoise,
-} from './greetings';
+import { atLevel, join, RATE, type Random, say, seeded, silence, tone, VOICES, withNoise } from './greetings';
 
 const PEOPLE = [
   'Hello?',
@@ -58,9 +46,7 @@ const KINDS: readonly { answeredBy: AnsweredBy; samples: number; make(random: Ra
   { answeredBy: 'unknown', samples: 16, make: () => silence(5_000) },
 ];
 
-const describeSpeech = espeakInstalled ? describe : skippedWithoutEspeak();
-
-describeSpeech('who answers, of 240 calls from a seed', () => {
+describe('who answers, of 240 calls from a seed', () => {
   it('is told rightly in at least 95 of 100', () => {
     const table = new Map<AnsweredBy, Map<string, number>>();
     const wrong: string[] = [];
@@ -148,12 +134,4 @@ function confusion(table: ReadonlyMap<AnsweredBy, ReadonlyMap<string, number>>):
     line(['is \\ taken for', ...columns]),
     ...[...table].map(([kind, row]) => line([kind, ...columns.map((column) => row.get(column) ?? 0)])),
   ].join('\n');
-}
-
-function skippedWithoutEspeak(): jest.Describe {
-  process.stderr.write(
-    'Tests with spoken greetings are skipped: espeak-ng was not found. Install it: apt-get install espeak-ng\n',
-  );
-  // Without the program there is nobody who speaks.
-  return describe.skip;
 }

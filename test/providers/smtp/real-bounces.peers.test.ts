@@ -1,14 +1,12 @@
 import type { Receipt } from '../../../src/providers/provider';
 import { freePort } from '../../support/free-port';
-import { canRunPostfix, startPostfix } from '../../support/postfix';
+import { startPostfix } from '../../support/postfix';
 import { startSmtpSink } from '../../support/smtp-sink';
 import { until } from '../../support/until';
 import { mail, openSmtp } from './smtp-rig';
 
-const describePostfix = canRunPostfix ? describe : skippedUnlessRoot();
-
 /** We give mail to a Postfix, which cannot deliver some of it, and tells our listener so. */
-describePostfix('a report of a real mail host', () => {
+describe('a report of a real mail host', () => {
   test('names the message that could not be delivered, and why', async () => {
     const port = await freePort();
     const full = await startSmtpSink(['-f', 'rcpt', '-B', '550 5.1.1 <ann@nobody.example>: no such user']);
@@ -40,11 +38,3 @@ describePostfix('a report of a real mail host', () => {
     }
   }, 150_000);
 });
-
-function skippedUnlessRoot(): jest.Describe {
-  process.stderr.write(
-    'Tests with a real mail host are skipped: only root can start a Postfix of its own.\n',
-  );
-  // It changes between users, and would not start.
-  return describe.skip;
-}
