@@ -1,8 +1,8 @@
-import type { Channel } from '../../domain/channel';
-import { LIMITS } from '../../domain/limits';
-import type { Log } from '../../log';
-import type { HandOver, HandOverResult, MayLeave, Provider } from '../../providers/provider';
-import type { DeliveryObserver } from '../observer';
+import type { Channel } from '../../../domain/channel';
+import { LIMITS } from '../../../domain/limits';
+import type { Log } from '../../../log';
+import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
+import type { DeliveryObserver } from '../../observer';
 
 /**
  * One channel's provider as the dispatcher sees it: how many batches are with it, how large the next
@@ -12,14 +12,14 @@ export interface ProviderDesk {
   readonly channel: Channel;
   readonly provider: Provider;
   readonly batchSize: number;
+  /** The largest batch: below it, `batchSize` bounds what is on its way after trouble. */
+  readonly sizeMax: number;
   pausedUntilMs: number;
-  hasRoom(): boolean;
-  /** How long the next batch should still wait to fill up: an idle desk sends at once, a busy one gathers. */
-  lingerMs(queued: number): number;
   /** Hands messages over; answers one result each and never throws. */
   handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<HandOverResult[]>;
-  enter(): void;
-  leave(): void;
+  /** The same for one message of many that are answered each by itself; what it means is told by `onResults`. */
+  handOverOne(message: HandOver, mayLeave: MayLeave): Promise<HandOverResult>;
+  onResults(messages: readonly HandOver[], results: readonly HandOverResult[]): readonly HandOverResult[];
 }
 
 /** After trouble the provider is tried with a few before it is given many. */
@@ -39,8 +39,6 @@ export function createProviderDesk(
     Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
   );
   let batchSize = Math.min(100, sizeMax);
-  let inFlight = 0;
-  let enteredAt = 0;
   let accountRefused = false;
 
   function adapt(tookMs: number, count: number): void {
@@ -77,11 +75,7 @@ export function createProviderDesk(
     get batchSize() {
       return batchSize;
     },
-    hasRoom: () => inFlight < LIMITS.handoversInFlight,
-    lingerMs(queued) {
-      if (queued >= batchSize) return 0;
-      return Math.max(0, enteredAt + LIMITS.handoverLingerMs - Date.now());
-    },
+    sizeMax,
     async handOver(messages, mayLeave) {
       const startedAt = Date.now();
       const results = await withinTime(provider, messages, mayLeave).catch((error: unknown) => {
@@ -95,12 +89,21 @@ export function createProviderDesk(
       // What was not answered for may have been taken.
       return messages.map((_, i) => results[i] ?? { kind: 'unknown' });
     },
-    enter() {
-      inFlight += 1;
-      enteredAt = Date.now();
+    async handOverOne(message, mayLeave) {
+      const startedAt = Date.now();
+      const [result] = await withinTime(provider, [message], mayLeave).catch((error: unknown) => {
+        log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
+        return [];
+      });
+      observer?.handedOver(channel, provider.name, 1, Date.now() - startedAt);
+      return result ?? { kind: 'unknown' };
     },
-    leave() {
-      inFlight -= 1;
+    onResults(messages, results) {
+      if (batchSize < sizeMax && results.some(({ kind }) => kind === 'accepted')) {
+        batchSize = Math.min(sizeMax, batchSize * 2);
+      }
+      heed(messages, results);
+      return results;
     },
   };
   return desk;

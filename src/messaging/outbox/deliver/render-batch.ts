@@ -1,10 +1,10 @@
-import { LIMITS } from '../../domain/limits';
-import type { HandOver } from '../../providers/provider';
-import type { TemplateVersions } from '../templates/template-versions';
-import type { ListMail } from './list-mail';
-import type { OutgoingMessage } from './outgoing';
+import { LIMITS } from '../../../domain/limits';
+import type { HandOver } from '../../../providers/provider';
+import type { TemplateVersions } from '../../templates/template-versions';
+import type { ListMail } from '../list-mail';
+import type { OutgoingMessage } from '../outgoing';
+import type { Verdict } from '../verdict';
 import { render } from './render';
-import type { Verdict } from './verdict';
 
 export interface Rendered {
   message: OutgoingMessage;

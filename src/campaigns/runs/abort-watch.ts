@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
-import { abortIfTooManyFail } from '../src/campaigns/runs/abort-run';
-import type { CampaignTables } from '../src/campaigns/tables';
+import type { CampaignTables } from '../tables';
+import { abortIfTooManyFail } from './abort-run';
 
 /** A run is looked at no more often than this, by one process: the counts cost a few rows per shard. */
 const LOOK_MS = 1_000;

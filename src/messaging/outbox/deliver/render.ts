@@ -1,12 +1,12 @@
-import { BoundedCache } from '../../domain/bounded-cache';
-import { LIMITS } from '../../domain/limits';
-import { withSuffix } from '../../domain/policy';
-import { type CompiledText, compileText, UNSUBSCRIBE_URL } from '../../domain/template';
-import type { HandOver } from '../../providers/provider';
-import { plainTextOf } from '../templates/plain-text';
-import type { CompiledTemplate } from '../templates/template-versions';
-import type { ListMail } from './list-mail';
-import type { OutgoingMessage } from './outgoing';
+import { BoundedCache } from '../../../domain/bounded-cache';
+import { LIMITS } from '../../../domain/limits';
+import { withSuffix } from '../../../domain/policy';
+import { type CompiledText, compileText, UNSUBSCRIBE_URL } from '../../../domain/template';
+import type { HandOver } from '../../../providers/provider';
+import { plainTextOf } from '../../templates/plain-text';
+import type { CompiledTemplate } from '../../templates/template-versions';
+import type { ListMail } from '../list-mail';
+import type { OutgoingMessage } from '../outgoing';
 
 /** A message's texts with its values filled in, as a provider takes them. */
 export function render(
