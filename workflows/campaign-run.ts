@@ -6,6 +6,7 @@ import {
   executeChild,
   getExternalWorkflowHandle,
   isCancellation,
+  patched,
   setHandler,
   sleep,
   workflowInfo,
@@ -16,7 +17,7 @@ import { channelShardWorkflowId } from '../src/domain/ids';
 import { LIMITS } from '../src/domain/limits';
 import { channelShard } from './channel-shard';
 import { failureReason } from './failure-reason';
-import { type CampaignRunInput, controlChangedUpdate, wakeSignal } from './messages';
+import { type CampaignRunInput, controlChangedUpdate, type Placeholders, wakeSignal } from './messages';
 import { brief, long, quick } from './proxies';
 
 /** A clock that is put right meanwhile is not waited for any longer. */
@@ -30,6 +31,8 @@ const LONGEST_WAIT_MS = 10 * 60_000;
 export async function campaignRun(input: CampaignRunInput): Promise<void> {
   const { runId, workspaceId, launch, since = Date.now() } = input;
   const live = new Set<string>();
+  /** While the audience is being frozen. */
+  let freezing = input.freezing;
 
   setHandler(controlChangedUpdate, async () => {
     await long.applyControl({ runId });
@@ -65,6 +68,14 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     return shards;
   }
 
+  /** No shard stands yet: `runShards` starts each as soon as it does. */
+  async function freeze(): Promise<ShardRef[]> {
+    const placeholders = await quick.lookUpTemplates({ runId });
+    if (!patched('frozen-in-pieces')) return long.freezeRunAudience({ runId, placeholders });
+    freezing = placeholders;
+    return [];
+  }
+
   /** By the clock of whoever launched the run its hour has come; by the database's it may not. */
   async function begin(): Promise<BegunRun | false> {
     for (;;) {
@@ -74,38 +85,51 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     }
   }
 
-  async function freeze(): Promise<ShardRef[]> {
-    const placeholders = await quick.lookUpTemplates({ runId });
-    return long.freezeRunAudience({ runId, placeholders });
-  }
-
   /** Until every shard has done its slice; one that fails stops the others, since the reason concerns all. */
   async function runShards(shards: ShardRef[]): Promise<void> {
     const sending = new CancellationScope();
     const running: Promise<void>[] = [];
     let failure: unknown;
+    const orStop = (work: () => Promise<void>) =>
+      sending.run(work).catch((error: unknown) => {
+        failure ??= error;
+        sending.cancel();
+      });
     const start = (shard: ShardRef) => {
-      const ended = sending.run(() => runShard(shard));
-      running.push(
-        ended.catch((error: unknown) => {
-          failure ??= error;
-          sending.cancel();
-        }),
-      );
+      running.push(orStop(() => runShard(shard)));
     };
     const watching = new CancellationScope();
     const watched = watching.run(() => watch(start));
     // It is heard of when the shards have ended; they find what it found.
     watched.catch(() => undefined);
     for (const shard of shards) start(shard);
+    const placeholders = freezing;
+    if (placeholders) running.push(orStop(() => freezeOn(placeholders, start)));
     try {
-      await condition(() => live.size === 0);
+      await condition(() => live.size === 0 && !freezing);
     } finally {
       watching.cancel();
       await watched;
       await Promise.all(running);
     }
     if (failure !== undefined) throw failure;
+  }
+
+  /** Starts each shard once, when it stands; the run may have started it before, for what is due in it again. */
+  async function freezeOn(placeholders: Placeholders, start: (shard: ShardRef) => void): Promise<void> {
+    try {
+      for (const started = new Set(live); ; ) {
+        const { shards, isOver } = await long.freezeNextShard({ runId, launch, placeholders });
+        for (const shard of shards) {
+          const id = idOf(shard);
+          if (!started.has(id) && !live.has(id)) start(shard);
+          started.add(id);
+        }
+        if (isOver) return;
+      }
+    } finally {
+      freezing = undefined;
+    }
   }
 
   async function runShard({ channel, shard }: ShardRef): Promise<void> {

@@ -394,6 +394,14 @@ export const LIMITS = {
   /** A shard's history grows with its recipients, so a shard is a slice that stays small. */
   recipientsPerShard: 25_000,
   shardsPerChannel: 16,
+  /** Where recipients are due at hours of their own, a shard is frozen in one transaction: more of them keep it short. */
+  shardsPerChannelByHours: 64,
+  /** The first shard of a large audience, and each one twice the one before: the first stands within half a second. */
+  firstShardContacts: 10_000,
+  /** Contacts judged and frozen in one transaction: a tenth of a second's work, after which control is read. */
+  audiencePieceContacts: 5_000,
+  /** Pieces that a process freezes at once, in turn by run: each holds a connection and keeps a core busy. */
+  audiencePiecesAtOnce: 2,
   /** Pages a shard sends at once: with two, one sends while the other waits for the server. */
   lanesPerShard: 2,
   /** The largest page, and the first of a shard; nextPageSize() shrinks it when the service is slow. */

@@ -15,6 +15,7 @@ import * as lostIds from './migrations/0013-lost-ids';
 import * as callPlaces from './migrations/0014-call-places';
 import * as templateVersionCalls from './migrations/0015-template-version-calls';
 import * as callFences from './migrations/0016-call-fences';
+import * as audienceFreezes from './migrations/0037-audience-freezes';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -34,6 +35,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0014-call-places': callPlaces.UP,
   '0015-template-version-calls': templateVersionCalls.UP,
   '0016-call-fences': callFences.UP,
+  '0037-audience-freezes': audienceFreezes.UP,
 };
 
 /**
