@@ -174,7 +174,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
 }
 
 /** Empty when there is no such process, or it has ended and only waits to be reaped. */
-async function commandLine(pid: number): Promise<string> {
+export async function commandLine(pid: number): Promise<string> {
   try {
     if (process.platform === 'linux') {
       return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ');

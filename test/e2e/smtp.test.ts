@@ -1,35 +1,32 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+import { type SmtpCarrier, startSmtpCarrier } from '../providers/smtp/smtp-carrier';
 import { freePort } from '../support/free-port';
 import { Installation } from '../support/installation';
-import { programOf } from '../support/program';
 import { freshNamespace } from '../support/services';
-import { type SmtpSink, startSmtpSink } from '../support/smtp-sink';
+import { bringMail } from '../support/smtp-client';
 import { until } from '../support/until';
 
-const run = promisify(execFile);
 const LIMIT_MS = 150_000;
 
 describe('a program that sends by SMTP', () => {
-  let sink: SmtpSink;
+  let carrier: SmtpCarrier;
   let here: Installation;
   let listener: number;
   beforeAll(async () => {
     const temporal = await freshNamespace();
-    sink = await startSmtpSink();
+    carrier = await startSmtpCarrier();
     listener = await freePort();
     here = await Installation.start({
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporal.namespace,
       FANFARE_EMAIL_PROVIDER: 'smtp',
-      FANFARE_SMTP_URL: sink.url,
+      FANFARE_SMTP_URL: `smtp://127.0.0.1:${carrier.port}?tls=none`,
       FANFARE_SMTP_RETURN_PATH: 'bounces.example.org',
       FANFARE_SMTP_LISTEN: `127.0.0.1:${listener}`,
     });
   }, LIMIT_MS);
   afterAll(async () => {
     await here?.remove();
-    await sink?.stop();
+    await carrier?.close();
   });
 
   interface Tracked {
@@ -51,10 +48,10 @@ describe('a program that sends by SMTP', () => {
         replyTo: 'ask@example.org',
       });
       await until('the mail to be sent', async () => (await track('mail-1')).state === 'sent', LIMIT_MS);
-      const [mail = ''] = sink.mails();
+      const [mail = ''] = carrier.mails;
       expect(mail).toMatch(/^Subject: Hello Ann\r?$/m);
       expect(mail).toMatch(/^Reply-To: ask@example\.org\r?$/m);
-      const returnPath = /^X-Mail-Args: <([^>]+)>/m.exec(mail)?.[1] ?? '';
+      const [returnPath = ''] = carrier.senders;
       expect(returnPath).toMatch(/^b\+msg_[0-9a-z]{26}\.[0-9a-z]{16}@bounces\.example\.org$/);
 
       // The secret of return paths outlives the process.
@@ -76,19 +73,7 @@ describe('a program that sends by SMTP', () => {
         '--r--',
         '',
       ].join('\r\n');
-      const swaks = programOf('swaks', 'swaks');
-      const brought = run(swaks, [
-        '--server',
-        `127.0.0.1:${listener}`,
-        '--from',
-        '<>',
-        '--to',
-        returnPath,
-        '--data',
-        '-',
-      ]);
-      brought.child.stdin?.end(report);
-      await brought;
+      expect(await bringMail(listener, { to: returnPath, raw: report })).toBe('250');
       const message = await until('the bounce', async () => {
         const tracked = await track('mail-1');
         return tracked.state === 'undelivered' && tracked;

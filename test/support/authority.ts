@@ -1,8 +1,7 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { programOf } from './program';
+import { type Issued, issueCertificate } from './x509';
 
 /** Somebody who signs certificates, and whom only those trust who are told to. */
 export interface Authority {
@@ -16,44 +15,26 @@ export interface Authority {
   remove(): void;
 }
 
-const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+const DAY_MS = 86_400_000;
+const inDays = (days: number) => new Date(Date.now() + days * DAY_MS);
 
 export function makeAuthority(): Authority {
   const place = mkdtempSync(join(tmpdir(), 'fanfare-test-ca-'));
-  const file = (name: string) => join(place, name);
-  const openssl = (...args: string[]) =>
-    execFileSync(programOf('openssl', 'openssl'), args, { stdio: 'ignore' });
   let made = 0;
 
-  function authorityOf(own: string): Authority {
-    const [keyFile, certFile] = [file(`${own}.key`), file(`${own}.pem`)];
-    const sign = (extension: string, days: number): string => {
-      const one = `signed-${made++}`;
-      const [key, request, cert] = ['key', 'csr', 'pem'].map((kind) => file(`${one}.${kind}`)) as [
-        string,
-        string,
-        string,
-      ];
-      const subject = ['-subj', `/CN=${one}`, '-addext', extension];
-      openssl('req', '-new', ...NEW_KEY, ...subject, '-keyout', key, '-out', request);
-      const by = ['-CA', certFile, '-CAkey', keyFile, '-CAcreateserial'];
-      const until = ['-days', String(days), '-copy_extensions', 'copy'];
-      openssl('x509', '-req', '-in', request, ...by, ...until, '-out', cert);
-      return one;
-    };
+  function authorityOf(own: Issued): Authority {
+    const certFile = join(place, `authority-${made++}.pem`);
+    writeFileSync(certFile, own.cert);
     return {
-      cert: readFileSync(certFile),
+      cert: own.cert,
       certFile,
-      issue(name, days = 2) {
-        const one = sign(`subjectAltName=${name}`, days);
-        return { key: readFileSync(file(`${one}.key`)), cert: readFileSync(file(`${one}.pem`)) };
-      },
-      subordinate: () => authorityOf(sign('basicConstraints=critical,CA:TRUE', 2)),
+      issue: (altName, days = 2) =>
+        issueCertificate({ altName, from: inDays(Math.min(days, 0) - 1), until: inDays(days), issuer: own }),
+      subordinate: () =>
+        authorityOf(issueCertificate({ authority: true, from: inDays(-1), until: inDays(2), issuer: own })),
       remove: () => rmSync(place, { recursive: true, force: true }),
     };
   }
 
-  const out = ['-keyout', file('root.key'), '-out', file('root.pem')];
-  openssl('req', '-x509', ...NEW_KEY, '-days', '2', '-subj', '/CN=Authority of a test', ...out);
-  return authorityOf('root');
+  return authorityOf(issueCertificate({ authority: true, from: inDays(-1), until: inDays(2) }));
 }

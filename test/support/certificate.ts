@@ -1,8 +1,7 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { programOf } from './program';
+import { issueCertificate } from './x509';
 
 /** A certificate that nobody but itself vouches for, valid for `127.0.0.1` or another name. */
 export interface Certificate {
@@ -14,42 +13,18 @@ export interface Certificate {
   remove(): void;
 }
 
-export function makeCertificate(name = 'IP:127.0.0.1', { ended = false } = {}): Certificate {
+const DAY_MS = 86_400_000;
+const ENDED = { from: new Date('2020-01-01T00:00:00Z'), until: new Date('2020-02-01T00:00:00Z') };
+
+export function makeCertificate(altName = 'IP:127.0.0.1', { ended = false } = {}): Certificate {
+  const valid = { from: new Date(Date.now() - DAY_MS), until: new Date(Date.now() + 60 * DAY_MS) };
+  const { key, cert } = issueCertificate({ altName, authority: true, ...(ended ? ENDED : valid) });
   const place = mkdtempSync(join(tmpdir(), 'fanfare-test-tls-'));
   const [keyFile, certFile] = [join(place, 'key.pem'), join(place, 'cert.pem')];
-  const openssl = programOf('openssl', 'openssl');
-  const run = (args: string[]) => execFileSync(openssl, args, { cwd: place, stdio: 'ignore' });
-  const subject = ['-subj', '/CN=centre', '-addext', `subjectAltName=${name}`];
-  const common = ['req', '-newkey', 'rsa:2048', '-nodes', ...subject, '-keyout', keyFile];
-  if (ended) {
-    // Only as an authority of one's own may one name the end of what one signs.
-    run([...common, '-out', 'request.pem']);
-    writeFileSync(join(place, 'ca.cnf'), ENDED_AUTHORITY);
-    writeFileSync(join(place, 'index'), '');
-    const times = ['-startdate', '20200101000000Z', '-enddate', '20200201000000Z'];
-    run([
-      ...['ca', '-config', 'ca.cnf', '-batch', '-notext', '-selfsign', ...times],
-      ...['-keyfile', keyFile, '-in', 'request.pem', '-out', certFile],
-    ]);
-  } else run([...common, '-x509', '-days', '60', '-out', certFile]);
+  writeFileSync(keyFile, key);
+  writeFileSync(certFile, cert);
   return {
-    key: readFileSync(keyFile),
-    cert: readFileSync(certFile),
-    certFile,
-    keyFile,
+    ...{ key, cert, certFile, keyFile },
     remove: () => rmSync(place, { recursive: true, force: true }),
   };
 }
-
-const ENDED_AUTHORITY = `
-[ca]
-default_ca = own
-[own]
-database = index
-new_certs_dir = .
-rand_serial = yes
-default_md = sha256
-policy = any
-[any]
-commonName = supplied
-`;

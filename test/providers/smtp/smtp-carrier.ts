@@ -15,6 +15,8 @@ export interface SmtpCarrier {
   /** Addresses of the connections that were made, in order. */
   connections: string[];
   mails: string[];
+  /** The envelope's sender of each of them. */
+  senders: string[];
   close(): Promise<void>;
 }
 
@@ -32,6 +34,7 @@ export async function startSmtpCarrier({
   const delivered: string[] = [];
   const connections: string[] = [];
   const mails: string[] = [];
+  const senders: string[] = [];
   const owed: string[] = [];
   const closing = new AbortController();
   let reporting: Promise<void> | undefined;
@@ -55,6 +58,7 @@ export async function startSmtpCarrier({
       stream.on('end', () => {
         const text = Buffer.concat(chunks).toString('latin1');
         mails.push(text);
+        senders.push(envelope.mailFrom ? envelope.mailFrom.address : '');
         delivered.push(/^Message-ID: <([^@>]+)@/m.exec(text)?.[1] ?? '');
         if (envelope.mailFrom) owed.push(envelope.mailFrom.address);
         report();
@@ -94,6 +98,7 @@ export async function startSmtpCarrier({
     delivered,
     connections,
     mails,
+    senders,
     async close() {
       closing.abort();
       await reporting;

@@ -1,15 +1,12 @@
-import { execFile } from 'node:child_process';
 import { connect } from 'node:net';
-import { promisify } from 'node:util';
 import { LIMITS } from '../../../src/domain/limits';
 import type { Receipt } from '../../../src/providers/provider';
 import { createReturnPath } from '../../../src/providers/smtp/return-path';
 import type { SmtpProvider } from '../../../src/providers/smtp/smtp-provider';
-import { programOf } from '../../support/program';
+import { bringMail } from '../../support/smtp-client';
 import { deliveryReport } from './smtp-carrier';
 import { openSmtp } from './smtp-rig';
 
-const run = promisify(execFile);
 const RETURN_PATH = { domain: 'bounces.example.org', secret: 'secret' };
 const paths = createReturnPath(RETURN_PATH.domain, RETURN_PATH.secret);
 const ID = 'msg_01kb3zz0q5rs7x2m8h4c9d6e1f';
@@ -33,18 +30,8 @@ describe('the listener for mail about mail', () => {
   });
   afterEach(() => provider.close());
 
-  /** Speaks as swaks does, a mailer of its own; answers the code of the last refusal, or 250. */
-  async function bring(to: string, raw: string, { from = '<>' } = {}): Promise<string> {
-    const swaks = programOf('swaks', 'swaks');
-    const args = ['--server', `127.0.0.1:${provider.inboundPort}`, '--from', from, '--to', to, '--data', '-'];
-    const child = run(swaks, [...args, '--hide-send']);
-    child.child.stdin?.end(raw);
-    const { stdout } = await child.catch((error: { stdout: string }) => error);
-    return (
-      /^<\*\* (\d{3}(?: \d\.\d\.\d)?)/m.exec(stdout)?.[1] ??
-      (/^<- {2}250 .*queued|^<- {2}250 OK: m/im.test(stdout) ? '250' : stdout)
-    );
-  }
+  const bring = (to: string, raw: string, { from = '' } = {}) =>
+    bringMail(provider.inboundPort, { from, to, raw });
 
   const bounce = (fields: string) => deliveryReport(paths.addressFor(ID), fields).raw;
 

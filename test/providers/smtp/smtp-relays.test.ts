@@ -1,11 +1,7 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { SMTPServerOptions } from 'smtp-server';
 import type { HandOver, HandOverResult, Provider } from '../../../src/providers/provider';
+import { makeCertificate } from '../../support/certificate';
 import { freePort } from '../../support/free-port';
-import { programOf } from '../../support/program';
 import { until } from '../../support/until';
 import { type SmtpCarrier, startSmtpCarrier } from './smtp-carrier';
 import { mail, openSmtp } from './smtp-rig';
@@ -77,20 +73,8 @@ describe('several relays', () => {
 });
 
 describe('a relay that encrypts', () => {
-  let place: string;
-  let key: Buffer;
-  let cert: Buffer;
-  beforeAll(() => {
-    place = mkdtempSync(join(tmpdir(), 'fanfare-test-tls-'));
-    const [keyFile, certFile] = [join(place, 'key.pem'), join(place, 'cert.pem')];
-    const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
-    const args = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject];
-    execFileSync(programOf('openssl', 'openssl'), [...args, '-keyout', keyFile, '-out', certFile], {
-      stdio: 'ignore',
-    });
-    [key, cert] = [readFileSync(keyFile), readFileSync(certFile)];
-  });
-  afterAll(() => rmSync(place, { recursive: true, force: true }));
+  const { key, cert, remove } = makeCertificate();
+  afterAll(remove);
 
   const withTls = (options: SMTPServerOptions = {}) =>
     carrier({ key, cert, disabledCommands: ['AUTH'], ...options });

@@ -1,0 +1,127 @@
+import { chown, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { StartupError } from '../../startup-error';
+import { startSupervised } from '../../supervision/supervised-process';
+import { failureOf } from './failure';
+import type { PostgresBinaries } from './find-binaries';
+import type { RunAs } from './run-as';
+import { SIGNALS } from './signals';
+
+/** Where the database of a data directory is. */
+export const dataOf = (dataDir: string) => join(dataDir, 'postgres');
+
+/** The major version that made the database; `undefined` where there is none yet. Fails when it is not one. */
+export async function madeBy(dataDir: string): Promise<number | undefined> {
+  const data = dataOf(dataDir);
+  const version = await readFile(join(data, 'PG_VERSION'), 'utf8').catch((error) => notThere(error, data));
+  if (version !== undefined) {
+    const major = Number(version.trim());
+    if (Number.isInteger(major) && major > 0) return major;
+    throw damaged(data, `its PG_VERSION holds ${JSON.stringify(version.slice(0, 20))}`);
+  }
+  if (await isThere(data)) throw damaged(data, 'it has no PG_VERSION');
+  if (await isThere(join(dataDir, 'database', 'PG_VERSION'))) {
+    throw new StartupError(
+      `The data directory ${dataDir} holds a database of the earlier engine, PostgreSQL in WebAssembly, which no server can open`,
+      'Move the directory away or set FANFARE_DATA_DIR to another one to begin anew; with the version of the program that made it, it can still be opened.',
+    );
+  }
+  return undefined;
+}
+
+function notThere(error: NodeJS.ErrnoException, data: string): undefined {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
+  throw new StartupError(
+    `The database in ${data} cannot be read: ${error.message}`,
+    'Start as the user that it belongs to, or give it to this one.',
+    { cause: error },
+  );
+}
+
+function damaged(data: string, why: string): StartupError {
+  return new StartupError(
+    `${data} is not a PostgreSQL database: ${why}`,
+    'Restore it from a backup, or move the whole data directory away to begin with an empty one.',
+  );
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+const UNFINISHED = 'postgres.unfinished';
+
+/**
+ * Makes an empty database. It is made under another name and renamed when it is whole and on the disk, so a process
+ * that is killed half-way leaves nothing that a later one could take for a database.
+ */
+export async function makeData(options: {
+  dataDir: string;
+  binaries: PostgresBinaries;
+  runAs: RunAs;
+  pidFile: string;
+  env: Record<string, string | undefined>;
+}): Promise<void> {
+  const { dataDir, binaries, runAs } = options;
+  for (const name of await readdir(dataDir)) {
+    if (name.startsWith(UNFINISHED)) await rm(join(dataDir, name), { recursive: true, force: true });
+  }
+  const unfinished = join(dataDir, `${UNFINISHED}-${process.pid}-${Date.now()}`);
+  await mkdir(unfinished, { mode: 0o700 });
+  if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(unfinished, runAs.uid, runAs.gid);
+  try {
+    await initialise(unfinished, localeOptions(binaries.major), options).catch(async (error) => {
+      // Before 17 the locale is the system's, and some systems have no C.UTF-8.
+      if (!/invalid locale/.test((error as Error).message)) throw error;
+      await initialise(unfinished, ['--locale=C'], options);
+    });
+    await writeFile(join(unfinished, 'pg_hba.conf'), ACCESS);
+    await sync(join(unfinished, 'pg_hba.conf'));
+    await rename(unfinished, dataOf(dataDir));
+    await sync(dataDir);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/**
+ * The folder of the socket lets its owner in and nobody else, so who can connect is known. `peer` would ask for the
+ * user's name, which the server does not see the same way from a user namespace. Nothing comes by TCP.
+ */
+const ACCESS = '# The folder of the socket is closed to other users.\nlocal all all trust\n';
+
+function localeOptions(major: number): string[] {
+  return major >= 17
+    ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
+    : ['--locale=C.UTF-8'];
+}
+
+async function initialise(
+  data: string,
+  locale: string[],
+  { dataDir, binaries, runAs, pidFile, env }: Parameters<typeof makeData>[0],
+): Promise<void> {
+  const [command = '', ...args] = [
+    ...[...runAs.prefix, binaries.initdb, '--pgdata', data, '--username=fanfare', '--encoding=UTF8'],
+    ...[...locale, '--data-checksums', '--auth-local=trust', '--auth-host=reject', '--no-instructions'],
+  ];
+  // Supervised, so that it does not go on after this process.
+  const initdb = startSupervised(command, args, {
+    ...{ pidFile, cwd: dataDir, signals: SIGNALS, env, uid: runAs.uid, gid: runAs.gid },
+  });
+  const { code } = await initdb.ended;
+  await initdb.stop();
+  if (code !== 0) throw failureOf(`initdb ended with code ${code}`, initdb.tail(), dataDir);
+}
+
+async function sync(path: string): Promise<void> {
+  const handle = await open(path);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,28 @@
+import { StartupError } from '../../startup-error';
+
+const CAUSES: { words: RegExp; wayOut: (dataDir: string) => string }[] = [
+  {
+    words: /No space left on device|Disk quota exceeded/,
+    wayOut: (dataDir) => `Make room on the disk of ${dataDir} and start again; what was committed is there.`,
+  },
+  {
+    words:
+      /Permission denied|invalid permissions|has wrong ownership|Operation not permitted|Read-only file system/,
+    wayOut: (dataDir) => `Give this user everything in ${dataDir}, or start as the user that it belongs to.`,
+  },
+  {
+    words: /could not map anonymous shared memory|Cannot allocate memory|could not fork/,
+    wayOut: () => 'Free some memory, or set DATABASE_URL to a server on another machine.',
+  },
+];
+
+/** A server or initdb that ended, with its own last words and the way out that these point to. */
+export function failureOf(what: string, words: string, dataDir: string): StartupError {
+  const known = CAUSES.find((cause) => cause.words.test(words));
+  return new StartupError(
+    `The PostgreSQL server in ${dataDir} did not start: ${what}. Its last words:\n${words || '(none)'}`,
+    known?.wayOut(dataDir) ??
+      'If the database is damaged, restore it from a backup, or move the whole data directory away to begin with an ' +
+        'empty one. Or set DATABASE_URL to another server.',
+  );
+}

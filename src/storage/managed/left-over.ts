@@ -1,0 +1,102 @@
+import { readdir, readFile, readlink, realpath, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Log } from '../../log';
+import { StartupError } from '../../startup-error';
+import { commandLine, endLeftOver } from '../../supervision/supervised-process';
+import { SIGNALS } from './signals';
+import { SOCKET_NAME } from './socket-directory';
+
+const POLL_MS = 50;
+/** From SIGQUIT, at which a server process ends at once, to SIGKILL. */
+const QUIT_MS = 1_000;
+
+export interface LeftOverOptions {
+  data: string;
+  pidFile: string;
+  socketDirectory: string;
+  log: Log;
+}
+
+/**
+ * Removes what a killed process or a killed server left of itself. The caller holds the data directory, so a server
+ * that is still there has no owner.
+ */
+export async function clearLeftOver({ data, pidFile, socketDirectory, log }: LeftOverOptions): Promise<void> {
+  const leftOver = await endLeftOver(pidFile, data, SIGNALS);
+  if (leftOver.state === 'ended') {
+    log.warn({ pid: leftOver.pid }, 'ended a PostgreSQL server that a killed process had left running');
+  }
+  if (leftOver.state === 'in use') throw inUse(data, undefined);
+  await clearPostmasterFile(data);
+  await endOrphans(data, log);
+  for (const name of [SOCKET_NAME, `${SOCKET_NAME}.lock`]) {
+    await rm(join(socketDirectory, name), { force: true });
+  }
+}
+
+/**
+ * A server refuses to start while its pid file names a process. After a restart of the machine or of a container the
+ * number may be that of something else, this process included; and a server that was killed keeps its number until
+ * its parent takes notice, which process 1 of some containers never does.
+ */
+async function clearPostmasterFile(data: string): Promise<void> {
+  const file = join(data, 'postmaster.pid');
+  const pid = Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0]);
+  if (!Number.isInteger(pid) || pid <= 0) return;
+  if ((await commandLine(pid)).includes(data)) throw inUse(data, pid);
+  // With the number free the server reads the file itself, and learns of shared memory that is still in use.
+  if (isTaken(pid)) await rm(file, { force: true });
+}
+
+function isTaken(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+function inUse(data: string, pid: number | undefined): StartupError {
+  return new StartupError(
+    `Another process${pid === undefined ? '' : `, ${pid},`} runs a PostgreSQL server on ${data}`,
+    'Stop that process, or set FANFARE_DATA_DIR to another directory.',
+  );
+}
+
+/**
+ * Connections' processes outlive a server that was killed for as long as their statement takes, and no new one starts
+ * meanwhile. They are known by their working directory, which Linux shows; elsewhere the new server is tried again.
+ */
+async function endOrphans(data: string, log: Log): Promise<void> {
+  if (process.platform !== 'linux') return;
+  const place = await realpath(data).catch(() => undefined);
+  if (place === undefined) return;
+  const quitUntil = Date.now() + QUIT_MS;
+  for (let round = 0; ; round++) {
+    const orphans = await processesIn(place);
+    if (orphans.length === 0) return;
+    if (round === 0) log.warn({ pids: orphans }, 'ending what a killed PostgreSQL server left behind');
+    for (const pid of orphans) {
+      try {
+        process.kill(pid, Date.now() > quitUntil ? 'SIGKILL' : 'SIGQUIT');
+      } catch {
+        // It has ended since it was looked at.
+      }
+    }
+    await delay(POLL_MS);
+  }
+}
+
+async function processesIn(place: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const directory = await readlink(`/proc/${pid}/cwd`).catch(() => '');
+      // A shell that somebody left in that folder is no server.
+      return directory === place && /^postgres/.test(await commandLine(pid)) ? pid : 0;
+    }),
+  );
+  return found.filter((pid) => pid > 0);
+}

@@ -1,0 +1,65 @@
+import { availableParallelism, totalmem } from 'node:os';
+
+const MIB = 2 ** 20;
+
+export interface Machine {
+  memoryBytes: number;
+  processors: number;
+}
+
+/** Of this machine, or of the container that this process is confined to. */
+export function thisMachine(): Machine {
+  const confined = process.constrainedMemory();
+  const memoryBytes = confined > 0 ? Math.min(confined, totalmem()) : totalmem();
+  return { memoryBytes, processors: availableParallelism() };
+}
+
+/** What the managed server is started with. Each value that is not PostgreSQL's own default has its reason. */
+export function serverSettings(
+  { memoryBytes, processors }: Machine,
+  socketDirectory: string,
+): Record<string, string> {
+  const memory = memoryBytes / MIB;
+  return {
+    // Reached by the socket alone, whose folder nobody else may enter.
+    listen_addresses: '',
+    port: String(PORT),
+    unix_socket_directories: `"${socketDirectory.replaceAll('"', '""')}"`,
+    unix_socket_permissions: '0700',
+    // What was accepted survives a power cut.
+    fsync: 'on',
+    synchronous_commit: 'on',
+    full_page_writes: 'on',
+    // A sixteenth: this program and Temporal's server live on the same machine, and the system caches files too.
+    shared_buffers: `${clamp(memory / 16, 64, 512)}MB`,
+    effective_cache_size: `${clamp(memory / 2, 128, 65_536)}MB`,
+    maintenance_work_mem: `${clamp(memory / 32, 32, 256)}MB`,
+    // Twelve for each process, more for `serve` and `worker` beside it, and some for people with psql.
+    max_connections: '100',
+    // A server that was killed reads the log since the last checkpoint before it answers: seconds for this much.
+    max_wal_size: '1GB',
+    min_wal_size: '80MB',
+    checkpoint_timeout: '5min',
+    checkpoint_completion_target: '0.9',
+    autovacuum: 'on',
+    autovacuum_max_workers: String(clamp(processors / 2, 1, 3)),
+    // Campaigns run many short statements beside each other. One that is spread over processes takes their
+    // processors, and its shared memory is more than the 64 MiB that a container has in /dev/shm.
+    max_parallel_workers_per_gather: '0',
+    log_destination: 'stderr',
+    logging_collector: 'off',
+    log_checkpoints: 'off',
+    log_line_prefix: '',
+    // Errors of statements are reported by the caller, with what the server says of itself one level above.
+    log_min_messages: 'warning',
+    log_min_error_statement: 'panic',
+    log_timezone: 'UTC',
+  };
+}
+
+/** Part of the socket's name, not a port that anything listens on. */
+export const PORT = 5432;
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.round(Math.min(Math.max(value, least), most));
+}
