@@ -471,6 +471,10 @@ export const LIMITS = {
   paceLookMs: 200,
   /** How long a send activity goes from page to page before its workflow writes down that it goes on. */
   sendRoundMs: 60_000,
+  /** Within which the counts of a canceled campaign follow: until then its webhook waits for them. */
+  canceledCountsSeconds: 60,
+  /** How long a pause or a cancel waits for the run's workflow to be told, once it is written down and held. */
+  controlAnswerMs: 600,
   /** Due retries are waited for together, this part of the time since sending began: a few seconds after
    * minutes, and never longer than the second number, so that scattered retries cost few wake-ups. */
   gatherShare: 0.05,

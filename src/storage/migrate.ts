@@ -16,6 +16,7 @@ import * as callPlaces from './migrations/0014-call-places';
 import * as templateVersionCalls from './migrations/0015-template-version-calls';
 import * as callFences from './migrations/0016-call-fences';
 import * as audienceFreezes from './migrations/0037-audience-freezes';
+import * as canceledAtOnce from './migrations/0038-canceled-at-once';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -36,6 +37,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0015-template-version-calls': templateVersionCalls.UP,
   '0016-call-fences': callFences.UP,
   '0037-audience-freezes': audienceFreezes.UP,
+  '0038-canceled-at-once': canceledAtOnce.UP,
 };
 
 /**
