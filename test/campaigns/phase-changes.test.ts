@@ -93,7 +93,9 @@ describeWithDatabase('phase changes of campaigns', (database) => {
     const runId = await start(id);
     await db.updateTable('runs').set({ control: 'cancel' }).where('id', '=', runId).execute();
     expect(await typesOf(id)).toEqual(['draft', 'planning']);
-    await sql`update campaign_phase_changes set at = at - interval '61 seconds' where campaign_id = ${id}`.execute(db);
+    await sql`update campaign_phase_changes set at = at - interval '61 seconds' where campaign_id = ${id}`.execute(
+      db,
+    );
     expect(await typesOf(id)).toEqual(['draft', 'planning', 'canceled']);
   });
 
