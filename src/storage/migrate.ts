@@ -16,6 +16,8 @@ import * as callPlaces from './migrations/0014-call-places';
 import * as templateVersionCalls from './migrations/0015-template-version-calls';
 import * as callFences from './migrations/0016-call-fences';
 import * as waiting from './migrations/0030-waiting';
+import * as audienceFreezes from './migrations/0037-audience-freezes';
+import * as canceledAtOnce from './migrations/0038-canceled-at-once';
 import * as flows from './migrations/0057-flows';
 import * as expiringMessages from './migrations/0067-expiring-messages';
 
@@ -38,6 +40,8 @@ export const MIGRATIONS: Record<string, string> = {
   '0015-template-version-calls': templateVersionCalls.UP,
   '0016-call-fences': callFences.UP,
   '0030-waiting': waiting.UP,
+  '0037-audience-freezes': audienceFreezes.UP,
+  '0038-canceled-at-once': canceledAtOnce.UP,
   '0057-flows': flows.UP,
   '0067-expiring-messages': expiringMessages.UP,
 };
