@@ -255,15 +255,26 @@ export const LIMITS = {
   webhookSealRows: 200,
   /** Deliveries of one endpoint waiting to be made. Beyond it events stay in the feed. */
   webhookBacklog: 2_000,
+  /** A look makes deliveries of new events for so long at most, before those that are due are sent. */
+  webhookFanOutMs: 250,
+  /** Endpoints beyond which it is asked first which of them have something due. */
+  webhookRoomsUnasked: 10,
   /** Events of the feed that one statement makes deliveries of. */
   webhookFanOut: 1_000,
-  /** Requests at once: to one endpoint, to one that has failed for a while, and in all from one process. */
+  /** Requests at once to one endpoint: to one that answers promptly, to one of which nothing is known yet, to one
+   * whose answers are late, and to one that has failed for a while. */
   webhookInFlight: 20,
+  webhookInFlightNew: 2,
+  webhookInFlightSlow: 4,
   webhookInFlightFailing: 1,
-  webhookInFlightAll: 200,
-  /** Failing ones together get no more than half, so that any number of them leaves room for the others. */
-  webhookInFlightAllFailing: 100,
-  /** How long an endpoint fails before it counts as failing, in the sense of the line above. */
+  /** From this on an answer is late. Half of the second that others may be delayed by (api.md 14). */
+  webhookSlowMs: 500,
+  /** Requests at once from one process: in each of two pools, prompt and slow (endpoint-rooms.ts), of those for one
+   * workspace, and in all. More than both pools together, because a request that becomes late changes its pool. */
+  webhookInFlightPool: 200,
+  webhookInFlightWorkspace: 50,
+  webhookInFlightAll: 600,
+  /** How long an endpoint fails before it counts as failing. */
   webhookFailingMs: 5_000,
   /** For a whole attempt: the name, the connection, the answer. */
   webhookAnswerMs: 15_000,
