@@ -38,7 +38,7 @@ export async function makeCluster(more: Record<string, string> = {}): Promise<Cl
   const { initdb, postgres } = await findPostgresBinaries({ env: process.env });
   const directory = makeWorkDirectory('postgres');
   const data = join(directory, 'data');
-  const { prefix, ...user } = await chooseRunAs({ dataDir: directory, data, postgres });
+  const { prefix, ...user } = await chooseRunAs({ dataDir: directory, data, postgres, env: process.env });
   mkdirSync(data, { mode: 0o700 });
   if (user.uid !== undefined && user.gid !== undefined) chownSync(data, user.uid, user.gid);
   const options = { cwd: '/', ...user };
