@@ -2,10 +2,16 @@
 module.exports = {
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
+  // They need programs of the system, which not every machine has; jest.peers.cjs runs them.
+  testPathIgnorePatterns: ['/node_modules/', '\\.peers\\.test\\.ts$'],
   testEnvironment: '<rootDir>/test/support/environment.ts',
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  reporters: ['default', '<rootDir>/test/support/count-reporter.cjs'],
+  reporters: [
+    'default',
+    '<rootDir>/test/support/slow-reporter.cjs',
+    '<rootDir>/test/support/count-reporter.cjs',
+  ],
   // The servers that tests talk to share the machine with them; more workers only make each other slow.
   maxWorkers: 2,
   testTimeout: 90_000,

@@ -175,13 +175,36 @@ export const LIMITS = {
   handoverAttempts: 8,
   /** Batches of one channel with their provider at once: a slow answer must not stop the others. */
   handoversInFlight: 4,
+  /** Results of hand-overs are recorded after so long, or when there are so many; at most so many by one statement. */
+  recordLingerMs: 100,
+  recordResults: 200,
+  recordResultsMax: 1_000,
+  /** Results that may wait to be recorded before nothing more is opened: they are in doubt until then. */
+  recordBacklog: 2_000,
+  /** Messages are opened ahead of a provider's free places for about so long, so that none is idle meanwhile. */
+  openAheadMs: 100,
+  /** Of a provider's places, this part is kept for transactional messages while all others are taken. */
+  transactionalReserve: 0.125,
   /** A provider that has not answered for so long never will: its batch is in doubt, its place is free. */
   handoverTimeoutSeconds: 120,
   /** Batches shrink until one lasts about this long, so that cancels are heeded as often and a crash leaves little in
    * doubt; but not below what keeps the provider busy. */
   handoverTargetMs: 400,
-  /** No hand-over is tried for so long after a provider refused our account. */
-  accountPauseMs: 15_000,
+  /** After a carrier refused our account, the first wait until a single message is tried; each further one is half
+   * as long again, up to the second number (api.md 12: within 30 s at first, and every 5 minutes at last). */
+  accountPauseMs: 5_000,
+  accountPauseMaxMs: 300_000,
+  /** A message that is refused so while others are taken waits for so long. Nor does a carrier that refused fewer
+   * than three messages get a longer pause: others must not wait for what may be wrong with these alone. */
+  accountAloneMs: 20_000,
+  /** Messages remembered that may be refused for their recipient's sake (404, 405). */
+  accountSuspects: 10_000,
+  /** How often due messages that nothing takes are looked through for those whose time is over (`expired` is told
+   * within 5 s of it), and how many of them one statement ends. */
+  expireWaitingMs: 2_000,
+  expireWaitingRows: 1_000,
+  /** Longest pause of a channel most of whose senders were asked to slow down. */
+  throttlePauseMs: 15_000,
   /** At least so long between two batches of a channel that are not full: a statement for 100 messages costs
    * little more than one for 10. */
   handoverLingerMs: 40,
@@ -193,8 +216,14 @@ export const LIMITS = {
   dueFullReadMs: 5_000,
   /** Rendered text of one batch: templates can be large, and each message holds a copy of its own. */
   handoverChars: 16 * MiB,
-  /** Messages of a channel kept in memory between acceptance and hand-over; the rest wait in the table. */
+  /** Marketing messages of a channel kept in memory between acceptance and hand-over, shared by its flows; the rest
+   * wait in the table. A flow has so many at least: enough for its turns until the next reading. */
   queuedMessages: 5_000,
+  queuedPerFlowMin: 50,
+  /** Of each transactional flow. */
+  queuedTransactional: 500,
+  /** Flows that one statement reads. */
+  queuedFlowsRead: 50,
   /** Their content, since a message may bring a body of its own. */
   queuedBytes: 64 * MiB,
   /** Requests waiting for their insert, in messages and in bytes of content: beyond it 503. */
@@ -296,8 +325,8 @@ export const LIMITS = {
   /** What a carrier may say beside a receipt's type, as JSON, and the length of its own id of a message. */
   receiptDataChars: 16 * KiB,
   providerIdChars: 200,
-  /** POSTs to one carrier at once, and so the messages of a batch: none waits for another. */
-  httpProviderConnections: 50,
+  /** POSTs to one carrier at once: a carrier that takes 50 ms for an answer is given 4,000 messages a second. */
+  httpProviderConnections: 200,
   /** With every answer that slow, the batches in flight still end within `handoverTimeoutSeconds`. */
   httpProviderAnswerMs: 20_000,
   httpProviderAnswerBytes: 64 * KiB,
@@ -356,6 +385,8 @@ export const LIMITS = {
    * the answer it is within `handoverTimeoutSeconds`. */
   smppWindowWaitMs: 10_000,
   smppFurtherPartsMs: 15_000,
+  /** Longest validity that a centre is told: what is longer many refuse, and none tries for longer anyway. */
+  smppValidityHours: 168,
   /** Destinations of long messages whose last reference is remembered. */
   smppReferences: 50_000,
   /** Parts remembered for their receipts, some 0.7 KiB each; the others are looked up. */

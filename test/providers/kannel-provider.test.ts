@@ -1,212 +1,108 @@
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { inboundKannelRoutes } from '../../src/http/routes/inbound-kannel';
-import { buildServer } from '../../src/http/server';
-import { createLog } from '../../src/log';
 import { openKannelProvider } from '../../src/providers/kannel-provider';
-import type { HandOver, InboundSms, Provider, Receipt, ReceiptSink } from '../../src/providers/provider';
-import { type Kannel, startKannel } from '../support/kannel';
-import { startSmsc } from '../support/smsc';
-import { until } from '../support/until';
-import { providerConformance, type Rig } from './conformance';
+import type { HandOver, HandOverResult, Provider } from '../../src/providers/provider';
 
-/** The route that Kannel reports to, at a port that does not change while the product behind it does. */
-async function startInbound() {
-  const nobody = async () => undefined;
-  const received: { receipts: Receipt[]; inbound: InboundSms[] } = { receipts: [], inbound: [] };
-  let sink: ReceiptSink = async (receipts) => void received.receipts.push(...receipts);
-  const log = createLog('silent');
-  const app = await buildServer({
-    authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
-    log,
-    routes: [
-      inboundKannelRoutes({
-        secret: 'secret',
-        takeReceipts: (receipts) => sink(receipts),
-        takeInbound: async (messages) => void received.inbound.push(...messages),
-      }),
-    ],
-  });
-  await app.listen({ host: '127.0.0.1', port: 0 });
-  const { port } = app.server.address() as AddressInfo;
-  return {
-    ...received,
-    url: `http://127.0.0.1:${port}/inbound/kannel/secret`,
-    giveTo(to: ReceiptSink) {
-      sink = to;
-    },
-    close: async () => void (await app.close()),
-  };
-}
-
-type Inbound = Awaited<ReturnType<typeof startInbound>>;
-
-async function startAll() {
-  const smsc = await startSmsc();
-  const inbound = await startInbound();
-  const kannel = await startKannel({ smscPort: smsc.port, getUrl: inbound.url });
-  await until('Kannel to be bound', () => smsc.sessions() > 0);
-  return {
-    smsc,
-    inbound,
-    kannel,
-    async close() {
-      await kannel.close();
-      await inbound.close();
-      await smsc.close();
-    },
-  };
-}
-
-const open = (kannel: Pick<Kannel, 'url'>, inbound: Pick<Inbound, 'url'>): Provider =>
-  openKannelProvider({ url: kannel.url, dlrUrl: () => inbound.url });
-
-let made = 0;
-const message = (text = 'Hello', to = '+12125550190'): HandOver => {
-  const id = `msg_${++made}`;
-  return { id, uid: id, channel: 'sms', to, from: '12345', text, attempt: 1 };
-};
-
-describe('a real Kannel', () => {
-  let all: Awaited<ReturnType<typeof startAll>>;
+/** A sendsms that answers as it is told; a real Kannel is spoken with in kannel-provider.peers.test.ts. */
+describe('a message to sendsms', () => {
+  const asked: URLSearchParams[] = [];
+  let next: { status: number; text: string } | 'hangs up';
   let provider: Provider;
+  const server = createServer((request, response) => {
+    asked.push(new URL(request.url ?? '', 'http://kannel').searchParams);
+    if (next === 'hangs up') request.socket.destroy();
+    else response.writeHead(next.status).end(next.text);
+  });
 
   beforeAll(async () => {
-    all = await startAll();
-    provider = open(all.kannel, all.inbound);
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const { port } = server.address() as AddressInfo;
+    provider = openKannelProvider({
+      url: `http://fanfare:kannel%2Dsecret@127.0.0.1:${port}/cgi-bin/sendsms`,
+      dlrUrl: () => 'http://127.0.0.1/inbound/kannel/secret',
+    });
+  });
+  beforeEach(() => {
+    asked.length = 0;
+    next = { status: 202, text: '0: Accepted for delivery' };
   });
   afterAll(async () => {
-    await provider?.close();
-    await all?.close();
+    await provider.close();
+    await new Promise((done) => server.close(done));
   });
 
-  const untilReceipt = (id: string) =>
-    until('the receipt', () => all.inbound.receipts.find((receipt) => receipt.id === id));
+  const message = (text = 'Hello'): HandOver => ({
+    ...{ id: 'msg_1', uid: 'uid-1', channel: 'sms', to: '+12125550190', from: '12345', text, attempt: 1 },
+  });
 
-  test('carries a message to the centre, and its receipt back', async () => {
-    const sent = message('5 € @');
-    expect(await provider.handOver([sent])).toEqual([{ kind: 'accepted', providerId: sent.id }]);
-    expect(await untilReceipt(sent.id)).toMatchObject({ type: 'delivered', at: expect.any(String) });
-    const part = all.smsc.taken.at(-1);
-    expect([part?.from, part?.to, part?.octets.toString('hex')]).toEqual([
-      '12345',
-      '12125550190',
-      '35201b652000',
+  test('names the account, the addresses and the text, and where receipts of it go', async () => {
+    expect(await provider.handOver([message('100% & +1=2 €')])).toEqual([
+      { kind: 'accepted', providerId: 'msg_1' },
     ]);
-  });
-
-  test('carries other alphabets, and cuts what is long', async () => {
-    const before = all.smsc.taken.length;
-    const [cyrillic, long] = [message('жук'), message('x'.repeat(400))];
-    await provider.handOver([cyrillic]);
-    await untilReceipt(cyrillic.id);
-    expect(all.smsc.taken[before]).toMatchObject({
-      dataCoding: 8,
-      octets: Buffer.from('04360443043a', 'hex'),
+    expect(Object.fromEntries(asked[0] ?? [])).toEqual({
+      username: 'fanfare',
+      password: 'kannel-secret',
+      from: '12345',
+      to: '+12125550190',
+      text: '100% & +1=2 €',
+      charset: 'UTF-8',
+      coding: '0',
+      'dlr-mask': '19',
+      'dlr-url': 'http://127.0.0.1/inbound/kannel/secret?id=msg_1&dlr=%d&answer=%A&time=%T',
     });
-    await provider.handOver([long]);
-    expect(await untilReceipt(long.id)).toMatchObject({ type: 'delivered' });
-    expect(all.smsc.taken.slice(before + 1).map(({ esmClass }) => esmClass & 0x40)).toEqual([
-      0x40, 0x40, 0x40,
-    ]);
+  });
+
+  test('asks for UCS-2 only where the text needs it', async () => {
+    await provider.handOver([message('жук')]);
+    expect(asked[0]?.get('coding')).toBe('2');
   });
 
   test.each([
-    ['121', 'undelivered', 'smpp_undeliv_034'],
-    ['122', 'expired', 'smpp_expired_034'],
-    ['123', 'rejected', 'smpp_rejectd_034'],
-    ['101', 'rejected', 'smpp_0x0b'],
-  ])('tells that a message to a number with %s at its end is %s', async (suffix, type, code) => {
-    const sent = message('Hello', `+12125550${suffix}`);
-    await provider.handOver([sent]);
-    expect(await untilReceipt(sent.id)).toMatchObject({ type, code });
+    [90_000, '2'],
+    [20_000, '1'],
+    [3_600_000, '60'],
+    [-1_000, '1'],
+  ])('with an end in %d ms is good for %s minutes', async (inMs, minutes) => {
+    await provider.handOver([{ ...message(), expiresAt: new Date(Date.now() + inMs).toISOString() }]);
+    await provider.handOver([message()]);
+    expect(asked.map((query) => query.get('validity'))).toEqual([minutes, null]);
   });
 
-  test('brings what a subscriber writes', async () => {
-    all.smsc.say({ from: '12125550177', to: '12345', text: 'STOP' });
-    const received = await until('the message', () => all.inbound.inbound[0]);
-    expect(received).toMatchObject({
-      from: '+12125550177',
-      to: '12345',
-      text: 'STOP',
-      id: expect.any(String),
+  const account = (status: number) =>
+    ({ kind: 'account', code: `kannel_${status}`, message: `The carrier answered ${status}` }) as const;
+  test.each<[string, number, string, HandOverResult]>([
+    [
+      'queued until there is a way',
+      202,
+      '3: Queued for later delivery',
+      { kind: 'accepted', providerId: 'msg_1' },
+    ],
+    ['too fast', 429, '', { kind: 'throttled', retryAfterMs: 1_000 }],
+    ['out of order', 503, 'Temporal failure', { kind: 'transient', code: 'kannel_503' }],
+    ['a wrong password', 403, 'Authorization failed', account(403)],
+    ['a wrong path', 404, 'Unknown request.', { ...account(404), orRecipient: true }],
+    ['slow itself', 408, '', { kind: 'transient', code: 'kannel_408' }],
+    ['a redirect', 301, '', account(301)],
+    [
+      'a number without a way',
+      403,
+      'Not routable',
+      { kind: 'rejected', code: 'kannel_403', message: 'Kannel has no way for this number' },
+    ],
+    ['a bad request', 400, '', { kind: 'rejected', code: 'kannel_400', message: 'The carrier answered 400' }],
+  ])('ends by the answer: %s', async (_, status, text, expected) => {
+    next = { status, text };
+    expect(await provider.handOver([message()])).toEqual([expected]);
+  });
+
+  test('is unknown when the connection ends before the answer, and sent again when none was made', async () => {
+    next = 'hangs up';
+    expect(await provider.handOver([message()])).toEqual([{ kind: 'unknown' }]);
+    const nowhere = openKannelProvider({
+      url: 'http://fanfare:x@127.0.0.1:1/cgi-bin/sendsms',
+      dlrUrl: () => 'http://127.0.0.1/inbound/kannel/secret',
     });
-  });
-
-  test('that does not know our password stops everybody', async () => {
-    const stranger = open({ url: all.kannel.url.replace('kannel-secret', 'wrong') }, all.inbound);
-    const expected = { kind: 'account', code: 'kannel_403', message: 'Kannel refuses our account' };
-    expect(await stranger.handOver([message()])).toEqual([expected]);
-    await stranger.close();
-  });
-
-  test('that is not there leaves messages to be tried again', async () => {
-    const nowhere = open({ url: 'http://fanfare:x@127.0.0.1:1/cgi-bin/sendsms' }, all.inbound);
     expect(await nowhere.handOver([message()])).toEqual([{ kind: 'transient', code: 'ECONNREFUSED' }]);
     await nowhere.close();
   });
-
-  test('is not told to send a text by what stands in it', async () => {
-    const sent = message('100% %d & +1=2');
-    await provider.handOver([sent]);
-    await untilReceipt(sent.id);
-    expect(all.smsc.taken.at(-1)?.octets.toString('latin1')).toBe('100% %d & +1=2');
-  });
 });
-
-let shared: Awaited<ReturnType<typeof startAll>> | undefined;
-afterAll(() => shared?.close());
-
-/** One Kannel for all tests of the suite, since it takes a second to start. */
-async function createRig(): Promise<Rig> {
-  shared ??= await startAll();
-  const { smsc, inbound, kannel } = shared;
-  smsc.taken.length = 0;
-  inbound.giveTo(async () => {
-    throw new Error('nobody is there');
-  });
-  const named = (messages: readonly HandOver[]) => messages.map((one) => ({ ...one, text: one.id }));
-  let accepted = 0;
-  // What Kannel still owes the tests before is taken from it and left out.
-  const mine = new Set<string | undefined>();
-  return {
-    async open() {
-      const provider = open(kannel, inbound);
-      let underWay = Promise.resolve();
-      return {
-        ...provider,
-        async handOver(messages, mayLeave) {
-          for (const { id } of messages) mine.add(id);
-          const results = await provider.handOver(named(messages), mayLeave);
-          accepted += results.filter(({ kind }) => kind === 'accepted').length;
-          return results;
-        },
-        async start(sink) {
-          inbound.giveTo(async (receipts) => {
-            if (!receipts.some(({ id }) => mine.has(id))) return;
-            underWay = sink(receipts);
-            await underWay;
-          });
-        },
-        async close() {
-          inbound.giveTo(async () => {
-            throw new Error('nobody is there');
-          });
-          await underWay.catch(() => undefined);
-          await provider.close();
-        },
-      };
-    },
-    // Kannel answers before the centre does: what it took reaches the centre a little later.
-    async delivered() {
-      const reached = () =>
-        smsc.taken
-          .map(({ octets }) => octets.toString('latin1').replaceAll('\x11', '_'))
-          .filter((id) => mine.has(id));
-      await until('the centre to have what Kannel took', () => reached().length >= accepted);
-      return reached();
-    },
-    close: async () => undefined,
-  };
-}
-
-providerConformance('Kannel', createRig, { channel: 'sms', addresses: { accepted: '+12125550190' } });

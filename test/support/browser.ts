@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { programOf } from './program';
 
-/** A real browser, which finds nobody but this machine. Without the program it is said how to get it. */
+/** A real browser, which finds nobody but this machine. */
 export async function startBrowser(): Promise<Browser> {
-  const executablePath = programOf('chromium', 'chromium');
+  const executablePath = programOf('chromium');
   return chromium.launch({
     executablePath,
     // Tests run as root in containers, where the browser's own sandbox refuses to start.

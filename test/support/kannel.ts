@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './free-port';
+import { programOf } from './program';
 import { runTied, type TiedProcess } from './run-tied';
 
 /**
@@ -15,17 +16,12 @@ export interface Kannel {
   close(): Promise<void>;
 }
 
-const BEARERBOX = '/usr/sbin/bearerbox';
-const SMSBOX = '/usr/sbin/smsbox';
-
 export async function startKannel(options: {
   smscPort: number;
   /** Where what subscribers write goes: the query is added. */
   getUrl?: string | undefined;
 }): Promise<Kannel> {
-  if (!existsSync(BEARERBOX) || !existsSync(SMSBOX)) {
-    throw new Error('Kannel is not installed: `apt-get install --no-install-recommends kannel`.');
-  }
+  const [bearerbox, smsbox] = [programOf('bearerbox'), programOf('smsbox')];
   const directory = mkdtempSync(join(tmpdir(), 'fanfare-kannel-'));
   const [admin, box, sendsms] = [await freePort(), await freePort(), await freePort()];
   const file = join(directory, 'kannel.conf');
@@ -41,8 +37,8 @@ export async function startKannel(options: {
     rmSync(directory, { recursive: true, force: true });
   };
   try {
-    await run(BEARERBOX, box);
-    await run(SMSBOX, sendsms);
+    await run(bearerbox, box);
+    await run(smsbox, sendsms);
   } catch (error) {
     await close();
     throw error;

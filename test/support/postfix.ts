@@ -14,9 +14,6 @@ export interface Postfix {
   stop(): Promise<void>;
 }
 
-/** It changes between users of its own, which only root may. */
-export const canRunPostfix = process.getuid?.() === 0;
-
 const SERVICES = [
   'cleanup unix n - n - 0 cleanup',
   'qmgr unix n - n 300 1 qmgr',
@@ -30,7 +27,7 @@ const SERVICES = [
 
 /** An instance of its own beside one that the machine may have. Ports by domain; `*` is any other. */
 export async function startPostfix(port: number, routes: Record<string, number>): Promise<Postfix> {
-  const postfix = programOf('postfix', 'postfix');
+  const postfix = programOf('postfix');
   const { stdout } = await run(postfix.replace(/postfix$/, 'postconf'), ['-dh', 'daemon_directory']);
   const place = mkdtempSync(join(tmpdir(), 'fanfare-test-postfix-'));
   chmodSync(place, 0o755);

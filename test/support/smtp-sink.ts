@@ -21,7 +21,7 @@ export async function startSmtpSink(
   switches: readonly string[] = [],
   { keep = true }: { keep?: boolean } = {},
 ): Promise<SmtpSink> {
-  const program = programOf('smtp-sink', 'postfix');
+  const program = programOf('smtp-sink');
   const port = await freePort();
   const directory = mkdtempSync(join(tmpdir(), 'fanfare-test-sink-'));
   // Started by root it wants to be somebody else, who then owns where it writes.

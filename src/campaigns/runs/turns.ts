@@ -2,8 +2,8 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { REACHED_BEFORE, standings } from '../../domain/fallback';
 import { LIMITS } from '../../domain/limits';
+import { moveRecipients } from '../ledger/move-recipients';
 import type { CampaignTables } from '../tables';
-import { addToCounts } from './count-moves';
 import type { ShardRef } from './run-end';
 import { readControl } from './runs';
 
@@ -124,22 +124,21 @@ async function writeTurns(
   channel: Channel,
   turned: readonly Judged[],
 ): Promise<void> {
-  await sql`
-    with result as (
-      select * from unnest(${turned.map(({ seq }) => seq)}::int[], ${turned.map(({ reached }) => reached)}::bool[])
-        as t(seq, reached)
-    ), written as (
-      update recipients r set
-        state = case when result.reached then 'canceled' else 'waiting' end,
-        code = case when result.reached then ${REACHED_BEFORE} end,
-        due_at = case when result.reached then r.due_at else greatest(r.due_at, now()) end,
-        retry_at = case when result.reached then null else greatest(r.due_at, now()) end,
-        updated_at = now()
-      from result where r.run_id = ${runId} and r.channel = ${channel} and r.seq = result.seq
-        and r.state = 'waiting'
-      returning r.run_id, r.channel, r.shard, 'waiting' as old_state, r.state as new_state
-    )
-    ${addToCounts}`.execute(tx);
+  const hour = sql`greatest(r.due_at, now())`;
+  await moveRecipients(tx, {
+    scope: { runId },
+    rule: 'turn',
+    rows: sql`
+      select ${runId}::text as run_id, ${channel}::text as channel, seq, reached,
+        case when reached then 'canceled' else 'waiting' end as state
+      from unnest(${turned.map(({ seq }) => seq)}::int[], ${turned.map(({ reached }) => reached)}::bool[])
+        as t(seq, reached)`,
+    set: {
+      code: sql`case when result.reached then ${REACHED_BEFORE} end`,
+      due_at: sql`case when result.reached then r.due_at else ${hour} end`,
+      retry_at: sql`case when result.reached then null else ${hour} end`,
+    },
+  });
 }
 
 /** The table of domain/fallback.ts over `e`, whose state may be a derived one (ledger.ts). */

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { createResampler } from '../../../src/speech/resample';
 import { readWav } from '../../../src/speech/wav';
 
@@ -6,8 +6,6 @@ import { readWav } from '../../../src/speech/wav';
 export const RATE = 8_000;
 const resample = createResampler(22_050, RATE);
 const spoken = new Map<string, Int16Array>();
-
-export const espeakInstalled = spawnSync('espeak-ng', ['--version'], { timeout: 10_000 }).status === 0;
 
 export interface Voice {
   name: string;
