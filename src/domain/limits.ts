@@ -190,8 +190,21 @@ export const LIMITS = {
   /** Batches shrink until one lasts about this long, so that cancels are heeded as often and a crash leaves little in
    * doubt; but not below what keeps the provider busy. */
   handoverTargetMs: 400,
-  /** No hand-over is tried for so long after a provider refused our account. */
-  accountPauseMs: 15_000,
+  /** After a carrier refused our account, the first wait until a single message is tried; each further one is half
+   * as long again, up to the second number (api.md 12: within 30 s at first, and every 5 minutes at last). */
+  accountPauseMs: 5_000,
+  accountPauseMaxMs: 300_000,
+  /** A message that is refused so while others are taken waits for so long. Nor does a carrier that refused fewer
+   * than three messages get a longer pause: others must not wait for what may be wrong with these alone. */
+  accountAloneMs: 20_000,
+  /** Messages remembered that may be refused for their recipient's sake (404, 405). */
+  accountSuspects: 10_000,
+  /** How often due messages that nothing takes are looked through for those whose time is over (`expired` is told
+   * within 5 s of it), and how many of them one statement ends. */
+  expireWaitingMs: 2_000,
+  expireWaitingRows: 1_000,
+  /** Longest pause of a channel most of whose senders were asked to slow down. */
+  throttlePauseMs: 15_000,
   /** At least so long between two batches of a channel that are not full: a statement for 100 messages costs
    * little more than one for 10. */
   handoverLingerMs: 40,
@@ -372,6 +385,8 @@ export const LIMITS = {
    * the answer it is within `handoverTimeoutSeconds`. */
   smppWindowWaitMs: 10_000,
   smppFurtherPartsMs: 15_000,
+  /** Longest validity that a centre is told: what is longer many refuse, and none tries for longer anyway. */
+  smppValidityHours: 168,
   /** Destinations of long messages whose last reference is remembered. */
   smppReferences: 50_000,
   /** Parts remembered for their receipts, some 0.7 KiB each; the others are looked up. */

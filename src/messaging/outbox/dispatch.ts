@@ -6,7 +6,9 @@ import { type DeliveryObserver, tellMoves } from '../observer';
 import type { SenderLimits } from '../senders/sender-limits';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
+import type { AccountState } from './deliver/account-breaker';
 import { ChannelDelivery } from './deliver/channel-delivery';
+import { type ExpiringWaiting, keepExpiringWaiting } from './deliver/expire-waiting';
 import type { Recorded } from './deliver/groups';
 import { GroupOpener } from './deliver/opener';
 import { createProviderDesk, type ProviderDesk, throttledSenders } from './deliver/provider-desk';
@@ -60,6 +62,7 @@ export class Dispatcher {
   private readonly poller: DuePoller;
   private readonly ways: readonly ChannelWay[];
   private readonly recovering = new Set<Promise<void>>();
+  private readonly expiring: ExpiringWaiting;
   private running = false;
   private woken = false;
   private timer: NodeJS.Timeout | undefined;
@@ -79,6 +82,11 @@ export class Dispatcher {
     this.admission = new Admission({ queue: this.queue, limits, log, wake: this.wake });
     this.poller = new DuePoller({ db, queue: this.queue, log, wake: this.wake });
     this.ways = CHANNELS.map((channel) => this.openWay(channel));
+    this.expiring = keepExpiringWaiting({
+      ...{ db, queue: this.queue, lanes: deps.lanes, log },
+      recorderOf: (channel) => this.wayOf(channel).recorder,
+      letGo: (entries) => this.letGo(entries),
+    });
   }
 
   /** These are in the table and due. */
@@ -146,7 +154,13 @@ export class Dispatcher {
     }
   }
 
+  /** How each channel's account at its carrier stands. */
+  accounts(): AccountState[] {
+    return this.ways.map(({ desk }) => desk.account);
+  }
+
   start(): void {
+    this.expiring.start();
     this.running = true;
     this.wake();
   }
@@ -154,6 +168,7 @@ export class Dispatcher {
   /** Opens no more groups and waits for those under way, but not for ever. */
   async stop(withinMs: number): Promise<void> {
     this.running = false;
+    this.expiring.stop();
     clearTimeout(this.timer);
     let giveUp: NodeJS.Timeout | undefined;
     const timeout = new Promise<void>((done) => {
@@ -173,12 +188,15 @@ export class Dispatcher {
     const now = Date.now();
     let nextAtMs = Math.min(now + SLEEP_MAX_MS, this.admission.pump(now));
     for (const { delivery } of this.ways) nextAtMs = Math.min(nextAtMs, delivery.pump(now));
-    const wayOf = (channel: Channel) => this.ways.find(({ desk }) => desk.channel === channel);
-    const isOpen = (channel: Channel) => wayOf(channel)?.delivery.isOpen(now) ?? false;
+    const isOpen = (channel: Channel) => this.wayOf(channel).delivery.isOpen(now);
     nextAtMs = Math.min(nextAtMs, this.poller.pump(now, isOpen));
     clearTimeout(this.timer);
     this.timer = setTimeout(this.wake, Math.max(1, nextAtMs - now));
     this.timer.unref();
+  }
+
+  private wayOf(channel: Channel): ChannelWay {
+    return this.ways.find(({ desk }) => desk.channel === channel) as ChannelWay;
   }
 
   private openWay(channel: Channel): ChannelWay {
@@ -221,7 +239,9 @@ export class Dispatcher {
       });
     }
     // Batches that are answered together were judged as they came.
-    return desk.provider.capabilities.answersEach ? desk.onResults(handOvers, results) : results;
+    if (!desk.provider.capabilities.answersEach) return results;
+    const startedAtMs = Math.min(...leaving.map((one) => one.startedAtMs ?? Number.POSITIVE_INFINITY));
+    return desk.onResults(handOvers, results, startedAtMs);
   }
 
   private putBack(entries: readonly Entry[]): void {

@@ -103,16 +103,19 @@ export class ChannelDelivery {
     const { answersEach, parallel } = desk.provider.capabilities;
     if (!answersEach) {
       const lots = this.calls + this.openings + Math.ceil(this.waitingCount() / desk.batchSize);
-      return lots < LIMITS.handoversInFlight + (kind ? 1 : 0) ? desk.batchSize : 0;
+      const most = desk.isTrying ? 1 : LIMITS.handoversInFlight + (kind ? 1 : 0);
+      return lots < most ? desk.batchSize : 0;
     }
     const outstanding = this.opening + this.waitingCount() + this.inFlight;
-    const reserve = kind ? Math.max(1, Math.ceil(parallel * LIMITS.transactionalReserve)) : 0;
+    const reserve =
+      kind && !desk.isTrying ? Math.max(1, Math.ceil(parallel * LIMITS.transactionalReserve)) : 0;
     return this.windowSize() + reserve - outstanding;
   }
 
   /** Opened and unanswered messages at once: the provider's places, and what it answers while a group is opened. */
   private windowSize(): number {
     const { desk } = this.deps;
+    if (desk.isTrying) return 1;
     if (desk.batchSize < desk.sizeMax) return desk.batchSize;
     const ahead = Math.ceil((this.rate * LIMITS.openAheadMs) / RATE_INTERVAL_MS);
     return this.places() + Math.min(LIMITS.handoverBatch, ahead);
@@ -159,7 +162,7 @@ export class ChannelDelivery {
     }
     if (desk.provider.capabilities.answersEach) {
       const places = Math.min(this.places(), Math.max(1, this.windowSize()));
-      const reserve = Math.max(1, Math.ceil(places * LIMITS.transactionalReserve));
+      const reserve = desk.isTrying ? 0 : Math.max(1, Math.ceil(places * LIMITS.transactionalReserve));
       for (let one = this.next(places, reserve); one; one = this.next(places, reserve))
         void this.handOverOne(one);
       return;
@@ -177,6 +180,7 @@ export class ChannelDelivery {
   private async handOverOne(leaving: Leaving): Promise<void> {
     if (!this.mayLeave(leaving)) return this.settled([leaving], [STAYED]);
     this.inFlight += 1;
+    leaving.startedAtMs = Date.now();
     const result = await this.deps.desk.handOverOne(leaving.handOver, () => this.mayLeave(leaving));
     this.inFlight -= 1;
     this.settled([leaving], [result]);

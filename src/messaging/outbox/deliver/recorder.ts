@@ -21,6 +21,8 @@ export interface Leaving {
   readonly message: OutgoingMessage;
   readonly handOver: HandOver;
   readonly group: OpenGroup;
+  /** When the provider was given it. */
+  startedAtMs?: number;
 }
 
 interface Deps {
