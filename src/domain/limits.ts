@@ -255,15 +255,26 @@ export const LIMITS = {
   webhookSealRows: 200,
   /** Deliveries of one endpoint waiting to be made. Beyond it events stay in the feed. */
   webhookBacklog: 2_000,
+  /** A look makes deliveries of new events for so long at most, before those that are due are sent. */
+  webhookFanOutMs: 250,
+  /** Endpoints beyond which it is asked first which of them have something due. */
+  webhookRoomsUnasked: 10,
   /** Events of the feed that one statement makes deliveries of. */
   webhookFanOut: 1_000,
-  /** Requests at once: to one endpoint, to one that has failed for a while, and in all from one process. */
+  /** Requests at once to one endpoint: to one that answers promptly, to one of which nothing is known yet, to one
+   * whose answers are late, and to one that has failed for a while. */
   webhookInFlight: 20,
+  webhookInFlightNew: 2,
+  webhookInFlightSlow: 4,
   webhookInFlightFailing: 1,
-  webhookInFlightAll: 200,
-  /** Failing ones together get no more than half, so that any number of them leaves room for the others. */
-  webhookInFlightAllFailing: 100,
-  /** How long an endpoint fails before it counts as failing, in the sense of the line above. */
+  /** From this on an answer is late. Half of the second that others may be delayed by (api.md 14). */
+  webhookSlowMs: 500,
+  /** Requests at once from one process: in each of two pools, prompt and slow (endpoint-rooms.ts), of those for one
+   * workspace, and in all. More than both pools together, because a request that becomes late changes its pool. */
+  webhookInFlightPool: 200,
+  webhookInFlightWorkspace: 50,
+  webhookInFlightAll: 600,
+  /** How long an endpoint fails before it counts as failing. */
   webhookFailingMs: 5_000,
   /** For a whole attempt: the name, the connection, the answer. */
   webhookAnswerMs: 15_000,
@@ -425,6 +436,14 @@ export const LIMITS = {
   /** A shard's history grows with its recipients, so a shard is a slice that stays small. */
   recipientsPerShard: 25_000,
   shardsPerChannel: 16,
+  /** Where recipients are due at hours of their own, a shard is frozen in one transaction: more of them keep it short. */
+  shardsPerChannelByHours: 64,
+  /** The first shard of a large audience, and each one twice the one before: the first stands within half a second. */
+  firstShardContacts: 10_000,
+  /** Contacts judged and frozen in one transaction: a tenth of a second's work, after which control is read. */
+  audiencePieceContacts: 5_000,
+  /** Pieces that a process freezes at once, in turn by run: each holds a connection and keeps a core busy. */
+  audiencePiecesAtOnce: 2,
   /** Pages a shard sends at once: with two, one sends while the other waits for the server. */
   lanesPerShard: 2,
   /** Chunks that a process sends at once: two lanes keep both cores busy, and a few more hide what a service takes to
@@ -507,8 +526,14 @@ export const LIMITS = {
   paceWaitMs: 30_000,
   /** How often control is read while permits are waited for. */
   paceLookMs: 200,
+  /** Looks of all pages of a process that fall into so long are one statement: at most twenty a second. */
+  paceGatherMs: 50,
   /** How long a send activity goes from page to page before its workflow writes down that it goes on. */
   sendRoundMs: 60_000,
+  /** Within which the counts of a canceled campaign follow: until then its webhook waits for them. */
+  canceledCountsSeconds: 60,
+  /** How long a pause or a cancel waits for the run's workflow to be told, once it is written down and held. */
+  controlAnswerMs: 600,
   /** Due retries are waited for together, this part of the time since sending began: a few seconds after
    * minutes, and never longer than the second number, so that scattered retries cost few wake-ups. */
   gatherShare: 0.05,

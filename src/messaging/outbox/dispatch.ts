@@ -8,9 +8,8 @@ import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
 import type { AccountState } from './deliver/account-breaker';
 import { ChannelDelivery } from './deliver/channel-delivery';
-import { type ExpiringWaiting, keepExpiringWaiting } from './deliver/expire-waiting';
 import type { Recorded } from './deliver/groups';
-import { GroupOpener } from './deliver/opener';
+import { asExpired, GroupOpener } from './deliver/opener';
 import { createProviderDesk, type ProviderDesk, throttledSenders } from './deliver/provider-desk';
 import { type Leaving, Recorder } from './deliver/recorder';
 import { type ChannelWay, recoverGroups } from './deliver/recover';
@@ -21,6 +20,7 @@ import type { OutboxCount } from './outbox-count';
 import type { OutgoingMessage } from './outgoing';
 import { Admission } from './queue/admission';
 import { DuePoller } from './queue/due-poller';
+import { ExpiringMessages } from './queue/expire-waiting';
 import { ANY_TIME, OutboxQueue } from './queue/outbox-queue';
 import type { Entry } from './queue/window';
 import type { Verdict } from './verdict';
@@ -61,8 +61,8 @@ export class Dispatcher {
   private readonly admission: Admission;
   private readonly poller: DuePoller;
   private readonly ways: readonly ChannelWay[];
+  private readonly expiring: ExpiringMessages;
   private readonly recovering = new Set<Promise<void>>();
-  private readonly expiring: ExpiringWaiting;
   private running = false;
   private woken = false;
   private timer: NodeJS.Timeout | undefined;
@@ -82,11 +82,19 @@ export class Dispatcher {
     this.admission = new Admission({ queue: this.queue, limits, log, wake: this.wake });
     this.poller = new DuePoller({ db, queue: this.queue, log, wake: this.wake });
     this.ways = CHANNELS.map((channel) => this.openWay(channel));
-    this.expiring = keepExpiringWaiting({
+    this.expiring = new ExpiringMessages({
       ...{ db, queue: this.queue, lanes: deps.lanes, log },
-      recorderOf: (channel) => this.wayOf(channel).recorder,
+      recordExpired: async (lane, messages) => {
+        const way = this.ways.find(({ desk }) => desk.channel === messages[0]?.channel);
+        await way?.recorder.record(messages.map(asExpired), { lane });
+      },
       letGo: (entries) => this.letGo(entries),
     });
+  }
+
+  /** How each channel's account at its carrier stands. */
+  accounts(): AccountState[] {
+    return this.ways.map(({ desk }) => desk.account);
   }
 
   /** These are in the table and due. */
@@ -154,14 +162,9 @@ export class Dispatcher {
     }
   }
 
-  /** How each channel's account at its carrier stands. */
-  accounts(): AccountState[] {
-    return this.ways.map(({ desk }) => desk.account);
-  }
-
   start(): void {
-    this.expiring.start();
     this.running = true;
+    this.expiring.start();
     this.wake();
   }
 
@@ -188,15 +191,12 @@ export class Dispatcher {
     const now = Date.now();
     let nextAtMs = Math.min(now + SLEEP_MAX_MS, this.admission.pump(now));
     for (const { delivery } of this.ways) nextAtMs = Math.min(nextAtMs, delivery.pump(now));
-    const isOpen = (channel: Channel) => this.wayOf(channel).delivery.isOpen(now);
+    const wayOf = (channel: Channel) => this.ways.find(({ desk }) => desk.channel === channel);
+    const isOpen = (channel: Channel) => wayOf(channel)?.delivery.isOpen(now) ?? false;
     nextAtMs = Math.min(nextAtMs, this.poller.pump(now, isOpen));
     clearTimeout(this.timer);
     this.timer = setTimeout(this.wake, Math.max(1, nextAtMs - now));
     this.timer.unref();
-  }
-
-  private wayOf(channel: Channel): ChannelWay {
-    return this.ways.find(({ desk }) => desk.channel === channel) as ChannelWay;
   }
 
   private openWay(channel: Channel): ChannelWay {
@@ -239,9 +239,7 @@ export class Dispatcher {
       });
     }
     // Batches that are answered together were judged as they came.
-    if (!desk.provider.capabilities.answersEach) return results;
-    const startedAtMs = Math.min(...leaving.map((one) => one.startedAtMs ?? Number.POSITIVE_INFINITY));
-    return desk.onResults(handOvers, results, startedAtMs);
+    return desk.provider.capabilities.answersEach ? desk.onResults(handOvers, results) : results;
   }
 
   private putBack(entries: readonly Entry[]): void {

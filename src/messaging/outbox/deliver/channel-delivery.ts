@@ -101,21 +101,20 @@ export class ChannelDelivery {
     const { desk, recorder } = this.deps;
     if (recorder.count > LIMITS.recordBacklog) return 0;
     const { answersEach, parallel } = desk.provider.capabilities;
+    // While the carrier refuses our account, one message at a time finds out whether it still does.
+    if (desk.isTrying) return this.opening + this.waitingCount() + this.inFlight > 0 ? 0 : 1;
     if (!answersEach) {
       const lots = this.calls + this.openings + Math.ceil(this.waitingCount() / desk.batchSize);
-      const most = desk.isTrying ? 1 : LIMITS.handoversInFlight + (kind ? 1 : 0);
-      return lots < most ? desk.batchSize : 0;
+      return lots < LIMITS.handoversInFlight + (kind ? 1 : 0) ? desk.batchSize : 0;
     }
     const outstanding = this.opening + this.waitingCount() + this.inFlight;
-    const reserve =
-      kind && !desk.isTrying ? Math.max(1, Math.ceil(parallel * LIMITS.transactionalReserve)) : 0;
+    const reserve = kind ? Math.max(1, Math.ceil(parallel * LIMITS.transactionalReserve)) : 0;
     return this.windowSize() + reserve - outstanding;
   }
 
   /** Opened and unanswered messages at once: the provider's places, and what it answers while a group is opened. */
   private windowSize(): number {
     const { desk } = this.deps;
-    if (desk.isTrying) return 1;
     if (desk.batchSize < desk.sizeMax) return desk.batchSize;
     const ahead = Math.ceil((this.rate * LIMITS.openAheadMs) / RATE_INTERVAL_MS);
     return this.places() + Math.min(LIMITS.handoverBatch, ahead);
@@ -167,7 +166,8 @@ export class ChannelDelivery {
         void this.handOverOne(one);
       return;
     }
-    while (this.waitingCount() > 0 && this.calls < LIMITS.handoversInFlight + 1) void this.handOverLot();
+    const calls = desk.isTrying ? 1 : LIMITS.handoversInFlight + 1;
+    while (this.waitingCount() > 0 && this.calls < calls) void this.handOverLot();
   }
 
   private next(places: number, reserve: number): Leaving | undefined {
@@ -180,7 +180,6 @@ export class ChannelDelivery {
   private async handOverOne(leaving: Leaving): Promise<void> {
     if (!this.mayLeave(leaving)) return this.settled([leaving], [STAYED]);
     this.inFlight += 1;
-    leaving.startedAtMs = Date.now();
     const result = await this.deps.desk.handOverOne(leaving.handOver, () => this.mayLeave(leaving));
     this.inFlight -= 1;
     this.settled([leaving], [result]);

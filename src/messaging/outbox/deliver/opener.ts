@@ -10,7 +10,6 @@ import type { OutgoingMessage } from '../outgoing';
 import type { OutboxQueue } from '../queue/outbox-queue';
 import type { Entry } from '../queue/window';
 import type { Verdict } from '../verdict';
-import { asExpired } from './expire-waiting';
 import { abandonGroup, abandonOpening, type Group, openGroup } from './groups';
 import type { Leaving, OpenGroup, Recorder } from './recorder';
 import { type Rendered, renderBatch } from './render-batch';
@@ -160,6 +159,13 @@ export class GroupOpener {
 
 export const isExpired = ({ expiresAtMs }: OutgoingMessage, nowMs: number) =>
   expiresAtMs !== undefined && expiresAtMs < nowMs;
+
+export const asExpired = (message: OutgoingMessage): Verdict => ({
+  message,
+  state: 'expired',
+  attempt: message.attempt,
+  code: 'expired',
+});
 
 const asSuppressed = (message: OutgoingMessage): Verdict => ({
   message,

@@ -17,17 +17,13 @@ export interface ProviderDesk {
   readonly sizeMax: number;
   pausedUntilMs: number;
   readonly account: AccountState;
-  /** The account was refused: only one message at a time may be with the carrier. */
+  /** The carrier refused our account: one message at a time may be with it. */
   readonly isTrying: boolean;
   /** Hands messages over; answers one result each and never throws. */
   handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<HandOverResult[]>;
   /** The same for one message of many that are answered each by itself; what it means is told by `onResults`. */
   handOverOne(message: HandOver, mayLeave: MayLeave): Promise<HandOverResult>;
-  onResults(
-    messages: readonly HandOver[],
-    results: readonly HandOverResult[],
-    startedAtMs: number,
-  ): readonly HandOverResult[];
+  onResults(messages: readonly HandOver[], results: readonly HandOverResult[]): readonly HandOverResult[];
 }
 
 /** After trouble the provider is tried with a few before it is given many. */
@@ -70,6 +66,16 @@ export function createProviderDesk(
     }
   }
 
+  async function answersOf(
+    messages: readonly HandOver[],
+    mayLeave: MayLeave | undefined,
+  ): Promise<HandOverResult[]> {
+    return withinTime(provider, messages, mayLeave).catch((error: unknown) => {
+      log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
+      return [];
+    });
+  }
+
   const desk: ProviderDesk = {
     channel,
     provider,
@@ -86,13 +92,7 @@ export function createProviderDesk(
     },
     async handOver(messages, mayLeave) {
       const startedAt = Date.now();
-      const answered: HandOverResult[] = await withinTime(provider, messages, mayLeave).catch(
-        (error: unknown) => {
-          log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
-          return [];
-        },
-      );
-      const results = breaker.judge(messages, answered, startedAt);
+      const results = breaker.judge(messages, await answersOf(messages, mayLeave), startedAt);
       const tookMs = Date.now() - startedAt;
       observer?.handedOver(channel, provider.name, messages.length, tookMs);
       adapt(tookMs, messages.length);
@@ -102,20 +102,18 @@ export function createProviderDesk(
     },
     async handOverOne(message, mayLeave) {
       const startedAt = Date.now();
-      const [result] = await withinTime(provider, [message], mayLeave).catch((error: unknown) => {
-        log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
-        return [];
-      });
+      const [result] = breaker.judge([message], await answersOf([message], mayLeave), startedAt);
       observer?.handedOver(channel, provider.name, 1, Date.now() - startedAt);
+      // At once, since what is recorded a moment later would let others leave meanwhile.
+      if (result?.kind === 'account') heed([message], [result]);
       return result ?? { kind: 'unknown' };
     },
-    onResults(messages, results, startedAtMs) {
-      const judged = breaker.judge(messages, results, startedAtMs);
-      if (batchSize < sizeMax && judged.some(({ kind }) => kind === 'accepted')) {
+    onResults(messages, results) {
+      if (batchSize < sizeMax && results.some(({ kind }) => kind === 'accepted')) {
         batchSize = Math.min(sizeMax, batchSize * 2);
       }
-      heed(messages, judged);
-      return judged;
+      heed(messages, results);
+      return results;
     },
   };
   return desk;

@@ -21,8 +21,6 @@ export interface Leaving {
   readonly message: OutgoingMessage;
   readonly handOver: HandOver;
   readonly group: OpenGroup;
-  /** When the provider was given it. */
-  startedAtMs?: number;
 }
 
 interface Deps {

@@ -1,7 +1,7 @@
-import { LIMITS } from '../../../src/domain/limits';
-import { createLog } from '../../../src/log';
-import { AccountBreaker } from '../../../src/messaging/outbox/deliver/account-breaker';
-import type { HandOver, HandOverResult } from '../../../src/providers/provider';
+import { LIMITS } from '../../../../src/domain/limits';
+import { createLog } from '../../../../src/log';
+import { AccountBreaker } from '../../../../src/messaging/outbox/deliver/account-breaker';
+import type { HandOver, HandOverResult } from '../../../../src/providers/provider';
 
 const BEGAN_MS = Date.parse('2026-11-22T12:00:00.000Z');
 const taken: HandOverResult = { kind: 'accepted', providerId: 'p' };
