@@ -110,7 +110,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       log.warn({ err: error, workspaceId }, 'nobody was told of a new policy; it will be tried again'),
     );
   return [
-    healthRoutes(parts.readiness),
+    healthRoutes(parts.readiness, parts.delivery.accounts),
     metricsRoutes(parts.metrics),
     tokenRoutes(identity),
     sessionRoutes({ sessions: identity, publicUrl }),

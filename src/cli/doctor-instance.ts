@@ -24,7 +24,9 @@ export const lookAtInstance: Look = async ({ config, credentials }) => {
     return [{ check, state: expected ? 'broken' : 'note', found, wayOut }];
   }
   const clock = clockFinding('the instance', answer.clockAheadMs);
-  if (answer.status === 200) return [{ check, state: 'ok', found: `${baseUrl} is ready` }, ...clock];
+  if (answer.status === 200) {
+    return [{ check, state: 'ok', found: `${baseUrl} is ready` }, ...clock, ...refusedAccounts(answer.body)];
+  }
   if (answer.status === 404) {
     return [
       { check, state: 'note', found: `${baseUrl} is a service that does not tell its state` },
@@ -39,6 +41,32 @@ export const lookAtInstance: Look = async ({ config, credentials }) => {
   const wayOut = 'Look at what the other checks found, and at the log of the instance.';
   return [{ check, state: 'broken', found, wayOut }, ...clock];
 };
+
+const readyAnswer = z.looseObject({
+  accounts: z.array(
+    z.looseObject({
+      channel: z.string(),
+      kind: z.string(),
+      state: z.string(),
+      reason: z.string().catch('unknown'),
+      since: z.string().catch('unknown'),
+      nextTryAt: z.string().catch('unknown'),
+    }),
+  ),
+});
+
+/** Carriers that refuse our account. One instance tells what it knows; each of several finds out by itself. */
+function refusedAccounts(body: unknown): Finding[] {
+  const { accounts } = readyAnswer.catch({ accounts: [] }).parse(body);
+  return accounts
+    .filter(({ state }) => state === 'paused')
+    .map(({ channel, kind, reason, since, nextTryAt }) => ({
+      check: `${channel} account`,
+      state: 'broken',
+      found: `the carrier (${kind}) refuses our account since ${since}: ${reason}; the next try is at ${nextTryAt}`,
+      wayOut: `Correct the key or the address of the ${channel} provider. Messages wait meanwhile, and leave when the carrier takes one.`,
+    }));
+}
 
 const token = z.looseObject({ access_token: z.string(), capabilities: z.array(z.string()).optional() });
 

@@ -190,8 +190,21 @@ export const LIMITS = {
   /** Batches shrink until one lasts about this long, so that cancels are heeded as often and a crash leaves little in
    * doubt; but not below what keeps the provider busy. */
   handoverTargetMs: 400,
-  /** No hand-over is tried for so long after a provider refused our account. */
-  accountPauseMs: 15_000,
+  /** After a carrier refused our account, the first wait until a single message is tried; each further one is half
+   * as long again, up to the second number (api.md 12: within 30 s at first, and every 5 minutes at last). */
+  accountPauseMs: 5_000,
+  accountPauseMaxMs: 300_000,
+  /** A message that is refused so while others are taken waits for so long. Nor does a carrier that refused fewer
+   * than three messages get a longer pause: others must not wait for what may be wrong with these alone. */
+  accountAloneMs: 20_000,
+  /** Messages remembered that may be refused for their recipient's sake (404, 405). */
+  accountSuspects: 10_000,
+  /** How often due messages that nothing takes are looked through for those whose time is over (`expired` is told
+   * within 5 s of it), and how many of them one statement ends. */
+  expireWaitingMs: 2_000,
+  expireWaitingRows: 1_000,
+  /** Longest pause of a channel most of whose senders were asked to slow down. */
+  throttlePauseMs: 15_000,
   /** At least so long between two batches of a channel that are not full: a statement for 100 messages costs
    * little more than one for 10. */
   handoverLingerMs: 40,
@@ -242,15 +255,26 @@ export const LIMITS = {
   webhookSealRows: 200,
   /** Deliveries of one endpoint waiting to be made. Beyond it events stay in the feed. */
   webhookBacklog: 2_000,
+  /** A look makes deliveries of new events for so long at most, before those that are due are sent. */
+  webhookFanOutMs: 250,
+  /** Endpoints beyond which it is asked first which of them have something due. */
+  webhookRoomsUnasked: 10,
   /** Events of the feed that one statement makes deliveries of. */
   webhookFanOut: 1_000,
-  /** Requests at once: to one endpoint, to one that has failed for a while, and in all from one process. */
+  /** Requests at once to one endpoint: to one that answers promptly, to one of which nothing is known yet, to one
+   * whose answers are late, and to one that has failed for a while. */
   webhookInFlight: 20,
+  webhookInFlightNew: 2,
+  webhookInFlightSlow: 4,
   webhookInFlightFailing: 1,
-  webhookInFlightAll: 200,
-  /** Failing ones together get no more than half, so that any number of them leaves room for the others. */
-  webhookInFlightAllFailing: 100,
-  /** How long an endpoint fails before it counts as failing, in the sense of the line above. */
+  /** From this on an answer is late. Half of the second that others may be delayed by (api.md 14). */
+  webhookSlowMs: 500,
+  /** Requests at once from one process: in each of two pools, prompt and slow (endpoint-rooms.ts), of those for one
+   * workspace, and in all. More than both pools together, because a request that becomes late changes its pool. */
+  webhookInFlightPool: 200,
+  webhookInFlightWorkspace: 50,
+  webhookInFlightAll: 600,
+  /** How long an endpoint fails before it counts as failing. */
   webhookFailingMs: 5_000,
   /** For a whole attempt: the name, the connection, the answer. */
   webhookAnswerMs: 15_000,
@@ -312,8 +336,8 @@ export const LIMITS = {
   /** What a carrier may say beside a receipt's type, as JSON, and the length of its own id of a message. */
   receiptDataChars: 16 * KiB,
   providerIdChars: 200,
-  /** POSTs to one carrier at once, and so the messages of a batch: none waits for another. */
-  httpProviderConnections: 50,
+  /** POSTs to one carrier at once: a carrier that takes 50 ms for an answer is given 4,000 messages a second. */
+  httpProviderConnections: 200,
   /** With every answer that slow, the batches in flight still end within `handoverTimeoutSeconds`. */
   httpProviderAnswerMs: 20_000,
   httpProviderAnswerBytes: 64 * KiB,
@@ -372,6 +396,8 @@ export const LIMITS = {
    * the answer it is within `handoverTimeoutSeconds`. */
   smppWindowWaitMs: 10_000,
   smppFurtherPartsMs: 15_000,
+  /** Longest validity that a centre is told: what is longer many refuse, and none tries for longer anyway. */
+  smppValidityHours: 168,
   /** Destinations of long messages whose last reference is remembered. */
   smppReferences: 50_000,
   /** Parts remembered for their receipts, some 0.7 KiB each; the others are looked up. */
@@ -500,6 +526,8 @@ export const LIMITS = {
   paceWaitMs: 30_000,
   /** How often control is read while permits are waited for. */
   paceLookMs: 200,
+  /** Looks of all pages of a process that fall into so long are one statement: at most twenty a second. */
+  paceGatherMs: 50,
   /** How long a send activity goes from page to page before its workflow writes down that it goes on. */
   sendRoundMs: 60_000,
   /** Within which the counts of a canceled campaign follow: until then its webhook waits for them. */

@@ -12,6 +12,8 @@ export interface MoveRule {
 }
 
 const OPEN = ['pending', 'waiting', 'sending'] as const;
+/** A recipient is pending from the freeze on until something is written, and never again; pending ones are not counted. */
+const WRITTEN = RECIPIENT_STATES.filter((state) => state !== 'pending');
 
 /**
  * How recipients may move. States move up, except where a recipient gets another attempt or call, or another place
@@ -20,11 +22,11 @@ const OPEN = ['pending', 'waiting', 'sending'] as const;
  */
 export const MOVES = {
   /** What an event says of the present message, or of a former one that got through. */
-  event: { from: RECIPIENT_STATES, to: RECIPIENT_STATES, rank: 'above' },
+  event: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'above' },
   /** What recipient-news.ts decides: it may give the recipient another attempt, which waits. */
-  followed: { from: RECIPIENT_STATES, to: RECIPIENT_STATES, rank: 'aboveUnlessAnew' },
+  followed: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'aboveUnlessAnew' },
   /** What a page came to. A retry that is put off waits on. */
-  result: { from: RECIPIENT_STATES, to: RECIPIENT_STATES, rank: 'notBelow' },
+  result: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'notBelow' },
   /** The run is canceled before the recipient was sent to; what was offered is `accepted` until the service says more. */
   cancel: { from: ['pending', 'waiting'], to: ['canceled', 'accepted'], rank: 'above' },
   /** The run is canceled, and the service never had the message. */
@@ -34,11 +36,11 @@ export const MOVES = {
   /** In a fallback campaign: the recipient's channel begins, or is needed no more. */
   turn: { from: ['waiting'], to: ['waiting', 'canceled'], rank: 'notBelow' },
   /** A workflow says how its call goes on: it rings, waits to be redialled, or is over. */
-  call: { from: OPEN, to: RECIPIENT_STATES, rank: 'any' },
+  call: { from: OPEN, to: WRITTEN, rank: 'any' },
   /** A recipient that waited for a call's workflow has one. */
   dial: { from: ['waiting'], to: ['sending'], rank: 'above' },
   /** The end of a call that was in doubt. */
-  learned: { from: ['unknown'], to: RECIPIENT_STATES, rank: 'above' },
+  learned: { from: ['unknown'], to: WRITTEN, rank: 'above' },
 } as const satisfies Record<string, MoveRule>;
 
 export type MoveName = keyof typeof MOVES;

@@ -10,6 +10,7 @@ import { createInboundMessages } from './inbound/inbound-sms';
 import { type DeliveryObserver, tellMoves } from './observer';
 import { createAccept } from './outbox/accept';
 import { cancelMessage } from './outbox/cancel';
+import type { AccountState } from './outbox/deliver/account-breaker';
 import { Dispatcher } from './outbox/dispatch';
 import { createDoubts } from './outbox/doubts';
 import { createHolds } from './outbox/holds';
@@ -49,6 +50,8 @@ export interface Delivery {
   senderLimits: SenderLimitList;
   /** What a sender is limited to, by its own limit or its channel's (sender-limits.ts). */
   senderRate: SenderLimits['rateOf'];
+  /** How each channel's account at its carrier stands, as this process knows. */
+  accounts(): AccountState[];
   hold(workspaceId: string, campaign: string): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
   /** Opens this process's lane, takes over those of processes that are gone, and starts the providers. */
@@ -164,6 +167,7 @@ export function createDelivery(deps: {
     inboundOf: inbound.sinkOf,
     senderLimits: createSenderLimitList({ db, onChanged: limits.refresh }),
     senderRate: limits.rateOf,
+    accounts: () => dispatcher.accounts(),
     hold: holds.hold,
     release: holds.release,
     async start() {

@@ -7,6 +7,8 @@ export interface DeliveryObserver {
   moved(channel: Channel, state: MessageState, count: number): void;
   /** A provider had this many at once and answered. */
   handedOver(channel: Channel, provider: string, count: number, tookMs: number): void;
+  /** A carrier began to refuse our account, or takes messages again. */
+  accountRefused(channel: Channel, provider: string, refused: boolean): void;
   /** A provider reported this many times. */
   receipts(provider: string, count: number): void;
   /** Receipts by ids that nobody has read were given to their messages, or could be about several. */

@@ -55,6 +55,12 @@ export function createMetrics(sources: MetricsSources): Metrics {
     buckets: BATCH_SIZES,
     registers,
   });
+  const refusedAccounts = new Gauge({
+    name: 'fanfare_provider_account_refused',
+    help: 'Whether the carrier refuses our account: 1 from the first refusal until it takes a message again.',
+    labelNames: ['channel', 'provider'],
+    registers,
+  });
   const receipts = new Counter({
     name: 'fanfare_receipts_total',
     help: 'What providers reported, also what was told twice.',
@@ -83,6 +89,8 @@ export function createMetrics(sources: MetricsSources): Metrics {
         batches.observe({ channel, provider }, tookMs / 1_000);
         batchSizes.observe({ channel, provider }, count);
       },
+      accountRefused: (channel, provider, refused) =>
+        refusedAccounts.set({ channel, provider }, refused ? 1 : 0),
       receipts: (provider, count) => receipts.inc({ provider }, count),
       lostIds: (provider, outcome, count) => lostIds.inc({ provider, outcome }, count),
     },

@@ -8,19 +8,71 @@ export interface HttpAnswer {
   text: string;
 }
 
-/** What a carrier's answer to one message means (api.md 12). */
-export function resultOf({ status, headers, text }: HttpAnswer, messageId: string): HandOverResult {
-  const told = parse(text);
+/** What a carrier says in its answer beside the status. A `code` is its own word about this message. */
+export interface AnswerBody {
+  id?: string | undefined;
+  code?: string | undefined;
+  message?: string | undefined;
+}
+
+type Meaning = 'accepted' | 'throttled' | 'transient' | 'rejected' | 'account' | 'account_or_recipient';
+
+interface Line {
+  from: number;
+  to: number;
+  /** Without a code of the carrier's own, and with one. */
+  bare: Meaning;
+  coded: Meaning;
+}
+
+const line = (from: number, to: number, bare: Meaning, coded: Meaning = bare): Line => ({
+  from,
+  to,
+  bare,
+  coded,
+});
+
+/** What an answer means, for every carrier over HTTP (api.md 12). The first line that fits decides. */
+const LINES: readonly Line[] = [
+  line(0, 299, 'accepted'),
+  // A POST is not carried to another address unasked: an operator must correct ours.
+  line(300, 399, 'account'),
+  line(401, 403, 'account', 'rejected'),
+  // The address is wrong for everyone, or the carrier has no such recipient; only other messages tell.
+  line(404, 405, 'account_or_recipient', 'rejected'),
+  line(408, 408, 'transient'),
+  line(425, 425, 'transient'),
+  line(429, 429, 'throttled'),
+  line(400, 499, 'rejected'),
+  line(500, 999, 'transient'),
+];
+
+/** `told` is what the body says; `prefix` begins our code for a status that has none of the carrier's. */
+export function resultOf(
+  { status, headers }: HttpAnswer,
+  told: AnswerBody,
+  { messageId, prefix }: { messageId: string; prefix: string },
+): HandOverResult {
+  const found = LINES.find(({ from, to }) => status >= from && status <= to);
+  const meaning = (told.code === undefined ? found?.bare : found?.coded) ?? 'transient';
+  const code = told.code ?? `${prefix}_${status}`;
+  const message = told.message ?? `The carrier answered ${status}`;
   const retryAfterMs = parseRetryAfter(headers['retry-after'], Date.now());
-  const code = told.code ?? `http_${status}`;
-  // A carrier that gives no id of its own has only ours to tell receipts by.
-  if (status < 300) return { kind: 'accepted', providerId: told.id ?? messageId };
-  if (status === 429) return { kind: 'throttled', retryAfterMs: retryAfterMs ?? THROTTLE_MS };
-  if (status >= 500) return { kind: 'transient', code, retryAfterMs };
-  if (status >= 400)
-    return { kind: 'rejected', code, message: told.message ?? `The carrier answered ${status}` };
-  // Elsewhere is where a person must send us: a POST is not carried to another address unasked.
-  return { kind: 'account', code, message: `The carrier answered ${status}: its address has changed` };
+  switch (meaning) {
+    case 'accepted':
+      // A carrier that gives no id of its own has only ours to tell receipts by.
+      return { kind: 'accepted', providerId: told.id ?? messageId };
+    case 'throttled':
+      return { kind: 'throttled', retryAfterMs: retryAfterMs ?? THROTTLE_MS };
+    case 'transient':
+      return { kind: 'transient', code, retryAfterMs };
+    case 'rejected':
+      return { kind: 'rejected', code, message };
+    case 'account':
+      return { kind: 'account', code, message };
+    case 'account_or_recipient':
+      return { kind: 'account', code, message, orRecipient: true };
+  }
 }
 
 const THROTTLE_MS = 1_000;
@@ -33,7 +85,8 @@ const shortText = z
   .catch(undefined);
 const answerBody = z.object({ id: shortText, code: shortText, message: shortText });
 
-function parse(text: string): z.output<typeof answerBody> {
+/** A body as api.md 12 has it; one that is anything else says nothing. */
+export function readBody(text: string): AnswerBody {
   try {
     return answerBody.parse(JSON.parse(text));
   } catch {

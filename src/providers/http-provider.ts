@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
-import { resultOf } from './http-answer';
+import { readBody, resultOf } from './http-answer';
 import { type MayBegin, openHttpCarrier } from './http-carrier';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
@@ -32,7 +32,9 @@ export function openHttpProvider(options: HttpProviderOptions): Provider {
 
   async function handOne(message: HandOver, mayBegin: MayBegin): Promise<HandOverResult> {
     const answer = await carrier.ask(requestFor(message, url), mayBegin);
-    if ('status' in answer) return resultOf(answer, message.id);
+    if ('status' in answer) {
+      return resultOf(answer, readBody(answer.text), { messageId: message.id, prefix: 'http' });
+    }
     if (answer.stayed) return { kind: 'stayed' };
     return answer.offered && !idempotent ? { kind: 'unknown' } : { kind: 'transient', code: answer.code };
   }

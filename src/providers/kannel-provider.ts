@@ -1,6 +1,6 @@
 import { LIMITS } from '../domain/limits';
 import { measureSms } from '../domain/sms-encoding';
-import type { HttpAnswer } from './http-answer';
+import { type AnswerBody, type HttpAnswer, resultOf } from './http-answer';
 import { type MayBegin, openHttpCarrier } from './http-carrier';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
@@ -33,7 +33,9 @@ export function openKannelProvider(options: KannelProviderOptions): Provider {
   async function handOne(message: HandOver, mayBegin: MayBegin): Promise<HandOverResult> {
     const path = pathFor(message, url, options.dlrUrl());
     const answer = await carrier.ask({ method: 'GET', path }, mayBegin);
-    if ('status' in answer) return resultOf(answer, message.id);
+    if ('status' in answer) {
+      return resultOf(answer, bodyOf(answer), { messageId: message.id, prefix: 'kannel' });
+    }
     if (answer.stayed) return { kind: 'stayed' };
     return answer.offered ? { kind: 'unknown' } : { kind: 'transient', code: answer.code };
   }
@@ -48,7 +50,7 @@ export function openKannelProvider(options: KannelProviderOptions): Provider {
   };
 }
 
-function pathFor({ id, from, to, text = '' }: HandOver, url: URL, dlrUrl: string): string {
+function pathFor({ id, from, to, text = '', expiresAt }: HandOver, url: URL, dlrUrl: string): string {
   const query = new URLSearchParams(url.search);
   if (url.username) query.set('username', decodeURIComponent(url.username));
   if (url.password) query.set('password', decodeURIComponent(url.password));
@@ -57,26 +59,21 @@ function pathFor({ id, from, to, text = '' }: HandOver, url: URL, dlrUrl: string
   query.set('text', text);
   query.set('charset', 'UTF-8');
   query.set('coding', measureSms(text).encoding === 'gsm7' ? '0' : '2');
+  // In minutes. A part of one counts as a whole, because 0 would mean as long as the centre likes.
+  if (expiresAt)
+    query.set('validity', String(Math.max(1, Math.ceil((Date.parse(expiresAt) - Date.now()) / 60_000))));
   query.set('dlr-mask', String(DLR_MASK));
   // What stands after a percent sign Kannel fills in: the kind, the centre's words, the time.
   query.set('dlr-url', `${dlrUrl}?id=${encodeURIComponent(id)}&dlr=%d&answer=%A&time=%T`);
   return `${url.pathname}?${query}`;
 }
 
-const CLOSED_DOOR = new Set([401, 403, 404, 405]);
-
-/** smsbox answers a status, and a number with words: 0 for accepted, 3 for queued until there is a way. */
-function resultOf({ status, text }: HttpAnswer, messageId: string): HandOverResult {
-  const code = `kannel_${status}`;
-  if (status < 300) return { kind: 'accepted', providerId: messageId };
-  if (status === 429) return { kind: 'throttled', retryAfterMs: 1_000 };
-  if (status >= 500) return { kind: 'transient', code };
-  // A redirect as well: the address of sendsms is wrong, and every message would end the same.
-  if (status < 400 || CLOSED_DOOR.has(status)) {
-    // It says so of an account, and of a message that has no way: only the words differ.
-    if (/routable|denied by/i.test(text))
-      return { kind: 'rejected', code, message: 'Kannel has no way for this number' };
-    return { kind: 'account', code, message: 'Kannel refuses our account' };
-  }
-  return { kind: 'rejected', code, message: `Kannel answered ${status}` };
+/**
+ * smsbox answers a status and words. It refuses an account and a message that has no way with the same status, so
+ * that the words are its code: a message without a way is permanent, and says nothing about the others.
+ */
+function bodyOf({ status, text }: HttpAnswer): AnswerBody {
+  if (status < 400 || status >= 500) return {};
+  if (!/routable|denied by/i.test(text)) return {};
+  return { code: `kannel_${status}`, message: 'Kannel has no way for this number' };
 }

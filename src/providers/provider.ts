@@ -74,6 +74,8 @@ export interface HandOver {
   /** How the call is to be made, as far as its sender said. */
   voice?: CallOptions | undefined;
   campaign?: string | undefined;
+  /** ISO 8601: the carrier should not deliver it afterwards, as far as it has a field for that. */
+  expiresAt?: string | undefined;
   /** 1 for the first hand-over. */
   attempt: number;
 }
@@ -89,8 +91,18 @@ export type HandOverResult =
    * us; `message` is about nobody else, as when only the recipient's host has had enough.
    */
   | { kind: 'throttled'; retryAfterMs: number; scope?: 'message' | 'sender' | undefined }
-  /** Nobody's message will be taken until a person acts. */
-  | { kind: 'account'; code: string; message: string }
+  /**
+   * The carrier refuses our account or address: no message is taken until a person acts, and this one is not spent.
+   * With `orRecipient` the answer would be the same if only this recipient did not exist. `retryAfterMs` says when
+   * the message is to be tried again; the dispatcher sets it.
+   */
+  | {
+      kind: 'account';
+      code: string;
+      message: string;
+      orRecipient?: true | undefined;
+      retryAfterMs?: number | undefined;
+    }
   /** Not given to the carrier, because it was not to leave any more. */
   | { kind: 'stayed' }
   /** It may or may not have been taken. */

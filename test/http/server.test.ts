@@ -280,7 +280,11 @@ describe('the HTTP server', () => {
     expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1']);
     expect(answer.body.errors.map((e: { path: string }) => e.path)).toEqual(['temporal']);
     await partly.app.close();
-    expect((await server.call('GET', '/readyz')).body).toEqual({ status: 'ready', checks: { a: true } });
+    expect((await server.call('GET', '/readyz')).body).toEqual({
+      status: 'ready',
+      checks: { a: true },
+      accounts: [],
+    });
   });
 });
 

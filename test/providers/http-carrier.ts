@@ -4,7 +4,7 @@ import type { HandOver, Receipt } from '../../src/providers/provider';
 
 /**
  * A carrier outside, as an integrator would write one from api.md 12. It answers by address (`reject@`,
- * `down@`, `throttle@`, `lost@`, else accepted), keeps what it was given, and reports each message as
+ * `down@`, `refuse@`, `throttle@`, `lost@`, else accepted), keeps what it was given, and reports each message as
  * delivered until somebody takes the report.
  */
 export interface HttpCarrier {
@@ -32,6 +32,7 @@ export async function startHttpCarrier({ idempotent }: { idempotent: boolean }):
     const name = message.to.split('@')[0];
     if (name === 'reject') answer(response, 400, { code: 'bad_address', message: 'No such mailbox' });
     else if (name === 'down') answer(response, 503, {});
+    else if (name === 'refuse') answer(response, 401, {});
     else if (name === 'throttle') answer(response, 429, {}, { 'retry-after': '2' });
     else take(message, incoming, response);
   }

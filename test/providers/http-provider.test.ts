@@ -55,6 +55,7 @@ const addresses = {
   rejected: 'reject@example.com',
   transient: 'down@example.com',
   throttled: 'throttle@example.com',
+  account: 'refuse@example.com',
   lost: 'lost@example.com',
 };
 providerConformance('the HTTP provider on an idempotent carrier', createRig(true), {
@@ -134,13 +135,33 @@ describe('the HTTP provider', () => {
     expect(await resultFor(200, 'ok')).toEqual({ kind: 'accepted', providerId: 'msg_1' });
   });
 
+  const own = { code: 'bad', message: 'No' };
+  const permanent = { kind: 'rejected', ...own } as const;
+  const account = (status: number) =>
+    ({ kind: 'account', code: `http_${status}`, message: `The carrier answered ${status}` }) as const;
+  const orRecipient = (status: number) => ({ ...account(status), orRecipient: true }) as const;
   const ANSWERS: [number, unknown, Record<string, string>, HandOverResult][] = [
-    [400, { code: 'bad', message: 'No' }, {}, { kind: 'rejected', code: 'bad', message: 'No' }],
+    [400, own, {}, permanent],
+    [400, {}, {}, { kind: 'rejected', code: 'http_400', message: 'The carrier answered 400' }],
     [422, { code: 17 }, {}, { kind: 'rejected', code: '17', message: 'The carrier answered 422' }],
-    [404, 'gone', {}, { kind: 'rejected', code: 'http_404', message: 'The carrier answered 404' }],
+    [401, 'Unauthorized', {}, account(401)],
+    [401, own, {}, permanent],
+    [402, {}, {}, account(402)],
+    [402, own, {}, permanent],
+    [403, { message: 'No' }, {}, { ...account(403), message: 'No' }],
+    [403, own, {}, permanent],
+    [404, 'gone', {}, orRecipient(404)],
+    [404, own, {}, permanent],
+    [405, {}, {}, orRecipient(405)],
+    [405, own, {}, permanent],
+    [408, {}, {}, { kind: 'transient', code: 'http_408' }],
+    [408, own, {}, { kind: 'transient', code: 'bad' }],
+    [425, {}, { 'retry-after': '2' }, { kind: 'transient', code: 'http_425', retryAfterMs: 2_000 }],
+    [425, own, {}, { kind: 'transient', code: 'bad' }],
     [429, {}, { 'retry-after': '7' }, { kind: 'throttled', retryAfterMs: 7_000 }],
-    [429, {}, {}, { kind: 'throttled', retryAfterMs: 1_000 }],
+    [429, own, {}, { kind: 'throttled', retryAfterMs: 1_000 }],
     [429, {}, { 'retry-after': 'soon' }, { kind: 'throttled', retryAfterMs: 1_000 }],
+    [451, {}, {}, { kind: 'rejected', code: 'http_451', message: 'The carrier answered 451' }],
     [500, {}, {}, { kind: 'transient', code: 'http_500' }],
     [503, { code: 'busy' }, { 'retry-after': '3' }, { kind: 'transient', code: 'busy', retryAfterMs: 3_000 }],
   ];

@@ -57,8 +57,19 @@ describe('a message to sendsms', () => {
     expect(asked[0]?.get('coding')).toBe('2');
   });
 
+  test.each([
+    [90_000, '2'],
+    [20_000, '1'],
+    [3_600_000, '60'],
+    [-1_000, '1'],
+  ])('with an end in %d ms is good for %s minutes', async (inMs, minutes) => {
+    await provider.handOver([{ ...message(), expiresAt: new Date(Date.now() + inMs).toISOString() }]);
+    await provider.handOver([message()]);
+    expect(asked.map((query) => query.get('validity'))).toEqual([minutes, null]);
+  });
+
   const account = (status: number) =>
-    ({ kind: 'account', code: `kannel_${status}`, message: 'Kannel refuses our account' }) as const;
+    ({ kind: 'account', code: `kannel_${status}`, message: `The carrier answered ${status}` }) as const;
   test.each<[string, number, string, HandOverResult]>([
     [
       'queued until there is a way',
@@ -69,7 +80,8 @@ describe('a message to sendsms', () => {
     ['too fast', 429, '', { kind: 'throttled', retryAfterMs: 1_000 }],
     ['out of order', 503, 'Temporal failure', { kind: 'transient', code: 'kannel_503' }],
     ['a wrong password', 403, 'Authorization failed', account(403)],
-    ['a wrong path', 404, 'Unknown request.', account(404)],
+    ['a wrong path', 404, 'Unknown request.', { ...account(404), orRecipient: true }],
+    ['slow itself', 408, '', { kind: 'transient', code: 'kannel_408' }],
     ['a redirect', 301, '', account(301)],
     [
       'a number without a way',
@@ -77,7 +89,7 @@ describe('a message to sendsms', () => {
       'Not routable',
       { kind: 'rejected', code: 'kannel_403', message: 'Kannel has no way for this number' },
     ],
-    ['a bad request', 400, '', { kind: 'rejected', code: 'kannel_400', message: 'Kannel answered 400' }],
+    ['a bad request', 400, '', { kind: 'rejected', code: 'kannel_400', message: 'The carrier answered 400' }],
   ])('ends by the answer: %s', async (_, status, text, expected) => {
     next = { status, text };
     expect(await provider.handOver([message()])).toEqual([expected]);

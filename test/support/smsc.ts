@@ -59,6 +59,8 @@ export interface SmscOptions {
   receipt?: (part: TakenPart, number: number, state: string) => Record<string, unknown>;
   /** What it does with the reference of a submit_sm; without it, nothing. */
   reference?: 'echoed' | 'refused';
+  /** Refuses every validity_period (ESME_RINVEXPIRY). */
+  refusesValidity?: boolean;
   /** Before the answer to submit_sm. */
   receiptFirst?: boolean;
   latencyMs?: number;
@@ -97,6 +99,7 @@ const STATE_BY_SUFFIX: Record<string, string> = {
 };
 
 const TLV_NOT_ALLOWED = 0xc1;
+const INVALID_EXPIRY = 0x62;
 
 const suffixOf = (to: string): string => to.slice(-3);
 
@@ -173,7 +176,9 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
     if (cut === 'before') return void session.socket.resetAndDestroy();
     const { user_message_reference: reference } = pdu;
     const refused = options.reference === 'refused' && reference !== undefined ? TLV_NOT_ALLOWED : undefined;
-    const status = refused ?? options.status?.(to, smsc.offered) ?? STATUS_BY_SUFFIX[suffixOf(to)] ?? 0;
+    const invalid = options.refusesValidity && pdu.validity_period ? INVALID_EXPIRY : undefined;
+    const status =
+      refused ?? invalid ?? options.status?.(to, smsc.offered) ?? STATUS_BY_SUFFIX[suffixOf(to)] ?? 0;
     if (status !== 0) return void session.send(pdu.response({ command_status: status }));
     const number = ++numbers;
     const id = options.idInAnswer?.(number) ?? `id-${number}`;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CHANNELS } from '../../domain/channel';
 import { ERRORS, type ErrorCode } from '../../domain/errors';
 import { count, success } from './envelope';
 
@@ -10,6 +11,21 @@ export const ready = z.strictObject({
   checks: z
     .record(z.string(), z.literal(true))
     .meta({ description: 'What the process depends on, by name.' }),
+  accounts: z
+    .array(
+      z.strictObject({
+        channel: z.enum(CHANNELS),
+        kind: z.string(),
+        state: z.enum(['ok', 'paused']),
+        reason: z.string().optional(),
+        since: z.iso.datetime().optional(),
+        nextTryAt: z.iso.datetime().optional(),
+      }),
+    )
+    .meta({
+      description:
+        'The accounts at the carriers. While one is `paused` its carrier refuses it: messages wait, and single ones are tried until one is taken.',
+    }),
 });
 
 export const takenReceipts = success(z.strictObject({ receipts: count, inbound: count }));

@@ -23,7 +23,13 @@ export const readyz: Operation = {
   summary: 'Tell whether everything is there',
   description:
     'What the process depends on, each by name. Until all of it is there, 503 says what is missing.',
-  answers: { 200: json('Ready.', ready, { status: 'ready', checks: { database: true } }) },
+  answers: {
+    200: json('Ready.', ready, {
+      status: 'ready',
+      checks: { database: true },
+      accounts: [{ channel: 'sms', kind: 'http', state: 'ok' }],
+    }),
+  },
   errors: ['dependency_down'],
 };
 

@@ -1,9 +1,16 @@
 import { DomainError } from '../../domain/errors';
+import type { AccountState } from '../../messaging/outbox/deliver/account-breaker';
 import { healthz, readyz } from '../operations/service';
 import type { App } from '../routing';
 
-/** `/healthz`: the process is alive. `/readyz`: everything it depends on is there, each by name. */
-export function healthRoutes(readiness: () => Promise<Record<string, boolean>>): (app: App) => void {
+/**
+ * `/healthz`: the process is alive. `/readyz`: everything it depends on is there, each by name, and how the
+ * accounts at the carriers stand. A refused account does not make the process unready: no other could send either.
+ */
+export function healthRoutes(
+  readiness: () => Promise<Record<string, boolean>>,
+  accounts: () => AccountState[] = () => [],
+): (app: App) => void {
   return (app) => {
     app.get('/healthz', { config: { auth: 'open' }, schema: { operation: healthz } }, async () => ({
       status: 'ok',
@@ -12,7 +19,7 @@ export function healthRoutes(readiness: () => Promise<Record<string, boolean>>):
     app.get('/readyz', { config: { auth: 'open' }, schema: { operation: readyz } }, async () => {
       const checks = await readiness();
       const missing = Object.keys(checks).filter((name) => !checks[name]);
-      if (missing.length === 0) return { status: 'ready', checks };
+      if (missing.length === 0) return { status: 'ready', checks, accounts: accounts() };
       throw new DomainError('dependency_down', `Not ready: ${missing.join(', ')}`, {
         errors: missing.map((path) => ({ path, code: 'not_ready', message: 'This is not available yet' })),
       });

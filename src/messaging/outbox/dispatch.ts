@@ -6,9 +6,10 @@ import { type DeliveryObserver, tellMoves } from '../observer';
 import type { SenderLimits } from '../senders/sender-limits';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
+import type { AccountState } from './deliver/account-breaker';
 import { ChannelDelivery } from './deliver/channel-delivery';
 import type { Recorded } from './deliver/groups';
-import { GroupOpener } from './deliver/opener';
+import { asExpired, GroupOpener } from './deliver/opener';
 import { createProviderDesk, type ProviderDesk, throttledSenders } from './deliver/provider-desk';
 import { type Leaving, Recorder } from './deliver/recorder';
 import { type ChannelWay, recoverGroups } from './deliver/recover';
@@ -19,6 +20,7 @@ import type { OutboxCount } from './outbox-count';
 import type { OutgoingMessage } from './outgoing';
 import { Admission } from './queue/admission';
 import { DuePoller } from './queue/due-poller';
+import { ExpiringMessages } from './queue/expire-waiting';
 import { ANY_TIME, OutboxQueue } from './queue/outbox-queue';
 import type { Entry } from './queue/window';
 import type { Verdict } from './verdict';
@@ -59,6 +61,7 @@ export class Dispatcher {
   private readonly admission: Admission;
   private readonly poller: DuePoller;
   private readonly ways: readonly ChannelWay[];
+  private readonly expiring: ExpiringMessages;
   private readonly recovering = new Set<Promise<void>>();
   private running = false;
   private woken = false;
@@ -79,6 +82,19 @@ export class Dispatcher {
     this.admission = new Admission({ queue: this.queue, limits, log, wake: this.wake });
     this.poller = new DuePoller({ db, queue: this.queue, log, wake: this.wake });
     this.ways = CHANNELS.map((channel) => this.openWay(channel));
+    this.expiring = new ExpiringMessages({
+      ...{ db, queue: this.queue, lanes: deps.lanes, log },
+      recordExpired: async (lane, messages) => {
+        const way = this.ways.find(({ desk }) => desk.channel === messages[0]?.channel);
+        await way?.recorder.record(messages.map(asExpired), { lane });
+      },
+      letGo: (entries) => this.letGo(entries),
+    });
+  }
+
+  /** How each channel's account at its carrier stands. */
+  accounts(): AccountState[] {
+    return this.ways.map(({ desk }) => desk.account);
   }
 
   /** These are in the table and due. */
@@ -148,12 +164,14 @@ export class Dispatcher {
 
   start(): void {
     this.running = true;
+    this.expiring.start();
     this.wake();
   }
 
   /** Opens no more groups and waits for those under way, but not for ever. */
   async stop(withinMs: number): Promise<void> {
     this.running = false;
+    this.expiring.stop();
     clearTimeout(this.timer);
     let giveUp: NodeJS.Timeout | undefined;
     const timeout = new Promise<void>((done) => {

@@ -12,7 +12,7 @@ import type { MessagingTables } from '../tables';
  *   opened   by a starting process for the messages it accepts
  *   renewed  every `laneRenewSeconds`; who cannot renew stops sending before the lease is over
  *   adopted  when the lease is over: the fence rises, the adopter answers for what is in it, and first
- *            for the batches that its former owner left open (in-doubt.ts)
+ *            for the batches that its former owner left open (deliver/recover.ts)
  *   removed  an adopted lane with nothing left in it
  *
  * The former owner may only have been frozen. It notices by its own monotonic clock, by its next renewal,

@@ -71,7 +71,8 @@ export function verdictOf(
       };
     }
     case 'account': {
-      const retryAtMs = inTime(message, nowMs + LIMITS.accountPauseMs * (1 + random / 2));
+      const delayMs = (result.retryAfterMs ?? LIMITS.accountPauseMs) * (1 + random / 10);
+      const retryAtMs = inTime(message, nowMs + delayMs);
       return { message, state: 'accepted', attempt: message.attempt, code: 'provider_account', retryAtMs };
     }
   }

@@ -14,6 +14,7 @@ import type { SealedSecret } from './sealed-secrets';
 export interface ClaimedDelivery {
   id: string;
   webhookId: string;
+  workspaceId: string;
   body: string;
   /** Attempts that have failed before this one. */
   attempts: number;
@@ -49,9 +50,21 @@ export async function claimDue(
     from due, webhooks w
     where d.id = due.id and w.id = d.webhook_id and w.disabled_at is null
       and coalesce(w.paused_until <= now(), true) and w.key_id = any(${[...keyIds]}::text[])
-    returning d.id, d.webhook_id as "webhookId", d.body, d.attempts, d.fence, w.url,
+    returning d.id, d.webhook_id as "webhookId", w.workspace_id as "workspaceId", d.body, d.attempts, d.fence, w.url,
       w.key_id as "keyId", w.signing_secrets as sealed`.execute(db);
   return rows;
+}
+
+/** Those of these endpoints that have something due. */
+export async function endpointsWithDue(
+  db: Kysely<MessagingTables>,
+  webhookIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ id: string }>`
+    select w.id from unnest(${[...webhookIds]}::text[]) as w(id)
+    where exists (select 1 from webhook_deliveries d where d.webhook_id = w.id and d.due_at <= now())
+  `.execute(db);
+  return new Set(rows.map(({ id }) => id));
 }
 
 export interface EndedAttempt {

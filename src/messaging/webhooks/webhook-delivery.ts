@@ -9,15 +9,18 @@ import {
   type ClaimedDelivery,
   claimDue,
   type EndedAttempt,
+  endpointsWithDue,
   recordAttempts,
   type WebhookTiming,
 } from './attempts';
+import { EndpointRooms } from './endpoint-rooms';
 import { type Endpoint, fanOutMessages, fanOutOutside, readEndpoints } from './fan-out';
 import type { OutsideEvents } from './ports';
 import { createWebhookPoster, type PostOutcome, type WebhookPoster } from './post';
 import { openSecrets } from './sealed-secrets';
 import { type SigningSecret, signatureHeaders } from './signature';
 import type { TargetGuard } from './target-guard';
+import { inTurns } from './turns';
 
 /**
  * Tells endpoints what happens. One loop per process, of four steps:
@@ -28,8 +31,8 @@ import type { TargetGuard } from './target-guard';
  *   claim    what is due, of each endpoint as much as it has room for, and send it without waiting for the end
  *
  * Several processes may run it: every step is a statement that only one of them wins. Where there is no endpoint,
- * all of it is two small queries every `webhookIdleLookMs`, whatever is sent. An endpoint that does not answer
- * occupies its own places and nobody else's.
+ * all of it is two small queries every `webhookIdleLookMs`, whatever is sent. Each endpoint has a room of its own
+ * (endpoint-rooms.ts), and workspaces take turns in everything, so that slow endpoints do not delay others.
  */
 export interface WebhookDelivery {
   /** Something is to be done before the next look. */
@@ -50,8 +53,6 @@ export interface WebhookDeliveryDeps {
 }
 
 const DRAIN_MS = 5_000;
-/** Pages of one endpoint's events in a row, before the others have theirs. */
-const FAN_OUT_PAGES = 4;
 
 const NO_SECRET: PostOutcome = {
   success: false,
@@ -65,7 +66,10 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
   const { db, guard, sealing, outside, log } = deps;
   const timing: WebhookTiming = { scale: 1, answerMs: LIMITS.webhookAnswerMs, ...deps.timing };
   const poster: WebhookPoster = createWebhookPoster(guard, timing.answerMs);
-  const inFlight = new Map<string, number>();
+  const rooms = new EndpointRooms();
+  /** When a page of each endpoint's events was made deliveries of, as a count of pages. */
+  const servedAt = new Map<string, number>();
+  let pages = 0;
   const underWay = new Set<Promise<void>>();
   let endpoints: Endpoint[] = [];
   /** Endpoints that may have something due: all at a look, between two looks those of which it is known. */
@@ -140,17 +144,33 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
     endpoints = await readEndpoints(db);
     const at = performance.now();
     tellOfForeign(endpoints);
+    rooms.forgetOthers(endpoints);
+    const known = new Set(endpoints.map(({ id }) => id));
+    for (const id of servedAt.keys()) if (!known.has(id)) servedAt.delete(id);
     maybeDue = new Set(endpoints.filter(isOurs).map(({ id }) => id));
     if (outside && news.length > 0) await fanOutOutside(db, outside, news, endpoints);
-    let more = news.length === LIMITS.webhookCampaignEvents;
-    for (const endpoint of endpoints) {
-      if (stopped) break;
-      if (endpoint.lastSeq > endpoint.afterSeq && wantsMessages(endpoint.events)) {
-        more = (await fanOutPages(endpoint)) || more;
-      }
-    }
+    const more = (await fanOut(at)) || news.length === LIMITS.webhookCampaignEvents;
     // With more to read it looks again at once, after what is due has been sent off.
     lookedAt = more ? Number.NEGATIVE_INFINITY : at;
+  }
+
+  /** A page for each endpoint in turn, until the time for it is over. Answers whether there is more. */
+  async function fanOut(beganAt: number): Promise<boolean> {
+    const waiting = endpoints.filter(
+      ({ lastSeq, afterSeq, events }) => lastSeq > afterSeq && wantsMessages(events),
+    );
+    const inOrder = inTurns(waiting, {
+      groupOf: ({ workspaceId }) => workspaceId,
+      costOf: ({ id }) => servedAt.get(id) ?? 0,
+    });
+    let more = false;
+    for (const endpoint of inOrder) {
+      if (stopped) return false;
+      if (performance.now() - beganAt > LIMITS.webhookFanOutMs) return true;
+      more = (await fanOutPage(endpoint)) || more;
+      servedAt.set(endpoint.id, ++pages);
+    }
+    return more;
   }
 
   const isOurs = ({ keyId }: Endpoint) => keyId !== null && sealing.keyIds.includes(keyId);
@@ -167,61 +187,41 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
     );
   }
 
-  async function fanOutPages(endpoint: Endpoint): Promise<boolean> {
+  async function fanOutPage(endpoint: Endpoint): Promise<boolean> {
     const behind = endpoint.keptFrom - 1 - endpoint.afterSeq;
     if (behind > 0)
       log.warn({ webhookId: endpoint.id, missed: behind }, 'A webhook missed events by their age');
-    for (let page = 0; page < FAN_OUT_PAGES; page++) {
-      const { more } = await fanOutMessages(db, endpoint);
-      if (!more || stopped) return false;
-    }
-    return true;
+    return (await fanOutMessages(db, endpoint)).more;
   }
 
   async function claim(): Promise<void> {
     if (stopped) return;
-    const rooms = roomsOf(endpoints.filter(({ id }) => maybeDue.has(id)));
-    const claimed = await claimDue(db, rooms, sealing.keyIds);
+    const wanting = endpoints.filter(({ id, isPaused }) => maybeDue.has(id) && !isPaused);
+    const given = rooms.give(await withDue(wanting));
+    const claimed = await claimDue(db, given, sealing.keyIds);
     const found = new Map<string, number>();
     for (const { webhookId } of claimed) found.set(webhookId, (found.get(webhookId) ?? 0) + 1);
-    for (const { webhookId, room } of rooms) {
+    for (const { webhookId, room } of given) {
       if ((found.get(webhookId) ?? 0) < room) maybeDue.delete(webhookId);
     }
     for (const delivery of claimed) send(delivery);
   }
 
-  /** The least busy first, so that what is left of all places is divided evenly. */
-  function roomsOf(wanting: readonly Endpoint[]): { webhookId: string; room: number }[] {
-    const now = Date.now();
-    const isFailing = ({ failingSince }: Endpoint) =>
-      failingSince !== null && failingSince.getTime() <= now - LIMITS.webhookFailingMs;
-    const busy = (some: readonly Endpoint[]) =>
-      some.reduce((sum, { id }) => sum + (inFlight.get(id) ?? 0), 0);
-    let left = LIMITS.webhookInFlightAll - underWay.size;
-    let leftForFailing = LIMITS.webhookInFlightAllFailing - busy(endpoints.filter(isFailing));
-    const rooms: { webhookId: string; room: number }[] = [];
-    const inOrder = [...wanting].sort((a, b) => (inFlight.get(a.id) ?? 0) - (inFlight.get(b.id) ?? 0));
-    for (const endpoint of inOrder) {
-      if (endpoint.isPaused) continue;
-      const failing = isFailing(endpoint);
-      const most = failing ? LIMITS.webhookInFlightFailing : LIMITS.webhookInFlight;
-      const room = Math.min(most - (inFlight.get(endpoint.id) ?? 0), failing ? leftForFailing : left, left);
-      if (room <= 0) continue;
-      left -= room;
-      if (failing) leftForFailing -= room;
-      rooms.push({ webhookId: endpoint.id, room });
-    }
-    return rooms;
+  /** Of many endpoints, those that have something due: rooms are not given to the others. */
+  async function withDue(wanting: readonly Endpoint[]): Promise<readonly Endpoint[]> {
+    if (wanting.length <= LIMITS.webhookRoomsUnasked) return wanting;
+    const ids = wanting.map(({ id }) => id);
+    const due = await endpointsWithDue(db, ids);
+    for (const id of ids) if (!due.has(id)) maybeDue.delete(id);
+    return wanting.filter(({ id }) => due.has(id));
   }
 
   function send(delivery: ClaimedDelivery): void {
-    const { webhookId } = delivery;
-    inFlight.set(webhookId, (inFlight.get(webhookId) ?? 0) + 1);
+    const { webhookId, workspaceId } = delivery;
+    const leave = rooms.enter({ id: webhookId, workspaceId });
     const sending = attempt(delivery).then((outcome) => {
       ended.push({ delivery, outcome });
-      const rest = (inFlight.get(webhookId) ?? 1) - 1;
-      if (rest > 0) inFlight.set(webhookId, rest);
-      else inFlight.delete(webhookId);
+      leave();
       maybeDue.add(webhookId);
       underWay.delete(sending);
       wake();

@@ -23,6 +23,8 @@ export interface Pdu {
   esm_class?: number;
   data_coding?: number;
   registered_delivery?: number;
+  /** Written as a text, read as the time that it means. */
+  validity_period?: Date | string;
   short_message?: Buffer;
   message_payload?: Buffer;
   receipted_message_id?: string;

@@ -12,6 +12,7 @@ import type { NoSlot, Pool } from './pool';
 import { createReferences } from './references';
 import type { Answer } from './session';
 import { ABOUT_TLVS, ACCEPTED, isThrottle, resultOfStatus, statusCode } from './statuses';
+import { validityPeriod } from './validity';
 
 export interface SubmitDeps {
   pool: Pool;
@@ -40,6 +41,8 @@ type MayBegin = () => boolean;
 /** Of a submit_sm, without the text. */
 type Fields = Readonly<Record<string, unknown>>;
 
+/** ESME_RINVEXPIRY */
+const INVALID_VALIDITY = statusCode(0x62);
 const UDH_INDICATOR = 0x40;
 const FULL_RECEIPT = 1;
 const RETRY_FIRST_MS = 200;
@@ -62,9 +65,31 @@ export function createSubmit(
   const { longAsPayload } = deps;
   const partReferenceOf = createReferences();
   let sendsReference = deps.sendsReference;
+  let sendsValidity = true;
+
+  /** A centre that refuses a time of its own is spared it from then on: our own end is kept until here. */
+  async function submit(
+    message: HandOver,
+    part: SmsPart,
+    parts: number,
+    fields: Fields,
+    mayBegin: MayBegin,
+  ): Promise<PartOutcome> {
+    const validity = sendsValidity ? validityPeriod(message.expiresAt, Date.now()) : undefined;
+    if (validity === undefined) return submitReferenced(message, part, parts, fields, mayBegin);
+    const given = { ...fields, validity_period: validity };
+    const outcome = await submitReferenced(message, part, parts, given, mayBegin);
+    if (outcome.kind !== 'rejected' || outcome.code !== INVALID_VALIDITY) return outcome;
+    const without = await submitReferenced(message, part, parts, fields, mayBegin);
+    if (without.kind === 'accepted' && sendsValidity) {
+      sendsValidity = false;
+      deps.log?.warn('The SMS centre refuses validity_period; messages go without it from now on');
+    }
+    return without;
+  }
 
   /** A centre that refuses what it does not know is spared it from then on: it has not taken the message. */
-  async function submit(
+  async function submitReferenced(
     message: HandOver,
     part: SmsPart,
     parts: number,

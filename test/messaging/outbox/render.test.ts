@@ -37,3 +37,21 @@ describe('an email with a body of its own', () => {
     expect(render(email(`${long}x`), undefined).text).toBeUndefined();
   });
 });
+
+test('a message that has an end tells the carrier of it', () => {
+  const sms = {
+    id: 'msg_1',
+    uid: 'u',
+    channel: 'sms',
+    to: 't',
+    from: 'f',
+    body: 'Hi',
+    params: {},
+    attempt: 0,
+  };
+  const expiresAtMs = Date.parse('2026-11-22T12:00:00.000Z');
+  expect(render({ ...sms, expiresAtMs } as OutgoingMessage, undefined).expiresAt).toBe(
+    '2026-11-22T12:00:00.000Z',
+  );
+  expect(render(sms as OutgoingMessage, undefined).expiresAt).toBeUndefined();
+});

@@ -1,4 +1,5 @@
 import { Webhook as Verifier } from 'standardwebhooks';
+import { LIMITS } from '../../../src/domain/limits';
 import { createSealing } from '../../../src/messaging/access/sealing';
 import { sealSecrets } from '../../../src/messaging/webhooks/sealed-secrets';
 import type { Storage } from '../../../src/storage/storage';
@@ -190,13 +191,13 @@ describeWithDatabase('delivery of webhooks', (database) => {
     const alive = await create(['campaign.*']);
     await rig.deliver();
     await rig.accept(1_000);
-    await until('all its places are taken', () => silent.requests.length === 20);
+    await until('its places are taken', () => silent.requests.length === LIMITS.webhookInFlightSlow);
     expect((await read(dead)).pending).toBe(1_000);
     const began = Date.now();
     for (let i = 0; i < 20; i++) await rig.webhooks.test(rig.workspaceId, alive);
     await until('the other is told all', () => receiver.taken.size === 20);
     expect(Date.now() - began).toBeLessThan(5_000);
-    expect(silent.requests).toHaveLength(20);
+    expect(silent.requests).toHaveLength(LIMITS.webhookInFlightSlow);
     await silent.close();
   });
 

@@ -57,6 +57,37 @@ describe('a message at the SMS centre', () => {
     expect(referencesOf(smsc)).toEqual([undefined, undefined]);
   });
 
+  describe('with an end', () => {
+    const ending = (inMs: number) => ({
+      ...message(),
+      expiresAt: new Date(Date.now() + inMs).toISOString(),
+    });
+    const endsOf = (smsc: Smsc) => smsc.taken.map(({ pdu }) => pdu.validity_period);
+
+    test('tells the centre how long it may try', async () => {
+      const smsc = await centre();
+      const sent = ending(90 * 60_000);
+      await one(open(smsc), sent);
+      const [end] = endsOf(smsc);
+      expect(Math.abs((end as Date).getTime() - Date.parse(sent.expiresAt))).toBeLessThan(3_000);
+    });
+
+    test('so far away that centres refuse it is told no end', async () => {
+      const smsc = await centre();
+      await one(open(smsc), ending(30 * 86_400_000));
+      expect(endsOf(smsc)).toEqual(['']);
+    });
+
+    test('goes without it to a centre that refuses it, and so do all others', async () => {
+      const smsc = await centre({ refusesValidity: true });
+      const provider = open(smsc);
+      expect(await one(provider, ending(60_000))).toMatchObject({ kind: 'accepted' });
+      expect(smsc.offered).toBe(2);
+      expect(await one(provider, ending(60_000))).toMatchObject({ kind: 'accepted' });
+      expect([smsc.offered, smsc.taken.length]).toEqual([3, 2]);
+    });
+  });
+
   test('that is refused for another TLV is refused', async () => {
     const smsc = await centre({ status: () => 0xc1 });
     const provider = open(smsc);

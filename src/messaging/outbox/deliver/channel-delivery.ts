@@ -101,6 +101,8 @@ export class ChannelDelivery {
     const { desk, recorder } = this.deps;
     if (recorder.count > LIMITS.recordBacklog) return 0;
     const { answersEach, parallel } = desk.provider.capabilities;
+    // While the carrier refuses our account, one message at a time finds out whether it still does.
+    if (desk.isTrying) return this.opening + this.waitingCount() + this.inFlight > 0 ? 0 : 1;
     if (!answersEach) {
       const lots = this.calls + this.openings + Math.ceil(this.waitingCount() / desk.batchSize);
       return lots < LIMITS.handoversInFlight + (kind ? 1 : 0) ? desk.batchSize : 0;
@@ -159,12 +161,13 @@ export class ChannelDelivery {
     }
     if (desk.provider.capabilities.answersEach) {
       const places = Math.min(this.places(), Math.max(1, this.windowSize()));
-      const reserve = Math.max(1, Math.ceil(places * LIMITS.transactionalReserve));
+      const reserve = desk.isTrying ? 0 : Math.max(1, Math.ceil(places * LIMITS.transactionalReserve));
       for (let one = this.next(places, reserve); one; one = this.next(places, reserve))
         void this.handOverOne(one);
       return;
     }
-    while (this.waitingCount() > 0 && this.calls < LIMITS.handoversInFlight + 1) void this.handOverLot();
+    const calls = desk.isTrying ? 1 : LIMITS.handoversInFlight + 1;
+    while (this.waitingCount() > 0 && this.calls < calls) void this.handOverLot();
   }
 
   private next(places: number, reserve: number): Leaving | undefined {

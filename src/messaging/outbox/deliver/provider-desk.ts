@@ -3,6 +3,7 @@ import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
 import type { DeliveryObserver } from '../../observer';
+import { AccountBreaker, type AccountState } from './account-breaker';
 
 /**
  * One channel's provider as the dispatcher sees it: how many batches are with it, how large the next
@@ -15,6 +16,9 @@ export interface ProviderDesk {
   /** The largest batch: below it, `batchSize` bounds what is on its way after trouble. */
   readonly sizeMax: number;
   pausedUntilMs: number;
+  readonly account: AccountState;
+  /** The carrier refused our account: one message at a time may be with it. */
+  readonly isTrying: boolean;
   /** Hands messages over; answers one result each and never throws. */
   handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<HandOverResult[]>;
   /** The same for one message of many that are answered each by itself; what it means is told by `onResults`. */
@@ -39,7 +43,7 @@ export function createProviderDesk(
     Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
   );
   let batchSize = Math.min(100, sizeMax);
-  let accountRefused = false;
+  const breaker = new AccountBreaker(channel, provider.name, log, observer);
 
   function adapt(tookMs: number, count: number): void {
     const isLong = tookMs > LIMITS.handoverTargetMs * 2;
@@ -50,22 +54,26 @@ export function createProviderDesk(
   }
 
   function heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
-    const refused = results.find((result) => result.kind === 'account');
     const throttled = throttledSenders(messages, results);
-    if (refused) {
-      const level = accountRefused ? 'debug' : 'error';
-      log[level]({ provider: provider.name, channel, code: refused.code }, 'Provider refuses our account');
-      accountRefused = true;
-      desk.pausedUntilMs = Date.now() + LIMITS.accountPauseMs;
+    if (results.some((result) => result.kind === 'account')) {
+      desk.pausedUntilMs = Math.max(desk.pausedUntilMs, breaker.pausedUntilMs);
       batchSize = PROBE_SIZE;
     } else if (throttled.length > 0) {
       // One sender waits by itself (sender-limits.ts); when several are sent away, it is about us.
-      const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.accountPauseMs);
+      const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.throttlePauseMs);
       if (throttled.filter((one) => !one.isAlone).length > 1) desk.pausedUntilMs = Date.now() + delayMs;
       batchSize = Math.max(PROBE_SIZE, batchSize >> 1);
-    } else if (results.some((result) => result.kind === 'accepted')) {
-      accountRefused = false;
     }
+  }
+
+  async function answersOf(
+    messages: readonly HandOver[],
+    mayLeave: MayLeave | undefined,
+  ): Promise<HandOverResult[]> {
+    return withinTime(provider, messages, mayLeave).catch((error: unknown) => {
+      log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
+      return [];
+    });
   }
 
   const desk: ProviderDesk = {
@@ -76,12 +84,15 @@ export function createProviderDesk(
       return batchSize;
     },
     sizeMax,
+    get account() {
+      return breaker.state;
+    },
+    get isTrying() {
+      return breaker.isTrying;
+    },
     async handOver(messages, mayLeave) {
       const startedAt = Date.now();
-      const results = await withinTime(provider, messages, mayLeave).catch((error: unknown) => {
-        log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
-        return [];
-      });
+      const results = breaker.judge(messages, await answersOf(messages, mayLeave), startedAt);
       const tookMs = Date.now() - startedAt;
       observer?.handedOver(channel, provider.name, messages.length, tookMs);
       adapt(tookMs, messages.length);
@@ -91,11 +102,10 @@ export function createProviderDesk(
     },
     async handOverOne(message, mayLeave) {
       const startedAt = Date.now();
-      const [result] = await withinTime(provider, [message], mayLeave).catch((error: unknown) => {
-        log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
-        return [];
-      });
+      const [result] = breaker.judge([message], await answersOf([message], mayLeave), startedAt);
       observer?.handedOver(channel, provider.name, 1, Date.now() - startedAt);
+      // At once, since what is recorded a moment later would let others leave meanwhile.
+      if (result?.kind === 'account') heed([message], [result]);
       return result ?? { kind: 'unknown' };
     },
     onResults(messages, results) {

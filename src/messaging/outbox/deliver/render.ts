@@ -14,8 +14,9 @@ export function render(
   template: CompiledTemplate | undefined,
   listMail?: ListMail | undefined,
 ): HandOver {
-  const { id, uid, channel, to, from, campaign, params } = message;
-  const common = { id, uid, channel, to, from, campaign, attempt: message.attempt + 1 };
+  const { id, uid, channel, to, from, campaign, params, expiresAtMs } = message;
+  const expiresAt = expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString();
+  const common = { id, uid, channel, to, from, campaign, expiresAt, attempt: message.attempt + 1 };
   if (channel === 'sms') {
     // Only an answer to a keyword has a text of its own, and it has no placeholders.
     const text = template ? withSuffix(template.body.render(params), message.suffix) : message.body;

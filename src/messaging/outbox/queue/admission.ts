@@ -2,7 +2,7 @@ import type { Log } from '../../../log';
 import type { SenderLimits } from '../../senders/sender-limits';
 import type { OutgoingMessage } from '../outgoing';
 import type { OutboxQueue, RestrainedSender } from './outbox-queue';
-import type { Entry } from './window';
+import { type Entry, keyOfEntry } from './window';
 
 /** As many as one asking for tokens takes of a sender. */
 const ASK_MAX = 500;
@@ -77,9 +77,7 @@ export class Admission {
     for (const entry of gone) entry.charged = true;
     await this.giveBack(gone);
     const waiting = chargeable.slice(turn.granted).filter(isWaiting);
-    for (const entry of waiting.reverse()) {
-      if (entry.window) sender.queue.putBack(entry.window.key, [entry]);
-    }
+    sender.queue.putBack(waiting, keyOfEntry);
     sender.resumeAtMs = waiting.length === 0 ? 0 : Date.now() + turn.waitMs;
     sender.asking = false;
     wake();

@@ -36,9 +36,19 @@ export class FairQueue<Item> {
     this.classes[key.class].flow(pathOf(key)).push(item);
   }
 
-  /** To the front of its flow, in the order given: they were taken and did not leave. */
-  putBack(key: FlowKey, items: readonly Item[]): void {
-    this.classes[key.class].flow(pathOf(key)).unshift(items);
+  /** Each to the front of its flow, in the order given: they were taken and did not leave. */
+  putBack(items: readonly Item[], keyOf: (item: Item) => FlowKey): void {
+    const flows = new Map<string, { key: FlowKey; items: Item[] }>();
+    for (const item of items) {
+      const key = keyOf(item);
+      const name = `${key.class}\n${pathOf(key).join('\n')}`;
+      const flow = flows.get(name);
+      if (flow) flow.items.push(item);
+      else flows.set(name, { key, items: [item] });
+    }
+    for (const { key, items: ofFlow } of flows.values()) {
+      this.classes[key.class].flow(pathOf(key)).unshift(ofFlow);
+    }
   }
 
   /** The next in order; of one class only, when asked for. */

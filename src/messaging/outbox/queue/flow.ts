@@ -15,5 +15,6 @@ export function flowOf(
     hash ^= text.charCodeAt(i);
     hash = Math.imul(hash, 0x01000193);
   }
-  return hash | 0;
+  // Zero stands for a message of a process that knows no flows.
+  return hash | 0 || 1;
 }

@@ -6,7 +6,7 @@ import type { Lane } from '../lanes';
 import type { MessageClass } from '../outbox-count';
 import type { OutgoingMessage } from '../outgoing';
 import { FairQueue } from './fair-queue';
-import { type Entry, keyOf, newWindow, type Window } from './window';
+import { type Entry, keyOf, keyOfEntry, newWindow, type Window } from './window';
 
 /**
  * The messages that this process has in hand: waiting for their turn, or taken on their way to the provider. A
@@ -91,26 +91,19 @@ export class OutboxQueue {
 
   /** They were taken and did not leave: to the front of their flows. */
   putBack(entries: readonly Entry[]): void {
-    const returned = new Map<FairQueue<Entry>, Map<Window, Entry[]>>();
+    const returned = new Map<FairQueue<Entry>, Entry[]>();
     for (const entry of entries) {
       if (entry.lane.lost || entry.state === 'gone') {
         this.depart(entry);
         continue;
       }
-      const sender = this.deps.limits.keyOf(entry.message);
-      const queue =
-        sender === undefined ? this.readyOf(entry.message.channel) : this.senderNamed(sender).queue;
-      const window = this.windowOf(entry.lane, entry.message);
-      this.join(window, entry);
-      const ofQueue = returned.get(queue) ?? new Map<Window, Entry[]>();
-      returned.set(queue, ofQueue);
-      const ofWindow = ofQueue.get(window);
-      if (ofWindow) ofWindow.push(entry);
-      else ofQueue.set(window, [entry]);
+      this.join(this.windowOf(entry.lane, entry.message), entry);
+      const queue = this.queueOf(entry.message);
+      const ofQueue = returned.get(queue);
+      if (ofQueue) ofQueue.push(entry);
+      else returned.set(queue, [entry]);
     }
-    for (const [queue, ofQueue] of returned) {
-      for (const [window, ofWindow] of ofQueue) queue.putBack(window.key, ofWindow);
-    }
+    for (const [queue, ofQueue] of returned) queue.putBack(ofQueue, keyOfEntry);
   }
 
   /** From here on the table alone knows these. */
@@ -283,9 +276,7 @@ export class OutboxQueue {
     };
     this.inHand.set(message.id, entry);
     this.join(window, entry);
-    const sender = this.deps.limits.keyOf(message);
-    const queue = sender === undefined ? this.readyOf(message.channel) : this.senderNamed(sender).queue;
-    queue.push(keyOf(message), entry);
+    this.queueOf(message).push(keyOf(message), entry);
   }
 
   private join(window: Window, entry: Entry): void {
@@ -313,6 +304,12 @@ export class OutboxQueue {
     if (this.inHand.get(entry.message.id) !== entry) return;
     this.inHand.delete(entry.message.id);
     for (const departed of this.watchers) departed.add(entry.message.id);
+  }
+
+  /** Where it waits: with all that could leave, or with its restrained sender. */
+  private queueOf(message: OutgoingMessage): FairQueue<Entry> {
+    const sender = this.deps.limits.keyOf(message);
+    return sender === undefined ? this.readyOf(message.channel) : this.senderNamed(sender).queue;
   }
 
   private readyOf(channel: Channel): FairQueue<Entry> {

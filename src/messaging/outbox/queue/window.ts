@@ -45,6 +45,8 @@ export const keyOf = (message: OutgoingMessage): FlowKey => ({
   sender: message.from,
 });
 
+export const keyOfEntry = ({ message }: Entry): FlowKey => keyOf(message);
+
 export function newWindow(lane: Lane, message: OutgoingMessage): Window {
   return {
     lane,

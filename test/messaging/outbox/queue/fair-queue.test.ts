@@ -114,7 +114,7 @@ test('what was taken and did not leave goes to the front of its flow', () => {
   const key: FlowKey = { class: 'marketing', workspaceId: 'w', campaign: undefined, sender: 's' };
   for (const n of [1, 2, 3, 4]) queue.push(key, n);
   const taken = [queue.take(), queue.take()] as number[];
-  queue.putBack(key, taken);
+  queue.putBack(taken, () => key);
   expect(queue.remove((n) => n === 3)).toEqual([3]);
   expect([queue.take(), queue.take(), queue.take(), queue.take()]).toEqual([1, 2, 4, undefined]);
 });
