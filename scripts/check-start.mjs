@@ -57,7 +57,7 @@ async function checkStart({ title, readyMs, demoMs }, dataDir) {
   let processes = [];
   try {
     const ready = await until('being ready', readyMs, () => answersAt(port));
-    const demo = await until("the demo's end", demoMs, () => /\bdemo_?\S* \(\S+\) is completed/.test(output));
+    const demo = await until("the demo's end", demoMs, () => /^Demo \S+ \(\S+\) is completed/m.test(output));
     process.stdout.write(`${title}: ready after ${ready} s, the demo completed after ${demo} s\n`);
   } finally {
     processes = [child.pid, ...descendantsOf(child.pid)].map((pid) => ({ pid, born: birthOf(pid) }));

@@ -453,6 +453,8 @@ export const LIMITS = {
   /** Pages that a process has open at once. One that waits for its pace or its turn costs some kilobytes and a
    * heartbeat in 2.5 seconds; 50 campaigns of 400,000 recipients have as many. */
   pagesOpen: 1_600,
+  /** Activities of calls in a process: one of each campaign that starts calls, and room for placing them. */
+  voiceActivities: 500,
   /** Below this pace, recipients a second, a shard sends by one lane. */
   paceSecondLane: 500,
   /** The largest page, and the first of a shard; nextPageSize() shrinks it when the service is slow. */

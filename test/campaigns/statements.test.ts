@@ -28,6 +28,7 @@ const OF_ONE_RUN: Record<string, string> = {
   'runs/run-end.ts': "the run's workflow",
   'runs/run-pace.ts': "a page of the run, or a campaign's run that was locked with its workspace",
   'runs/run-speed.ts': "a page of the run, or a campaign's run that was read with its workspace",
+  'runs/shared-pace.ts': 'pages of these runs in this process',
   'runs/turn-wanted.ts': 'a recipient of the run',
   'runs/turns.ts': "the run's workflow",
 };
