@@ -83,7 +83,7 @@ export function lookActivities({ db, gatewayFor }: ActivityDeps) {
       const turns = control === 'run' ? await turnLooks.look(run) : undefined;
       const counts = await readCounts(db, runId);
       if (unsettled(counts, tellsMore) === 0) return { kind: 'settled' };
-      if (!hasUnsent(counts)) await moveRun(db, runId, 'finishing');
+      if (!hasUnsent(counts, tellsMore)) await moveRun(db, runId, 'finishing');
       if (control !== 'run') return { kind: 'wait' };
       const gatherLeft = (await gatherMs(db, runId)) - sinceMs;
       const shards = await dueShards(db, runId, { closed: closedChannels(run) });

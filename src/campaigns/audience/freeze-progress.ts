@@ -5,7 +5,7 @@ import type { CampaignTables } from '../tables';
 import type { AudienceInput } from './audience';
 import { excludedContacts } from './audience-sql';
 
-/** How far the freezing of one channel's audience has come (`audience_freezes`, migration 0037). */
+/** How far the freezing of one channel's audience has come (`audience_freezes`, migration 0018). */
 export interface FreezeProgress {
   contacts: number;
   exclusionsMarked: boolean;

@@ -81,10 +81,13 @@ export function unsettled(counts: Counts, tellsMore: boolean): number {
   return sum;
 }
 
-/** Whether a page is to be sent yet, now or later. Calls between two tries wait too, but for no page. */
-export function hasUnsent(counts: Counts): boolean {
+/**
+ * Whether a recipient is still to be sent to, now or later: one that waits for a page, or, where the service tells
+ * more, one that it has accepted and not handed over. A call between two tries waits too, but for its own workflow.
+ */
+export function hasUnsent(counts: Counts, tellsMore: boolean): boolean {
   return CHANNELS.some((channel) => {
-    const { pending = 0, waiting = 0 } = counts[channel] ?? {};
-    return pending > 0 || (waiting > 0 && channel !== 'voice');
+    const { pending = 0, waiting = 0, accepted = 0 } = counts[channel] ?? {};
+    return pending > 0 || (tellsMore && accepted > 0) || (waiting > 0 && channel !== 'voice');
   });
 }
