@@ -13,10 +13,12 @@ import {
   withdrawCall,
 } from '../src/campaigns/calls/calls';
 import { lookAgain } from '../src/campaigns/policy/recall-waiting';
+import type { AbortWatch } from '../src/campaigns/runs/abort-watch';
 import { offerChunk, recordChunk, takePage } from '../src/campaigns/runs/ledger';
 import { readCounts } from '../src/campaigns/runs/ledger-counts';
 import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/run-pace';
 import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
+import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import { callOptions } from '../src/domain/call-options';
 import {
   CALL_POLICY_DEFAULT,
@@ -33,7 +35,6 @@ import { messageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
 import { OUT_OF_HOURS } from '../src/domain/policy';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
-import type { AbortWatch } from './abort-watch';
 import { capCall, releaseCall } from './call-caps';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
@@ -70,6 +71,8 @@ const REDIAL_LOOK_MS = 5_000;
 const ROUND_MS = 30_000;
 
 export function callActivities({ db, gatewayFor, signals, callTimes = {} }: ActivityDeps, abort: AbortWatch) {
+  const feeds = new FeedAsks(db);
+
   return {
     /** Starts calls just in time: as many as may be live at once, and more as they end. */
     async startCalls(input: StartCallsInput): Promise<StartCallsOutcome> {
@@ -175,6 +178,7 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
     const gateway = gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
     const idempotent = able.has('idempotent');
+    if (able.has('events')) await feeds.ask(run.workspaceId);
     const opening = await openCall(db, input, rule);
     if (opening.kind !== 'open') return opening;
     const capped = await capCall(db, run, input, opening);

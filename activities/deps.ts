@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { SuppressionRule } from '../src/campaigns/ports';
 import type { CampaignTables } from '../src/campaigns/tables';
-import type { CallEnding, CallPolicy, CallTimes } from '../src/domain/call-policy';
+import type { CallPolicy, CallTimes } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
 import type { Gateway } from '../src/gateway/gateway';
 import type { Log } from '../src/log';
@@ -29,15 +29,10 @@ export interface CallAddress {
 export interface WorkflowSignals {
   /** Harmless when the call's workflow exists already, running or ended. */
   startCall(call: CallAddress & { policy: CallPolicy }): Promise<void>;
-  callEnded(call: CallAddress & { attempt: number } & CallEnding): Promise<void>;
   /** Tells a sleeping call what its run's owner wants. Harmless when the call's workflow has ended. */
   wakeCall(call: CallAddress & { control: Control }): Promise<void>;
-  /** Something has happened to a durable send. Harmless when its workflow has ended. */
-  wakeSend(sendId: string): Promise<void>;
   /** Harmless when the run's workflow exists already. */
   launchRun(run: { runId: string; launch: number; workspaceId: string; campaignId: string }): Promise<void>;
   /** Takes a recurring campaign's clock down. Harmless when there is none. */
   removeSchedule(campaignId: string): Promise<void>;
-  /** Starts the workspace's outcome feed, or tells the running one that there is more to follow. */
-  followOutcomes(workspaceId: string): Promise<void>;
 }

@@ -6,6 +6,7 @@ import {
   type SendResult,
   type SendTurn,
 } from '../src/campaigns/sends/send-turns';
+import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import { callOptions } from '../src/domain/call-options';
 import { ERRORS, type ErrorCode, isDomainError } from '../src/domain/errors';
 import { sendMessageUid } from '../src/domain/ids';
@@ -20,12 +21,10 @@ type Service = { gateway: Gateway; able: ReadonlySet<Capability> } | { refused: 
 
 /** An idempotent service that lost its answer is asked again after this. */
 const ASK_AGAIN_MS = 1_000;
-/** A feed that was told of something to follow goes on for ten minutes at least (activities/events.ts). */
-const FOLLOWED_MS = 60_000;
 
 /** The steps of a durable send that reach the service, and those that only look at its row. */
-export function durableSendActivities({ db, gatewayFor, signals, callTimes }: ActivityDeps) {
-  const followedAt = new Map<string, number>();
+export function durableSendActivities({ db, gatewayFor, callTimes }: ActivityDeps) {
+  const feeds = new FeedAsks(db);
 
   return {
     /** What follows from the row by itself, taken in; `act` when it is the service's turn. */
@@ -72,20 +71,12 @@ export function durableSendActivities({ db, gatewayFor, signals, callTimes }: Ac
       const gateway = gatewayFor(workspaceId);
       const able = await gateway.capabilities();
       // Before the message, so that the feed is there when its outcome is.
-      if (able.has('events')) await followOutcomes(workspaceId);
+      if (able.has('events')) await feeds.ask(workspaceId);
       return { gateway, able };
     } catch (error) {
       if (isDomainError(error) && ERRORS[error.code].retry === 'account') return { refused: error.code };
       throw error;
     }
-  }
-
-  /** Every send needs the feed, and a busy workspace has thousands in a minute: one word of them is enough. */
-  async function followOutcomes(workspaceId: string): Promise<void> {
-    const now = Date.now();
-    if (now - (followedAt.get(workspaceId) ?? 0) < FOLLOWED_MS) return;
-    await signals.followOutcomes(workspaceId);
-    followedAt.set(workspaceId, now);
   }
 }
 

@@ -1,4 +1,4 @@
-import { AbortWatch } from './abort-watch';
+import { AbortWatch } from '../src/campaigns/runs/abort-watch';
 import { audienceActivities } from './audience';
 import { booksActivities } from './books';
 import { callActivities } from './calls';
@@ -7,6 +7,7 @@ import { durableSendActivities } from './durable-sends';
 import { eventActivities } from './events';
 import { asFailure } from './failure';
 import { withHeartbeat } from './heartbeat';
+import { lookActivities } from './looks';
 import { occurrenceActivities } from './occurrences';
 import { sendActivities } from './send';
 import { serviceActivities } from './service';
@@ -18,8 +19,9 @@ export function createActivities(deps: ActivityDeps) {
     orchestrator: asActivities({
       ...serviceActivities(deps),
       ...audienceActivities(deps),
-      ...eventActivities(deps, abort),
+      ...eventActivities(deps),
       ...booksActivities(deps),
+      ...lookActivities(deps),
       ...durableSendActivities(deps),
       ...occurrenceActivities(deps),
     }),

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
-import { readPace, takePermits } from '../src/campaigns/runs/run-pace';
+import { takePermits } from '../src/campaigns/runs/run-pace';
+import { readPaceTogether } from '../src/campaigns/runs/shared-pace';
 import type { CampaignTables } from '../src/campaigns/tables';
 import type { Control } from '../src/domain/campaign';
 import { LIMITS } from '../src/domain/limits';
@@ -28,7 +29,7 @@ export async function awaitPermits(
     const until = performance.now() + (granted === 0 ? Math.min(waitMs, LIMITS.paceLookMs) : waitMs);
     for (let left = waitMs; left > 0; left = until - performance.now()) {
       await pause(Math.max(1, Math.min(left, LIMITS.paceLookMs)));
-      const { control } = await readPace(db, runId);
+      const { control } = await readPaceTogether(db, runId);
       if (control !== 'run') return { kind: 'stopped', control };
     }
     if (granted > 0) return { kind: 'granted', count: granted };

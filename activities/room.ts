@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
-import { readPace } from '../src/campaigns/runs/run-pace';
 import type { RunPlan } from '../src/campaigns/runs/runs';
+import { readPaceTogether } from '../src/campaigns/runs/shared-pace';
 import type { CampaignTables } from '../src/campaigns/tables';
 import type { Control } from '../src/domain/campaign';
 import { LIMITS } from '../src/domain/limits';
@@ -41,7 +41,7 @@ export async function awaitRoom(
     while (!taken && control === 'run' && performance.now() < until) {
       stopIfCancelled();
       await Promise.race([lot, pause(LIMITS.paceLookMs)]);
-      if (!taken) control = (await readPace(db, run.runId)).control;
+      if (!taken) control = (await readPaceTogether(db, run.runId)).control;
     }
   } catch (error) {
     over.abort();

@@ -1,5 +1,7 @@
+import { Context } from '@temporalio/activity';
 import type { Transaction } from 'kysely';
 import { lookAgain } from '../src/campaigns/policy/recall-waiting';
+import type { AbortWatch } from '../src/campaigns/runs/abort-watch';
 import {
   type OpenPage,
   offerChunk,
@@ -8,8 +10,9 @@ import {
   takePage,
 } from '../src/campaigns/runs/ledger';
 import { pageAtPace } from '../src/campaigns/runs/run-pace';
-import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
+import { loadRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
 import type { CampaignTables } from '../src/campaigns/tables';
+import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
 import { type DeliveryRule, deliveryRule, expiryOf } from '../src/domain/delivery-rule';
@@ -18,13 +21,13 @@ import { messageUid } from '../src/domain/ids';
 import { LIMITS } from '../src/domain/limits';
 import { nextPageSize } from '../src/domain/page-size';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
-import type { OutgoingMessage } from '../src/gateway/gateway';
-import type { AbortWatch } from './abort-watch';
+import type { Capability, Gateway, OutgoingMessage } from '../src/gateway/gateway';
 import { pageCaps } from './caps';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
 import { partByHours } from './hours';
 import { everybodyWaits, inDoubt, type Judgement, resultsOf, splitExpired } from './judge-answers';
+import { PageWorkers } from './page-workers';
 import { awaitPermits } from './permits';
 import { awaitRoom, type CurrentLot, currentLot } from './room';
 import { accountRefused, stoppingRun } from './stop-run';
@@ -43,7 +46,7 @@ export interface SendPageInput {
 export type SendPageOutcome =
   | { kind: 'sent'; size: number; durationMs: number }
   /** Nothing to do now; after `waitMs` there may be, without it there will not. */
-  | { kind: 'idle'; waitMs?: number }
+  | { kind: 'idle'; waitMs?: number; aside?: boolean }
   /** The service takes nothing for the moment; the page stays open. */
   | { kind: 'backoff'; waitMs: number }
   | { kind: 'stopped'; control: Exclude<Control, 'run'> };
@@ -54,6 +57,9 @@ export type SendPageOutcome =
  * refused account stops the run.
  */
 export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWatch) {
+  const feeds = new FeedAsks(db);
+  const workers = new PageWorkers(LIMITS.pageWorkers, LIMITS.pageWorkersPerCampaign);
+
   return {
     async sendPage(input: SendPageInput): Promise<SendPageOutcome> {
       const until = performance.now() + LIMITS.sendRoundMs;
@@ -61,9 +67,12 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
         const run = await loadRun(db, input.runId);
         const pace = run.options.delivery?.ratePerSecond;
         const open = openHours(run.options, input.channel).nextForAll(Date.now());
-        const taking = await takePage(db, input, pageAtPace(pace, size), new Date(open));
+        const aside = isAside(input, pace);
+        const notBefore = aside ? Math.max(open, Date.now() + ASIDE_MS) : open;
+        const taking = await takePage(db, input, pageAtPace(pace, size), new Date(notBefore));
         if (taking.kind === 'stopped') return taking;
-        if (taking.kind === 'idle') return idle(taking.until);
+        if (taking.kind === 'idle')
+          return aside && taking.until ? { ...idle(taking.until), aside } : idle(taking.until);
         const outcome = await stoppingRun(db, input, () => sendOpenPage(run, taking.page));
         // At a pace pages are small; a few of them are one event in the history.
         if (!pace || outcome.kind !== 'sent' || performance.now() > until) return outcome;
@@ -79,17 +88,26 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
   }
 
   async function sendChunks(run: RunPlan, page: OpenPage, lots: CurrentLot): Promise<SendPageOutcome> {
-    const startedAt = performance.now();
     const gateway = gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
-    const hours = openHours(run.options, page.channel);
-    const chunk = able.has('bulk') ? LIMITS.chunkRecipients : LIMITS.singleChunkRecipients;
+    if (able.has('events')) await feeds.ask(run.workspaceId);
     const judgement: Judgement = {
       rule: deliveryRule(run.options),
       idempotent: able.has('idempotent'),
       uidOf: (recipient) => uidOf(page, recipient),
     };
-    const caps = pageCaps(db, run, page, judgement);
+    const chunk = able.has('bulk') ? LIMITS.chunkRecipients : LIMITS.singleChunkRecipients;
+    const sending: Sending = {
+      run,
+      page,
+      gateway,
+      able,
+      judgement,
+      lots,
+      caps: pageCaps(db, run, page, judgement),
+    };
+    const { cancellationSignal } = Context.current();
+    let workedMs = 0;
     if (page.offered > page.resolved && !judgement.idempotent) await giveUpDoubtful(page, judgement);
     while (page.resolved < page.size) {
       stopIfCancelled();
@@ -104,43 +122,64 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
         : await awaitRoom(db, gateway.room, run, permission.count);
       if (taking.kind !== 'lot') return taking;
       lots.use(taking.lot);
-      const offered = await offerChunk(db, page, taking.lot?.count ?? permission.count);
-      const { inTime, expired } = doubtful
-        ? { inTime: offered, expired: [] }
-        : splitExpired(offered, judgement.rule, Date.now());
-      const open = doubtful ? { ready: inTime, held: [] } : partByHours(inTime, hours);
-      // Of what is in doubt, whoever has no place among the messages of his address has not been sent to.
-      const { ready, held } = await caps.part(open.ready);
-      const messages = ready.map((recipient) => toMessage(run, page, recipient, judgement.rule));
-      const answers = await gateway
-        .send(messages)
-        .finally(lots.end)
-        .catch(async (error: unknown) => {
-          // Sending throws for want of a token only, before anything has left.
-          if (isDomainError(error) && !doubtful) await caps.withdraw(ready);
-          throw error;
-        });
-      const wait = everybodyWaits(ready, answers, judgement);
-      if (wait) {
-        if (!doubtful && !(wait.kind === 'later' && wait.inDoubt)) await caps.withdraw(ready);
-        if (wait.kind === 'account') throw accountRefused(wait.code);
-        return { kind: 'backoff', waitMs: wait.retryAfterMs };
-      }
-      const sent = resultsOf(ready, answers, judgement, Date.now());
-      const results = [...expired, ...open.held, ...held, ...sent];
-      const release = doubtful ? undefined : caps.release(ready, sent);
-      const waiting = [...open.held, ...held].map(({ seq }) => seq);
-      const also = async (tx: Transaction<CampaignTables>) => {
-        await lookAgain(tx, run, page.channel, waiting);
-        await release?.(tx);
-      };
-      const control = await recordChunk(db, page, results, waiting.length || release ? also : undefined);
-      if (run.options.abort) await abort.note(run.runId, able.has('events'));
-      for (const answer of answers) if (answer.kind === 'account') throw accountRefused(answer.code);
-      if (control !== 'run' && page.resolved < page.size) return { kind: 'stopped', control };
+      const askedAt = performance.now();
+      const ended = await workers.run(run, cancellationSignal, async () => {
+        const startedAt = performance.now();
+        // The owner may have paused while others had their turns.
+        const control = startedAt - askedAt > LIMITS.paceLookMs ? await readControl(db, run.runId) : 'run';
+        if (control !== 'run') return { kind: 'stopped' as const, control };
+        const outcome = await sendChunk(sending, taking.lot?.count ?? permission.count, doubtful > 0);
+        workedMs += performance.now() - startedAt;
+        return outcome;
+      });
+      if (ended) return ended;
     }
     if (run.options.abort) await abort.last(run.runId, able.has('events'));
-    return { kind: 'sent', size: page.size, durationMs: Math.round(performance.now() - startedAt) };
+    // Waiting for a turn says nothing about the service, by whose speed the next page is measured.
+    return { kind: 'sent', size: page.size, durationMs: Math.round(workedMs) };
+  }
+
+  /** Answers how the page ends for now, if it does before its end. */
+  async function sendChunk(
+    { run, page, gateway, able, judgement, lots, caps }: Sending,
+    count: number,
+    doubtful: boolean,
+  ): Promise<SendPageOutcome | undefined> {
+    const offered = await offerChunk(db, page, count);
+    const { inTime, expired } = doubtful
+      ? { inTime: offered, expired: [] }
+      : splitExpired(offered, judgement.rule, Date.now());
+    const hours = openHours(run.options, page.channel);
+    const open = doubtful ? { ready: inTime, held: [] } : partByHours(inTime, hours);
+    // Of what is in doubt, whoever has no place among the messages of his address has not been sent to.
+    const { ready, held } = await caps.part(open.ready);
+    const messages = ready.map((recipient) => toMessage(run, page, recipient, judgement.rule));
+    const answers = await gateway
+      .send(messages)
+      .finally(lots.end)
+      .catch(async (error: unknown) => {
+        // Sending throws for want of a token only, before anything has left.
+        if (isDomainError(error) && !doubtful) await caps.withdraw(ready);
+        throw error;
+      });
+    const wait = everybodyWaits(ready, answers, judgement);
+    if (wait) {
+      if (!doubtful && !(wait.kind === 'later' && wait.inDoubt)) await caps.withdraw(ready);
+      if (wait.kind === 'account') throw accountRefused(wait.code);
+      return { kind: 'backoff', waitMs: wait.retryAfterMs };
+    }
+    const sent = resultsOf(ready, answers, judgement, Date.now());
+    const results = [...expired, ...open.held, ...held, ...sent];
+    const release = doubtful ? undefined : caps.release(ready, sent);
+    const waiting = [...open.held, ...held].map(({ seq }) => seq);
+    const also = async (tx: Transaction<CampaignTables>) => {
+      await lookAgain(tx, run, page.channel, waiting);
+      await release?.(tx);
+    };
+    const control = await recordChunk(db, page, results, waiting.length || release ? also : undefined);
+    if (run.options.abort) await abort.note(run.runId, able.has('events'));
+    for (const answer of answers) if (answer.kind === 'account') throw accountRefused(answer.code);
+    return control !== 'run' && page.resolved < page.size ? { kind: 'stopped', control } : undefined;
   }
 
   /**
@@ -162,7 +201,26 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
   }
 }
 
-function idle(until: Date | undefined): SendPageOutcome {
+/** What the chunks of a page have in common. */
+interface Sending {
+  run: RunPlan;
+  page: OpenPage;
+  gateway: Gateway;
+  able: ReadonlySet<Capability>;
+  judgement: Judgement;
+  lots: CurrentLot;
+  caps: ReturnType<typeof pageCaps>;
+}
+
+/** A lane that stands aside is woken when the pace changes, and when the other one has come to its end. */
+const ASIDE_MS = 30 * 60_000;
+
+/** One lane keeps up with a slow pace; two would hold a page and an activity each, and wait in turns. */
+function isAside({ lane }: SendPageInput, pace: number | undefined): boolean {
+  return lane > 0 && pace !== undefined && pace < LIMITS.paceSecondLane;
+}
+
+function idle(until: Date | undefined): { kind: 'idle'; waitMs?: number } {
   return until ? { kind: 'idle', waitMs: Math.max(0, until.getTime() - Date.now()) } : { kind: 'idle' };
 }
 

@@ -39,6 +39,7 @@ export const VARIABLES = z.object({
         'this must be postgres://user:password@host:5432/name; characters such as / and # in a password are written %2F and %23',
     })
     .optional(),
+  FANFARE_POSTGRES_BIN: z.string().optional(),
   FANFARE_HTTP_HOST: z.string().default('127.0.0.1'),
   FANFARE_HTTP_PORT: port.default(8080),
   FANFARE_PUBLIC_URL: baseUrl.optional(),
@@ -120,6 +121,8 @@ type Variables = z.output<typeof VARIABLES>;
 export interface Config {
   dataDir: string;
   databaseUrl: string | undefined;
+  /** Folder of the managed server's programs. */
+  postgresBin: string | undefined;
   http: {
     host: string;
     port: number;
@@ -217,6 +220,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   return {
     dataDir: v.FANFARE_DATA_DIR,
     databaseUrl: v.DATABASE_URL,
+    postgresBin: v.FANFARE_POSTGRES_BIN,
     http: {
       host: v.FANFARE_HTTP_HOST,
       port: v.FANFARE_HTTP_PORT,

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../activities';
 import type { ActivityDeps } from '../activities/deps';
+import { LIMITS } from '../src/domain/limits';
 import { TASK_QUEUES } from '../src/domain/task-queues';
 import { StartupError } from '../src/startup-error';
 import { BUNDLE_FILE } from './bundle';
@@ -38,9 +39,10 @@ const WITH_WORKFLOWS: readonly Role[] = ['orchestrator', 'voice'];
 
 /** Per role: what it runs and how much at once. */
 const OPTIONS: Record<Role, Partial<WorkerOptions>> = {
+  // None of its activities waits: a run that does is a timer (workflows/campaign-run.ts).
   orchestrator: { maxCachedWorkflows: 200, maxConcurrentActivityTaskExecutions: 100 },
-  // Two lanes of a shard keep both cores busy; a few more let small campaigns not wait for a big one.
-  sender: { maxConcurrentActivityTaskExecutions: 8 },
+  // Most of them wait for their pace or their turn; how many send at once is up to activities/page-workers.ts.
+  sender: { maxConcurrentActivityTaskExecutions: LIMITS.pagesOpen },
   // A cached workflow costs about 35 KB; sleeping calls beyond these are replayed when they wake.
   voice: { maxCachedWorkflows: 500, maxConcurrentActivityTaskExecutions: 50 },
 };

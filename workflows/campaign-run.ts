@@ -6,17 +6,18 @@ import {
   executeChild,
   getExternalWorkflowHandle,
   isCancellation,
+  patched,
   setHandler,
   sleep,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { BegunRun } from '../activities/audience';
-import type { SettledOutcome, ShardRef } from '../activities/books';
+import type { SettlingLook, ShardRef } from '../activities/looks';
 import { channelShardWorkflowId } from '../src/domain/ids';
-import { LIMITS } from '../src/domain/limits';
 import { channelShard } from './channel-shard';
+import { HISTORY_EVENTS, HISTORY_EVENTS_BESIDE_SHARDS, RUN_LOOK_MS } from './constants';
 import { failureReason } from './failure-reason';
-import { type CampaignRunInput, controlChangedUpdate, wakeSignal } from './messages';
+import { type CampaignRunInput, controlChangedUpdate, drainSignal, wakeSignal } from './messages';
 import { brief, long, quick } from './proxies';
 
 /** A clock that is put right meanwhile is not waited for any longer. */
@@ -25,26 +26,30 @@ const LONGEST_WAIT_MS = 10 * 60_000;
 /**
  * One execution of a campaign: plans it, starts its shards, puts its owner's wishes into force, waits for
  * the outcomes, starts shards again for what is to be retried, and closes the books. The run's row in the
- * database says what is wished; this workflow is told when it changed.
+ * database says what is wished; this workflow is told when it changed. While it waits it is a timer: it is woken when
+ * something happened in the database that it may wait for (src/campaigns/watch), and looks then.
  */
 export async function campaignRun(input: CampaignRunInput): Promise<void> {
   const { runId, workspaceId, launch, since = Date.now() } = input;
-  const live = new Set<string>();
+  const live = new Map<string, ShardRef>();
+  let wakes = 0;
 
   setHandler(controlChangedUpdate, async () => {
     await long.applyControl({ runId });
-    await wakeShards(live);
+    await wakeShards(live.keys());
+    wakes++;
+  });
+  setHandler(wakeSignal, () => {
+    wakes++;
   });
 
   try {
     for (let shards = input.shards ?? (await plan()); shards; ) {
-      await runShards(shards);
+      const unfinished = await runShards(shards);
+      if (unfinished) return await goOn(unfinished);
       const found = await settle();
       shards = found.kind === 'due' ? found.shards : await close(found.kind);
-      if (shards && workflowInfo().historyLength > LIMITS.historyEvents) {
-        await condition(allHandlersFinished);
-        await continueAsNew<typeof campaignRun>({ ...input, since, shards });
-      }
+      if (shards && workflowInfo().historyLength > HISTORY_EVENTS) return await goOn(shards);
     }
   } catch (error) {
     const reason = failureReason(error);
@@ -52,6 +57,11 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     await CancellationScope.nonCancellable(() => fail(reason));
   }
   await condition(allHandlersFinished);
+
+  async function goOn(shards: ShardRef[]): Promise<never> {
+    await condition(allHandlersFinished);
+    return continueAsNew<typeof campaignRun>({ ...input, since, shards });
+  }
 
   /** Who is sent to, in shards; undefined for a run that was withdrawn before its hour. */
   async function plan(): Promise<ShardRef[] | undefined> {
@@ -79,8 +89,11 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     return long.freezeRunAudience({ runId, placeholders });
   }
 
-  /** Until every shard has done its slice; one that fails stops the others, since the reason concerns all. */
-  async function runShards(shards: ShardRef[]): Promise<void> {
+  /**
+   * Until every shard has done its slice; one that fails stops the others, since the reason concerns all. Answers
+   * shards that are to go on in another execution of this workflow, because the history of this one is full.
+   */
+  async function runShards(shards: ShardRef[]): Promise<ShardRef[] | undefined> {
     const sending = new CancellationScope();
     const running: Promise<void>[] = [];
     let failure: unknown;
@@ -93,8 +106,11 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
         }),
       );
     };
+    let unfinished: ShardRef[] | undefined;
     const watching = new CancellationScope();
-    const watched = watching.run(() => watch(start));
+    const watched = watching.run(async () => {
+      unfinished = await watch(start);
+    });
     // It is heard of when the shards have ended; they find what it found.
     watched.catch(() => undefined);
     for (const shard of shards) start(shard);
@@ -106,13 +122,14 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
       await Promise.all(running);
     }
     if (failure !== undefined) throw failure;
+    return unfinished;
   }
 
-  async function runShard({ channel, shard }: ShardRef): Promise<void> {
-    const workflowId = idOf({ channel, shard });
-    live.add(workflowId);
+  async function runShard(shard: ShardRef): Promise<void> {
+    const workflowId = idOf(shard);
+    live.set(workflowId, shard);
     try {
-      await executeChild(channelShard, { workflowId, args: [{ runId, launch, channel, shard, since }] });
+      await executeChild(channelShard, { workflowId, args: [{ runId, launch, ...shard, since }] });
     } finally {
       live.delete(workflowId);
     }
@@ -120,30 +137,53 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
 
   /**
    * Beside shards that may sleep for hours: the run itself may find that it must stop, by its outcomes for
-   * example, and somebody may be sent to again sooner than a shard meant to wake, or in one that has ended.
+   * example, and a recipient may be sent to again sooner than a shard meant to wake, or in one that has ended.
    */
-  async function watch(start: (shard: ShardRef) => void): Promise<void> {
+  async function watch(start: (shard: ShardRef) => void): Promise<ShardRef[] | undefined> {
     try {
       for (;;) {
-        const found = await long.watchRun({ runId, launch });
-        if (found.kind === 'failing') return await wakeShards(live);
-        if (found.kind === 'again') continue;
-        const ids = found.shards.map((shard) => idOf(shard));
-        await wakeShards(ids.filter((id) => live.has(id)));
-        // A history has an end. What is not started now is found when the others have ended.
-        if (workflowInfo().historyLength > 5 * LIMITS.historyEvents) continue;
-        for (const shard of found.shards) if (!live.has(idOf(shard))) start(shard);
+        const sleeps = patched('sleeps-until-woken');
+        const seen = wakes;
+        const found = await (sleeps ? long.lookWhileSending : long.watchRun)({ runId, launch });
+        if (found.kind === 'failing') {
+          await wakeShards(live.keys());
+          return undefined;
+        }
+        if (found.kind === 'due') {
+          const ids = found.shards.map((shard) => idOf(shard));
+          await wakeShards(ids.filter((id) => live.has(id)));
+          const mayStart = sleeps || workflowInfo().historyLength <= HISTORY_EVENTS_BESIDE_SHARDS;
+          if (mayStart) for (const shard of found.shards) if (!live.has(idOf(shard))) start(shard);
+        }
+        if (!sleeps) continue;
+        if (workflowInfo().historyLength > HISTORY_EVENTS) return await drain();
+        await condition(() => wakes > seen, sleepMs(found));
       }
     } catch (error) {
       if (!isCancellation(error)) throw error;
+      return undefined;
     }
   }
 
-  async function wakeShards(shards: Iterable<string>): Promise<void> {
+  /** A run cannot continue as new while its shards are under way: they come to the end of their page and stop. */
+  async function drain(): Promise<ShardRef[]> {
+    const unfinished = [...live.values()];
+    await signalShards(live.keys(), drainSignal);
+    return unfinished;
+  }
+
+  function wakeShards(shards: Iterable<string>): Promise<void> {
+    return signalShards(shards, wakeSignal);
+  }
+
+  async function signalShards(
+    shards: Iterable<string>,
+    signal: typeof wakeSignal | typeof drainSignal,
+  ): Promise<void> {
     for (const shard of [...shards]) {
-      // One that ends at this very moment needs no waking.
+      // One that ends at this very moment needs no signal.
       await getExternalWorkflowHandle(shard)
-        .signal(wakeSignal)
+        .signal(signal)
         .catch(() => undefined);
     }
   }
@@ -152,10 +192,18 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     return channelShardWorkflowId(runId, launch, channel, shard);
   }
 
-  async function settle(): Promise<Exclude<SettledOutcome, { kind: 'again' }>> {
+  async function settle(): Promise<Exclude<SettlingLook, { kind: 'wait' | 'again' }>> {
+    const began = Date.now();
     for (;;) {
-      const found = await long.awaitSettled({ runId, launch });
-      if (found.kind !== 'again') return found;
+      const sleeps = patched('sleeps-until-woken');
+      const seen = wakes;
+      const found = sleeps
+        ? await long.lookWhileSettling({ runId, launch, sinceMs: Date.now() - began })
+        : await long.awaitSettled({ runId, launch });
+      if (found.kind === 'again') continue;
+      if (found.kind !== 'wait') return found;
+      if (workflowInfo().historyLength > HISTORY_EVENTS) return { kind: 'due', shards: [] };
+      await condition(() => wakes > seen, sleepMs(found));
     }
   }
 
@@ -173,4 +221,8 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     await brief.applyControl({ runId }).catch(() => undefined);
     await quick.closeRun({ runId, launch, phase: 'failed', ...(reason === undefined ? {} : { reason }) });
   }
+}
+
+function sleepMs({ waitMs = RUN_LOOK_MS }: { waitMs?: number }): number {
+  return Math.min(RUN_LOOK_MS, Math.max(1, waitMs));
 }

@@ -1,9 +1,9 @@
 import { condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { StartCallsOutcome } from '../activities/calls';
 import type { SendPageOutcome } from '../activities/send';
-import { LIMITS } from '../src/domain/limits';
 import { nextPageSize } from '../src/domain/page-size';
-import { type ChannelShardInput, wakeSignal } from './messages';
+import { FIRST_PAGE, GATHER_MAX_MS, GATHER_SHARE, HISTORY_EVENTS, LANES_PER_SHARD } from './constants';
+import { type ChannelShardInput, drainSignal, wakeSignal } from './messages';
 import { sender, voice } from './proxies';
 
 /** A signal that was lost is made good after this; each time the lane finds that nothing changed, later. */
@@ -17,20 +17,26 @@ const LOOK_MAX_MS = 30 * 60_000;
  */
 export async function channelShard(input: ChannelShardInput): Promise<void> {
   const since = input.since;
-  let pageSize = input.pageSize ?? LIMITS.pageRecipients;
+  let pageSize = input.pageSize ?? FIRST_PAGE;
   let wakes = 0;
   let full = false;
+  let drained = false;
+  let isOneAside = false;
   setHandler(wakeSignal, () => {
     wakes++;
   });
+  setHandler(drainSignal, () => {
+    drained = true;
+    wakes++;
+  });
 
-  const lanes = input.channel === 'voice' ? 1 : LIMITS.lanesPerShard;
+  const lanes = input.channel === 'voice' ? 1 : LANES_PER_SHARD;
   await Promise.all(Array.from({ length: lanes }, (_, lane) => runLane(lane)));
-  if (full) await continueAsNew<typeof channelShard>({ ...input, pageSize });
+  if (full && !drained) await continueAsNew<typeof channelShard>({ ...input, pageSize });
 
   async function runLane(lane: number): Promise<void> {
     let look = LOOK_MS;
-    while (!full) {
+    while (!full && !drained) {
       const seen = wakes;
       const woken = () => wakes > seen;
       const outcome = await nextPage(lane);
@@ -42,7 +48,12 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
         case 'started':
           break;
         case 'idle':
-          if (outcome.waitMs === undefined) return;
+          if (outcome.waitMs === undefined) {
+            // Another lane that stands aside has nothing left to wait for either.
+            if (isOneAside) wakes++;
+            return;
+          }
+          isOneAside ||= 'aside' in outcome;
           await condition(woken, Math.min(LOOK_MAX_MS, Math.max(1, outcome.waitMs, gatherMs())));
           break;
         case 'backoff':
@@ -53,14 +64,13 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
           await condition(woken, look);
           look = Math.min(LOOK_MAX_MS, look * 2);
       }
-      full =
-        full || workflowInfo().continueAsNewSuggested || workflowInfo().historyLength > LIMITS.historyEvents;
+      full = full || workflowInfo().continueAsNewSuggested || workflowInfo().historyLength > HISTORY_EVENTS;
     }
   }
 
   /** What falls due one by one is taken together: the longer the run lasts, the more of it. */
   function gatherMs(): number {
-    return Math.min(LIMITS.gatherMaxMs, LIMITS.gatherShare * (Date.now() - since));
+    return Math.min(GATHER_MAX_MS, GATHER_SHARE * (Date.now() - since));
   }
 
   function nextPage(lane: number): Promise<SendPageOutcome | StartCallsOutcome> {

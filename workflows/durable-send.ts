@@ -1,6 +1,6 @@
 import { condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
-import { LIMITS } from '../src/domain/limits';
 import type { RecipientState } from '../src/domain/recipient';
+import { HISTORY_EVENTS } from './constants';
 import { type DurableSendInput, wakeSendSignal } from './messages';
 import { direct, directLocal } from './proxies';
 
@@ -24,7 +24,7 @@ export async function durableSend(input: DurableSendInput): Promise<DurableSendE
   for (;;) {
     if (turn.kind === 'ended') return { state: turn.state, outcome: turn.outcome };
     if (turn.kind === 'wait') await condition(() => wakes > seen, Math.max(1, turn.waitMs));
-    if (workflowInfo().historyLength > LIMITS.historyEvents) await continueAsNew<typeof durableSend>(input);
+    if (workflowInfo().historyLength > HISTORY_EVENTS) await continueAsNew<typeof durableSend>(input);
     seen = wakes;
     turn = turn.kind === 'act' ? await direct.actOnSend(input) : await directLocal.lookAtSend(input);
   }

@@ -61,8 +61,10 @@ export interface DurableSendInput {
 
 /** The owner paused, resumed or canceled: the run's row says what, this says when to look. */
 export const controlChangedUpdate = defineUpdate<void>('controlChanged');
-/** From the run to its shards: look at the run's control again. */
+/** From the run to its shards: look at the run's control again. To a run: something happened in the database. */
 export const wakeSignal = defineSignal('wake');
+/** From the run to its shards: end after the page that is under way; another execution of the run starts them again. */
+export const drainSignal = defineSignal('drain');
 /** To a call that sleeps: what the owner wants now. */
 export const wakeCallSignal = defineSignal<[Control]>('wakeCall');
 export const callEndedSignal = defineSignal<[{ attempt: number } & CallEnding]>('callEnded');

@@ -1,11 +1,11 @@
 import { continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
-import { LIMITS } from '../src/domain/limits';
+import { HISTORY_EVENTS } from './constants';
 import { type OutcomeFeedInput, runStartedSignal } from './messages';
 import { long } from './proxies';
 
 /**
- * Follows one workspace's event feed for as long as runs need it. There is one per workspace, by its id;
- * a run that starts signals it, or starts it.
+ * Followed one workspace's event feed in earlier releases. Today the process that watches follows all of them
+ * (src/campaigns/watch/feeds.ts), and nothing starts this any more; one that is still running ends with its next round.
  */
 export async function outcomeFeed(input: OutcomeFeedInput): Promise<void> {
   let started = 0;
@@ -16,6 +16,6 @@ export async function outcomeFeed(input: OutcomeFeedInput): Promise<void> {
     const seen = started;
     const found = await long.followEvents(input);
     if (found === 'quiet' && started === seen) return;
-    if (workflowInfo().historyLength > LIMITS.historyEvents) await continueAsNew<typeof outcomeFeed>(input);
+    if (workflowInfo().historyLength > HISTORY_EVENTS) await continueAsNew<typeof outcomeFeed>(input);
   }
 }

@@ -20,7 +20,7 @@ const retry = {
   nonRetryableErrorTypes: FINAL,
 } as const;
 
-/** Activities beat every second (activities/index.ts): a dead worker is noticed within this. */
+/** Activities beat every 2.5 seconds (activities/heartbeat.ts): a dead worker is noticed within this. */
 const heartbeatTimeout = `${LIMITS.pageHeartbeatSeconds}s` as const;
 
 /** A statement or a call; a minute is a service at its worst. */
@@ -31,7 +31,7 @@ export const quick = proxyActivities<OrchestratorActivities>({
   retry,
 });
 
-/** Waits or works for long. */
+/** Works for long. */
 export const long = proxyActivities<OrchestratorActivities>({
   taskQueue: TASK_QUEUES.orchestrator,
   startToCloseTimeout: '6h',

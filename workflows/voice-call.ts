@@ -8,7 +8,7 @@ import {
 } from '@temporalio/workflow';
 import type { PlaceCallOutcome } from '../activities/calls';
 import { type CallEnding, type CallResult, callResult, nextCallStep } from '../src/domain/call-policy';
-import { LIMITS } from '../src/domain/limits';
+import { HISTORY_EVENTS } from './constants';
 import { failureReason } from './failure-reason';
 import { callEndedSignal, type VoiceCallInput, wakeCallSignal } from './messages';
 import { quick, voice, voiceLocal } from './proxies';
@@ -104,7 +104,7 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
   }
 
   async function keepShort(): Promise<void> {
-    if (workflowInfo().historyLength <= LIMITS.historyEvents || !patched('goes-on-as-new')) return;
+    if (workflowInfo().historyLength <= HISTORY_EVENTS || !patched('goes-on-as-new')) return;
     const goOn = { calls, placed: isPlaced, canceled, endings: [...endings] };
     await continueAsNew<typeof voiceCall>({ ...input, goOn });
   }

@@ -9,7 +9,7 @@ import { StartupError } from '../startup-error';
 import { noAnswer } from '../storage/postgres';
 import { openStorage } from '../storage/storage';
 import { Closers } from './closers';
-import { requiredDatabaseUrl } from './database';
+import { openDatabasePart } from './database-part';
 import { type HttpPart, openHttpPart } from './http-part';
 import { openMetricsPart } from './metrics-part';
 import { withPatience } from './patience';
@@ -55,7 +55,7 @@ async function startOnce(options: AppOptions): Promise<App> {
     return await openParts(options, closers);
   } catch (error) {
     await closers.closeAll();
-    const isAway = options.config.databaseUrl && !(error instanceof StartupError) && isUnavailable(error);
+    const isAway = !(error instanceof StartupError) && isUnavailable(error);
     throw isAway ? noAnswer(error) : error;
   }
 }
@@ -71,8 +71,8 @@ async function openParts(options: AppOptions, closers: Closers): Promise<App> {
   refuseImpossible(options);
   // Found first: it may take minutes, and nothing else should be half started meanwhile.
   const executable = config.temporal.address ? undefined : await findExecutable(options);
-  const databaseUrl = requiredDatabaseUrl(config);
-  const storage = await withPatience(() => openStorage({ databaseUrl }), options);
+  const database = await openDatabasePart(options, closers, fail);
+  const storage = await withPatience(() => openStorage({ databaseUrl: database.url }), options);
   closers.add('storage', () => storage.close());
   const temporal = await openTemporalPart(options, executable, closers, fail);
   let credentials = await readCredentials(config.dataDir);
@@ -83,7 +83,9 @@ async function openParts(options: AppOptions, closers: Closers): Promise<App> {
   const metrics = await openMetricsPart(options, storage, closers);
   const shared = { ...options, storage, metrics, temporal: temporal.handle, service };
   const http = options.http ? await openHttpPart({ ...shared, credentials }, closers) : undefined;
-  if (http) credentials = await settleCredentials(config, http, credentials, temporal.address);
+  if (http && !(database.isShared && credentials)) {
+    credentials = await settleCredentials(config, http, credentials, temporal.address);
+  }
   if (options.roles.length) await openWorkerPart(shared, closers, fail);
   http?.markReady();
   log.info({ baseUrl: http?.baseUrl, temporal: temporal.address, roles: options.roles }, 'ready');

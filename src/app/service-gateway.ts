@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { CampaignHolds, OutcomeNews, TemplateLookup } from '../campaigns/ports';
 import type { Config } from '../config';
@@ -18,6 +19,8 @@ export interface ServiceGateways {
   gatewayFor: GatewayFor;
   /** False where this process has no credentials for the workspace: it refuses the workspace's campaigns. */
   hasAccess(workspaceId: string): Promise<boolean>;
+  /** The same in processes that have access to the same workspaces: one of them reads their feeds. */
+  scope: string;
 }
 
 interface ServiceParts {
@@ -56,8 +59,12 @@ export function openServiceGateways(parts: ServiceParts, closers: Closers): Serv
     return openGateway({ beforeToken, ...gatewayOptions(parts, workspaceId, account) });
   };
 
+  const { clientId, workspace } = parts.config.service;
+  const scope = JSON.stringify([clientId ?? '', workspace ?? '', ...[...accounts.keys()].sort()]);
+
   return {
     hasAccess,
+    scope: createHash('sha256').update(scope).digest('hex').slice(0, 16),
     gatewayFor: (workspaceId) => {
       const gateway = opened.get(workspaceId) ?? open(workspaceId);
       opened.set(workspaceId, gateway);
@@ -140,11 +147,12 @@ export function templateLookup({ gatewayFor, hasAccess }: ServiceGateways): Temp
 }
 
 /** Nothing of a workspace that this process has no credentials for: a process that has them follows its feed. */
-export function outcomeNews({ gatewayFor, hasAccess }: ServiceGateways): OutcomeNews {
+export function outcomeNews({ gatewayFor, hasAccess }: Omit<ServiceGateways, 'scope'>): OutcomeNews {
   return {
     isTold: async (workspaceId) =>
       (await hasAccess(workspaceId)) && (await gatewayFor(workspaceId).capabilities()).has('events'),
-    read: (workspaceId, after, limit) => gatewayFor(workspaceId).readEvents(after, limit, 0),
+    read: (workspaceId, after, { limit, waitSeconds }) =>
+      gatewayFor(workspaceId).readEvents(after, limit, waitSeconds),
   };
 }
 

@@ -1,7 +1,8 @@
 import { type Role, runWorkers } from '../../workers/run';
-import { keepFeedsFollowed } from '../campaigns/runs/keep-feeds';
 import { keepRunsLaunched } from '../campaigns/runs/relaunch';
 import type { CampaignTables } from '../campaigns/tables';
+import { Feeds } from '../campaigns/watch/feeds';
+import { startWatcher } from '../campaigns/watch/watcher';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher, createSignals } from '../temporal/launcher';
@@ -25,13 +26,14 @@ export async function openWorkerPart(
 ): Promise<void> {
   const { config, log, storage, temporal, service } = options;
   const db = storage.tables<CampaignTables>();
+  const signals = createSignals(temporal.client);
   const workers = await runWorkers({
     connection: temporal.connection,
     namespace: temporal.namespace,
     roles: options.roles,
     deps: {
       ...{ db, gatewayFor: service.gatewayFor, suppression, log },
-      signals: createSignals(temporal.client),
+      signals,
       callTimes: config.callTimes,
     },
   });
@@ -39,10 +41,11 @@ export async function openWorkerPart(
   workers.done.catch(fail);
   if (options.roles.includes('orchestrator')) {
     const launcher = createLauncher(temporal.client);
+    const news = outcomeNews(service);
+    const feeds = new Feeds(db, { scope: service.scope, news, signals, log });
+    const watcher = startWatcher(db, { waker: launcher, news, feeds, log });
+    closers.add('watcher', () => watcher.stop());
     const relaunch = await keepRunsLaunched(db, launcher, log);
     closers.add('relaunch', () => relaunch.stop());
-    // Not waited for: a service that hangs must not keep a worker from starting.
-    const feeds = keepFeedsFollowed(db, { launcher, news: outcomeNews(service), log });
-    closers.add('feeds', () => feeds.stop());
   }
 }

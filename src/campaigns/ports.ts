@@ -1,4 +1,5 @@
 import type { RawBuilder } from 'kysely';
+import type { CallEnding } from '../domain/call-policy';
 import type { Channel } from '../domain/channel';
 import type { MessageEvent } from '../domain/message';
 
@@ -78,6 +79,11 @@ export interface RunLauncher {
   controlChanged(run: { runId: string; launch: number }): Promise<void>;
 }
 
+/** Wakes a run's workflow that sleeps until something happens. Harmless when it is awake, or has ended. */
+export interface RunWaker {
+  wakeRun(run: { runId: string; launch: number }): Promise<void>;
+}
+
 /** The clocks of recurring campaigns. The database is the truth, and what is not as it says is put right. */
 export interface CampaignSchedules {
   /** Makes it, or makes it what this says. */
@@ -98,17 +104,17 @@ export interface CampaignSchedules {
 export interface OutcomeNews {
   /** False at a service that tells nothing beyond its answer. */
   isTold(workspaceId: string): Promise<boolean>;
-  /** What is there after the cursor; nothing is waited for. */
+  /** What is there after the cursor; with nothing there, what comes within `waitSeconds`. */
   read(
     workspaceId: string,
     after: string,
-    limit: number,
+    options: { limit: number; waitSeconds: number },
   ): Promise<{ events: readonly MessageEvent[]; next: string }>;
 }
 
-export interface FeedLauncher {
-  /** Starts the workflow that follows the workspace's outcomes. While it is running this leaves no trace in it. */
-  launchFeed(workspaceId: string): Promise<void>;
+/** Tells a call's workflow that its call has ended. Harmless when the workflow has ended too. */
+export interface CallEndings {
+  callEnded(call: { runId: string; seq: number; from: number; attempt: number } & CallEnding): Promise<void>;
 }
 
 /** The same for a durable send. */

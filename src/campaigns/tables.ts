@@ -198,7 +198,9 @@ export interface CampaignTables {
     last_at: Timestamp;
   };
   skipped_contacts: { run_id: string; channel: Channel; contact_id: string; reason: SkipReason };
-  event_cursors: { workspace_id: string; cursor: string; updated_at: CreatedAt };
+  event_cursors: { workspace_id: string; cursor: string; updated_at: CreatedAt; asked_at: Timestamp | null };
+  run_looks: { id: Generated<string>; run_id: string; at: CreatedAt; tries: Generated<number> };
+  watches: { name: string; owner: string; held_until: Timestamp };
 }
 
 /** Read as Date, written as Date or ISO text. */

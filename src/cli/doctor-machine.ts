@@ -5,6 +5,9 @@ import { credentialsFile } from '../credentials/credentials';
 import { findSynthesizer } from '../speech/find-synthesizer';
 import { ownerOf } from '../storage/directory-lock';
 import { lookAtPostgres } from '../storage/look-at-postgres';
+import { madeBy } from '../storage/managed/data-directory';
+import { findPostgresBinaries } from '../storage/managed/find-binaries';
+import { findRunning } from '../storage/managed/running-server';
 import type { Finding, Look } from './doctor';
 
 /** What `fanfare doctor` sees of this machine and of what is reached without an instance. */
@@ -74,9 +77,24 @@ export function clockFinding(of: string, aheadMs: number): Finding[] {
   return [{ check: 'clock', state: 'note', found, wayOut: 'Let both follow a time server (NTP).' }];
 }
 
-export const lookAtDatabase: Look = async ({ config: { databaseUrl } }) => {
+/** The operator's server, or that of the running instance, or what a managed one needs to be started. */
+export const lookAtDatabase: Look = async ({ config, env }) => {
+  if (config.databaseUrl) return lookAtServer(config.databaseUrl);
+  const running = await findRunning(config.dataDir);
+  if (running) {
+    const found = `the managed server runs; psql '${running.url}' opens it`;
+    return [...(await lookAtServer(running.url)), { check: 'database', state: 'ok', found }];
+  }
+  const { version, directory, origin } = await findPostgresBinaries({
+    env: { ...env, FANFARE_POSTGRES_BIN: config.postgresBin },
+    major: await madeBy(config.dataDir),
+  });
+  const found = `a managed PostgreSQL ${version} would be started from ${directory} (${origin})`;
+  return [{ check: 'database', state: 'ok', found }];
+};
+
+async function lookAtServer(databaseUrl: string): Promise<Finding[]> {
   const check = 'database';
-  if (!databaseUrl) return [{ check, state: 'ok', found: 'a managed PostgreSQL, in the data directory' }];
   const { version, synchronousCommit, pending, unknown, clockAheadMs } = await lookAtPostgres(databaseUrl);
   const findings: Finding[] = [];
   if (unknown.length > 0) {
@@ -106,7 +124,7 @@ export const lookAtDatabase: Look = async ({ config: { databaseUrl } }) => {
     });
   }
   return [...findings, ...clockFinding('the database', clockAheadMs)];
-};
+}
 
 export const lookAtSpeech: Look = async ({ config }) => {
   const check = 'speech';

@@ -1,6 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { ROLES, type Role } from '../../workers/run';
-import { requiredDatabaseUrl } from '../app/database';
+import { findDatabase } from '../app/database-part';
 import { FanfareError } from '../client/fanfare-error';
 import { readConfig } from '../config';
 import { createLog } from '../log';
@@ -36,14 +36,16 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 
   program
     .command('serve')
-    .description('the HTTP API and message delivery; needs DATABASE_URL and TEMPORAL_ADDRESS')
+    .description(
+      'the HTTP API and message delivery; needs TEMPORAL_ADDRESS, and DATABASE_URL or `up` beside it',
+    )
     .action(async () => {
       code = await runParts({ http: true, roles: [], demo: false });
     });
 
   program
     .command('worker')
-    .description('Temporal workers; needs DATABASE_URL and TEMPORAL_ADDRESS')
+    .description('Temporal workers; needs TEMPORAL_ADDRESS, and DATABASE_URL or `up` beside it')
     .addOption(new Option('--role <role>', 'what to run').choices([...ROLES, 'all']).default('all'))
     .action(async ({ role }: { role: Role | 'all' }) => {
       code = await runParts({ http: false, roles: role === 'all' ? ROLES : [role], demo: false });
@@ -72,7 +74,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .option('--json', 'print the outcome as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const config = readConfig(process.env);
-      await (await openStorage({ databaseUrl: requiredDatabaseUrl(config) })).close();
+      await (await openStorage({ databaseUrl: await findDatabase(config) })).close();
       print(json, { upToDate: true }, ['The database schema is up to date.']);
     });
 

@@ -58,7 +58,6 @@ export const channelShardWorkflowId = (
 /** `from` is the attempt with which the workflow begins: a recipient that is called anew gets a new one. */
 export const voiceCallWorkflowId = (runId: string, seq: number, from: number): string =>
   `call:${runId}:${seq}${again(from)}`;
-export const outcomeFeedWorkflowId = (workspaceId: string): string => `outcomes:${workspaceId}`;
 /** Temporal's schedule of a recurring campaign, and what it starts; Temporal adds the hour to the latter. */
 export const campaignScheduleId = (campaignId: string): string => `schedule:${campaignId}`;
 export const occurrenceWorkflowId = (campaignId: string): string => `occurrence:${campaignId}`;

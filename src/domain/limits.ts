@@ -175,6 +175,16 @@ export const LIMITS = {
   handoverAttempts: 8,
   /** Batches of one channel with their provider at once: a slow answer must not stop the others. */
   handoversInFlight: 4,
+  /** Results of hand-overs are recorded after so long, or when there are so many; at most so many by one statement. */
+  recordLingerMs: 100,
+  recordResults: 200,
+  recordResultsMax: 1_000,
+  /** Results that may wait to be recorded before nothing more is opened: they are in doubt until then. */
+  recordBacklog: 2_000,
+  /** Messages are opened ahead of a provider's free places for about so long, so that none is idle meanwhile. */
+  openAheadMs: 100,
+  /** Of a provider's places, this part is kept for transactional messages while all others are taken. */
+  transactionalReserve: 0.125,
   /** A provider that has not answered for so long never will: its batch is in doubt, its place is free. */
   handoverTimeoutSeconds: 120,
   /** Batches shrink until one lasts about this long, so that cancels are heeded as often and a crash leaves little in
@@ -206,8 +216,14 @@ export const LIMITS = {
   dueFullReadMs: 5_000,
   /** Rendered text of one batch: templates can be large, and each message holds a copy of its own. */
   handoverChars: 16 * MiB,
-  /** Messages of a channel kept in memory between acceptance and hand-over; the rest wait in the table. */
+  /** Marketing messages of a channel kept in memory between acceptance and hand-over, shared by its flows; the rest
+   * wait in the table. A flow has so many at least: enough for its turns until the next reading. */
   queuedMessages: 5_000,
+  queuedPerFlowMin: 50,
+  /** Of each transactional flow. */
+  queuedTransactional: 500,
+  /** Flows that one statement reads. */
+  queuedFlowsRead: 50,
   /** Their content, since a message may bring a body of its own. */
   queuedBytes: 64 * MiB,
   /** Requests waiting for their insert, in messages and in bytes of content: beyond it 503. */
@@ -320,8 +336,8 @@ export const LIMITS = {
   /** What a carrier may say beside a receipt's type, as JSON, and the length of its own id of a message. */
   receiptDataChars: 16 * KiB,
   providerIdChars: 200,
-  /** POSTs to one carrier at once, and so the messages of a batch: none waits for another. */
-  httpProviderConnections: 50,
+  /** POSTs to one carrier at once: a carrier that takes 50 ms for an answer is given 4,000 messages a second. */
+  httpProviderConnections: 200,
   /** With every answer that slow, the batches in flight still end within `handoverTimeoutSeconds`. */
   httpProviderAnswerMs: 20_000,
   httpProviderAnswerBytes: 64 * KiB,
@@ -422,6 +438,15 @@ export const LIMITS = {
   shardsPerChannel: 16,
   /** Pages a shard sends at once: with two, one sends while the other waits for the server. */
   lanesPerShard: 2,
+  /** Chunks that a process sends at once: two lanes keep both cores busy, and a few more hide what a service takes to
+   * answer. No campaign has all of them, so that one whose service hangs leaves room. */
+  pageWorkers: 8,
+  pageWorkersPerCampaign: 6,
+  /** Pages that a process has open at once. One that waits for its pace or its turn costs some kilobytes and a
+   * heartbeat in 2.5 seconds; 50 campaigns of 400,000 recipients have as many. */
+  pagesOpen: 1_600,
+  /** Below this pace, recipients a second, a shard sends by one lane. */
+  paceSecondLane: 500,
   /** The largest page, and the first of a shard; nextPageSize() shrinks it when the service is slow. */
   pageRecipients: 5_000,
   /** What one request carries, and what a crash leaves in doubt per lane. */
@@ -435,6 +460,12 @@ export const LIMITS = {
   sendConcurrencyKnown: 200,
   /** History events before a workflow continues as new; the server suggests it at 4,096. */
   historyEvents: 3_000,
+  /** How long a process that watches may be silent before another one watches, and for how many runs it looks at
+   * once: more than happens in a second on two cores. */
+  watchLeaseSeconds: 5,
+  runLooksAtOnce: 5_000,
+  /** A run that sleeps until a moment it knows looks no sooner than this after its last look. */
+  lookMinMs: 250,
   /** Contacts without a value that a dry run names, and recipients whose values it holds at once. */
   dryRunOffenders: 100,
   dryRunPage: 500,
@@ -487,6 +518,8 @@ export const LIMITS = {
   paceWaitMs: 30_000,
   /** How often control is read while permits are waited for. */
   paceLookMs: 200,
+  /** Looks of all pages of a process that fall into so long are one statement: at most twenty a second. */
+  paceGatherMs: 50,
   /** How long a send activity goes from page to page before its workflow writes down that it goes on. */
   sendRoundMs: 60_000,
   /** Due retries are waited for together, this part of the time since sending began: a few seconds after
@@ -508,6 +541,8 @@ export const LIMITS = {
   sendAccountSecondsMax: 900,
   /** And while the service asks to slow down, beyond what it says itself. */
   sendThrottledSecondsMax: 60,
+  /** Runs of those known to have a workflow that are launched again each minute, in turn: 6,000 an hour. */
+  runsRelaunched: 100,
   /** Durable sends that one look for lost ones starts again. */
   sendsRelaunched: 1_000,
   /** How long a message that was handed over may be silent before the contact's next channel: nearly all receipts
@@ -597,10 +632,6 @@ export const LIMITS = {
   /** Runs and durable sends that are told of a new policy in one look; the others are in the next ones. */
   runsTold: 100,
   sendsTold: 1_000,
-  /** Workspaces whose outcomes one look, once a minute, asks for; the others are in the next ones. */
-  feedsPerLook: 500,
-  /** Pages of a workspace's feed that it takes in: a hundred thousand events, two seconds' worth. */
-  latePages: 100,
   /** How long after its end a run is asked for by itself; bounces and complaints come within days. What comes later
    * still is taken in with the workspace's next run. */
   lateOutcomeDays: 30,

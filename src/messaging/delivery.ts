@@ -9,10 +9,9 @@ import { listMessages, type MessageRecord, type TrackedMessage, trackMessage } f
 import { createInboundMessages } from './inbound/inbound-sms';
 import { type DeliveryObserver, tellMoves } from './observer';
 import { createAccept } from './outbox/accept';
-import type { AccountState } from './outbox/account-breaker';
-import { ANY_TIME } from './outbox/backlog';
 import { cancelMessage } from './outbox/cancel';
-import { createDispatcher } from './outbox/dispatch';
+import type { AccountState } from './outbox/deliver/account-breaker';
+import { Dispatcher } from './outbox/dispatch';
 import { createDoubts } from './outbox/doubts';
 import { createHolds } from './outbox/holds';
 import { createLanes } from './outbox/lanes';
@@ -91,7 +90,6 @@ export function createDelivery(deps: {
   const lanes = createLanes({
     db,
     log,
-    onOpened: (lane) => dispatcher.openLane(lane),
     onAdopted: (lane) => dispatcher.adoptLane(lane),
     onLost: (lane) => dispatcher.closeLane(lane),
   });
@@ -99,9 +97,9 @@ export function createDelivery(deps: {
     db,
     defaults: senderLimits,
     log,
-    onChanged: (channel) => dispatcher.limitsChanged(channel),
+    onChanged: () => dispatcher.limitsChanged(),
   });
-  const dispatcher = createDispatcher({
+  const dispatcher = new Dispatcher({
     db,
     templates,
     listMail,
@@ -111,11 +109,10 @@ export function createDelivery(deps: {
     limits,
     outbox,
     log,
-    onEvents: feed.notify,
-    onHandedOver: receipts.handedOver,
+    events: { onEvents: feed.notify, onHandedOver: receipts.handedOver },
     observer,
   });
-  const doubts = createDoubts(dispatcher.lookAgain);
+  const doubts = createDoubts(() => dispatcher.lookAgain());
   const acceptance = createAccept({
     db,
     templates,
@@ -129,12 +126,14 @@ export function createDelivery(deps: {
         lane,
         drafts.filter((draft) => draft.state === 'accepted'),
       );
-      for (const { state, channel, sendAt } of drafts) {
-        if (state === 'scheduled' && sendAt) dispatcher.expect(lane, channel, Date.parse(sendAt));
+      for (const draft of drafts) {
+        if (draft.state === 'scheduled' && draft.sendAt) {
+          dispatcher.expect(lane, draft, Date.parse(draft.sendAt));
+        }
       }
     },
     onDoubt: doubts.raise,
-    onWaiting: (lane, channel) => dispatcher.expect(lane, channel, ANY_TIME),
+    onWaiting: (lane, id) => dispatcher.lookFor(lane, id),
     onEvents: feed.notify,
   });
   const inbound = createInboundMessages({
@@ -168,7 +167,7 @@ export function createDelivery(deps: {
     inboundOf: inbound.sinkOf,
     senderLimits: createSenderLimitList({ db, onChanged: limits.refresh }),
     senderRate: limits.rateOf,
-    accounts: dispatcher.accounts,
+    accounts: () => dispatcher.accounts(),
     hold: holds.hold,
     release: holds.release,
     async start() {

@@ -121,6 +121,7 @@ export interface MessagingTables {
     due_at: Timestamp | null;
     expires_at: Timestamp | null;
     lane: string;
+    flow: Generated<number>;
     accepted_seq: number;
     history: ColumnType<Record<string, unknown>[], string | undefined, string>;
     suffix: string | null;

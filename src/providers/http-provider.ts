@@ -42,7 +42,7 @@ export function openHttpProvider(options: HttpProviderOptions): Provider {
   return {
     name: 'http',
     channel,
-    capabilities: { idempotent, receipts: true, batchMax, parallel: batchMax },
+    capabilities: { idempotent, receipts: true, batchMax, parallel: batchMax, answersEach: true },
     start: async () => undefined,
     handOver: carrier.handOver(handOne),
     close: () => carrier.close(),

@@ -43,7 +43,7 @@ export function openKannelProvider(options: KannelProviderOptions): Provider {
   return {
     name: 'kannel',
     channel: 'sms',
-    capabilities: { idempotent: false, receipts: true, batchMax, parallel: batchMax },
+    capabilities: { idempotent: false, receipts: true, batchMax, parallel: batchMax, answersEach: true },
     start: async () => undefined,
     handOver: carrier.handOver(handOne),
     close: () => carrier.close(),

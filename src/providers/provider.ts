@@ -19,6 +19,8 @@ export interface Provider {
     batchMax: number;
     /** Messages that are with the carrier at the same time; further ones wait for the answers of those. */
     parallel: number;
+    /** It takes messages one by one and answers each as soon as it knows; otherwise a batch is answered together. */
+    answersEach?: boolean;
   };
   /**
    * Begins delivering receipts to `sink`, which may be called again with the same ones until it resolves, and

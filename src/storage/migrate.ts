@@ -15,6 +15,8 @@ import * as lostIds from './migrations/0013-lost-ids';
 import * as callPlaces from './migrations/0014-call-places';
 import * as templateVersionCalls from './migrations/0015-template-version-calls';
 import * as callFences from './migrations/0016-call-fences';
+import * as waiting from './migrations/0030-waiting';
+import * as flows from './migrations/0057-flows';
 import * as expiringMessages from './migrations/0067-expiring-messages';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
@@ -35,6 +37,8 @@ export const MIGRATIONS: Record<string, string> = {
   '0014-call-places': callPlaces.UP,
   '0015-template-version-calls': templateVersionCalls.UP,
   '0016-call-fences': callFences.UP,
+  '0030-waiting': waiting.UP,
+  '0057-flows': flows.UP,
   '0067-expiring-messages': expiringMessages.UP,
 };
 

@@ -1,20 +1,10 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { WorkflowSignals } from '../../activities/deps';
-import type { campaignRun, durableSend, outcomeFeed, voiceCall } from '../../workflows';
-import type {
-  CampaignRunInput,
-  DurableSendInput,
-  OutcomeFeedInput,
-  VoiceCallInput,
-} from '../../workflows/messages';
-import type { CampaignSchedules, FeedLauncher, RunLauncher, SendLauncher } from '../campaigns/ports';
+import type { campaignRun, durableSend, voiceCall } from '../../workflows';
+import type { CampaignRunInput, DurableSendInput, VoiceCallInput } from '../../workflows/messages';
+import type { CallEndings, CampaignSchedules, RunLauncher, RunWaker, SendLauncher } from '../campaigns/ports';
 import { DomainError } from '../domain/errors';
-import {
-  campaignRunWorkflowId,
-  durableSendWorkflowId,
-  outcomeFeedWorkflowId,
-  voiceCallWorkflowId,
-} from '../domain/ids';
+import { campaignRunWorkflowId, durableSendWorkflowId, voiceCallWorkflowId } from '../domain/ids';
 import { TASK_QUEUES } from '../domain/task-queues';
 import { createSchedules } from './schedules';
 
@@ -25,9 +15,7 @@ const CONTROL_DEADLINE_MS = 10_000;
  * Starts and signals workflows by typed name; workflow code itself is never loaded here. Everything is
  * harmless when repeated: a workflow's id says what it is for, and an id is used once.
  */
-export function createLauncher(
-  client: Client,
-): RunLauncher & SendLauncher & FeedLauncher & CampaignSchedules {
+export function createLauncher(client: Client): RunLauncher & RunWaker & SendLauncher & CampaignSchedules {
   return {
     ...createSchedules(client),
 
@@ -64,15 +52,9 @@ export function createLauncher(
       }
     },
 
-    async launchFeed(workspaceId) {
-      await ignoring(
-        WorkflowExecutionAlreadyStartedError,
-        client.workflow.start<typeof outcomeFeed>(NAMES.outcomeFeed, {
-          taskQueue: TASK_QUEUES.orchestrator,
-          workflowId: outcomeFeedWorkflowId(workspaceId),
-          args: [{ workspaceId } satisfies OutcomeFeedInput],
-        }),
-      );
+    async wakeRun({ runId, launch }) {
+      const handle = client.workflow.getHandle(campaignRunWorkflowId(runId, launch));
+      await ignoring(WorkflowNotFoundError, handle.signal(NAMES.wake));
     },
 
     async launchSend({ sendId, startAt }) {
@@ -106,7 +88,9 @@ export function createLauncher(
   };
 }
 
-export function createSignals(client: Client): WorkflowSignals {
+export function createSignals(
+  client: Client,
+): WorkflowSignals & CallEndings & Pick<SendLauncher, 'wakeSend'> {
   const call = (runId: string, seq: number, from: number) =>
     client.workflow.getHandle(voiceCallWorkflowId(runId, seq, from));
   const launcher = createLauncher(client);
@@ -138,15 +122,6 @@ export function createSignals(client: Client): WorkflowSignals {
       const handle = client.workflow.getHandle(durableSendWorkflowId(sendId));
       await ignoring(WorkflowNotFoundError, handle.signal(NAMES.wakeSend));
     },
-
-    async followOutcomes(workspaceId) {
-      await client.workflow.signalWithStart<typeof outcomeFeed, []>(NAMES.outcomeFeed, {
-        taskQueue: TASK_QUEUES.orchestrator,
-        workflowId: outcomeFeedWorkflowId(workspaceId),
-        args: [{ workspaceId } satisfies OutcomeFeedInput],
-        signal: NAMES.runStarted,
-      });
-    },
   };
 }
 
@@ -154,12 +129,11 @@ export function createSignals(client: Client): WorkflowSignals {
 export const NAMES = {
   campaignRun: 'campaignRun',
   voiceCall: 'voiceCall',
-  outcomeFeed: 'outcomeFeed',
   durableSend: 'durableSend',
   controlChanged: 'controlChanged',
+  wake: 'wake',
   callEnded: 'callEnded',
   wakeCall: 'wakeCall',
-  runStarted: 'runStarted',
   wakeSend: 'wakeSend',
 } as const;
 

@@ -1,7 +1,5 @@
-import { CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { type Kysely, sql } from 'kysely';
-import { ClosedChannels } from '../../activities/closed-channels';
 import { changeCampaign } from '../../src/campaigns/campaign-actions';
 import { openCalls } from '../../src/campaigns/runs/cancel-run';
 import { closeRun, dueShards } from '../../src/campaigns/runs/run-end';
@@ -12,7 +10,6 @@ import type { Gateway } from '../../src/gateway/gateway';
 import { plantAudience } from '../support/audience';
 import { reply } from '../support/reply';
 import { describeWithDatabase } from '../support/storage';
-import { until } from '../support/until';
 import { PageRig, StubService } from './page-rig';
 
 const HOUR_MS = 3_600_000;
@@ -160,64 +157,44 @@ describeWithDatabase('the books of a run', (database) => {
       return run;
     }
 
-    /** What an activity answers, if it does before it has asked the database so many things. */
-    async function within<T>(
-      queries: number,
-      start: (activities: ReturnType<PageRig['orchestrator']>) => (input: { runId: string }) => Promise<T>,
-      runId: string,
-    ): Promise<T | 'nothing'> {
-      let asked = 0;
-      const counting = db.withPlugin({
-        transformQuery: ({ node }) => {
-          asked++;
-          return node;
-        },
-        transformResult: async ({ result }) => result,
-      });
+    const look = (runId: string, mode: 'sending' | 'settling') => {
+      const { lookWhileSending, lookWhileSettling } = rig.orchestrator();
       const environment = new MockActivityEnvironment();
-      let found: T | 'nothing' | undefined;
-      const running = environment.run(start(rig.orchestrator(counting)), { runId }).then(
-        (answer) => {
-          found = answer as T;
-        },
-        (error: unknown) => {
-          if (!(error instanceof CancelledFailure)) throw error;
-          found = 'nothing';
-        },
-      );
-      await Promise.race([running, until('it has looked', () => found || asked >= queries)]);
-      environment.cancel();
-      await running;
-      return found ?? 'nothing';
-    }
+      return mode === 'sending'
+        ? environment.run(lookWhileSending, { runId })
+        : environment.run(lookWhileSettling, { runId, sinceMs: HOUR_MS });
+    };
 
     const SHARDS = { kind: 'due', shards: [{ channel: 'sms', shard: 0 }] };
 
-    it('start no shards', async () => {
+    it('start no shards, and are looked at again when the hours begin', async () => {
       const open = await retrying({ ...quiet, from: clock(2 * HOUR_MS), to: clock(3 * HOUR_MS) });
-      expect(await within(30, ({ awaitSettled }) => awaitSettled, open.runId)).toEqual(SHARDS);
+      expect(await look(open.runId, 'settling')).toEqual(SHARDS);
       const closed = await retrying(quiet);
-      expect(await within(30, ({ awaitSettled }) => awaitSettled, closed.runId)).toBe('nothing');
+      const found = await look(closed.runId, 'settling');
+      expect(found).toMatchObject({ kind: 'wait' });
+      const { waitMs = 0 } = found as { waitMs?: number };
+      expect(waitMs).toBeGreaterThan(HOUR_MS);
+      expect(waitMs).toBeLessThanOrEqual(2 * HOUR_MS);
       expect(await rowOf(closed.runId)).toMatchObject({ phase: 'running' });
     });
 
     it('wake none', async () => {
       const open = await retrying({ ...quiet, from: clock(2 * HOUR_MS), to: clock(3 * HOUR_MS) });
-      expect(await within(30, ({ watchRun }) => watchRun, open.runId)).toEqual(SHARDS);
+      expect(await look(open.runId, 'sending')).toEqual(SHARDS);
       const closed = await retrying(quiet);
-      expect(await within(30, ({ watchRun }) => watchRun, closed.runId)).toBe('nothing');
-    }, 60_000);
+      expect(await look(closed.runId, 'sending')).toEqual({ kind: 'wait' });
+    });
 
     it('are left to pages that are open, and to hours that are each recipient’s own', async () => {
       const { runId } = await retrying(quiet);
-      const closed = await new ClosedChannels(db, runId).now();
-      expect(closed).toEqual(['sms']);
+      const closed = ['sms'] as const;
       expect(await dueShards(db, runId, { closed })).toEqual([]);
       await sql`insert into pages (run_id, channel, shard, page, lane, fence, from_seq, to_seq, seqs)
         values (${runId}, 'sms', 0, 1, 0, 1, 0, 0, '{0}')`.execute(db);
       expect(await dueShards(db, runId, { closed })).toEqual(SHARDS.shards);
       const local = await retrying({ ...quiet, timezone: 'recipient' });
-      expect(await new ClosedChannels(db, local.runId).now()).toEqual([]);
+      expect(await look(local.runId, 'settling')).toEqual(SHARDS);
     });
   });
 });

@@ -86,10 +86,7 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
       startCall: async ({ seq }: { seq: number }) => {
         started.push(seq);
       },
-      callEnded: unused,
       wakeCall: unused,
-      wakeSend: unused,
-      followOutcomes: unused,
       launchRun: unused,
       removeSchedule: unused,
     };

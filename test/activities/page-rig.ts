@@ -4,7 +4,6 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import type { Kysely } from 'kysely';
 import { createActivities } from '../../activities';
 import type { PlaceCallOutcome } from '../../activities/calls';
-import type { FollowOutcome } from '../../activities/events';
 import type { SendPageInput, SendPageOutcome } from '../../activities/send';
 import { offerChunk, takePage } from '../../src/campaigns/runs/ledger';
 import { readCounts } from '../../src/campaigns/runs/ledger-counts';
@@ -96,10 +95,6 @@ export class PageRig {
     });
   }
 
-  followEvents(workspaceId: string): Promise<FollowOutcome> {
-    return new MockActivityEnvironment().run(this.activities().orchestrator.followEvents, { workspaceId });
-  }
-
   /** The run's recipients by state, without the states that nobody is in. */
   async states(runId: string, channel: 'sms' | 'voice' = 'sms'): Promise<Record<string, number>> {
     const { total: _total, ...counts } = (await readCounts(this.db, runId))[channel] ?? { total: 0 };
@@ -145,10 +140,7 @@ export class PageRig {
   private activities(db = this.db) {
     const signals = {
       startCall: unused,
-      callEnded: unused,
       wakeCall: unused,
-      wakeSend: unused,
-      followOutcomes: unused,
       launchRun: unused,
       removeSchedule: unused,
     };

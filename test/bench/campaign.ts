@@ -3,6 +3,7 @@ import { carrierPart } from './carrier';
 import { freezePart } from './freeze';
 import { memoryPart } from './memory';
 import { importPart, millionPart, pagesPart } from './million';
+import { neighboursPart } from './neighbours';
 import { ratioPart } from './ratio';
 import { chosenParts, note } from './rig';
 import { sleepingPart } from './sleeping';
@@ -24,6 +25,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   writes: writesPart,
   memory: memoryPart,
   sleeping: sleepingPart,
+  neighbours: neighboursPart,
   pause: pausePart,
   pace: pacePart,
   import: importPart,

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
-import { requiredDatabaseUrl } from '../../src/app/database';
 import { suppression } from '../../src/app/suppression-rule';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { audienceOf } from '../../src/campaigns/audience/audience-sql';
 import type { CampaignTables } from '../../src/campaigns/tables';
-import { openStorage, type Storage } from '../../src/storage/storage';
+import type { Storage } from '../../src/storage/storage';
 import { plantRun } from '../support/audience';
+import { withStorage } from './bench-database';
 import { withPlace } from './campaign-rig';
 import { median, note, numberOption, round2 } from './rig';
 
@@ -17,21 +17,16 @@ export async function freezePart(): Promise<unknown> {
   const contacts = numberOption('--contacts') ?? 50_000;
   const blocked = numberOption('--blocked') ?? 10_000;
   const rounds = numberOption('--rounds') ?? 3;
-  return withPlace(async ({ env }) => {
-    const storage = await openStorage({
-      databaseUrl: requiredDatabaseUrl({ databaseUrl: env.DATABASE_URL }),
-    });
-    try {
+  return withPlace((place) =>
+    withStorage(place, async (storage) => {
       const seconds = [];
       for (let round = 0; round < rounds; round++) {
         note(`round ${round + 1} of ${rounds}: freezing ${contacts}`);
         seconds.push(await freezeOnce(storage, contacts, blocked));
       }
       return { contacts, blocked, seconds: median(seconds), rounds: seconds };
-    } finally {
-      await storage.close();
-    }
-  });
+    }),
+  );
 }
 
 async function freezeOnce(storage: Storage, contacts: number, blocked: number): Promise<number> {

@@ -94,6 +94,41 @@ export function cpuMs(pid: number): Cpu {
   return cpu;
 }
 
+const IDLE_SECONDS = 30;
+
+/**
+ * What a process costs while nothing happens, in percent of a core, and how many transactions a second its database
+ * counts; the latter with DATABASE_URL only.
+ */
+export async function idleCost({ pid, place }: { pid: number; place: Place }) {
+  const before = { cpu: cpuMs(pid), transactions: await transactions(place) };
+  await new Promise((done) => setTimeout(done, IDLE_SECONDS * 1_000));
+  const cpu = cpuMs(pid);
+  const after = await transactions(place);
+  return {
+    cpuPercent: round2((cpu.all - before.cpu.all) / (IDLE_SECONDS * 10)),
+    ...(after === undefined || before.transactions === undefined
+      ? {}
+      : { transactionsPerSecond: round2((after - before.transactions) / IDLE_SECONDS) }),
+  };
+}
+
+async function transactions({ env }: Place): Promise<number | undefined> {
+  if (!env.DATABASE_URL) return undefined;
+  const client = new Client({ connectionString: env.DATABASE_URL });
+  await client.connect();
+  const { rows } = await client.query<{ count: string }>(
+    'select xact_commit + xact_rollback as count from pg_stat_database where datname = current_database()',
+  );
+  await client.end();
+  return Number(rows[0]?.count);
+}
+
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
 export const rate = (count: number, ms: number): number => (count * 1000) / ms;
 export const round2 = (value: number): number => Math.round(value * 100) / 100;
 export const note = (text: string): void => void process.stderr.write(`${text}\n`);

@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import { sql } from 'kysely';
-import { requiredDatabaseUrl } from '../../src/app/database';
-import { openStorage } from '../../src/storage/storage';
+import type { Storage } from '../../src/storage/storage';
 import type { ApiClient } from '../support/api-client';
 import { type Place, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
+import { withStorage } from './bench-database';
 import { median, note } from './rig';
 
 const SAMPLES = 200;
@@ -20,9 +20,10 @@ export async function fillMessages(place: Place, count: number): Promise<number>
   await untilReady(first);
   await first.stop();
   const workspace = readCredentials(place).workspace.id;
-  const storage = await openStorage({
-    databaseUrl: requiredDatabaseUrl({ databaseUrl: place.env.DATABASE_URL }),
-  });
+  return withStorage(place, (storage) => fill(storage, workspace, count));
+}
+
+async function fill(storage: Storage, workspace: string, count: number): Promise<number> {
   const db = storage.tables<Record<string, never>>();
   const { rows } = await sql<{ first: number }>`
     insert into event_heads (workspace_id, next_seq) values (${workspace}, ${count}::int + 1)
@@ -68,7 +69,6 @@ export async function fillMessages(place: Place, count: number): Promise<number>
     from generate_series(1, ${TEMPLATES}::int) i
   `.execute(db);
   await sql`analyze`.execute(db);
-  await storage.close();
   return firstEvent;
 }
 

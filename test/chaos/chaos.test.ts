@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { findPostgres } from '../support/postgres-server';
 import { ROOT } from '../support/root';
 import { planFaults } from './schedule';
 
@@ -49,17 +48,24 @@ test('the same seed gives the same schedule, another seed another', () => {
     'stall sender-2',
     'stall serve',
   ]);
+  const onUp = new Set(planFaults(7, 600_000, { installation: 'up' }).map(({ target }) => target));
+  expect([...onUp].sort()).toEqual(['campaigns', 'carrier', 'everything', 'postgres', 'temporal', 'up']);
 });
 
-// PostgreSQL itself is killed, so one that somebody else runs will not do.
-const describeHere = findPostgres().kind === 'binaries' ? describe : describe.skip;
-
-describeHere('an installation whose parts are killed, stalled and cut off from each other', () => {
+describe('an installation whose parts are killed, stalled and cut off from each other', () => {
   it('accounts for everybody, and nobody is handed over twice', async () => {
     const { code, told, result } = await runChaos('--seed', '1', '--minutes', '0.6');
     expect([told.match(/BROKEN.*/g), code]).toEqual([null, 0]);
     expect(result.faults).toBeGreaterThanOrEqual(8);
     expect(result.campaigns).toBeGreaterThanOrEqual(2);
+    expect(result.recipients).toBe(result.campaigns * 3_000);
+    expect(result.taken).toBeGreaterThan(result.recipients * 0.9);
+  }, 400_000);
+
+  it('accounts for every recipient where it runs its own servers, and these are killed too', async () => {
+    const { code, told, result } = await runChaos('--installation', 'up', '--seed', '1', '--minutes', '0.6');
+    expect([told.match(/BROKEN.*/g), code]).toEqual([null, 0]);
+    expect(result.faults).toBeGreaterThanOrEqual(5);
     expect(result.recipients).toBe(result.campaigns * 3_000);
     expect(result.taken).toBeGreaterThan(result.recipients * 0.9);
   }, 400_000);

@@ -7,13 +7,13 @@ import { startDevServer } from '../../src/temporal/dev-server';
 import { cacheDirectory, findTemporalExecutable } from '../../src/temporal/executable';
 import { freePort } from '../support/free-port';
 import { type Line, openLine } from '../support/line';
-import { answers, findPostgres, makeCluster } from '../support/postgres-server';
+import { answers, makeCluster } from '../support/postgres-server';
 import { MAIN, ROOT } from '../support/root';
 import { until } from '../support/until';
 import type { Fault, LineName, ProcessName } from './schedule';
 import { Supervised } from './supervised';
 
-const START_MS = 120_000;
+export const START_MS = 120_000;
 /** How long a kill waits for something to be under way. */
 const HAND_OVER_MS = 5_000;
 
@@ -35,14 +35,10 @@ export interface Installation {
  * can be cut.
  */
 export async function startInstallation({ breakClaim }: { breakClaim: boolean }): Promise<Installation> {
-  const postgresBinaries = findPostgres();
-  if (postgresBinaries.kind !== 'binaries') {
-    throw new Error('PostgreSQL is killed here, so its server must be installed on this machine');
-  }
   const directory = mkdtempSync(join(tmpdir(), 'fanfare-chaos-'));
   const dataDir = join(directory, 'data');
   // A commit must outlive the server's own death, as it does by default; the machine lives on.
-  const cluster = await makeCluster(postgresBinaries.directory, { synchronous_commit: 'on' });
+  const cluster = await makeCluster({ synchronous_commit: 'on' });
   const postgres = new Supervised('postgres', cluster.command, cluster.args, cluster.options);
   postgres.start();
   await until('PostgreSQL', () => answers(cluster.url), START_MS, 100);
@@ -95,13 +91,11 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     'sender-2': node('sender-2', [MAIN, 'worker', '--role', 'sender']),
   };
   const carrierRecord = join(directory, 'carrier.ndjson');
-  const carrier = node('carrier', [
-    ...process.execArgv,
-    join(__dirname, `carrier${extname(__filename)}`),
-    String(ports.carrier),
+  const carrier = carrierProcess(
+    ports.carrier,
     carrierRecord,
     `http://127.0.0.1:${ports.service}/inbound/http/${inboundSecret}`,
-  ]);
+  );
   const baseUrl = `http://127.0.0.1:${ports.service}`;
 
   async function stop(): Promise<void> {
@@ -131,7 +125,7 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     carrierRecord,
     async begin(fault, lastsMs) {
       if (fault.kind === 'cut') lines[fault.target].cut();
-      else if (fault.kind === 'stall') processes[fault.target].stall();
+      else if (fault.kind === 'stall') processes[fault.target as ProcessName].stall();
       else if (fault.kind === 'kill' && fault.target === 'temporal') process.kill(temporal.pid, 'SIGKILL');
       else if (fault.kind === 'kill' && fault.target === 'postgres') postgres.kill(lastsMs);
       else if (fault.kind === 'kill') {
@@ -141,24 +135,35 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     },
     end(fault) {
       if (fault.kind === 'cut') lines[fault.target].mend();
-      else if (fault.kind === 'stall') processes[fault.target].goOn();
+      else if (fault.kind === 'stall') processes[fault.target as ProcessName].goOn();
     },
-    ownExits: () =>
-      Object.values(processes)
-        .filter(({ exits }) => exits > 0)
-        .map(({ name, exits, words }) => ({ name, exits, words })),
+    ownExits: () => exitsOf(Object.values(processes)),
     stop,
   };
 }
 
+/** A carrier outside, which writes down what it takes and reports what became of it. */
+export function carrierProcess(port: number, record: string, inboundUrl: string): Supervised {
+  const program = join(__dirname, `carrier${extname(__filename)}`);
+  return new Supervised(
+    'carrier',
+    process.execPath,
+    [...process.execArgv, program, String(port), record, inboundUrl],
+    {},
+  );
+}
+
+export const exitsOf = (processes: readonly Supervised[]) =>
+  processes.filter(({ exits }) => exits > 0).map(({ name, exits, words }) => ({ name, exits, words }));
+
 /** The service is killed where it hurts: when the carrier has just taken what it has not answered yet. */
-async function handOver(carrierRecord: string): Promise<void> {
+export async function handOver(carrierRecord: string): Promise<void> {
   const size = () => statSync(carrierRecord, { throwIfNoEntry: false })?.size ?? 0;
   const before = size();
   for (const limit = Date.now() + HAND_OVER_MS; size() === before && Date.now() < limit; ) await delay(2);
 }
 
-async function isReady(baseUrl: string): Promise<boolean> {
+export async function isReady(baseUrl: string): Promise<boolean> {
   return fetch(`${baseUrl}/readyz`).then(
     async (answer) => {
       await answer.arrayBuffer();

@@ -2,14 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Backend, openBackend, type Reading } from './campaigns';
 import { type Installation, startInstallation } from './installation';
 import { checkInvariants } from './invariants';
-import { type PlannedFault, planFaults } from './schedule';
+import { INSTALLATIONS, type InstallationKind, type PlannedFault, planFaults } from './schedule';
+import { startUp } from './up-installation';
 
 /**
  * `npm run chaos -- --seed N [--minutes M]`: campaigns on a real installation whose parts are killed, stalled
  * and cut off from each other by a schedule that the seed gives, and then whether everybody is accounted for.
  * Prints the schedule, one line a fault, and a line of JSON; ends with 1 when an invariant does not hold.
  * `--only 'kill serve'` keeps to one kind of fault. `--break claim` breaks the product on purpose, to see that
- * the checks have teeth.
+ * the checks have teeth. `--installation up` does it to `fanfare up`, which runs its own PostgreSQL and Temporal.
  */
 const CONTACTS = 1_500;
 /** Campaigns under way at the same time. */
@@ -24,9 +25,11 @@ async function main(): Promise<void> {
   const seed = Number(option('--seed') ?? Date.now() % 1_000_000);
   const durationMs = Number(option('--minutes') ?? 2) * 60_000;
   const contacts = Number(option('--contacts') ?? CONTACTS);
-  const faults = planFaults(seed, durationMs, option('--only'));
+  const kind = installationKind();
+  const faults = planFaults(seed, durationMs, { only: option('--only'), installation: kind });
   note(`seed ${seed}, ${faults.length} faults in ${durationMs / 1_000} s`);
-  const installation = await startInstallation({ breakClaim: option('--break') === 'claim' });
+  const installation =
+    kind === 'up' ? await startUp() : await startInstallation({ breakClaim: option('--break') === 'claim' });
   try {
     const backend = await openBackend(installation, contacts);
     const startedAt = Date.now();
@@ -47,6 +50,7 @@ async function main(): Promise<void> {
     const exits = Object.fromEntries(ownExits.map(({ name, exits }) => [name, exits]));
     const result = {
       seed,
+      installation: kind,
       seconds: Math.round((Date.now() - startedAt) / 1_000),
       faults: faults.length,
       campaigns: campaigns.length,
@@ -166,6 +170,13 @@ function settled(reading: Reading | undefined): number {
     sum += total - pending - waiting - sending;
   }
   return sum;
+}
+
+function installationKind(): InstallationKind {
+  const wanted = option('--installation') ?? 'split';
+  const kind = INSTALLATIONS.find((one) => one === wanted);
+  if (!kind) throw new RangeError(`--installation is one of ${INSTALLATIONS.join(', ')}`);
+  return kind;
 }
 
 function option(name: string): string | undefined {

@@ -2,14 +2,19 @@
 
 export const PROCESSES = ['serve', 'orchestrator', 'sender-1', 'sender-2'] as const;
 export type ProcessName = (typeof PROCESSES)[number];
+/** How the program is installed: each role in a process of its own, or `fanfare up` with its own servers. */
+export const INSTALLATIONS = ['split', 'up'] as const;
+export type InstallationKind = (typeof INSTALLATIONS)[number];
 export const LINES = ['carrier', 'database', 'service', 'temporal'] as const;
 export type LineName = (typeof LINES)[number];
 
 export type Fault =
   /** kill -9; started again after `lastsMs`. */
-  | { kind: 'kill'; target: ProcessName | 'temporal' | 'postgres' }
+  | { kind: 'kill'; target: ProcessName | 'up' | 'temporal' | 'postgres' }
+  /** kill -9 of `up`, of both servers and of what watches over them, all at once. */
+  | { kind: 'kill'; target: 'everything' }
   /** SIGSTOP, and SIGCONT after `lastsMs`: to everybody else it is dead, and comes back as if nothing were. */
-  | { kind: 'stall'; target: ProcessName }
+  | { kind: 'stall'; target: ProcessName | 'up' }
   /** Every connection is cut, and none is let through for `lastsMs`. */
   | { kind: 'cut'; target: LineName }
   /** The owner pauses what runs, and resumes it after `lastsMs`. */
@@ -17,14 +22,25 @@ export type Fault =
 
 export type PlannedFault = Fault & { atMs: number; lastsMs: number };
 
-const KINDS: readonly Fault[] = [
-  ...PROCESSES.map((target) => ({ kind: 'kill', target }) as const),
-  { kind: 'kill', target: 'temporal' },
-  { kind: 'kill', target: 'postgres' },
-  ...PROCESSES.map((target) => ({ kind: 'stall', target }) as const),
-  ...LINES.map((target) => ({ kind: 'cut', target }) as const),
-  { kind: 'pause', target: 'campaigns' },
-];
+const KINDS: Record<InstallationKind, readonly Fault[]> = {
+  split: [
+    ...PROCESSES.map((target) => ({ kind: 'kill', target }) as const),
+    { kind: 'kill', target: 'temporal' },
+    { kind: 'kill', target: 'postgres' },
+    ...PROCESSES.map((target) => ({ kind: 'stall', target }) as const),
+    ...LINES.map((target) => ({ kind: 'cut', target }) as const),
+    { kind: 'pause', target: 'campaigns' },
+  ],
+  up: [
+    { kind: 'kill', target: 'up' },
+    { kind: 'kill', target: 'temporal' },
+    { kind: 'kill', target: 'postgres' },
+    { kind: 'kill', target: 'everything' },
+    { kind: 'stall', target: 'up' },
+    { kind: 'cut', target: 'carrier' },
+    { kind: 'pause', target: 'campaigns' },
+  ],
+};
 
 /** The first fault meets campaigns under way, and the last one is over well before the end. */
 const FIRST_MS = 3_000;
@@ -33,8 +49,12 @@ const FIRST_MS = 3_000;
  * Faults for `durationMs`, one after the other with little between, every kind once before any comes again.
  * `only` is one kind and target, such as `kill serve`. A stall outlasts the heartbeat timeout of an activity now and then, which makes it a zombie.
  */
-export function planFaults(seed: number, durationMs: number, only?: string): PlannedFault[] {
-  const kinds = KINDS.filter(({ kind, target }) => !only || only === `${kind} ${target}`);
+export function planFaults(
+  seed: number,
+  durationMs: number,
+  { only, installation = 'split' }: { only?: string | undefined; installation?: InstallationKind } = {},
+): PlannedFault[] {
+  const kinds = KINDS[installation].filter(({ kind, target }) => !only || only === `${kind} ${target}`);
   if (!kinds.length) throw new RangeError(`There is no fault "${only}"`);
   const random = randomOf(seed);
   const between = (low: number, high: number): number => Math.round(low + random() * (high - low));

@@ -78,7 +78,7 @@ describe('fanfare up', () => {
   }, 150_000);
 
   it('says that its data directory belongs to a running process', async () => {
-    const at = await place();
+    const at = await place({ DATABASE_URL: '' });
     const first = start(at);
     await untilReady(first);
     const second = start({ ...at, env: { ...at.env, FANFARE_HTTP_PORT: '0' } });
@@ -87,20 +87,15 @@ describe('fanfare up', () => {
   }, 120_000);
 
   it('says that its database is damaged', async () => {
-    const at = await place();
-    mkdirSync(join(at.dataDir, 'database'));
-    writeFileSync(join(at.dataDir, 'database', 'PG_VERSION'), 'nonsense');
-    await expectRefusal(start(at), at, /cannot be opened/);
+    const at = await place({ DATABASE_URL: '' });
+    mkdirSync(join(at.dataDir, 'postgres'));
+    writeFileSync(join(at.dataDir, 'postgres', 'PG_VERSION'), 'nonsense');
+    await expectRefusal(start(at), at, /is not a PostgreSQL database: its PG_VERSION holds "nonsense"/);
   }, 150_000);
 
   it('names every wrong variable', async () => {
     const at = await place({ FANFARE_HTTP_PORT: 'eighty', LOG_LEVEL: 'loud' });
     await expectRefusal(start(at), at, /FANFARE_HTTP_PORT.*LOG_LEVEL/);
-  }, 150_000);
-
-  it('refuses one role of several on the embedded database', async () => {
-    const at = await place();
-    await expectRefusal(start(at, ['serve']), at, /embedded database serves a single process/);
   }, 150_000);
 
   it('refuses one role of several with a Temporal server of its own', async () => {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { makeTemplate } from './databases';
-import { type PostgresSource, startPostgres } from './postgres-server';
+import { startPostgres } from './postgres-server';
 import { startTemporal } from './temporal-server';
 
 /** What a test file may ask for, by name; the answer is one string. */
@@ -23,9 +23,9 @@ export interface Broker {
  * Starts each service at its first request and hands the same one to every test file of the run. Test
  * files live in several processes, so they ask over HTTP.
  */
-export async function startBroker(postgres: PostgresSource): Promise<Broker> {
+export async function startBroker(): Promise<Broker> {
   const starters: Record<Service, () => Promise<Running>> = {
-    postgres: () => startPostgres(postgres),
+    postgres: startPostgres,
     temporal: startTemporal,
     'template-database': async () => makeTemplate((await serviceOf('postgres')).value),
   };

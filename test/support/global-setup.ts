@@ -2,7 +2,6 @@ import { readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startBroker } from './broker';
-import { findPostgres } from './postgres-server';
 
 const EVIDENCE_KEPT_MS = 24 * 3_600_000;
 
@@ -12,8 +11,7 @@ const EVIDENCE_KEPT_MS = 24 * 3_600_000;
  */
 export default async function globalSetup(): Promise<void> {
   removeOldEvidence();
-  const postgres = findPostgres();
-  const broker = await startBroker(postgres);
+  const broker = await startBroker();
   process.env.FANFARE_TEST_BROKER = broker.url;
   globalThis.testBroker = broker;
 }

@@ -1,39 +1,24 @@
-import { execFileSync } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Client } from 'pg';
+import { findPostgresBinaries } from '../../src/storage/managed/find-binaries';
+import { chooseRunAs } from '../../src/storage/managed/run-as';
 import { freePort } from './free-port';
 import { runTied } from './run-tied';
 
-/** Where PostgreSQL for the tests comes from. */
-export type PostgresSource =
-  | { kind: 'url'; url: string }
-  | { kind: 'binaries'; directory: string }
-  | { kind: 'none' };
+const run = promisify(execFile);
 
-/** Quick and without side effects: tests decide by it what to skip. */
-export function findPostgres(): PostgresSource {
+/** The server that DATABASE_URL_TEST names, or one of the run's own. */
+export async function startPostgres(): Promise<{
+  value: string;
+  stop(options: { keepData: boolean }): Promise<void>;
+}> {
   const url = process.env.DATABASE_URL_TEST;
-  if (url) return { kind: 'url', url };
-  const debian = '/usr/lib/postgresql';
-  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
-  const directories = [
-    ...versions.map((version) => join(debian, version, 'bin')),
-    ...(process.env.PATH ?? '').split(delimiter),
-  ];
-  const directory = directories.find(
-    (one) => existsSync(join(one, 'initdb')) && existsSync(join(one, 'postgres')),
-  );
-  return directory ? { kind: 'binaries', directory } : { kind: 'none' };
-}
-
-export async function startPostgres(
-  source: PostgresSource,
-): Promise<{ value: string; stop(options: { keepData: boolean }): Promise<void> }> {
-  if (source.kind === 'none') throw new Error('there is no PostgreSQL on this machine');
-  if (source.kind === 'url') return { value: source.url, stop: async () => undefined };
-  return startCluster(source.directory);
+  if (url) return { value: url, stop: async () => undefined };
+  return startCluster();
 }
 
 /** A cluster that was made and not started: how to start it, as often as wanted. */
@@ -49,17 +34,19 @@ export interface Cluster {
 }
 
 /** A throw-away cluster: its data may be lost with the machine at any time, so nothing waits for the disk. */
-export async function makeCluster(binaries: string, more: Record<string, string> = {}): Promise<Cluster> {
-  const user = unprivilegedUser();
+export async function makeCluster(more: Record<string, string> = {}): Promise<Cluster> {
+  const { initdb, postgres } = await findPostgresBinaries({ env: process.env });
   const directory = mkdtempSync(join(tmpdir(), 'fanfare-test-postgres-'));
-  if (user) chownSync(directory, user.uid, user.gid);
   const data = join(directory, 'data');
-  const options = { cwd: directory, ...user };
-  execFileSync(
-    join(binaries, 'initdb'),
-    ['-D', data, '-U', 'fanfare', '-E', 'UTF8', '--locale=C', '--auth=trust', '--no-sync'],
-    { ...options, stdio: ['ignore', 'ignore', 'pipe'] },
-  );
+  const { prefix, ...user } = await chooseRunAs({ dataDir: directory, data, postgres });
+  mkdirSync(data, { mode: 0o700 });
+  if (user.uid !== undefined && user.gid !== undefined) chownSync(data, user.uid, user.gid);
+  const options = { cwd: '/', ...user };
+  const [maker = '', ...makerArgs] = [
+    ...[...prefix, initdb, '-D', data, '-U', 'fanfare', '-E', 'UTF8'],
+    ...['--locale=C', '--auth=trust', '--no-sync'],
+  ];
+  await run(maker, makerArgs, options);
   const port = await freePort();
   const settings = {
     listen_addresses: '127.0.0.1',
@@ -72,21 +59,20 @@ export async function makeCluster(binaries: string, more: Record<string, string>
     log_min_messages: 'fatal',
     ...more,
   };
+  const [command = '', ...args] = [...prefix, postgres, '-D', data];
   return {
     directory,
     data,
     url: `postgres://fanfare@127.0.0.1:${port}/postgres`,
     port,
-    command: join(binaries, 'postgres'),
-    args: ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    command,
+    args: [...args, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
     options,
   };
 }
 
-async function startCluster(
-  binaries: string,
-): Promise<{ value: string; stop(options: { keepData: boolean }): Promise<void> }> {
-  const { directory, data, url, command, args, options } = await makeCluster(binaries);
+async function startCluster(): ReturnType<typeof startPostgres> {
+  const { directory, data, url, command, args, options } = await makeCluster();
   // SIGINT is PostgreSQL's "fast shutdown": it does not wait for clients to leave.
   const server = runTied(command, args, { ...options, stopSignal: 'SIGINT' });
   await server.untilReady(() => answers(url));
@@ -113,15 +99,4 @@ export async function answers(url: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/** PostgreSQL refuses to run as root, so root runs it as somebody else. */
-function unprivilegedUser(): { uid: number; gid: number } | undefined {
-  if (process.getuid?.() !== 0) return undefined;
-  const lines = readFileSync('/etc/passwd', 'utf8').split('\n');
-  for (const name of ['postgres', 'nobody']) {
-    const fields = lines.find((line) => line.startsWith(`${name}:`))?.split(':');
-    if (fields) return { uid: Number(fields[2]), gid: Number(fields[3]) };
-  }
-  throw new Error('running as root, and neither user postgres nor nobody exists to run the server as');
 }

@@ -10,7 +10,7 @@ import {
 import { parseMessageUid } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
 import { CALL_ENDS, type CallEnd, type MessageEvent } from '../../domain/message';
-import { addToCounts } from '../runs/count-moves';
+import { moveRecipients, type Scope } from '../ledger/move-recipients';
 import { machinePolicyOf } from '../runs/runs';
 import type { CampaignTables } from '../tables';
 import type { CallKey } from './calls';
@@ -113,6 +113,7 @@ function keptOf(data: Record<string, unknown> | undefined): Record<string, unkno
 /** Takes in what is told of calls: a doubt gives way to certainty, also after its call was closed. */
 export async function storeCallNews(
   tx: Transaction<CampaignTables>,
+  workspaceId: string,
   events: readonly MessageEvent[],
 ): Promise<void> {
   const news = callNews(events);
@@ -138,9 +139,11 @@ export async function storeCallNews(
       ${news.map((n) => n.ending?.code ?? null)}::text[], ${news.map((n) => n.ending?.fault ?? null)}::text[],
       ${news.map((n) => JSON.stringify(n.data))}::jsonb[]
     ) as n(run_id, seq, attempt, dialled_at, answered_at, ended_at, outcome, code, fault, data)
+    join runs on runs.id = n.run_id and runs.workspace_id = ${workspaceId}
     where c.run_id = n.run_id and c.seq = n.seq and c.attempt = n.attempt`.execute(tx);
   await settleUnknown(
     tx,
+    { workspaceId, runIds: [...new Set(news.map(({ runId }) => runId))] },
     news.filter(({ ending }) => ending && ending.end !== 'unknown'),
   );
 }
@@ -148,6 +151,7 @@ export async function storeCallNews(
 /** The workflow of a recipient that ended as `unknown` is gone; what is learnt later is written for it. */
 export async function settleUnknown(
   tx: Transaction<CampaignTables>,
+  scope: Scope,
   keys: readonly CallKey[],
 ): Promise<void> {
   if (!keys.length) return;
@@ -169,22 +173,19 @@ export async function settleUnknown(
     const { outcome } = callResult(call, machine);
     return { ...call, outcome, state: endState(outcome, machine) };
   });
-  await sql`
-    with result as (
-      select * from unnest(
+  await moveRecipients(tx, {
+    scope,
+    rule: 'learned',
+    rows: sql`
+      select t.*, 'voice' as channel from unnest(
         ${known.map((call) => call.runId)}::text[], ${known.map((call) => call.seq)}::int[],
         ${known.map((call) => call.attempt)}::int[], ${known.map((call) => call.state)}::text[],
         ${known.map((call) => call.outcome)}::text[],
         ${known.map((call) => (call.state === 'delivered' ? null : call.code))}::text[]
-      ) as t(run_id, seq, attempt, state, outcome, code)
-    ), written as (
-      update recipients r set state = result.state, outcome = result.outcome, code = result.code, updated_at = now()
-      from result
-      where r.run_id = result.run_id and r.channel = 'voice' and r.seq = result.seq
-        and r.attempt = result.attempt and r.state = 'unknown'
-      returning r.run_id, r.channel, r.shard, 'unknown' as old_state, r.state as new_state
-    )
-    ${addToCounts}`.execute(tx);
+      ) as t(run_id, seq, attempt, state, outcome, code)`,
+    when: sql`r.attempt = result.attempt`,
+    set: { outcome: sql`result.outcome`, code: sql`result.code` },
+  });
 }
 
 /**

@@ -5,7 +5,7 @@ import { type DeliveryRule, deliveryRule, expiryOf } from '../../domain/delivery
 import { DomainError } from '../../domain/errors';
 import type { RecipientState } from '../../domain/recipient';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
-import { addToCounts } from '../runs/count-moves';
+import { amendRecipients, moveRecipients } from '../ledger/move-recipients';
 import { readControl } from '../runs/runs';
 import type { CampaignTables } from '../tables';
 import { settleUnknown } from './call-news';
@@ -154,16 +154,17 @@ export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Pr
 
 /** What does not count as a call is told by its row, or by there being none. */
 async function recount(db: Kysely<CampaignTables>, key: CallKey): Promise<void> {
-  await db
-    .updateTable('recipients')
-    .set({ attempts: callsThatCount(key) })
-    .where('run_id', '=', key.runId)
-    .where('channel', '=', 'voice')
-    .where('seq', '=', key.seq)
-    .where('attempt', '=', key.attempt)
-    .where('state', '=', 'sending')
-    .execute();
+  await amendRecipients(db, {
+    scope: key,
+    rows: recipientOf(key),
+    when: sql`r.attempt = ${key.attempt} and r.state = 'sending'`,
+    set: { attempts: callsThatCount(key) },
+  });
 }
+
+/** SQL: the recipient as a row of a move. */
+const recipientOf = ({ runId, seq }: Omit<CallKey, 'attempt'>) =>
+  sql`select ${runId}::text as run_id, 'voice' as channel, ${seq}::int as seq`;
 
 export async function readCallEnding(
   db: Kysely<CampaignTables>,
@@ -215,7 +216,7 @@ export async function recordStep(
         during: key.attempt,
       });
       // The end may have been told since the workflow gave it up.
-      if (state === 'unknown') await settleUnknown(tx, [key]);
+      if (state === 'unknown') await settleUnknown(tx, key, [key]);
       return;
     }
     const retryAt = new Date(Date.now() + step.afterSeconds * 1000);
@@ -267,24 +268,20 @@ async function moveRecipient(
     during?: number | undefined;
   },
 ): Promise<void> {
-  await sql`
-    with old as (
-      select seq, state from recipients
-      where run_id = ${key.runId} and channel = 'voice' and seq = ${key.seq}
-        and state in ('pending', 'waiting', 'sending')
-        and (${to.during ?? null}::int is null or (attempt <= ${to.during ?? null}::int and coalesce(call_from, 1) <= ${to.during ?? null}::int))
-      for update
-    ), written as (
-      update recipients r
-      set state = ${to.state}, code = ${to.code ?? null}, outcome = coalesce(${to.outcome ?? null}, r.outcome),
-        attempt = coalesce(${to.attempt ?? null}::smallint, r.attempt),
-        attempts = case when ${to.attempt ?? null}::smallint is null then r.attempts
-          else ${callsThatCount(key)} end,
-        retry_at = ${to.retryAt?.toISOString() ?? null}::timestamptz, updated_at = now()
-      from old where r.run_id = ${key.runId} and r.channel = 'voice' and r.seq = old.seq
-      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
-    )
-    ${addToCounts}`.execute(tx);
+  const { during = null, attempt = null } = to;
+  await moveRecipients(tx, {
+    scope: key,
+    rule: 'call',
+    rows: sql`select named.*, ${to.state}::text as state from (${recipientOf(key)}) named`,
+    when: sql`(${during}::int is null or (r.attempt <= ${during}::int and coalesce(r.call_from, 1) <= ${during}::int))`,
+    set: {
+      code: sql`${to.code ?? null}`,
+      outcome: sql`coalesce(${to.outcome ?? null}, r.outcome)`,
+      attempt: sql`coalesce(${attempt}::smallint, r.attempt)`,
+      attempts: sql`case when ${attempt}::smallint is null then r.attempts else ${callsThatCount(key)} end`,
+      retry_at: sql`${to.retryAt?.toISOString() ?? null}::timestamptz`,
+    },
+  });
 }
 
 export interface CallStart {
@@ -314,17 +311,14 @@ export async function markCalling(
 ): Promise<void> {
   const again = starts.filter(({ waited }) => waited).map(({ seq }) => seq);
   if (!again.length) return;
-  await sql`
-    with old as (
-      select seq, state from recipients
-      where run_id = ${runId} and channel = 'voice' and seq = any(${again}::int[])
-        and state = 'waiting' and call_from > attempt for update
-    ), written as (
-      update recipients r set state = 'sending', retry_at = null, updated_at = now()
-      from old where r.run_id = ${runId} and r.channel = 'voice' and r.seq = old.seq
-      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
-    )
-    ${addToCounts}`.execute(db);
+  await moveRecipients(db, {
+    scope: { runId },
+    rule: 'dial',
+    rows: sql`
+      select ${runId}::text as run_id, 'voice' as channel, seq, 'sending' as state from unnest(${again}::int[]) as t(seq)`,
+    when: sql`r.call_from > r.attempt`,
+    set: { retry_at: sql`null` },
+  });
 }
 
 /** They have no workflow yet, and wait for a page to start one: without this they would be a workflow's. */
@@ -334,8 +328,10 @@ export async function wantCalls(
   seqs: readonly number[],
 ): Promise<void> {
   if (!seqs.length) return;
-  await sql`
-    update recipients set call_from = attempt + 1
-    where run_id = ${runId} and channel = 'voice' and seq = any(${[...seqs]}::int[])
-      and state = 'waiting' and call_from is null`.execute(tx);
+  await amendRecipients(tx, {
+    scope: { runId },
+    rows: sql`select ${runId}::text as run_id, 'voice' as channel, seq from unnest(${[...seqs]}::int[]) as t(seq)`,
+    when: sql`r.state = 'waiting' and r.call_from is null`,
+    set: { call_from: sql`r.attempt + 1` },
+  });
 }

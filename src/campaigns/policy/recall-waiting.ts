@@ -4,6 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import { FREQUENCY_CAP, OUT_OF_HOURS } from '../../domain/policy';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { dueSeconds, UNKNOWN_PLACE } from '../audience/audience-places';
+import { amendRecipients } from '../ledger/move-recipients';
 import { loadRun, type RunPlan } from '../runs/runs';
 import type { CampaignTables } from '../tables';
 
@@ -118,18 +119,18 @@ async function moveUp(
   channel: Channel,
   sooner: readonly { seq: number; at: number }[],
 ): Promise<void> {
-  await sql`
-    with earlier as materialized (
+  await amendRecipients(tx, {
+    scope: { runId },
+    rows: sql`
       select ${runId}::text as run_id, ${channel}::text as channel, t.* from unnest(
         ${sooner.map(({ seq }) => seq)}::int[],
-        ${sooner.map(({ at }) => new Date(at).toISOString())}::timestamptz[]) as t(seq, at)
-    )
-    update recipients r set updated_at = now(),
-      due_at = case r.state when 'pending' then earlier.at else r.due_at end,
-      retry_at = case r.state when 'pending' then r.retry_at else earlier.at end
-    from earlier where r.run_id = earlier.run_id and r.channel = earlier.channel and r.seq = earlier.seq`.execute(
-    tx,
-  );
+        ${sooner.map(({ at }) => new Date(at).toISOString())}::timestamptz[]) as t(seq, at)`,
+    set: {
+      updated_at: sql`now()`,
+      due_at: sql`case r.state when 'pending' then result.at else r.due_at end`,
+      retry_at: sql`case r.state when 'pending' then r.retry_at else result.at end`,
+    },
+  });
 }
 
 /**
@@ -145,11 +146,11 @@ export async function lookAgain(
   if (seqs.length === 0) return;
   await sql`select id from runs where id = ${runId} for share`.execute(tx);
   if ((await loadRun(tx, runId)).policyVersion === policyVersion) return;
-  await sql`
-    with again as materialized (
-      select ${runId}::text as run_id, ${channel}::text as channel, seq from unnest(${[...seqs]}::int[]) as t(seq)
-    )
-    update recipients r set retry_at = now(), updated_at = now()
-    from again where r.run_id = again.run_id and r.channel = again.channel and r.seq = again.seq
-      and r.state = 'waiting' and r.retry_at > now()`.execute(tx);
+  await amendRecipients(tx, {
+    scope: { runId },
+    rows: sql`
+      select ${runId}::text as run_id, ${channel}::text as channel, seq from unnest(${[...seqs]}::int[]) as t(seq)`,
+    when: sql`r.state = 'waiting' and r.retry_at > now()`,
+    set: { retry_at: sql`now()`, updated_at: sql`now()` },
+  });
 }

@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 import type { Control } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
+import { moveRecipients, moving } from '../ledger/move-recipients';
 import { repeatedTransaction } from '../repeated-transaction';
 import type { CampaignTables } from '../tables';
-import { addToCounts } from './count-moves';
 import { listRecipients, type RecipientPosition, type RecipientView } from './recipients';
 
 /**
@@ -39,18 +39,15 @@ export async function cancelUnsent(db: Kysely<CampaignTables>, runId: string): P
           join recipients r on r.run_id = s.run_id and r.channel = s.channel and r.seq >= s.from_seq and r.seq < s.next_seq
           where s.run_id = ${runId} and s.channel = 'voice' and r.state = 'pending'
         ) everybody group by run_id, channel, seq
-      ), old as (
-        select run_id, channel, seq, r.state, wanted.untouched
-        from wanted join recipients r using (run_id, channel, seq)
-        where r.state in ('pending', 'waiting')
-        for update of r
-      ), written as (
-        update recipients r
-        set state = case when old.untouched is false then 'accepted' else 'canceled' end, retry_at = null, updated_at = now()
-        from old where r.run_id = old.run_id and r.channel = old.channel and r.seq = old.seq
-        returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
-      )
-      ${addToCounts}`.execute(tx);
+      ), ${moving({
+        scope: { runId },
+        rule: 'cancel',
+        rows: sql`
+          select run_id, channel, seq, case when untouched is false then 'accepted' else 'canceled' end as state
+          from wanted`,
+        set: { retry_at: sql`null` },
+      })}
+      select from written`.execute(tx);
   });
 }
 
@@ -61,18 +58,13 @@ export async function cancelAbsent(
   recipients: readonly { channel: Channel; seq: number }[],
 ): Promise<void> {
   if (!recipients.length) return;
-  await sql`
-    with absent as (
-      select * from unnest(${recipients.map((r) => r.channel)}::text[], ${recipients.map((r) => r.seq)}::int[]) as t(channel, seq)
-    ), old as (
-      select r.channel, r.seq, r.state from recipients r join absent using (channel, seq)
-      where r.run_id = ${runId} and r.state in ('pending', 'accepted') for update of r
-    ), written as (
-      update recipients r set state = 'canceled', updated_at = now()
-      from old where r.run_id = ${runId} and r.channel = old.channel and r.seq = old.seq
-      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
-    )
-    ${addToCounts}`.execute(db);
+  await moveRecipients(db, {
+    scope: { runId },
+    rule: 'absent',
+    rows: sql`
+      select ${runId}::text as run_id, t.*, 'canceled' as state from unnest(
+        ${recipients.map((r) => r.channel)}::text[], ${recipients.map((r) => r.seq)}::int[]) as t(channel, seq)`,
+  });
 }
 
 /** Recipients the service has and has not handed over yet, as far as the ledger knows; in pages. */

@@ -2,8 +2,8 @@ import { sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { type DeliveryRule, deliveryRule } from '../../domain/delivery-rule';
 import { afterNews, type News, type Standing } from '../../domain/recipient-news';
+import { moveRecipients } from '../ledger/move-recipients';
 import type { CampaignTables } from '../tables';
-import { addToCounts } from './count-moves';
 import type { RunOptions } from './runs';
 
 /** What the feed says of one message of a run. */
@@ -47,10 +47,11 @@ export function isFollowed(outcome: Outcome, rules: RunRules): boolean {
 /** Reads whom the news is about, decides (recipient-news.ts), and writes those that changed. */
 export async function followOutcomes(
   tx: Transaction<CampaignTables>,
+  workspaceId: string,
   outcomes: readonly Outcome[],
   rules: RunRules,
 ): Promise<void> {
-  const before = await readStandings(tx, outcomes);
+  const before = await readStandings(tx, workspaceId, outcomes);
   const after = new Map(before);
   const now = Date.now();
   for (const outcome of [...outcomes].sort((one, other) => one.attempt - other.attempt)) {
@@ -66,6 +67,7 @@ export async function followOutcomes(
   if (changed.length) {
     await writeStandings(
       tx,
+      workspaceId,
       changed.map(([, row]) => row),
     );
   }
@@ -82,6 +84,7 @@ const keyOf = ({ runId, channel, seq }: Pick<Row, 'runId' | 'channel' | 'seq'>) 
 
 async function readStandings(
   tx: Transaction<CampaignTables>,
+  workspaceId: string,
   outcomes: readonly Outcome[],
 ): Promise<Map<string, Row>> {
   const { rows } = await sql<Omit<Row, 'doubts'> & { doubts: number[] | null }>`
@@ -92,29 +95,33 @@ async function readStandings(
         ${outcomes.map((o) => o.runId)}::text[], ${outcomes.map((o) => o.channel)}::text[],
         ${outcomes.map((o) => o.seq)}::int[]) as t(run_id, channel, seq)
     ) told using (run_id, channel, seq)
+    join runs on runs.id = r.run_id and runs.workspace_id = ${workspaceId}
     order by r.run_id, r.channel, r.seq for update of r`.execute(tx);
   return new Map(rows.map((row) => [keyOf(row), { ...row, doubts: row.doubts ?? [] }]));
 }
 
-async function writeStandings(tx: Transaction<CampaignTables>, rows: readonly Row[]): Promise<void> {
-  await sql`
-    with result as (
+async function writeStandings(
+  tx: Transaction<CampaignTables>,
+  workspaceId: string,
+  rows: readonly Row[],
+): Promise<void> {
+  await moveRecipients(tx, {
+    scope: { workspaceId, runIds: [...new Set(rows.map(({ runId }) => runId))] },
+    rule: 'followed',
+    rows: sql`
       select * from unnest(
         ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.channel)}::text[], ${rows.map((r) => r.seq)}::int[],
         ${rows.map((r) => r.state)}::text[], ${rows.map((r) => r.code)}::text[],
         ${rows.map((r) => r.attempt)}::smallint[], ${rows.map((r) => r.attempts)}::smallint[],
         ${rows.map((r) => r.retryAt?.toISOString() ?? null)}::timestamptz[],
         ${rows.map((r) => (r.doubts.length ? r.doubts.join(',') : null))}::text[]
-      ) as t(run_id, channel, seq, state, code, attempt, attempts, retry_at, doubts)
-    ), old as (
-      select r.run_id, r.channel, r.seq, r.state from recipients r join result using (run_id, channel, seq)
-    ), written as (
-      update recipients r
-      set state = result.state, code = result.code, attempt = result.attempt, attempts = result.attempts,
-        retry_at = result.retry_at, doubts = string_to_array(result.doubts, ',')::smallint[], updated_at = now()
-      from result join old using (run_id, channel, seq)
-      where r.run_id = result.run_id and r.channel = result.channel and r.seq = result.seq
-      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
-    )
-    ${addToCounts}`.execute(tx);
+      ) as t(run_id, channel, seq, state, code, attempt, attempts, retry_at, doubts)`,
+    set: {
+      code: sql`result.code`,
+      attempt: sql`result.attempt`,
+      attempts: sql`result.attempts`,
+      retry_at: sql`result.retry_at`,
+      doubts: sql`string_to_array(result.doubts, ',')::smallint[]`,
+    },
+  });
 }

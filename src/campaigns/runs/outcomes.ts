@@ -3,11 +3,11 @@ import { parseMessageUid } from '../../domain/ids';
 import type { MessageEvent } from '../../domain/message';
 import { RECIPIENT_RANK, type RecipientState } from '../../domain/recipient';
 import { type EndedCall, endedCalls, storeCallNews } from '../calls/call-news';
+import { type Move, moveRecipients, moving, ownRuns } from '../ledger/move-recipients';
 import { countsContacts, releaseUnsent, tellsUnsent } from '../policy/cap-outcomes';
 import { repeated, repeatedTransaction } from '../repeated-transaction';
 import { type SendNews, sendNews, storeSendNews } from '../sends/send-outcomes';
 import type { CampaignTables } from '../tables';
-import { addToCounts, rank } from './count-moves';
 import { followOutcomes, isFollowed, type Outcome, runRules, runsSendingAnew } from './outcomes-followed';
 
 /** Before the first event of a workspace's feed. */
@@ -74,17 +74,17 @@ async function applyAtOnce(db: Kysely<CampaignTables>, page: FeedPage): Promise<
   const { workspaceId, from, to, events, outcomes, sends } = page;
   if (sends.length || outcomes.some(({ attempt }) => attempt > 0)) return undefined;
   if (events.some(({ channel }) => channel === 'voice')) return undefined;
+  const runIds = runsOfEvents(events);
   const { rows } = await repeated(() =>
     sql<{ runs: string[] }>`
-      with own as materialized (${ownRuns(workspaceId, runsOfEvents(events))}), page as (
+      with page as (
         update event_cursors set cursor = ${to}, updated_at = now()
         where workspace_id = ${workspaceId} and cursor = ${from}
           and not exists (select 1 from ${runsSendingAnew(workspaceId, runsOfOutcomes(outcomes))})
           and not (${tellsUnsent(events)}::bool and ${countsContacts(workspaceId)})
         returning 1
-      ), ${written(sql`select told.* from page, ${told(outcomes)} join own on own.id = told.run_id`)},
-      counted as (${addToCounts})
-      select array(select id from own) as runs from page`.execute(db),
+      ), ${moving(outcomeMove(workspaceId, outcomes, sql`select told.* from page, ${told(outcomes)}`))}
+      select array(${ownRuns({ workspaceId, runIds })}) as runs from page`.execute(db),
   );
   return rows[0] && { runs: rows[0].runs, calls: [], sends: [] };
 }
@@ -100,9 +100,7 @@ async function applyInSteps(db: Kysely<CampaignTables>, page: FeedPage): Promise
       .returning(countsContacts(workspaceId).as('capped'))
       .executeTakeFirst();
     if (!moved) return undefined;
-    const { rows } = await sql<{ id: string }>`${ownRuns(workspaceId, runsOfEvents(page.events))}`.execute(
-      tx,
-    );
+    const { rows } = await ownRuns({ workspaceId, runIds: runsOfEvents(page.events) }).execute(tx);
     const own = new Set(rows.map(({ id }) => id));
     const events = page.events.filter(({ uid }) => {
       const key = parseMessageUid(uid);
@@ -113,16 +111,12 @@ async function applyInSteps(db: Kysely<CampaignTables>, page: FeedPage): Promise
       workspaceId,
       page.outcomes.filter(({ runId }) => own.has(runId)),
     );
-    await storeCallNews(tx, events);
+    await storeCallNews(tx, workspaceId, events);
     const sends = await storeSendNews(tx, workspaceId, page.sends);
     if (moved.capped) await releaseUnsent(tx, workspaceId, events);
     return { runs: [...own], calls: endedCalls(events), sends };
   });
 }
-
-/** SQL: those of the runs that the workspace has. */
-const ownRuns = (workspaceId: string, runIds: readonly string[]) => sql`
-  select id from runs where id = any(${runIds}::text[]) and workspace_id = ${workspaceId}`;
 
 const runsOfEvents = (events: readonly MessageEvent[]) => [
   ...new Set(events.flatMap(({ uid }) => parseMessageUid(uid)?.runId ?? [])),
@@ -157,12 +151,11 @@ async function takeIn(
   const simple: Outcome[] = [];
   const followed: Outcome[] = [];
   for (const outcome of outcomes) (isFollowed(outcome, rules) ? followed : simple).push(outcome);
-  if (simple.length) await writeOutcomes(tx, simple);
-  if (followed.length) await followOutcomes(tx, followed, rules);
-}
-
-async function writeOutcomes(tx: Kysely<CampaignTables>, outcomes: readonly Outcome[]): Promise<void> {
-  await sql`with ${written(sql`select told.* from ${told(outcomes)}`)} ${addToCounts}`.execute(tx);
+  if (simple.length) {
+    const rows = sql`select told.* from ${told(simple)}`;
+    await moveRecipients(tx, outcomeMove(workspaceId, simple, rows));
+  }
+  if (followed.length) await followOutcomes(tx, workspaceId, followed, rules);
 }
 
 const told = (outcomes: readonly Outcome[]) => sql`
@@ -172,19 +165,18 @@ const told = (outcomes: readonly Outcome[]) => sql`
     ${outcomes.map((o) => o.state)}::text[], ${outcomes.map((o) => o.code ?? null)}::text[]
   ) as told(run_id, channel, seq, attempt, state, code)`;
 
-/** CTEs that write what `results` selects, where it is news; the last of them is `written`. */
-const written = (results: RawBuilder<unknown>) => sql`
-  result as (${results}), old as (
-    select r.run_id, r.channel, r.seq, r.state from recipients r join result using (run_id, channel, seq)
-    where ${rank('result.state')} > ${rank('r.state')} and (r.attempt = result.attempt
-      or (result.attempt < r.attempt and (result.state = 'delivered'
-        or (result.state = 'sent' and result.attempt = any(r.doubts)))))
-    for update of r
-  ), written as (
-    update recipients r
-    set state = result.state, code = result.code,
-      attempts = greatest(r.attempts + case when r.state in ('pending', 'waiting') then 1 else 0 end, 1), retry_at = null, updated_at = now()
-    from result join old using (run_id, channel, seq)
-    where r.run_id = result.run_id and r.channel = result.channel and r.seq = result.seq
-    returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
-  )`;
+/** Of a former attempt only what is good counts; that it was handed over is new only where it was in doubt. */
+function outcomeMove(workspaceId: string, outcomes: readonly Outcome[], rows: RawBuilder<unknown>): Move {
+  return {
+    scope: { workspaceId, runIds: runsOfOutcomes(outcomes) },
+    rule: 'event',
+    rows,
+    when: sql`(r.attempt = result.attempt or (result.attempt < r.attempt and (result.state = 'delivered'
+      or (result.state = 'sent' and result.attempt = any(r.doubts)))))`,
+    set: {
+      code: sql`result.code`,
+      attempts: sql`greatest(r.attempts + case when r.state in ('pending', 'waiting') then 1 else 0 end, 1)`,
+      retry_at: sql`null`,
+    },
+  };
+}

@@ -6,7 +6,7 @@ import { followPolicy } from '../policy/follow-policy';
 import type { CampaignSchedules, RunLauncher, SendLauncher } from '../ports';
 import { lookAtSchedules } from '../schedules/keep-schedules';
 import type { CampaignTables } from '../tables';
-import { liveRuns } from './runs';
+import { type LiveRun, liveRuns } from './runs';
 
 /** A lost launch is rare, and a launch that was not lost is refused by its id: once a minute is plenty. */
 const INTERVAL_MS = 60_000;
@@ -25,9 +25,13 @@ export async function keepRunsLaunched(
   launcher: RunLauncher & SendLauncher & CampaignSchedules,
   log: Log,
 ): Promise<{ stop(): void }> {
+  const launched = new LaunchedRuns();
   const relaunch = async (): Promise<void> => {
     try {
-      for (const run of await liveRuns(db)) await launcher.launch(run);
+      for (const run of launched.toBeLaunched(await liveRuns(db))) {
+        await launcher.launch(run);
+        launched.note(run);
+      }
       for (const send of await overdueSends(db)) await launcher.launchSend(send);
       await lookAtSchedules(db, launcher, log);
       await followPolicy(db, launcher, log);
@@ -41,6 +45,31 @@ export async function keepRunsLaunched(
   timer.unref();
   return { stop: () => clearInterval(timer) };
 }
+
+/**
+ * Runs of which this process knows that they had their workflow. A launch is a request to the server, so that thousands
+ * of runs that wait are not launched again each minute, but some of them in turn: a server that came back empty is
+ * found out about within the hour also by a process that has not been started anew.
+ */
+export class LaunchedRuns {
+  /** The one that was launched longest ago first. */
+  private readonly known = new Set<string>();
+
+  toBeLaunched(live: readonly LiveRun[]): LiveRun[] {
+    const runs = new Map(live.map((run) => [keyOf(run), run]));
+    for (const key of this.known) if (!runs.has(key)) this.known.delete(key);
+    const missing = live.filter((run) => !this.known.has(keyOf(run)));
+    const again = [...this.known].slice(0, LIMITS.runsRelaunched).flatMap((key) => runs.get(key) ?? []);
+    return [...missing, ...again];
+  }
+
+  note(run: LiveRun): void {
+    this.known.delete(keyOf(run));
+    this.known.add(keyOf(run));
+  }
+}
+
+const keyOf = ({ runId, launch }: LiveRun): string => `${runId}:${launch}`;
 
 /**
  * Sends that nobody has looked at when they were due, and planned ones whose hour comes before the next

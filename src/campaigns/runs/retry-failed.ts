@@ -6,11 +6,11 @@ import { LIMITS } from '../../domain/limits';
 import type { RETRIED } from '../../domain/recipient';
 import { endingOf, illegal } from '../campaign-actions';
 import { type CampaignRecord, lockCampaign, readCampaign } from '../campaign-record';
+import { moveRecipients } from '../ledger/move-recipients';
 import type { CallNote } from '../ports';
 import { repeatedTransaction } from '../repeated-transaction';
 import { hasSchedule } from '../schedules/recurring';
 import type { CampaignTables } from '../tables';
-import { addToCounts } from './count-moves';
 import { reopenRun } from './run-rows';
 
 export type RetriedState = (typeof RETRIED)[number];
@@ -93,9 +93,7 @@ async function frozenChannels(
 
 /**
  * A call's attempt is written when it is dialled (calls.ts): until then `call_from` above it says that the
- * recipient wants a new workflow. What is written is found by all of its key in `old`, never by the run named
- * once more: the planner takes a run that it knows nothing of for a few rows, and would loop through all of them
- * for each.
+ * recipient wants a new workflow.
  */
 async function putBack(
   tx: Transaction<CampaignTables>,
@@ -103,29 +101,25 @@ async function putBack(
   { channel, from, to, since }: { channel: Channel; from: number; to: number; since: string | undefined },
   states: readonly RetriedState[],
 ): Promise<number> {
-  const { rows } = await sql<{ retried: number }>`
-    with old as (
-      select run_id, channel, seq, state, turn > 0 and exists (select from ${others} and e.turn < r.turn and e.state = 'waiting') as held
-      from recipients r
-      where run_id = ${runId} and channel = ${channel} and seq >= ${from} and seq < ${to}
-        and state = any(${states}::text[])
-        ${since === undefined ? sql`` : sql`and r.updated_at <= ${since}::timestamptz`}
-        and (turn is null or not exists (select from ${others} and ${isReached}))
-      for update
-    ), written as (
-      update recipients r
-      set state = 'waiting', retry_at = case when old.held then null else now() end, outcome = null,
-        code = case when old.held then ${EARLIER_CHANNEL} end, updated_at = now(),
-        attempt = r.attempt + case when r.channel = 'voice' then 0 else 1 end,
-        doubts = case when old.state = 'unknown' and r.channel <> 'voice' then array_append(r.doubts, r.attempt) else r.doubts end,
-        call_from = case when r.channel = 'voice' then r.attempt + 1 end
-      from old where r.run_id = old.run_id and r.channel = old.channel and r.seq = old.seq
-      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
-    ), counted as (
-      ${addToCounts}
-    )
-    select count(*)::int as retried from written`.execute(tx);
-  return rows[0]?.retried ?? 0;
+  const { waiting = 0 } = await moveRecipients(tx, {
+    scope: { runId },
+    rule: 'retry',
+    where: sql`r.channel = ${channel} and r.seq >= ${from} and r.seq < ${to} and r.state = any(${states}::text[])
+      ${since === undefined ? sql`` : sql`and r.updated_at <= ${since}::timestamptz`}
+      and (r.turn is null or not exists (select from ${others} and ${isReached}))`,
+    state: 'waiting',
+    columns: sql`
+      r.turn > 0 and exists (select from ${others} and e.turn < r.turn and e.state = 'waiting') as held`,
+    set: {
+      retry_at: sql`case when result.held then null else now() end`,
+      outcome: sql`null`,
+      code: sql`case when result.held then ${EARLIER_CHANNEL} end`,
+      attempt: sql`r.attempt + case when r.channel = 'voice' then 0 else 1 end`,
+      doubts: sql`case when r.state = 'unknown' and r.channel <> 'voice' then array_append(r.doubts, r.attempt) else r.doubts end`,
+      call_from: sql`case when r.channel = 'voice' then r.attempt + 1 end`,
+    },
+  });
+  return waiting;
 }
 
 /** The same contact's other channels. */

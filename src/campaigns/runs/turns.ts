@@ -2,8 +2,8 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { REACHED_BEFORE, standings } from '../../domain/fallback';
 import { LIMITS } from '../../domain/limits';
+import { moveRecipients } from '../ledger/move-recipients';
 import type { CampaignTables } from '../tables';
-import { addToCounts } from './count-moves';
 import type { ShardRef } from './run-end';
 import { readControl } from './runs';
 
@@ -21,13 +21,20 @@ export interface TurnRule {
   tellsMore: boolean;
 }
 
-/** Answers the shards that have something to send now, or nobody to wait for any more. */
-export async function giveTurns(db: Kysely<CampaignTables>, rule: TurnRule): Promise<ShardRef[]> {
+export interface GivenTurns {
+  /** Shards that have something to send now, or nothing to wait for any more. */
+  shards: ShardRef[];
+  /** When the next turn comes, if nothing happens before that; without it, only what happens gives one. */
+  nextAtMs?: number;
+}
+
+export async function giveTurns(db: Kysely<CampaignTables>, rule: TurnRule): Promise<GivenTurns> {
   const { rows: shards } = await sql<ShardRef>`
     select channel, shard from shard_counts
     where run_id = ${rule.runId} and state = 'waiting' and count > 0 and channel <> ${rule.channels[0] ?? ''}
     order by channel, shard`.execute(db);
   const changed: ShardRef[] = [];
+  let nextAtMs: number | undefined;
   for (const shard of shards) {
     let moved = 0;
     for (let after: number | null = -1; after !== null; ) {
@@ -35,14 +42,19 @@ export async function giveTurns(db: Kysely<CampaignTables>, rule: TurnRule): Pro
       const window: Window = await db.transaction().execute((tx) => turnWindow(tx, rule, shard, from));
       moved += window.moved;
       after = window.after;
+      for (const since of window.counting) {
+        nextAtMs = Math.min(nextAtMs ?? Number.POSITIVE_INFINITY, since.getTime() + rule.afterMs);
+      }
     }
     if (moved > 0) changed.push(shard);
   }
-  return changed;
+  return nextAtMs === undefined ? { shards: changed } : { shards: changed, nextAtMs };
 }
 
 interface Window {
   moved: number;
+  /** Since when the earlier channels of those stand so who get their turn by time alone. */
+  counting: Date[];
   /** The last recipient that was looked at; null when nobody is left. */
   after: number | null;
 }
@@ -52,6 +64,8 @@ interface Judged {
   reached: boolean;
   /** Whether anything changes for the recipient. */
   turns: boolean | null;
+  /** Set while the earlier channel has its time. */
+  counting: Date | null;
 }
 
 /**
@@ -66,7 +80,7 @@ async function turnWindow(
   after: number,
 ): Promise<Window> {
   const { runId, afterMs } = rule;
-  if ((await readControl(tx, runId)) !== 'run') return { moved: 0, after: null };
+  if ((await readControl(tx, runId)) !== 'run') return { moved: 0, counting: [], after: null };
   const turn = rule.channels.indexOf(channel);
   await sql`
     select from shards where run_id = ${runId} and channel = ${channel} and shard = ${shard} for update`.execute(
@@ -94,12 +108,14 @@ async function turnWindow(
     )
     select seq, coalesce(reached, false) as reached, reached or (retry_at is null and (standing is null
       or standing = 'over' or (standing = 'counting'
-        and since <= clock_timestamp() - ${afterMs} * interval '1 millisecond'))) as turns
+        and since <= clock_timestamp() - ${afterMs} * interval '1 millisecond'))) as turns,
+      case when standing = 'counting' and retry_at is null then since end as counting
     from judged order by seq`.execute(tx);
   const turned = rows.filter(({ turns }) => turns);
   if (turned.length) await writeTurns(tx, runId, channel, turned);
   const last = rows.length < LIMITS.turnsAtOnce ? undefined : rows.at(-1);
-  return { moved: turned.length, after: last?.seq ?? null };
+  const counting = rows.flatMap((row) => (row.counting && !row.turns ? [row.counting] : []));
+  return { moved: turned.length, counting, after: last?.seq ?? null };
 }
 
 async function writeTurns(
@@ -108,22 +124,21 @@ async function writeTurns(
   channel: Channel,
   turned: readonly Judged[],
 ): Promise<void> {
-  await sql`
-    with result as (
-      select * from unnest(${turned.map(({ seq }) => seq)}::int[], ${turned.map(({ reached }) => reached)}::bool[])
-        as t(seq, reached)
-    ), written as (
-      update recipients r set
-        state = case when result.reached then 'canceled' else 'waiting' end,
-        code = case when result.reached then ${REACHED_BEFORE} end,
-        due_at = case when result.reached then r.due_at else greatest(r.due_at, now()) end,
-        retry_at = case when result.reached then null else greatest(r.due_at, now()) end,
-        updated_at = now()
-      from result where r.run_id = ${runId} and r.channel = ${channel} and r.seq = result.seq
-        and r.state = 'waiting'
-      returning r.run_id, r.channel, r.shard, 'waiting' as old_state, r.state as new_state
-    )
-    ${addToCounts}`.execute(tx);
+  const hour = sql`greatest(r.due_at, now())`;
+  await moveRecipients(tx, {
+    scope: { runId },
+    rule: 'turn',
+    rows: sql`
+      select ${runId}::text as run_id, ${channel}::text as channel, seq, reached,
+        case when reached then 'canceled' else 'waiting' end as state
+      from unnest(${turned.map(({ seq }) => seq)}::int[], ${turned.map(({ reached }) => reached)}::bool[])
+        as t(seq, reached)`,
+    set: {
+      code: sql`case when result.reached then ${REACHED_BEFORE} end`,
+      due_at: sql`case when result.reached then r.due_at else ${hour} end`,
+      retry_at: sql`case when result.reached then null else ${hour} end`,
+    },
+  });
 }
 
 /** The table of domain/fallback.ts over `e`, whose state may be a derived one (ledger.ts). */

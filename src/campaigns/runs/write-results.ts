@@ -1,8 +1,8 @@
 import { sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import type { RecipientState } from '../../domain/recipient';
+import { moveRecipients } from '../ledger/move-recipients';
 import type { CampaignTables } from '../tables';
-import { addToCounts, rank } from './count-moves';
 
 /** What a chunk came to for one recipient. `accepted` needs no row on a page of first sends. */
 export interface RecipientResult {
@@ -19,37 +19,28 @@ export interface RecipientResult {
   anew?: boolean | undefined;
 }
 
-/**
- * Recipients are found by all of their key in `result`, never by the run as a parameter: of one that was frozen
- * a moment ago the planner knows nothing, takes it for a few rows, and would read all of it for every chunk.
- */
 export async function writeResults(
   tx: Transaction<CampaignTables>,
   page: { runId: string; channel: Channel },
   results: readonly RecipientResult[],
 ): Promise<void> {
-  await sql`
-    with result as materialized (
+  await moveRecipients(tx, {
+    scope: page,
+    rule: 'result',
+    rows: sql`
       select ${page.runId}::text as run_id, ${page.channel}::text as channel, t.* from unnest(
         ${results.map((r) => r.seq)}::int[], ${results.map((r) => r.state)}::text[],
         ${results.map((r) => r.code ?? null)}::text[],
         ${results.map((r) => r.retryAt?.toISOString() ?? null)}::timestamptz[],
         ${results.map((r) => (r.attempted ? 1 : 0))}::int[], ${results.map((r) => r.attempt ?? null)}::int[],
-        ${results.map((r) => r.anew ?? false)}::bool[]) as t(seq, state, code, retry_at, attempted, attempt, anew)
-    ), old as (
-      select r.run_id, r.channel, r.seq, r.state from recipients r join result using (run_id, channel, seq)
-      where ${rank('result.state')} >= ${rank('r.state')}
-        and r.attempt = coalesce(result.attempt, r.attempt)
-      for update of r
-    ), written as (
-      update recipients r
-      set state = result.state, code = result.code, retry_at = result.retry_at,
-          attempts = r.attempts + result.attempted, updated_at = now(),
-          attempt = r.attempt + case when result.anew then 1 else 0 end,
-          doubts = case when result.anew then array_append(r.doubts, r.attempt) else r.doubts end
-      from result, old
-      where r.run_id = old.run_id and r.channel = old.channel and r.seq = old.seq and result.seq = old.seq
-      returning r.run_id, r.channel, r.shard, old.state as old_state, r.state as new_state
-    )
-    ${addToCounts}`.execute(tx);
+        ${results.map((r) => r.anew ?? false)}::bool[]) as t(seq, state, code, retry_at, attempted, attempt, anew)`,
+    when: sql`r.attempt = coalesce(result.attempt, r.attempt)`,
+    set: {
+      code: sql`result.code`,
+      retry_at: sql`result.retry_at`,
+      attempts: sql`r.attempts + result.attempted`,
+      attempt: sql`r.attempt + case when result.anew then 1 else 0 end`,
+      doubts: sql`case when result.anew then array_append(r.doubts, r.attempt) else r.doubts end`,
+    },
+  });
 }

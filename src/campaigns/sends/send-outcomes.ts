@@ -4,7 +4,7 @@ import { parseSendMessageUid } from '../../domain/ids';
 import type { MessageEvent } from '../../domain/message';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
 import { endingOf } from '../calls/call-news';
-import { rank } from '../runs/count-moves';
+import { rank } from '../ledger/rank';
 import type { CampaignTables } from '../tables';
 
 /** What a page of the event feed says of one attempt of a durable send. */

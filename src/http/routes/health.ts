@@ -1,5 +1,5 @@
 import { DomainError } from '../../domain/errors';
-import type { AccountState } from '../../messaging/outbox/account-breaker';
+import type { AccountState } from '../../messaging/outbox/deliver/account-breaker';
 import { healthz, readyz } from '../operations/service';
 import type { App } from '../routing';
 

@@ -10,6 +10,7 @@ import type { Log } from '../../log';
 import type { InboundSink, InboundSms } from '../../providers/provider';
 import type { Accept } from '../outbox/accept';
 import type { Draft } from '../outbox/outgoing';
+import { flowOf } from '../outbox/queue/flow';
 import { upsertSuppressions } from '../suppression/suppression-rows';
 import type { MessagingTables } from '../tables';
 import {
@@ -172,6 +173,8 @@ function sendersOf(to: string): string[] {
   return [senderKey(number.startsWith('+') ? number : to.trim())];
 }
 
+const OF_REPLIES = { channel: 'sms', class: 'transactional', campaign: undefined } as const;
+
 /** Not asked for by anybody's API call: it has no template, and its uid is nobody's choice. */
 function draftOf(owed: OwedReply, text: string): Draft {
   const expiresAtMs = owed.receivedAt.getTime() + LIMITS.replyWithinMinutes * 60_000;
@@ -179,7 +182,7 @@ function draftOf(owed: OwedReply, text: string): Draft {
     id: owed.messageId,
     workspaceId: owed.workspaceId,
     uid: `reply.${owed.id}`,
-    channel: 'sms',
+    channel: OF_REPLIES.channel,
     to: owed.to,
     from: owed.from,
     templateId: undefined,
@@ -188,8 +191,8 @@ function draftOf(owed: OwedReply, text: string): Draft {
     body: text,
     params: {},
     paramsJson: '{}',
-    campaign: undefined,
-    class: 'transactional',
+    campaign: OF_REPLIES.campaign,
+    class: OF_REPLIES.class,
     replyTo: undefined,
     voice: undefined,
     payloadHash: hash('sha256', JSON.stringify([owed.id, text]), 'base64url'),
@@ -199,6 +202,7 @@ function draftOf(owed: OwedReply, text: string): Draft {
     expiresAt: new Date(expiresAtMs).toISOString(),
     expiresAtMs,
     attempt: 0,
+    flow: flowOf(owed.workspaceId, { ...OF_REPLIES, from: owed.from }),
     size: 500 + text.length,
   };
 }

@@ -55,7 +55,7 @@ export async function insertMessages(
       insert into messages (
         id, workspace_id, uid, channel, to_address, from_address, template_id, template_version, subject,
         body, params, campaign, class, reply_to, voice, segments, encoding, payload_hash, state, send_at, due_at,
-        expires_at, lane, accepted_seq, created_at, updated_at, suffix
+        expires_at, lane, flow, accepted_seq, created_at, updated_at, suffix
       )
       select r.id, ${workspaceId}, r.uid, r.channel, r.to_address, r.from_address, r.template_id,
         r.template_version, r.subject, r.body, r.params::jsonb, r.campaign, r.class, r.reply_to,
@@ -64,7 +64,7 @@ export async function insertMessages(
         case when not r.suppressed then
           case r.state when 'scheduled' then r.send_at else ${at}::timestamptz end
         end,
-        r.expires_at, ${lane.id}, head.first + r.position - 1, ${at}::timestamptz, ${at}::timestamptz,
+        r.expires_at, ${lane.id}, r.flow, head.first + r.position - 1, ${at}::timestamptz, ${at}::timestamptz,
         r.suffix
       from (select *, ${blocked} as suppressed from unnest(
         ${drafts.map((d) => d.id)}::text[],
@@ -87,11 +87,12 @@ export async function insertMessages(
         ${drafts.map((d) => d.state)}::text[],
         ${drafts.map((d) => d.sendAt ?? null)}::timestamptz[],
         ${drafts.map((d) => d.expiresAt ?? null)}::timestamptz[],
-        ${drafts.map((d) => d.suffix ?? null)}::text[]
+        ${drafts.map((d) => d.suffix ?? null)}::text[],
+        ${drafts.map((d) => d.flow)}::int[]
       ) with ordinality as g(
         id, uid, channel, to_address, from_address, template_id, template_version, subject, body, params,
         campaign, class, reply_to, voice, segments, encoding, payload_hash, state, send_at, expires_at,
-        suffix, position
+        suffix, flow, position
       ) offset 0) as r, head
       on conflict (workspace_id, uid) do nothing
       returning id, state

@@ -9,6 +9,7 @@ import type { CompiledTemplate, TemplateVersions } from '../templates/template-v
 import { ownBodyToFill, requireFilledLength, type TextsToFill } from './filled-length';
 import type { Draft } from './outgoing';
 import { refusedSender, suffixOf } from './policy-rules';
+import { flowOf } from './queue/flow';
 import { refusal } from './refusal';
 
 /**
@@ -54,6 +55,7 @@ export async function judge(
     sendAt: message.sendAt,
     expiresAt: message.expiresAt,
     expiresAtMs: message.expiresAt === undefined ? undefined : Date.parse(message.expiresAt),
+    flow: flowOf(workspaceId, message),
     attempt: 0,
     ending: suffixOf(message, text, policy),
     refusal: refusedSender(message, policy),

@@ -1,6 +1,5 @@
 import { type Kysely, sql } from 'kysely';
 import type { Message } from '../../contracts/send';
-import type { Channel } from '../../domain/channel';
 import { DomainError, isDomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { isDataError } from '../database-error';
@@ -44,7 +43,7 @@ interface Deps {
   /** It is not known which of a workspace's messages were written. */
   onDoubt(): void;
   /** This was accepted before, waits in the table, and may not be known of. */
-  onWaiting(lane: Lane, channel: Channel): void;
+  onWaiting(lane: Lane, id: string): void;
   onEvents(workspaceId: string): void;
 }
 
@@ -206,9 +205,9 @@ async function answerRepeats(
     .execute();
   // Whoever repeats may have had no answer, and then the commit may not have been heard of here either.
   const own = new Map(Array.from(lanes.all(), (lane) => [lane.id, lane]));
-  for (const { lane: laneId, channel, state } of rows) {
+  for (const { id, lane: laneId, state } of rows) {
     const lane = own.get(laneId);
-    if (lane && (state === 'accepted' || state === 'scheduled')) onWaiting(lane, channel);
+    if (lane && (state === 'accepted' || state === 'scheduled')) onWaiting(lane, id);
   }
   const existing = new Map(rows.map((row) => [row.uid, row]));
   return asked.map(({ id, uid, payloadHash, refusal }) => {

@@ -16,7 +16,7 @@ export interface Canceled {
  * Cancels a message that was not handed over. Its dispatcher may hold it in memory, in this process or
  * in another, so the row alone does not decide. The lane's row does: whoever cancels raises its count,
  * and a batch opens only under the count that its dispatcher knows, and only if no message in it was
- * canceled before (handover-batch.ts). So either the batch is there first, and this fails, or the cancel is,
+ * canceled before (deliver/groups.ts). So either the batch is there first, and this fails, or the cancel is,
  * and the message is in no batch.
  *
  * Locks: lane, head, message, in the order everybody takes them.

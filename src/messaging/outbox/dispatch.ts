@@ -1,51 +1,42 @@
 import type { Kysely } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import type { Log } from '../../log';
-import type { Provider } from '../../providers/provider';
+import type { HandOverResult, Provider } from '../../providers/provider';
 import { type DeliveryObserver, tellMoves } from '../observer';
 import type { SenderLimits } from '../senders/sender-limits';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
-import type { AccountState } from './account-breaker';
-import { ANY_TIME, createBacklog } from './backlog';
-import { createDispatchMemory, type Taken } from './dispatch-memory';
+import type { AccountState } from './deliver/account-breaker';
+import { ChannelDelivery } from './deliver/channel-delivery';
+import type { Recorded } from './deliver/groups';
+import { GroupOpener } from './deliver/opener';
+import { createProviderDesk, type ProviderDesk, throttledSenders } from './deliver/provider-desk';
+import { type Leaving, Recorder } from './deliver/recorder';
+import { type ChannelWay, recoverGroups } from './deliver/recover';
 import { keepExpiringWaiting } from './expire-waiting';
-import { createHandOvers } from './handover';
 import type { Holds } from './holds';
-import { settleInDoubt } from './in-doubt';
 import type { Lane, Lanes } from './lanes';
 import type { ListMail } from './list-mail';
 import type { OutboxCount } from './outbox-count';
 import type { OutgoingMessage } from './outgoing';
-import { createProviderDesk, type ProviderDesk } from './provider-desk';
+import { Admission } from './queue/admission';
+import { DuePoller } from './queue/due-poller';
+import { ANY_TIME, OutboxQueue } from './queue/outbox-queue';
+import type { Entry } from './queue/window';
 import type { Verdict } from './verdict';
 
 /**
  * Accepted messages on their way to the providers. A message that is due is in exactly one place:
  *
- *   memory   in a queue of this process (dispatch-memory.ts)
- *   batch    named by an open hand-over batch, of this process or of one that is gone (handover.ts)
- *   table    anywhere else: later, held, retried, or too many at once (backlog.ts)
+ *   queue   in memory of this process, in fair order (queue/outbox-queue.ts)
+ *   group   named by an open hand-over group, of this process or of one that is gone (deliver/groups.ts)
+ *   table   anywhere else: later, held, retried, or beyond memory's window (queue/due-poller.ts)
  */
-export interface Dispatcher {
-  /** These are in the table and due. */
-  offer(lane: Lane, messages: readonly OutgoingMessage[]): void;
-  /** A message is in the table, due then, or at ANY_TIME (backlog.ts). */
-  expect(lane: Lane, channel: Channel, dueMs: number): void;
-  /** Something may have become sendable that was not: look in the table. */
-  lookAgain(): void;
-  /** Senders may have gained or lost a limit, or may send on sooner than they were told. */
-  limitsChanged(channel: Channel): void;
-  openLane(lane: Lane): void;
-  adoptLane(lane: Lane): void;
-  closeLane(lane: Lane): void;
-  /** This process canceled the message; `cancels` is the lane's count since then. */
-  canceled(lane: string, id: string, cancels: number): void;
-  /** How each channel's account at its carrier stands. */
-  accounts(): AccountState[];
-  start(): void;
-  /** Opens no more batches and waits for those under way, but not for ever. */
-  stop(withinMs: number): Promise<void>;
+export interface OutboxEvents {
+  /** Events of the workspace were written. */
+  onEvents(workspaceId: string): void;
+  /** These are recorded as handed over; receipts that came too early can be taken up. */
+  onHandedOver(provider: string, verdicts: readonly Verdict[]): Promise<void>;
 }
 
 interface Deps {
@@ -59,263 +50,263 @@ interface Deps {
   outbox: OutboxCount;
   observer?: DeliveryObserver | undefined;
   log: Log;
-  onEvents(workspaceId: string): void;
-  /** These are recorded as handed over; receipts that came too early can be taken up. */
-  onHandedOver(provider: string, verdicts: readonly Verdict[]): Promise<void>;
+  events: OutboxEvents;
 }
 
-/** Longest sleep of the loop's one timer; clocks may be set meanwhile. */
+/** Longest sleep of the one timer; clocks may be set meanwhile. */
 const SLEEP_MAX_MS = 30_000;
-const TROUBLE_PAUSE_MS = 500;
 
-export function createDispatcher(deps: Deps): Dispatcher {
-  const { db, lanes, holds, limits, outbox, log, onEvents, onHandedOver } = deps;
-  const memory = createDispatchMemory(limits.keyOf);
-  const desks = CHANNELS.map((channel) =>
-    createProviderDesk(channel, deps.providers[channel], log, deps.observer),
-  );
-  const deskOf = (channel: Channel) => desks.find((desk) => desk.channel === channel) as ProviderDesk;
-  const onError = (error: unknown) => log.warn({ err: error }, 'The outbox could not be read; trying again');
-  const backlog = createBacklog({ db, memory, holds, limits, onRead: wake, onError });
-  const handOvers = createHandOvers({
-    ...deps,
-    onRecorded,
-    onNotOurs: (lane) => backlog.expectAll([lane]),
-    onCanceled: (ids) => memory.drop(ids),
-    waitingIn: (lane) => memory.idsWaiting(lane),
-    async onThrottled(message, delayMs) {
-      await limits.throttled(message, delayMs).catch((error: unknown) => {
+export class Dispatcher {
+  private readonly queue: OutboxQueue;
+  private readonly admission: Admission;
+  private readonly poller: DuePoller;
+  private readonly ways: readonly ChannelWay[];
+  private readonly expiring: { start(): void; stop(): void };
+  private readonly recovering = new Set<Promise<void>>();
+  private running = false;
+  private woken = false;
+  private timer: NodeJS.Timeout | undefined;
+  readonly wake = (): void => {
+    // However much happens in one turn of the event loop, the queue is looked at once.
+    if (this.woken || !this.running) return;
+    this.woken = true;
+    setImmediate(() => {
+      this.woken = false;
+      if (this.running) this.pump();
+    });
+  };
+
+  constructor(private readonly deps: Deps) {
+    const { db, holds, limits, log } = deps;
+    this.queue = new OutboxQueue({ limits, holds });
+    this.admission = new Admission({ queue: this.queue, limits, log, wake: this.wake });
+    this.poller = new DuePoller({ db, queue: this.queue, log, wake: this.wake });
+    this.ways = CHANNELS.map((channel) => this.openWay(channel));
+    const recorderOf = (channel: Channel) =>
+      (this.ways.find(({ desk }) => desk.channel === channel) as ChannelWay).recorder;
+    this.expiring = keepExpiringWaiting({ db, queue: this.queue, lanes: deps.lanes, recorderOf, log });
+  }
+
+  /** These are in the table and due. */
+  offer(lane: Lane, messages: readonly OutgoingMessage[]): void {
+    if (lane.lost) return;
+    this.queue.offer(lane, messages);
+    this.wake();
+  }
+
+  /** A message is in the table, due then. */
+  expect(lane: Lane, message: OutgoingMessage, dueMs: number): void {
+    this.queue.expect(lane, message, dueMs);
+    this.wake();
+  }
+
+  /** A message waits in the table of which this process may not know. */
+  lookFor(lane: Lane, id: string): void {
+    if (this.queue.has(id)) return;
+    this.poller.lookUp(lane);
+    this.wake();
+  }
+
+  /** Something may have become sendable that was not: look in the table. */
+  lookAgain(): void {
+    for (const window of this.queue.allWindows()) this.queue.expectIn(window, ANY_TIME);
+    for (const lane of this.deps.lanes.all()) this.poller.lookUp(lane);
+    this.wake();
+  }
+
+  /** Senders may have gained or lost a limit, or may send on sooner than they were told. */
+  limitsChanged(): void {
+    this.admission.resumeAll();
+    this.wake();
+  }
+
+  adoptLane(lane: Lane): void {
+    // Nothing is read from the lane before its open groups are in hand.
+    const ready = () => {
+      if (lane.lost) return;
+      this.poller.lookUp(lane);
+      this.wake();
+    };
+    const { db, templates, listMail, lanes, holds, limits, log } = this.deps;
+    const { queue, ways } = this;
+    const isRunning = () => this.running;
+    const work = recoverGroups(
+      { db, templates, listMail, queue, lanes, holds, limits, ways, log, isRunning },
+      lane,
+      ready,
+    );
+    this.recovering.add(work);
+    void work.finally(() => this.recovering.delete(work));
+  }
+
+  closeLane(lane: Lane): void {
+    this.poller.close(lane);
+    this.queue.dropLane(lane);
+  }
+
+  /** This process canceled the message; `cancels` is the lane's count since then. */
+  canceled(laneId: string, id: string, cancels: number): void {
+    this.queue.drop([id]);
+    for (const lane of this.deps.lanes.all()) {
+      if (lane.id === laneId && lane.cancels === cancels - 1) lane.cancels = cancels;
+    }
+  }
+
+  /** How each channel's account at its carrier stands. */
+  accounts(): AccountState[] {
+    return this.ways.map(({ desk }) => desk.account);
+  }
+
+  start(): void {
+    this.running = true;
+    this.expiring.start();
+    this.wake();
+  }
+
+  /** Opens no more groups and waits for those under way, but not for ever. */
+  async stop(withinMs: number): Promise<void> {
+    this.running = false;
+    this.expiring.stop();
+    clearTimeout(this.timer);
+    let giveUp: NodeJS.Timeout | undefined;
+    const timeout = new Promise<void>((done) => {
+      giveUp = setTimeout(done, withinMs);
+    });
+    const finish = async () => {
+      await Promise.allSettled(this.recovering);
+      await Promise.all(this.ways.map(({ delivery }) => delivery.stop()));
+      await Promise.all(this.ways.map(({ recorder }) => recorder.idle()));
+    };
+    await Promise.race([finish(), timeout]);
+    clearTimeout(giveUp);
+    for (const { recorder } of this.ways) recorder.giveUp();
+  }
+
+  private pump(): void {
+    const now = Date.now();
+    let nextAtMs = Math.min(now + SLEEP_MAX_MS, this.admission.pump(now));
+    for (const { delivery } of this.ways) nextAtMs = Math.min(nextAtMs, delivery.pump(now));
+    const wayOf = (channel: Channel) => this.ways.find(({ desk }) => desk.channel === channel);
+    const isOpen = (channel: Channel) => wayOf(channel)?.delivery.isOpen(now) ?? false;
+    nextAtMs = Math.min(nextAtMs, this.poller.pump(now, isOpen));
+    clearTimeout(this.timer);
+    this.timer = setTimeout(this.wake, Math.max(1, nextAtMs - now));
+    this.timer.unref();
+  }
+
+  private openWay(channel: Channel): ChannelWay {
+    const { db, templates, listMail, providers, lanes, holds, observer, log } = this.deps;
+    const { queue } = this;
+    const desk = createProviderDesk(channel, providers[channel], log, observer);
+    const provider = desk.provider.name;
+    const recorder = new Recorder({
+      ...{ db, provider, lanes, log },
+      judge: (leaving, results) => this.judge(desk, leaving, results),
+      onRecorded: (results) => this.recorded(desk.provider.name, results),
+      onNotOurs: (results) => this.notOurs(results),
+    });
+    const opener = new GroupOpener({
+      ...{ db, templates, listMail, lanes, holds, queue, recorder, provider, log },
+    });
+    const delivery = new ChannelDelivery({
+      ...{ desk, queue, opener, recorder, holds, wake: this.wake },
+      onOpened: ({ back, gone }) => {
+        this.putBack(back);
+        this.letGo(gone);
+      },
+    });
+    return { desk, delivery, recorder };
+  }
+
+  /** What the results mean for the channel and for its senders. */
+  private judge(
+    desk: ProviderDesk,
+    leaving: readonly Leaving[],
+    results: readonly HandOverResult[],
+  ): readonly HandOverResult[] {
+    const { limits, log } = this.deps;
+    const handOvers = leaving.map(({ handOver }) => handOver);
+    for (const { sender, delayMs } of throttledSenders(handOvers, results)) {
+      const one = leaving.find(({ message }) => message.from === sender);
+      if (!one) continue;
+      void limits.throttled(one.message, delayMs).catch((error: unknown) => {
         log.warn({ err: error }, 'Other processes do not know that a provider asked for silence');
       });
-    },
-  });
-  const expiring = keepExpiringWaiting({
-    ...{ db, memory, lanes, handOvers, log, letGo },
-    providerOf: (channel) => deskOf(channel).provider.name,
-  });
-  const underWay = new Set<Promise<void>>();
-  /** When messages that are still in hand are to be tried again. */
-  const retryAtMs = new Map<string, number>();
-  let running = false;
-  let woken = false;
-  let timer: NodeJS.Timeout | undefined;
-
-  /** However much happens in one turn of the event loop, the queues are looked at once. */
-  function wake(): void {
-    if (woken || !running) return;
-    woken = true;
-    setImmediate(() => {
-      woken = false;
-      if (running) pump();
-    });
+    }
+    // Batches that are answered together were judged as they came.
+    return desk.provider.capabilities.answersEach ? desk.onResults(handOvers, results) : results;
   }
 
-  function pump(): void {
-    const now = Date.now();
-    let nextAtMs = now + SLEEP_MAX_MS;
-    for (const desk of desks) {
-      if (desk.pausedUntilMs > now) {
-        nextAtMs = Math.min(nextAtMs, desk.pausedUntilMs);
-        continue;
-      }
-      while (desk.hasRoom()) {
-        const count = memory.ready(desk.channel, now);
-        if (count === 0) break;
-        const lingerMs = desk.lingerMs(count);
-        if (lingerMs > 0) {
-          nextAtMs = Math.min(nextAtMs, now + lingerMs);
-          break;
-        }
-        const taken = memory.take(desk.channel, desk.batchSize, now);
-        if (!taken) break;
-        track(sendBatch(desk, taken));
+  private putBack(entries: readonly Entry[]): void {
+    void this.admission.giveBack(entries);
+    this.queue.putBack(entries);
+  }
+
+  /** From here on the table alone knows these. */
+  private letGo(entries: readonly Entry[]): void {
+    // What was recorded meanwhile is accounted for.
+    const open = entries.filter(({ state }) => state !== 'gone');
+    void this.admission.giveBack(open);
+    this.queue.letGo(open);
+    for (const { lane, message } of open) {
+      // Released while they were still in hand: what looked in the table then passed them over.
+      const { workspaceId, campaign } = message;
+      if (campaign !== undefined && !this.deps.holds.isHeld(workspaceId, campaign)) {
+        this.queue.expect(lane, message, ANY_TIME);
       }
     }
-    const isOpen = (channel: Channel) => deskOf(channel).pausedUntilMs <= now;
-    backlog.read(isOpen);
-    nextAtMs = Math.min(nextAtMs, backlog.nextAtMs(isOpen), memory.nextResumeMs(now));
-    clearTimeout(timer);
-    timer = setTimeout(wake, Math.max(1, nextAtMs - now));
-    timer.unref();
   }
 
-  function track(work: Promise<void>): void {
-    underWay.add(work);
-    void work.finally(() => {
-      underWay.delete(work);
-      wake();
-    });
-  }
-
-  async function sendBatch(desk: ProviderDesk, taken: Taken): Promise<void> {
-    const { lane, sender } = taken;
-    desk.enter();
-    const { messages, charged } =
-      sender === undefined ? { messages: taken.messages, charged: [] } : await admit(sender, taken);
-    const unsent = await handOvers.send(desk, lane, messages).catch((error: unknown) => {
-      // Not foreseen, so it is not known how far they got: they stay in hand, and are not sent again.
-      log.error({ err: error, count: messages.length }, 'A hand-over failed in an unforeseen way');
-    });
-    desk.leave();
-    if (!unsent) return;
-    const { rest, hindered, held, handedOver } = unsent;
-    const returned = new Set(lane.lost ? [] : [...rest, ...hindered]);
-    letGo(
-      lane,
-      messages.filter((message) => !returned.has(message)),
-    );
-    memory.putBack(
-      lane,
-      messages.filter((message) => returned.has(message)),
-    );
-    if (hindered.length > 0) {
-      desk.pausedUntilMs = Math.max(desk.pausedUntilMs, Date.now() + TROUBLE_PAUSE_MS);
-    }
-    // Released while they were still in hand: whoever looked in the table then passed them over.
-    if (held.some(({ workspaceId, campaign }) => !holds.isHeld(workspaceId, campaign))) {
-      backlog.expectAll([lane]);
-    }
-    if (charged.length > 0 && handedOver.length < messages.length) {
-      const left = new Set(handedOver);
-      await giveBack(charged.filter((message) => !left.has(message)));
-    }
-  }
-
-  /** As many of a restrained sender's messages as may leave now; the others go back and wait for their turn. */
-  async function admit(sender: string, { lane, messages }: Taken) {
-    // What will not leave anyway costs nothing.
-    const now = Date.now();
-    const chargeable = messages.filter(
-      ({ workspaceId, campaign, expiresAtMs }) =>
-        !holds.isHeld(workspaceId, campaign) && (expiresAtMs ?? now) >= now,
-    );
-    const turn = await limits.take(chargeable).catch((error: unknown) => {
-      log.warn({ err: error }, 'The limit of a sender could not be asked; trying again');
-      return { granted: 0, waitMs: TROUBLE_PAUSE_MS };
-    });
-    const waiting = new Set(chargeable.slice(turn.granted));
-    if (lane.lost) letGo(lane, [...waiting]);
-    else memory.putBack(lane, [...waiting]);
-    memory.resume(sender, waiting.size === 0 ? 0 : Date.now() + turn.waitMs);
-    wake();
-    return {
-      messages: messages.filter((message) => !waiting.has(message)),
-      charged: chargeable.slice(0, turn.granted),
-    };
-  }
-
-  /** A sender that gets nothing back is slower for a moment, and nothing worse. */
-  async function giveBack(messages: readonly OutgoingMessage[]): Promise<void> {
-    await limits.giveBack(messages).catch((error: unknown) => {
-      log.warn({ err: error }, 'What a sender may hand over could not be given back');
-    });
-  }
-
-  /**
-   * From here on the table alone knows these. Those that are to be tried again are expected only now:
-   * whoever looked in the table while they were in hand passed them over, due or not.
-   */
-  function letGo(lane: Lane, messages: readonly OutgoingMessage[]): void {
-    memory.letGo(messages);
-    for (const { id, channel } of messages) {
-      const atMs = retryAtMs.get(id);
-      if (atMs === undefined) continue;
-      retryAtMs.delete(id);
-      backlog.expect(lane, channel, atMs);
-    }
-  }
-
-  async function onRecorded(verdicts: readonly Verdict[]): Promise<void> {
-    tellMoves(deps.observer, verdicts, ({ message }) => message.channel);
+  private async recorded(provider: string, results: readonly Recorded[]): Promise<void> {
+    const { observer, outbox, events, limits, log } = this.deps;
+    const verdicts = results.map(({ verdict }) => verdict);
+    tellMoves(observer, verdicts, ({ message }) => message.channel);
     const workspaceId = verdicts[0]?.message.workspaceId ?? '';
     const settled = { marketing: 0, transactional: 0 };
-    for (const { message, retryAtMs: atMs, keepsPlace } of verdicts) {
-      if (atMs === undefined) settled[message.class] += 1;
-      else retryAtMs.set(message.id, keepsPlace ? ANY_TIME : atMs);
+    const back: Entry[] = [];
+    for (const { message, retryAtMs, keepsPlace } of verdicts) {
+      const entry = this.queue.taken(message.id);
+      if (retryAtMs === undefined) settled[message.class] += 1;
+      if (keepsPlace && entry) back.push(entry);
+      else this.settle(message, retryAtMs, entry);
     }
+    this.putBack(back);
     for (const kind of ['marketing', 'transactional'] as const) {
       if (settled[kind] > 0) outbox.change(workspaceId, kind, -settled[kind]);
     }
-    if (settled.marketing + settled.transactional > 0) onEvents(workspaceId);
+    if (settled.marketing + settled.transactional > 0) events.onEvents(workspaceId);
+    this.wake();
     const notCalled = verdicts.filter(({ message, state }) => message.channel === 'voice' && !mayRing(state));
-    await callsEnded(workspaceId, notCalled);
-    const sent = verdicts.filter((verdict) => verdict.state === 'sent');
-    const channel = sent[0]?.message.channel;
-    if (!channel) return;
-    await onHandedOver(deskOf(channel).provider.name, sent).catch((error: unknown) => {
+    await limits
+      .callsEnded(
+        workspaceId,
+        notCalled.map(({ message }) => message.id),
+      )
+      .catch((error: unknown) => {
+        log.warn({ err: error }, 'Calls that were not placed still count among their senders');
+      });
+    const sent = verdicts.filter(({ state }) => state === 'sent');
+    if (sent.length === 0) return;
+    await events.onHandedOver(provider, sent).catch((error: unknown) => {
       log.warn({ err: error }, 'Early receipts could not be read; the next round takes them up');
     });
   }
 
-  async function callsEnded(workspaceId: string, verdicts: readonly Verdict[]): Promise<void> {
-    const ids = verdicts.map(({ message }) => message.id);
-    await limits.callsEnded(workspaceId, ids).catch((error: unknown) => {
-      log.warn({ err: error }, 'Calls that were not placed still count among their senders');
-    });
+  /** Its result is in the table. One that waits for its next try is expected only now, out of hand. */
+  private settle(message: OutgoingMessage, retryAtMs: number | undefined, entry: Entry | undefined): void {
+    if (!entry) return;
+    // A token that was granted to it is spent.
+    entry.charged = false;
+    this.queue.letGo([entry]);
+    if (retryAtMs !== undefined) this.queue.expect(entry.lane, message, retryAtMs);
   }
 
-  return {
-    offer(lane, messages) {
-      backlog.offer(lane, messages);
-      wake();
-    },
-    expect(lane, channel, dueMs) {
-      backlog.expect(lane, channel, dueMs);
-      wake();
-    },
-    lookAgain() {
-      backlog.expectAll(lanes.all());
-      wake();
-    },
-    limitsChanged(channel) {
-      memory.resumeAll(channel);
-      wake();
-    },
-    openLane: (lane) => backlog.openLane(lane, Number.POSITIVE_INFINITY),
-    adoptLane(lane) {
-      // Nothing is read from the lane before its open batches are in hand.
-      const ready = () => {
-        if (lane.lost) return;
-        backlog.openLane(lane, Date.now());
-        wake();
-      };
-      track(
-        settleInDoubt(
-          { db, memory, letGo, holds, limits, desks, handOvers, log, isRunning: () => running },
-          lane,
-          ready,
-        ),
-      );
-    },
-    closeLane(lane) {
-      backlog.closeLane(lane);
-      memory.dropLane(lane);
-    },
-    canceled(laneId, id, cancels) {
-      memory.drop([id]);
-      for (const lane of lanes.all()) {
-        if (lane.id === laneId && lane.cancels === cancels - 1) lane.cancels = cancels;
-      }
-    },
-    accounts: () => desks.map((desk) => desk.account),
-    start() {
-      running = true;
-      expiring.start();
-      wake();
-    },
-    async stop(withinMs) {
-      running = false;
-      expiring.stop();
-      clearTimeout(timer);
-      let giveUp: NodeJS.Timeout | undefined;
-      const timeout = new Promise<void>((done) => {
-        giveUp = setTimeout(done, withinMs);
-      });
-      await Promise.race([Promise.allSettled(underWay), timeout]);
-      clearTimeout(giveUp);
-      handOvers.giveUp();
-    },
-  };
+  private notOurs(results: readonly Recorded[]): void {
+    const entries = results.flatMap(({ verdict }) => this.queue.taken(verdict.message.id) ?? []);
+    for (const { lane } of entries) if (!lane.lost) this.poller.lookUp(lane);
+    this.letGo(entries);
+    this.wake();
+  }
 }
 
 /** An unknown call may be under way; its place is free when a receipt says so, or its time is over. */

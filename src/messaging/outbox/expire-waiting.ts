@@ -2,22 +2,19 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import type { MessagingTables } from '../tables';
-import type { DispatchMemory } from './dispatch-memory';
-import { readWaiting } from './due-messages';
-import type { HandOvers } from './handover';
+import { asExpired } from './deliver/opener';
+import type { Recorder } from './deliver/recorder';
 import type { Lane, Lanes } from './lanes';
 import type { OutgoingMessage } from './outgoing';
-import type { Verdict } from './verdict';
+import { readWaiting } from './queue/due-messages';
+import type { OutboxQueue } from './queue/outbox-queue';
 
 interface Deps {
   db: Kysely<MessagingTables>;
-  memory: DispatchMemory;
-  lanes: Lanes;
-  handOvers: Pick<HandOvers, 'record'>;
+  queue: OutboxQueue;
+  lanes: Pick<Lanes, 'all'>;
+  recorderOf(channel: OutgoingMessage['channel']): Pick<Recorder, 'record'>;
   log: Log;
-  providerOf(channel: OutgoingMessage['channel']): string;
-  /** They are recorded: they leave memory. */
-  letGo(lane: Lane, messages: readonly OutgoingMessage[]): void;
 }
 
 /**
@@ -59,8 +56,8 @@ export function keepExpiringWaiting(deps: Deps): { start(): void; stop(): void }
 
 /** Answers whether there may be more. */
 async function expireSome(deps: Deps, lane: Lane): Promise<boolean> {
-  const { db, memory, handOvers, letGo } = deps;
-  const watch = memory.watch();
+  const { db, queue, recorderOf } = deps;
+  const watch = queue.watch();
   try {
     const ids = await overdueIds(db, lane);
     if (ids.length === 0) return false;
@@ -68,16 +65,12 @@ async function expireSome(deps: Deps, lane: Lane): Promise<boolean> {
     if (lane.lost) return false;
     // From here to the claim nothing is waited for, so that no other part takes them meanwhile. What left the hand
     // while the two queries ran may have been recorded since.
-    const departed = new Set(watch.departed);
-    memory.drop(ids);
-    const inHand = new Set(memory.idsInHand());
-    const messages = read.filter(({ id }) => !inHand.has(id) && !departed.has(id));
-    memory.claim(messages);
-    for (const group of groups(messages)) {
-      const provider = deps.providerOf((group[0] as OutgoingMessage).channel);
-      await handOvers.record(group.map(asExpired), { lane, provider });
+    const messages = read.filter(({ id }) => !queue.taken(id) && !watch.departed.has(id));
+    const entries = queue.claim(lane, messages);
+    for (const [channel, ofChannel] of byChannel(messages)) {
+      await recorderOf(channel).record(ofChannel.map(asExpired), { lane });
     }
-    letGo(lane, messages);
+    queue.letGo(entries);
     return ids.length === LIMITS.expireWaitingRows && messages.length > 0;
   } finally {
     watch.end();
@@ -97,21 +90,12 @@ async function overdueIds(db: Kysely<MessagingTables>, lane: Lane): Promise<stri
   return rows.map(({ id }) => id);
 }
 
-/** One record is about messages of one workspace, handed over by one provider. */
-function groups(messages: readonly OutgoingMessage[]): OutgoingMessage[][] {
-  const byKey = new Map<string, OutgoingMessage[]>();
+function byChannel(messages: readonly OutgoingMessage[]) {
+  const channels = new Map<OutgoingMessage['channel'], OutgoingMessage[]>();
   for (const message of messages) {
-    const key = `${message.workspaceId}/${message.channel}`;
-    const group = byKey.get(key);
-    if (group) group.push(message);
-    else byKey.set(key, [message]);
+    const ofChannel = channels.get(message.channel);
+    if (ofChannel) ofChannel.push(message);
+    else channels.set(message.channel, [message]);
   }
-  return [...byKey.values()];
+  return channels;
 }
-
-export const asExpired = (message: OutgoingMessage): Verdict => ({
-  message,
-  state: 'expired',
-  attempt: message.attempt,
-  code: 'expired',
-});

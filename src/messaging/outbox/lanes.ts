@@ -12,7 +12,7 @@ import type { MessagingTables } from '../tables';
  *   opened   by a starting process for the messages it accepts
  *   renewed  every `laneRenewSeconds`; who cannot renew stops sending before the lease is over
  *   adopted  when the lease is over: the fence rises, the adopter answers for what is in it, and first
- *            for the batches that its former owner left open (in-doubt.ts)
+ *            for the batches that its former owner left open (deliver/recover.ts)
  *   removed  an adopted lane with nothing left in it
  *
  * The former owner may only have been frozen. It notices by its own monotonic clock, by its next renewal,
@@ -45,8 +45,6 @@ export interface Lanes {
 interface Deps {
   db: Kysely<MessagingTables>;
   log: Log;
-  /** A new lane for what is accepted from now on. */
-  onOpened(lane: Lane): void;
   /** A lane of somebody else is now ours. */
   onAdopted(lane: Lane): void;
   onLost(lane: Lane): void;
@@ -56,7 +54,7 @@ const LEASE_MS = LIMITS.laneLeaseSeconds * 1_000;
 /** The database's clock and ours run at slightly different speeds. */
 const LEASE_MARGIN_MS = 1_000;
 
-export function createLanes({ db, log, onOpened, onAdopted, onLost }: Deps): Lanes {
+export function createLanes({ db, log, onAdopted, onLost }: Deps): Lanes {
   const owner = newId('proc');
   const lanes = new Map<string, Lane>();
   let own: Lane | undefined;
@@ -73,7 +71,6 @@ export function createLanes({ db, log, onOpened, onAdopted, onLost }: Deps): Lan
     await db.insertInto('dispatch_lanes').values({ id, owner, fence: 1, lease_until: leaseUntil }).execute();
     own = { id, fence: 1, adopted: false, cancels: 0, leaseEndsAt: leaseEnd(askedAt), lost: false };
     lanes.set(id, own);
-    onOpened(own);
   }
 
   async function renew(): Promise<void> {

@@ -27,6 +27,8 @@ export interface OutgoingMessage {
   readonly segments: number | undefined;
   /** What the workspace's policy adds at the end; SMS only. */
   readonly suffix?: string | undefined;
+  /** Where it waits for its turn (queue/flow.ts). */
+  readonly flow: number;
   /** Hand-overs that counted so far. */
   readonly attempt: number;
   /** What the last of them ended with, and why it waits. */

@@ -10,7 +10,7 @@ import { type RawBuilder, sql } from 'kysely';
  * `exists` into a join, and at size that join into a scan of the table.
  */
 export function isSuppressed(
-  workspaceId: string,
+  workspaceId: string | RawBuilder<unknown>,
   message: {
     channel: RawBuilder<unknown>;
     to: RawBuilder<unknown>;

@@ -151,7 +151,7 @@ export function openSmppProvider(options: SmppProviderOptions): Provider {
   return {
     name: 'smpp',
     channel: 'sms',
-    capabilities: { idempotent: false, receipts: true, batchMax, parallel: batchMax },
+    capabilities: { idempotent: false, receipts: true, batchMax, parallel: batchMax, answersEach: true },
     async start(receipts, inbound) {
       sink = receipts;
       deliveries.start(receipts, inbound);

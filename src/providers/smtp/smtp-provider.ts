@@ -150,6 +150,7 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
       receipts: options.listen !== undefined,
       batchMax,
       parallel: relays.length * connections,
+      answersEach: true,
     },
     get inboundPort() {
       return inbound?.port;

@@ -106,7 +106,7 @@ async function planStart({ log, env, ...options }: ManagedPostgresOptions): Prom
   const dataDir = await realpath(options.dataDir);
   const data = dataOf(dataDir);
   const binaries = await findPostgresBinaries({ env, major: await madeBy(dataDir) });
-  const runAs = await chooseRunAs({ dataDir, data, postgres: binaries.postgres });
+  const runAs = await chooseRunAs({ dataDir, data, postgres: binaries.postgres, env });
   const runDirectory = join(dataDir, 'postgres-run');
   await mkdir(runDirectory, { recursive: true, mode: 0o700 });
   if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(runDirectory, runAs.uid, runAs.gid);

@@ -16,6 +16,9 @@ export interface RunAs {
   gid?: number;
 }
 
+/** A cold page cache and a busy machine make the first start of a program slow. */
+const TRIAL_TIMEOUT_MS = 20_000;
+
 /**
  * In a user namespace of its own the server sees itself as another user, and is root to the file system, so its
  * files are root's like all others in the data directory. It has no rights beyond those of a file's owner.
@@ -29,11 +32,13 @@ export interface Places {
   data: string;
   /** The program to run. */
   postgres: string;
+  /** For its PATH. */
+  env: Record<string, string | undefined>;
 }
 
 /** Whom the server runs as: whoever owns its data; for new data the first who can reach both data and programs. */
 export async function chooseRunAs(places: Places): Promise<RunAs> {
-  if (process.getuid?.() !== 0) return { prefix: [] };
+  if (process.getuid?.() !== 0) return runAsSelf(places);
   const owner = await stat(places.data).catch(() => undefined);
   if (owner && owner.uid !== 0) return requireReach({ prefix: [], uid: owner.uid, gid: owner.gid }, places);
   if (await canReach({ prefix: IN_USER_NAMESPACE }, places)) return { prefix: IN_USER_NAMESPACE };
@@ -43,13 +48,28 @@ export async function chooseRunAs(places: Places): Promise<RunAs> {
       `Give it to another user with \`chown -R <user> ${places.dataDir}\` and start as that user.`,
     );
   }
-  for (const user of [...(await owners(places.dataDir)), ...(await serverUsers(places))]) {
+  for (const user of await owners(places.dataDir)) {
+    if (await canReach(user, places)) return user;
+  }
+  // Only then, because it opens a way through the data directory.
+  for (const user of await serverUsers(places)) {
     if (await canReach(user, places)) return user;
   }
   throw new StartupError(
     'PostgreSQL does not run as root: this machine allows no user namespace, and no other user can reach ' +
       `${places.dataDir} and ${places.postgres}`,
     'Start as another user, put FANFARE_DATA_DIR and the program where one can reach them, or set DATABASE_URL to a server that is already running.',
+  );
+}
+
+/** A container may give a process a user id without a name, which initdb does not accept. */
+async function runAsSelf(places: Places): Promise<RunAs> {
+  for (const prefix of [[], IN_USER_NAMESPACE]) {
+    if (await canReach({ prefix }, places)) return { prefix };
+  }
+  throw new StartupError(
+    `PostgreSQL cannot run as this user: user id ${process.getuid?.()} has no name, or cannot run ${places.postgres}`,
+    'Start as a user whom /etc/passwd names, or set DATABASE_URL to a server that is already running.',
   );
 }
 
@@ -75,16 +95,17 @@ async function owners(dataDir: string): Promise<RunAs[]> {
  * Users that own nothing but what servers keep: `postgres`, then `nobody`. The data directory is root's and closed
  * to them, so their group is let through it, and no further: the group may enter by name and not list.
  */
-async function serverUsers({ dataDir, postgres }: Places): Promise<RunAs[]> {
+async function serverUsers({ dataDir, postgres, env }: Places): Promise<RunAs[]> {
   const lines = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n');
   for (const name of ['postgres', 'nobody']) {
     const [, , uid, gid] = lines.find((line) => line.startsWith(`${name}:`))?.split(':') ?? [];
     const user: RunAs = { prefix: [], uid: Number(uid), gid: Number(gid) };
-    const reaches = uid && gid && (await canReach(user, { dataDir: dirname(dataDir), data: '', postgres }));
+    const reaches =
+      uid && gid && (await canReach(user, { dataDir: dirname(dataDir), data: '', postgres, env }));
     if (!reaches) continue;
-    const { mode } = await stat(dataDir);
+    const { mode, uid: owner } = await stat(dataDir);
     if ((mode & 0o001) === 0) {
-      await chown(dataDir, 0, Number(gid));
+      await chown(dataDir, owner, Number(gid));
       await chmod(dataDir, (mode & 0o777) | 0o010);
     }
     return [user];
@@ -92,12 +113,17 @@ async function serverUsers({ dataDir, postgres }: Places): Promise<RunAs[]> {
   return [];
 }
 
-/** Tries it, because modes, ACLs, mounts and kernel settings all have a say. */
-async function canReach({ prefix, uid, gid }: RunAs, { dataDir, postgres }: Places): Promise<boolean> {
-  const command = [...prefix, 'sh', '-c', 'test -x "$0" && "$1" --version', dataDir, postgres];
+/** Tries it, because modes, ACLs, mounts and kernel settings all have a say. initdb asks for the user's name. */
+async function canReach({ prefix, uid, gid }: RunAs, { dataDir, postgres, env }: Places): Promise<boolean> {
+  const command = [...prefix, 'sh', '-c', 'test -x "$0" && id -un && "$1" --version', dataDir, postgres];
   try {
     const [program = '', ...args] = command;
-    await run(program, args, { cwd: '/', timeout: 20_000, ...(uid === undefined ? {} : { uid, gid }) });
+    await run(program, args, {
+      cwd: '/',
+      env: { PATH: env.PATH },
+      timeout: TRIAL_TIMEOUT_MS,
+      ...(uid === undefined ? {} : { uid, gid }),
+    });
     return true;
   } catch {
     return false;

@@ -46,6 +46,8 @@ export function serverSettings(
     // Campaigns run many short statements beside each other. One that is spread over processes takes their
     // processors, and its shared memory is more than the 64 MiB that a container has in /dev/shm.
     max_parallel_workers_per_gather: '0',
+    // Nothing replicates from here; a process less.
+    max_logical_replication_workers: '0',
     log_destination: 'stderr',
     logging_collector: 'off',
     log_checkpoints: 'off',

@@ -37,7 +37,7 @@ export async function socketDirectory(
 const fits = (directory: string) => Buffer.byteLength(join(directory, SOCKET_NAME)) <= SOCKET_PATH_BYTES_MAX;
 
 /** In a folder that others can write too: one that is there counts only if it is ours and closed to them. */
-export async function makePrivate(directory: string, { uid, gid }: RunAs): Promise<boolean> {
+async function makePrivate(directory: string, { uid, gid }: RunAs): Promise<boolean> {
   const me = process.getuid?.();
   try {
     await mkdir(directory, { mode: 0o700 });

@@ -36,7 +36,7 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
       });
     }
     const rule = { runId: run.runId, channels, afterMs: AFTER_MS, tellsMore: true };
-    return { ...run, rule, give: () => giveTurns(db, rule) };
+    return { ...run, rule, give: async () => (await giveTurns(db, rule)).shards };
   }
 
   /** Takes on all that is due on a channel, and records it. */

@@ -1,5 +1,5 @@
-import { readWaiting } from '../../../src/messaging/outbox/due-messages';
-import { openBatch } from '../../../src/messaging/outbox/handover-batch';
+import { openGroup } from '../../../src/messaging/outbox/deliver/groups';
+import { readWaiting } from '../../../src/messaging/outbox/queue/due-messages';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
@@ -89,7 +89,7 @@ describeWithDatabase('canceling', (database) => {
       .executeTakeFirstOrThrow();
     const lane = { id: laneId, fence, cancels, adopted: false, leaseEndsAt: 0, lost: false };
     const open = (batchId: string, of: typeof messages) =>
-      openBatch(rig.db, { id: batchId, lane, provider: 'scripted', messages: of }, rig.workspaceId);
+      openGroup(rig.db, { id: batchId, lane, provider: 'scripted', messages: of });
     expect(await open('bat_both', messages)).toEqual({ kind: 'lane_changed' });
     const living = messages.filter((message) => message.id === other.id);
     expect(await open('bat_living', living)).toMatchObject({ kind: 'opened' });

@@ -1,5 +1,5 @@
 import { createLog } from '../../../src/log';
-import { createProviderDesk, throttledSenders } from '../../../src/messaging/outbox/provider-desk';
+import { createProviderDesk, throttledSenders } from '../../../src/messaging/outbox/deliver/provider-desk';
 import type { HandOver, HandOverResult } from '../../../src/providers/provider';
 import { ScriptedProvider } from '../scripted-provider';
 

@@ -1,5 +1,5 @@
+import { render } from '../../../src/messaging/outbox/deliver/render';
 import type { OutgoingMessage } from '../../../src/messaging/outbox/outgoing';
-import { render } from '../../../src/messaging/outbox/render';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import { createTemplateVersions } from '../../../src/messaging/templates/template-versions';
 import { createTemplates } from '../../../src/messaging/templates/templates';

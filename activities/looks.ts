@@ -1,0 +1,130 @@
+import type { Kysely } from 'kysely';
+import { hasUnsent, readCounts, unsettled } from '../src/campaigns/runs/ledger-counts';
+import { firstDue } from '../src/campaigns/runs/next-due';
+import { dueShards, gatherMs, type ShardRef } from '../src/campaigns/runs/run-end';
+import { loadRun, moveRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
+import type { CampaignTables } from '../src/campaigns/tables';
+import type { Channel } from '../src/domain/channel';
+import { LIMITS } from '../src/domain/limits';
+import { openHours } from '../src/domain/time-zones/recipient-hours';
+import type { ActivityDeps } from './deps';
+import { TurnLooks } from './turn-looks';
+
+export type { ShardRef };
+
+export interface LookInput {
+  runId: string;
+  launch?: number;
+}
+
+/** Nothing to do now; after `waitMs`, if it is set, there may be something although nothing happened. */
+export interface Waiting {
+  kind: 'wait';
+  waitMs?: number;
+}
+
+/** Recipients are to be sent to now, in these shards; others at the earliest after `waitMs`. */
+export interface Due {
+  kind: 'due';
+  shards: ShardRef[];
+  waitMs?: number;
+}
+
+/** What the activities of an earlier release answered when they had waited for an hour. */
+interface Again {
+  kind: 'again';
+  waitMs?: undefined;
+}
+
+export type SendingLook = Waiting | Due | Again | { kind: 'failing' };
+export type SettlingLook = Waiting | Due | Again | { kind: 'settled' | 'canceled' | 'failed' };
+
+/** A shard that means to wake by itself has done so by then. */
+const OVERDUE_MS = 3_000;
+
+/**
+ * What a run's workflow does when it wakes: it looks once, and sleeps again until it is woken (src/campaigns/watch) or
+ * until a moment that the look names. Nothing here waits.
+ */
+export function lookActivities({ db, gatewayFor }: ActivityDeps) {
+  const turnLooks = new TurnLooks(db, gatewayFor);
+
+  return {
+    /**
+     * Beside shards that may sleep: whether the run must stop for a reason that only the run itself knows, and which
+     * retries are overdue because their shard sleeps for longer, or has ended.
+     */
+    async lookWhileSending({ runId, launch }: LookInput): Promise<SendingLook> {
+      const control = await readControl(db, runId, launch);
+      if (control === 'fail') return { kind: 'failing' };
+      if (control !== 'run') return { kind: 'wait' };
+      const run = await loadRun(db, runId);
+      const turns = await turnLooks.look(run);
+      if (turns.shards.length) return { kind: 'due', ...turns };
+      const overdueMs = OVERDUE_MS + (await gatherMs(db, runId));
+      const shards = await dueShards(db, runId, { overdueMs, closed: closedChannels(run) });
+      return shards.length ? { ...turns, kind: 'due', shards } : waiting(turns.waitMs);
+    },
+
+    /**
+     * When all shards have ended: whether every recipient is at least `sent` and every call has ended for good, or
+     * which retries are due. `sinceMs` is how long the run has been settling; retries are gathered for a while.
+     */
+    async lookWhileSettling({
+      runId,
+      launch,
+      sinceMs,
+    }: LookInput & { sinceMs: number }): Promise<SettlingLook> {
+      const control = await readControl(db, runId, launch);
+      if (control === 'cancel') return { kind: 'canceled' };
+      if (control === 'fail') return { kind: 'failed' };
+      const run = await loadRun(db, runId);
+      const tellsMore = (await gatewayFor(run.workspaceId).capabilities()).has('events');
+      const turns = control === 'run' ? await turnLooks.look(run) : undefined;
+      const counts = await readCounts(db, runId);
+      if (unsettled(counts, tellsMore) === 0) return { kind: 'settled' };
+      if (!hasUnsent(counts)) await moveRun(db, runId, 'finishing');
+      if (control !== 'run') return { kind: 'wait' };
+      const gatherLeft = (await gatherMs(db, runId)) - sinceMs;
+      const shards = await dueShards(db, runId, { closed: closedChannels(run) });
+      if (shards.length === 0) return waiting(turns?.waitMs, await untilDue(db, run));
+      if (gatherLeft > 0) return waiting(gatherLeft);
+      await moveRun(db, runId, 'running');
+      return { kind: 'due', shards };
+    },
+
+    /** For executions that an earlier release started: the next round of their workflow goes on by looks. */
+    async watchRun(_input: LookInput): Promise<SendingLook> {
+      return { kind: 'again' };
+    },
+
+    /** For executions that an earlier release started, as above. */
+    async awaitSettled(_input: LookInput): Promise<SettlingLook> {
+      return { kind: 'again' };
+    },
+  };
+}
+
+/** On which of a run's channels nobody at all may be reached at this hour. */
+function closedChannels(run: RunPlan): Channel[] {
+  const now = Date.now();
+  return run.channels.filter((channel) => openHours(run.options, channel).nextForAll(now) > now);
+}
+
+/** When the first recipient that waits may be sent to: when its retry is due, and its channel open. */
+async function untilDue(db: Kysely<CampaignTables>, run: RunPlan): Promise<number | undefined> {
+  const now = Date.now();
+  let soonest: number | undefined;
+  for (const { channel, at } of await firstDue(db, run.runId)) {
+    const open = openHours(run.options, channel).nextForAll(Math.max(now, at.getTime()));
+    const waitMs = Math.max(0, open - now);
+    soonest = Math.min(soonest ?? waitMs, waitMs);
+  }
+  return soonest;
+}
+
+function waiting(...waits: (number | undefined)[]): Waiting {
+  const known = waits.filter((wait) => wait !== undefined);
+  if (known.length === 0) return { kind: 'wait' };
+  return { kind: 'wait', waitMs: Math.max(LIMITS.lookMinMs, Math.ceil(Math.min(...known))) };
+}

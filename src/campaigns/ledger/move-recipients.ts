@@ -1,0 +1,162 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
+import { MOVES, type MoveName, type MoveRule, mayMove } from '../../domain/recipient-moves';
+import type { CampaignTables } from '../tables';
+import { rank } from './rank';
+
+/**
+ * The only statements that update recipients. A caller gives a rule, and rows that name recipients or a condition
+ * that finds them; this lets through what the rule allows of the recipients in the scope, and keeps the counters of
+ * the shards in the same statement.
+ * What is written is found by all of its key, never by the run as a parameter: the planner knows nothing of a run that
+ * was frozen a moment ago, takes it for a few rows, and would read all of it for every chunk.
+ */
+export type Move = NamedMove | FoundMove;
+
+interface NamedMove {
+  scope: Scope;
+  rule: MoveName;
+  /** A query with `run_id`, `channel`, `seq`, the new `state`, and whatever `when` and `set` read of `result`. */
+  rows: RawBuilder<unknown>;
+  /** Which of them, of `r` (the recipient) and `result`, beyond what the rule allows. */
+  when?: RawBuilder<unknown>;
+  /** What changes with the state, of `r` as it was and `result`. */
+  set?: Changes;
+}
+
+interface FoundMove {
+  scope: { runId: string };
+  rule: MoveName;
+  /** Which of the run's recipients `r`, beyond what the rule allows. */
+  where: RawBuilder<unknown>;
+  /** The new state of all of them. */
+  state: RecipientState;
+  /** What `set` reads of `result`, of `r` as it was: further columns of a query. */
+  columns: RawBuilder<unknown>;
+  set?: Changes;
+}
+
+/**
+ * Whose recipients the rows may name. Rows that come from outside name any run: only those that the workspace has
+ * are moved. A run's own pages, calls and control move recipients of that run.
+ */
+export type Scope = { workspaceId: string; runIds: readonly string[] } | { runId: string };
+
+export type Changes = Partial<Record<Column, RawBuilder<unknown>>>;
+
+type Column = Exclude<
+  keyof CampaignTables['recipients'],
+  | 'run_id'
+  | 'channel'
+  | 'seq'
+  | 'shard'
+  | 'contact_id'
+  | 'address'
+  | 'params'
+  | 'place'
+  | 'turn'
+  | 'waits'
+  | 'state'
+>;
+
+/** How many recipients came to each state: those that wait have something due, `unknown` are in doubt. */
+export type Moved = Partial<Record<RecipientState, number>>;
+
+export async function moveRecipients(db: Kysely<CampaignTables>, move: Move): Promise<Moved> {
+  const { rows } = await sql<{ state: RecipientState; moved: number }>`
+    with ${moving(move)}
+    select new_state as state, count(*)::int as moved from written group by new_state`.execute(db);
+  return Object.fromEntries(rows.map(({ state, moved }) => [state, moved]));
+}
+
+/** The same as parts of a statement that does more: CTEs of which the last are `written` and `counted`. */
+export function moving(move: Move): RawBuilder<unknown> {
+  return sql`
+    ${'rows' in move ? named(move) : found(move)}, written as (
+      update recipients r set ${assignments({ updated_at: sql`now()`, ...move.set })}, state = result.state
+      from locked result
+      where r.run_id = result.run_id and r.channel = result.channel and r.seq = result.seq
+      returning r.run_id, r.channel, r.shard, result.old_state, r.state as new_state
+    ), counted as (${addToCounts})`;
+}
+
+function named({ scope, rule, rows, when }: NamedMove): RawBuilder<unknown> {
+  return sql`
+    ${scoped(scope, rows)}, locked as (
+      select result.*, r.state as old_state from recipients r join named result using (run_id, channel, seq)
+      where ${allowed(MOVES[rule])} and ${when ?? sql`true`}
+      for update of r
+    )`;
+}
+
+function found({ scope, rule, where, state, columns }: FoundMove): RawBuilder<unknown> {
+  const from = RECIPIENT_STATES.filter((one) => mayMove(rule, one, state));
+  return sql`
+    locked as (
+      select r.run_id, r.channel, r.seq, r.state as old_state, ${state}::text as state, ${columns} from recipients r
+      where r.run_id = ${scope.runId} and ${among('r.state', from)} and ${where}
+      for update of r
+    )`;
+}
+
+/** Changes what a recipient waits for, or what is known of it; its state stays, and so do the counts. */
+export async function amendRecipients(
+  db: Kysely<CampaignTables>,
+  { scope, rows, when, set }: Omit<NamedMove, 'rule'> & { set: Changes },
+): Promise<void> {
+  await sql`
+    with ${scoped(scope, rows)}
+    update recipients r set ${assignments(set)} from named result
+    where r.run_id = result.run_id and r.channel = result.channel and r.seq = result.seq
+      and ${when ?? sql`true`}`.execute(db);
+}
+
+function scoped(scope: Scope, rows: RawBuilder<unknown>): RawBuilder<unknown> {
+  if ('runId' in scope) {
+    return sql`named as materialized (select given.* from (${rows}) given where given.run_id = ${scope.runId})`;
+  }
+  const own = ownRuns(scope);
+  const isOwn =
+    scope.runIds.length > FEW_RUNS ? sql`given.run_id in (${own})` : sql`given.run_id = any(array(${own}))`;
+  return sql`named as materialized (select given.* from (${rows}) given where ${isOwn})`;
+}
+
+/** So many are compared one by one, which makes a page of 1,000 events a tenth cheaper than a hash of the runs does. */
+const FEW_RUNS = 16;
+
+/** SQL: those of the runs that the workspace has. */
+export const ownRuns = ({ workspaceId, runIds }: { workspaceId: string; runIds: readonly string[] }) => sql<{
+  id: string;
+}>`
+  select id from runs where id = any(${runIds}::text[]) and workspace_id = ${workspaceId}`;
+
+function allowed({ from, to, rank }: MoveRule): RawBuilder<unknown> {
+  return sql`${among('r.state', from)} and ${among('result.state', to)} and ${RANKED[rank]}`;
+}
+
+/** A list of all states is no condition. */
+function among(column: 'r.state' | 'result.state', states: readonly RecipientState[]): RawBuilder<unknown> {
+  if (states.length === RECIPIENT_STATES.length) return sql`true`;
+  return sql`${sql.ref(column)} in (${sql.join(states.map((state) => sql.lit(state)))})`;
+}
+
+const RANKED: Record<MoveRule['rank'], RawBuilder<unknown>> = {
+  above: sql`${rank('result.state')} > ${rank('r.state')}`,
+  notBelow: sql`${rank('result.state')} >= ${rank('r.state')}`,
+  aboveUnlessAnew: sql`(${rank('result.state')} > ${rank('r.state')} or result.attempt > r.attempt)`,
+  any: sql`true`,
+};
+
+const assignments = (set: Changes) =>
+  sql.join(Object.entries(set).map(([column, value]) => sql`${sql.ref(column)} = ${value}`));
+
+/** Of `written`, which has the shard, old state and new state of each row. */
+const addToCounts = sql`
+  insert into shard_counts (run_id, channel, shard, state, count)
+  select run_id, channel, shard, state, sum(n)::int from (
+    select run_id, channel, shard, new_state as state, 1 as n from written
+    union all
+    select run_id, channel, shard, old_state, -1 from written where old_state <> 'pending'
+  ) moves group by run_id, channel, shard, state having sum(n) <> 0
+  order by run_id, channel, shard, state
+  on conflict (run_id, channel, shard, state) do update set count = shard_counts.count + excluded.count`;

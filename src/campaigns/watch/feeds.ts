@@ -1,0 +1,244 @@
+import type { Kysely } from 'kysely';
+import { inParallel } from '../../domain/in-parallel';
+import { LIMITS } from '../../domain/limits';
+import type { MessageEvent } from '../../domain/message';
+import type { Log } from '../../log';
+import { newId } from '../../storage/new-id';
+import type { EndedCall } from '../calls/call-news';
+import { callStarts } from '../calls/calls';
+import type { CallEndings, OutcomeNews, SendLauncher } from '../ports';
+import { AbortWatch } from '../runs/abort-watch';
+import { applyEvents, readCursor } from '../runs/outcomes';
+import type { CampaignTables } from '../tables';
+import { askedWorkspaces, type FollowedWorkspace, followedWorkspaces } from './followed-workspaces';
+import { giveUpWatch, type Watch } from './watch';
+
+export interface FeedParts {
+  /** The same in processes with credentials for the same workspaces, of which one reads the feeds. */
+  scope: string;
+  news: OutcomeNews;
+  signals: CallEndings & Pick<SendLauncher, 'wakeSend'>;
+  log: Log;
+}
+
+/** Every workspace whose messages may still be told of is looked up this often. */
+const LOOK_MS = 60_000;
+/** A feed is held open for so long at once. */
+const WAIT_SECONDS = 2;
+/** Between two reads of a feed that is followed closely, if nothing was there. */
+const HELD_MS = 1_000;
+/** Feeds that are read at once; of these, some may be held open without news. */
+const READS_AT_ONCE = 32;
+const HELD_AT_ONCE = 16;
+/** A feed that told something, or is asked for, is held open for so long; then the looks at it come further apart. */
+const CLOSE_MS = 60_000;
+/** Looks at a quiet feed are this share of its silence apart, so that what took an hour is known six minutes later. */
+const QUIET_SHARE = 0.1;
+const AWAITED_MAX_MS = 30_000;
+const LATE_MAX_MS = 60 * 60_000;
+/**
+ * While events come in crowds the feed is read no more often than this, and up to so many pages are taken in
+ * together: a statement with several parts costs a millisecond whatever is in it, and of a message whose receipt
+ * follows soon one row is written instead of two.
+ */
+const GATHER_MS = 250;
+const CROWD = 50;
+const PAGES_MAX = 5;
+/** The server takes some 10 ms for each; one after the other, calls would hear late that they are over. */
+const SIGNALS_AT_ONCE = 16;
+const FAULT_MS = 1_000;
+const FAULT_MAX_MS = 30_000;
+
+interface Feed {
+  workspaceId: string;
+  isAwaited: boolean;
+  cursor?: string | undefined;
+  quietSince: number;
+  nextAt: number;
+  faults: number;
+}
+
+/**
+ * Reads the event feeds of all workspaces into the ledger and wakes the calls and durable sends that have ended. Of all
+ * processes with the same credentials one does this. A feed that tells something is held open and read at once; one that is quiet costs a
+ * short request now and then, the more seldom the longer it was quiet: within half a minute where a run or a send waits
+ * for it, within an hour where nothing does.
+ *
+ * The cursor moves in the transaction that takes the events in; the signals follow it, and one lost between the
+ * two is made good by the call's own poll, or the durable send's. Two processes may read the same feed for a moment:
+ * the second to move the cursor changes nothing.
+ */
+export class Feeds {
+  private readonly feeds = new Map<string, Feed>();
+  private readonly reading = new Map<string, Promise<void>>();
+  private readonly abort: AbortWatch;
+  private readonly watch: Watch;
+  private lookedAt = Number.NEGATIVE_INFINITY;
+  private warnedAt = Number.NEGATIVE_INFINITY;
+  private isResting = true;
+
+  constructor(
+    private readonly db: Kysely<CampaignTables>,
+    private readonly parts: FeedParts,
+  ) {
+    this.abort = new AbortWatch(db);
+    this.watch = { name: `feeds ${parts.scope}`, owner: newId('wat') };
+  }
+
+  /** Once a second: starts reading the feeds whose time has come, if no other process reads them. */
+  async tick(): Promise<void> {
+    const asked = await askedWorkspaces(this.db, this.watch);
+    if (!asked) return this.rest();
+    this.isResting = false;
+    const now = Date.now();
+    if (now - this.lookedAt >= LOOK_MS) {
+      this.follow(await followedWorkspaces(this.db));
+      this.lookedAt = now;
+    }
+    for (const { workspaceId, askedAt } of asked) {
+      const feed = this.feeds.get(workspaceId) ?? this.add(workspaceId, askedAt.getTime());
+      feed.isAwaited = true;
+      if (askedAt.getTime() <= feed.quietSince) continue;
+      feed.quietSince = askedAt.getTime();
+      feed.nextAt = Math.min(feed.nextAt, now);
+    }
+    await this.abort.settle();
+    this.startReads();
+  }
+
+  /** Leaves the feeds to another process. Resolves when nothing is being read any more. */
+  async stop(): Promise<void> {
+    // If the watch cannot be given up, the next process waits until it has run out.
+    await giveUpWatch(this.db, this.watch).catch(() => undefined);
+    await this.rest();
+  }
+
+  private async rest(): Promise<void> {
+    this.isResting = true;
+    this.lookedAt = Number.NEGATIVE_INFINITY;
+    this.feeds.clear();
+    await Promise.all(this.reading.values());
+  }
+
+  private follow(workspaces: readonly FollowedWorkspace[]): void {
+    const followed = new Set(workspaces.map(({ workspaceId }) => workspaceId));
+    for (const { workspaceId, isAwaited, lastAt } of workspaces) {
+      const feed = this.feeds.get(workspaceId) ?? this.add(workspaceId, lastAt?.getTime() ?? Date.now());
+      feed.isAwaited = isAwaited;
+    }
+    const forgottenBefore = Date.now() - CLOSE_MS;
+    for (const [id, { quietSince }] of this.feeds) {
+      if (!followed.has(id) && quietSince < forgottenBefore) this.feeds.delete(id);
+    }
+  }
+
+  private add(workspaceId: string, quietSince: number): Feed {
+    const feed = { workspaceId, isAwaited: false, quietSince, nextAt: 0, faults: 0 };
+    this.feeds.set(workspaceId, feed);
+    return feed;
+  }
+
+  private startReads(): void {
+    const now = Date.now();
+    const due = [...this.feeds.values()].filter(
+      (feed) => feed.nextAt <= now && !this.reading.has(feed.workspaceId),
+    );
+    due.sort((one, other) => one.nextAt - other.nextAt);
+    for (const feed of due) {
+      if (this.reading.size >= READS_AT_ONCE) return;
+      const read = this.read(feed)
+        .catch((error: unknown) => this.fault(feed, error))
+        .finally(() => {
+          this.reading.delete(feed.workspaceId);
+          if (!this.isResting) this.startReads();
+        });
+      this.reading.set(feed.workspaceId, read);
+    }
+  }
+
+  /** Reads until there is nothing more for now. */
+  private async read(feed: Feed): Promise<void> {
+    const { workspaceId } = feed;
+    if (!(await this.parts.news.isTold(workspaceId))) {
+      feed.nextAt = Date.now() + LATE_MAX_MS;
+      return;
+    }
+    feed.cursor ??= await readCursor(this.db, workspaceId);
+    const isClose = Date.now() - feed.quietSince < CLOSE_MS;
+    const mayHold = isClose && this.reading.size <= HELD_AT_ONCE;
+    const readAt = Date.now();
+    const { events, next } = await this.readPages(workspaceId, feed.cursor, mayHold ? WAIT_SECONDS : 0);
+    feed.faults = 0;
+    if (events.length === 0) {
+      const quietMs = Date.now() - feed.quietSince;
+      const apart = Math.min(quietMs * QUIET_SHARE, feed.isAwaited ? AWAITED_MAX_MS : LATE_MAX_MS);
+      // What was not held open, be it that the service never does, is read again a second later.
+      feed.nextAt = quietMs < CLOSE_MS ? readAt + HELD_MS : Date.now() + apart;
+      return;
+    }
+    feed.quietSince = Date.now();
+    const isCrowd = await this.take(feed, next, events);
+    feed.nextAt = isCrowd ? readAt + GATHER_MS : 0;
+    const leftMs = feed.nextAt - Date.now();
+    if (leftMs > 0) await new Promise((done) => setTimeout(done, leftMs));
+  }
+
+  private async readPages(workspaceId: string, after: string, waitSeconds: number) {
+    const events: MessageEvent[] = [];
+    for (let next = after, pages = 1; ; pages++) {
+      const page = await this.parts.news.read(workspaceId, next, {
+        limit: LIMITS.longPageSizeMax,
+        waitSeconds: pages === 1 ? waitSeconds : 0,
+      });
+      events.push(...page.events);
+      next = page.next;
+      if (page.events.length < LIMITS.longPageSizeMax || pages === PAGES_MAX) return { events, next };
+    }
+  }
+
+  /** Answers whether more may be gathered before the next page. */
+  private async take(feed: Feed, next: string, events: readonly MessageEvent[]): Promise<boolean> {
+    const { signals, log } = this.parts;
+    const { workspaceId, cursor = '' } = feed;
+    const taken = await applyEvents(this.db, workspaceId, cursor, next, events);
+    if (!taken) {
+      log.info(
+        { workspaceId },
+        'another process has read this feed; it is read again from where that one left it',
+      );
+      feed.cursor = undefined;
+      return false;
+    }
+    feed.cursor = next;
+    const { calls } = taken;
+    await inParallel(await this.withStarts(calls), SIGNALS_AT_ONCE, (call) => signals.callEnded(call));
+    for (const runId of taken.runs) await this.abort.note(runId, true);
+    for (const sendId of taken.sends) await signals.wakeSend(sendId);
+    // A few may each be waited for, and behind pages that are full there is more.
+    const isCrowd = events.length >= CROWD && events.length < PAGES_MAX * LIMITS.longPageSizeMax;
+    return isCrowd && calls.length + taken.sends.length === 0;
+  }
+
+  /** A first attempt began the first workflow; only of a later one it must be looked up whose it is. */
+  private async withStarts(calls: readonly EndedCall[]): Promise<(EndedCall & { from: number })[]> {
+    const later = calls.filter((call) => call.attempt > 1);
+    const starts = new Map<string, number>();
+    for (const runId of new Set(later.map((call) => call.runId))) {
+      const seqs = later.filter((call) => call.runId === runId).map((call) => call.seq);
+      for (const { seq, from } of await callStarts(this.db, runId, seqs)) starts.set(`${runId}.${seq}`, from);
+    }
+    return calls.map((call) => ({ ...call, from: starts.get(`${call.runId}.${call.seq}`) ?? 1 }));
+  }
+
+  /** A key that was revoked is replaced, and a proxy's 404 goes by: a feed is never given up. */
+  private fault(feed: Feed, error: unknown): void {
+    feed.cursor = undefined;
+    feed.nextAt = Date.now() + Math.min(FAULT_MAX_MS, FAULT_MS * 2 ** feed.faults++);
+    if (this.isResting || Date.now() - this.warnedAt < LOOK_MS) return;
+    this.warnedAt = Date.now();
+    this.parts.log.warn(
+      { err: error, workspaceId: feed.workspaceId },
+      'what became of messages could not be asked for; it is asked for again, at the latest after half a minute',
+    );
+  }
+}

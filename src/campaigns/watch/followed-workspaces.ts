@@ -1,0 +1,51 @@
+import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import type { CampaignTables } from '../tables';
+import { holdWatch, type Watch } from './watch';
+
+export interface FollowedWorkspace {
+  workspaceId: string;
+  /** A run or a durable send waits for what the feed tells. */
+  isAwaited: boolean;
+  /** When the last of its runs ended; null while one goes on. */
+  lastAt: Date | null;
+}
+
+/**
+ * Workspaces whose messages may still be told of. A run that is planned for another day, and has sent nothing, waits
+ * for nothing; it asks for its feed when it begins.
+ */
+export async function followedWorkspaces(db: Kysely<CampaignTables>): Promise<FollowedWorkspace[]> {
+  const { rows } = await sql<FollowedWorkspace>`
+    select workspace_id as "workspaceId", bool_or(awaited) as "isAwaited",
+      case when not bool_or(awaited) then max(at) end as "lastAt"
+    from (
+      select workspace_id, phase in ('running', 'finishing') as awaited, finished_at as at from runs
+      where phase in ('running', 'finishing') or finished_at > now() - make_interval(days => ${LIMITS.lateOutcomeDays}::int)
+      union all
+      select workspace_id, exists (
+        select from durable_sends s where s.workspace_id = c.workspace_id and s.finished_at is null and s.offered
+      ), updated_at from event_cursors c
+      where exists (select from durable_sends s where s.workspace_id = c.workspace_id)
+    ) followed
+    group by workspace_id`.execute(db);
+  return rows;
+}
+
+/** An ask is seen by one of so many seconds' looks, also when its transaction took a few to commit. */
+const SEEN_SECONDS = 10;
+
+/** Renews the watch, and reads who asked lately. `undefined` when another process reads the feeds. */
+export async function askedWorkspaces(
+  db: Kysely<CampaignTables>,
+  watch: Watch,
+): Promise<{ workspaceId: string; askedAt: Date }[] | undefined> {
+  const { rows } = await sql<{ workspaceId: string | null; askedAt: Date }>`
+    with held as (${holdWatch(watch)})
+    select c.workspace_id as "workspaceId", c.asked_at as "askedAt"
+    from held left join event_cursors c on c.asked_at > now() - make_interval(secs => ${SEEN_SECONDS})`.execute(
+    db,
+  );
+  if (rows.length === 0) return undefined;
+  return rows.flatMap(({ workspaceId, askedAt }) => (workspaceId === null ? [] : [{ workspaceId, askedAt }]));
+}

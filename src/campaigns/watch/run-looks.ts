@@ -1,0 +1,111 @@
+import { type Kysely, sql } from 'kysely';
+import type { Control, RunPhase } from '../../domain/campaign';
+import { LIMITS } from '../../domain/limits';
+import type { CampaignTables } from '../tables';
+import { holdWatch, type Watch } from './watch';
+
+/** A run that something happened to, with what decides whether its workflow has to know. */
+export interface RunFacts {
+  runId: string;
+  workspaceId: string;
+  /** Of `run_looks`: what is answered for with this look. */
+  ids: string[];
+  tries: number;
+  launch: number;
+  phase: RunPhase;
+  control: Control;
+  startedAt: Date;
+  isFallback: boolean;
+  /** A page is still to be opened, or one is open. */
+  isSending: boolean;
+  /** Recipients short of an end, in whatever way. */
+  open: number;
+  /** Of these, those of whom it is not even known that the service took them. */
+  unsent: number;
+  /** Of these, those that wait for a page; a call between two tries waits for its own workflow. */
+  waiting: number;
+  /** When the first of the waiting falls due in a shard that has no page open. */
+  nextDue: Date | null;
+}
+
+/** Looks that have been seen to, and those that are to come for the same runs. */
+export interface SeenLooks {
+  handled: readonly string[];
+  later: readonly { runId: string; at: Date; tries: number }[];
+}
+
+/** `undefined` when another process watches. */
+export type Looked = RunFacts[] | undefined;
+
+/**
+ * The watcher's one statement a second: it renews the watch, puts away what the former second has seen to, and reads
+ * what has happened since. While nothing happens it reads one row, whatever the number of runs.
+ */
+export async function readLooks(db: Kysely<CampaignTables>, owner: string, seen: SeenLooks): Promise<Looked> {
+  const { rows } = await sql<{ held: boolean } & (RunFacts | { runId: null })>`
+    with held as (${holdWatch(watchOf(owner))}), ${putAway(seen)}, due as materialized (
+      select id, run_id, tries from run_looks
+      where at <= now() and id <> all (${ids(seen)}) and exists (select from held)
+      order by at, id limit ${LIMITS.runLooksAtOnce}
+    ), look as materialized (
+      select run_id, array_agg(id::text) as ids, max(tries)::int as tries from due group by run_id
+    )
+    select true as held, look.run_id as "runId", look.ids, look.tries, r.workspace_id as "workspaceId",
+      r.launches as launch, r.phase, r.control,
+      r.started_at as "startedAt", c.options ->> 'strategy' = 'fallback' as "isFallback", facts.*,
+      case when facts.waiting > 0 then ${NEXT_DUE} end as "nextDue"
+    from held left join look on true
+    left join runs r on r.id = look.run_id and r.phase in ('running', 'finishing')
+    left join campaigns c on c.id = r.campaign_id
+    left join lateral (${FACTS}) facts on true`.execute(db);
+  if (rows.length === 0) return undefined;
+  return rows.flatMap((row) => (row.runId === null ? [] : [row]));
+}
+
+/** Gives the watch up, so that another process has it with its next look. */
+export async function endWatch(db: Kysely<CampaignTables>, owner: string, seen: SeenLooks): Promise<void> {
+  await sql`
+    with ${putAway(seen)}
+    update watches set held_until = '-infinity' where name = 'runs' and owner = ${owner}`.execute(db);
+}
+
+const watchOf = (owner: string): Watch => ({ name: 'runs', owner });
+
+const ids = ({ handled }: SeenLooks) => sql`${[...handled]}::bigint[]`;
+
+const putAway = (seen: SeenLooks) => sql`
+  put_away as (
+    delete from run_looks where id = any(${ids(seen)})
+  ), reminded as (
+    insert into run_looks (run_id, at, tries)
+    select later.* from unnest(
+      ${seen.later.map(({ runId }) => runId)}::text[], ${seen.later.map(({ at }) => at.toISOString())}::timestamptz[],
+      ${seen.later.map(({ tries }) => tries)}::smallint[]) as later(run_id, at, tries)
+    where not exists (
+      select from run_looks l where l.run_id = later.run_id and l.at <= later.at and l.id <> all (${ids(seen)}))
+  )`;
+
+/** The counts of ledger-counts.ts, as far as it matters whether there are any. */
+const FACTS = sql`
+  select
+    coalesce(bool_or(s.next_seq < s.to_seq), false)
+      or exists (select from pages p where p.run_id = r.id) as "isSending",
+    (coalesce(sum(s.to_seq - s.from_seq), 0) - coalesce((
+      select sum(count) filter (where state not in ('waiting', 'sending', 'accepted'))
+      from shard_counts where run_id = r.id), 0))::int as open,
+    (coalesce(sum(s.next_seq - s.from_seq) filter (where s.channel = 'voice'), 0) + coalesce((
+      select sum(case when channel = 'voice' then -count else 0 end)
+        + sum(case when state in ('waiting', 'sending') then count else 0 end)
+      from shard_counts where run_id = r.id), 0))::int as unsent,
+    coalesce((select sum(count) from shard_counts
+      where run_id = r.id and state = 'waiting' and channel <> 'voice'), 0)::int as waiting
+  from shards s where s.run_id = r.id`;
+
+const NEXT_DUE = sql`(
+  select min(first.retry_at) from shards s cross join lateral (
+    select w.retry_at from recipients w
+    where w.run_id = s.run_id and w.channel = s.channel and w.shard = s.shard and w.waits and w.retry_at is not null
+    order by w.retry_at limit 1
+  ) first
+  where s.run_id = r.id and s.channel <> 'voice' and not exists (
+    select from pages p where p.run_id = s.run_id and p.channel = s.channel and p.shard = s.shard))`;

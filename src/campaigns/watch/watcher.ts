@@ -1,0 +1,129 @@
+import type { Kysely } from 'kysely';
+import { inParallel } from '../../domain/in-parallel';
+import { LIMITS } from '../../domain/limits';
+import type { Log } from '../../log';
+import { newId } from '../../storage/new-id';
+import type { OutcomeNews, RunWaker } from '../ports';
+import type { CampaignTables } from '../tables';
+import type { Feeds } from './feeds';
+import { judgeLook } from './judge-look';
+import { endWatch, type RunFacts, readLooks, type SeenLooks } from './run-looks';
+
+export interface WatcherParts {
+  waker: RunWaker;
+  news: Pick<OutcomeNews, 'isTold'>;
+  log: Log;
+  /** Has its second too, and leaves off with the watcher. */
+  feeds: Pick<Feeds, 'tick' | 'stop'>;
+}
+
+export interface Watcher {
+  /** Gives the watch up, so that another process goes on within a second. */
+  stop(): Promise<void>;
+}
+
+const TICK_MS = 1_000;
+const WAKES_AT_ONCE = 8;
+
+/**
+ * Wakes the workflows of runs that wait for something in the database: an outcome, a retry, another channel's turn, a
+ * failure. Of all processes with the orchestrator's role one watches at a time, by one statement a second. A run that
+ * waits holds nothing: no worker's slot, no connection, no poll and no heartbeat. Killed, the process leaves its looks in
+ * the table, and another one goes on when the watch has run out (decision 26).
+ */
+export function startWatcher(db: Kysely<CampaignTables>, parts: WatcherParts): Watcher {
+  const stopping = new AbortController();
+  const watching = watch(db, parts, stopping.signal);
+  return {
+    async stop() {
+      stopping.abort();
+      await watching;
+    },
+  };
+}
+
+async function watch(db: Kysely<CampaignTables>, parts: WatcherParts, stopping: AbortSignal): Promise<void> {
+  const { log, feeds } = parts;
+  const owner = newId('wat');
+  const looks = new RunLooks(db, owner, parts);
+  let isFailing = false;
+  while (!stopping.aborted) {
+    const nextMs = Date.now() + TICK_MS;
+    try {
+      await Promise.all([looks.take(), feeds.tick()]);
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) log.warn({ err: error }, 'what runs wait for cannot be read; tried again each second');
+      isFailing = true;
+    }
+    await pause(nextMs - Date.now(), stopping);
+  }
+  // If it cannot be given up, the next process waits until it has run out.
+  await looks.end().catch(() => undefined);
+  await feeds.stop();
+}
+
+class RunLooks {
+  private seen: SeenLooks = { handled: [], later: [] };
+  /** When runs were woken last; those long ago are forgotten. */
+  private readonly woken = new Map<string, number>();
+
+  constructor(
+    private readonly db: Kysely<CampaignTables>,
+    private readonly owner: string,
+    private readonly parts: WatcherParts,
+  ) {}
+
+  /** Does nothing when another process watches. */
+  async take(): Promise<void> {
+    const { seen } = this;
+    const found = await readLooks(this.db, this.owner, seen);
+    // Only what the statement has put away; a look that comes again is harmless, one that is lost is not.
+    this.seen = { handled: [], later: [] };
+    if (!found) return;
+    const failures: unknown[] = [];
+    const results = await inParallel(found, WAKES_AT_ONCE, (run) =>
+      this.see(run).catch((error: unknown) => void failures.push(error)),
+    );
+    const handled = found.flatMap((run, i) => (results[i] ? run.ids : []));
+    this.seen = { handled, later: results.flatMap((result) => result?.later ?? []) };
+    this.forget();
+    // The rows of those that could not be woken are still there.
+    if (failures.length) throw failures[0];
+  }
+
+  end(): Promise<void> {
+    return endWatch(this.db, this.owner, this.seen);
+  }
+
+  private async see(run: RunFacts): Promise<{ later: SeenLooks['later'] }> {
+    const { waker, news } = this.parts;
+    const nowMs = Date.now();
+    const mayBeSettled = !run.isSending && run.unsent === 0 && run.open > 0;
+    const tellsMore = !mayBeSettled || (await news.isTold(run.workspaceId).catch(() => true));
+    const result = judgeLook(run, { tellsMore, lastWokenMs: this.woken.get(run.runId), nowMs });
+    if (result.wake) {
+      await waker.wakeRun(run);
+      this.woken.set(run.runId, nowMs);
+    }
+    const { later } = result;
+    return { later: later ? [{ runId: run.runId, at: new Date(later.atMs), tries: later.tries }] : [] };
+  }
+
+  private forget(): void {
+    const before = Date.now() - LIMITS.gatherMaxMs;
+    for (const [runId, at] of this.woken) if (at < before) this.woken.delete(runId);
+  }
+}
+
+function pause(ms: number, stopping: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    const end = () => {
+      clearTimeout(timer);
+      stopping.removeEventListener('abort', end);
+      done();
+    };
+    const timer = setTimeout(end, stopping.aborted ? 0 : Math.max(0, ms));
+    stopping.addEventListener('abort', end);
+  });
+}

@@ -1,0 +1,171 @@
+import type { Channel } from '../../../domain/channel';
+import { LIMITS } from '../../../domain/limits';
+import type { Log } from '../../../log';
+import type { HandOver, HandOverResult } from '../../../providers/provider';
+import type { DeliveryObserver } from '../../observer';
+
+/** How a provider's account stands, for operators (`/readyz`, `fanfare doctor`). Times are ISO 8601. */
+export interface AccountState {
+  channel: Channel;
+  /** The provider's. */
+  kind: string;
+  state: 'ok' | 'paused';
+  /** The carrier's code, and since when it refuses. */
+  reason?: string;
+  since?: string;
+  nextTryAt?: string;
+}
+
+interface Refusal {
+  code: string;
+  sinceMs: number;
+  tries: number;
+  /** No message leaves before. */
+  untilMs: number;
+  /** Messages that were refused, as far as it matters how many they were. */
+  messages: Set<string>;
+}
+
+type AccountResult = Extract<HandOverResult, { kind: 'account' }>;
+
+/** So many different messages that were refused are no accident of theirs. */
+const MESSAGES_ENOUGH = 3;
+
+/**
+ * Stops handing over while a carrier refuses our account, and finds out when it takes messages again. Afterwards
+ * single messages are tried, each after a longer wait than the one before: the wait is about half of the time that
+ * the carrier has refused for, so that the end of a short outage is noticed soon and a long one costs few requests.
+ *
+ * An answer that may be about the recipient alone (404, 405) is believed to be so when the message gets it a second
+ * time and the carrier has taken another one since the first.
+ */
+export class AccountBreaker {
+  private refusal: Refusal | undefined;
+  private lastTakenMs = Number.NEGATIVE_INFINITY;
+  /** When messages that may have no recipient were first offered. */
+  private readonly suspects = new Map<string, number>();
+
+  constructor(
+    private readonly channel: Channel,
+    private readonly kind: string,
+    private readonly log: Log,
+    private readonly observer?: DeliveryObserver,
+  ) {}
+
+  get pausedUntilMs(): number {
+    return this.refusal?.untilMs ?? 0;
+  }
+
+  /** Only one message at a time may be with the carrier. */
+  get isTrying(): boolean {
+    return this.refusal !== undefined;
+  }
+
+  get state(): AccountState {
+    const { channel, kind, refusal } = this;
+    if (!refusal) return { channel, kind, state: 'ok' };
+    return {
+      channel,
+      kind,
+      state: 'paused',
+      reason: refusal.code,
+      since: new Date(refusal.sinceMs).toISOString(),
+      nextTryAt: new Date(refusal.untilMs).toISOString(),
+    };
+  }
+
+  /** What the results mean for each message; `startedMs` says when each was offered. */
+  judge(
+    messages: readonly HandOver[],
+    results: readonly HandOverResult[],
+    startedMs: readonly number[],
+  ): HandOverResult[] {
+    const nowMs = Date.now();
+    const latest = (kinds: readonly HandOverResult['kind'][]) =>
+      results.reduce((ms, { kind }, i) => (kinds.includes(kind) ? Math.max(ms, startedMs[i] ?? 0) : ms), 0);
+    const takesOthers = results.some(({ kind }) => kind === 'accepted' || kind === 'rejected');
+    if (results.some(({ kind }) => kind === 'accepted')) this.lastTakenMs = nowMs;
+    const judged = results.map((result, i) =>
+      this.withoutRecipient(messages[i], result, startedMs[i] ?? nowMs),
+    );
+    const refused = judged.filter((result): result is AccountResult => result.kind === 'account');
+    const [first] = refused;
+    if (first === undefined) {
+      if (takesOthers) this.recover(latest(['accepted', 'rejected']), nowMs);
+      return judged;
+    }
+    const ids = messages.filter((_, i) => judged[i]?.kind === 'account').map(({ id }) => id);
+    this.refuse(first, ids, { startedMs: latest(['account']), nowMs, takesOthers });
+    // One that alone is refused waits, so that it is not tried again and again before all others.
+    const retryAfterMs = takesOthers ? LIMITS.accountAloneMs : this.pausedUntilMs - nowMs;
+    return judged.map((result) => (result.kind === 'account' ? { ...result, retryAfterMs } : result));
+  }
+
+  private withoutRecipient(
+    message: HandOver | undefined,
+    result: HandOverResult,
+    startedMs: number,
+  ): HandOverResult {
+    if (message === undefined || result.kind !== 'account' || !result.orRecipient) return result;
+    const firstMs = this.suspects.get(message.id);
+    if (firstMs !== undefined && this.lastTakenMs >= firstMs) {
+      this.suspects.delete(message.id);
+      return { kind: 'rejected', code: result.code, message: result.message };
+    }
+    if (firstMs === undefined) this.suspect(message.id, startedMs);
+    return result;
+  }
+
+  private suspect(id: string, startedMs: number): void {
+    const [oldest] = this.suspects.keys();
+    if (this.suspects.size >= LIMITS.accountSuspects && oldest !== undefined) this.suspects.delete(oldest);
+    this.suspects.set(id, startedMs);
+  }
+
+  private refuse(
+    { code }: AccountResult,
+    ids: readonly string[],
+    { startedMs, nowMs, takesOthers }: { startedMs: number; nowMs: number; takesOthers: boolean },
+  ): void {
+    const before = this.refusal;
+    const refusal: Refusal = before ?? { code, sinceMs: nowMs, tries: 0, untilMs: 0, messages: new Set() };
+    this.refusal = refusal;
+    for (const id of ids) if (refusal.messages.size < MESSAGES_ENOUGH) refusal.messages.add(id);
+    if (takesOthers) return;
+    // What was taken before this refusal says nothing about the time after it.
+    this.lastTakenMs = Number.NEGATIVE_INFINITY;
+    // Those that were under way together are one refusal, however many they were.
+    if (startedMs < refusal.untilMs && refusal.tries > 0) return;
+    refusal.untilMs = nowMs + waitMs(refusal);
+    refusal.tries += 1;
+    refusal.code = code;
+    const { channel, kind } = this;
+    const nextTryAt = new Date(refusal.untilMs).toISOString();
+    if (refusal.tries > 1) {
+      this.log.warn({ channel, provider: kind, code, nextTryAt }, 'The carrier still refuses our account');
+      return;
+    }
+    this.log.error(
+      { channel, provider: kind, code, nextTryAt },
+      'The carrier refuses our account: nothing is handed over until it takes a message again',
+    );
+    this.observer?.accountRefused(channel, kind, true);
+  }
+
+  /** An answer that was under way when the carrier began to refuse does not say that it takes messages again. */
+  private recover(startedMs: number, nowMs: number): void {
+    const { refusal, channel, kind } = this;
+    if (!refusal || startedMs < refusal.sinceMs) return;
+    this.refusal = undefined;
+    if (refusal.tries === 0) return;
+    const seconds = Math.round((nowMs - refusal.sinceMs) / 1_000);
+    this.log.info({ channel, provider: kind, seconds }, 'The carrier takes messages again');
+    this.observer?.accountRefused(channel, kind, false);
+  }
+}
+
+/** The next wait. A few messages may themselves be what the carrier refuses, and then others must not wait long. */
+function waitMs({ tries, messages }: Refusal): number {
+  const longest = messages.size < MESSAGES_ENOUGH ? LIMITS.accountAloneMs : LIMITS.accountPauseMaxMs;
+  return Math.min(LIMITS.accountPauseMs * 1.5 ** tries, longest);
+}

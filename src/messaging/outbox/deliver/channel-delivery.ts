@@ -1,0 +1,267 @@
+import type { Channel } from '../../../domain/channel';
+import { LIMITS } from '../../../domain/limits';
+import type { HandOver, HandOverResult } from '../../../providers/provider';
+import type { Holds } from '../holds';
+import type { Lane } from '../lanes';
+import type { MessageClass } from '../outbox-count';
+import type { OutboxQueue } from '../queue/outbox-queue';
+import type { Entry } from '../queue/window';
+import { type GroupOpener, isExpired } from './opener';
+import type { ProviderDesk } from './provider-desk';
+import type { Leaving, Recorder } from './recorder';
+
+const TROUBLE_PAUSE_MS = 500;
+/** Groups that are being opened at once: one is with the database while the next one is rendered. */
+const OPENINGS_MAX = 2;
+/** Answers of so many intervals tell how fast the provider is. */
+const RATE_INTERVAL_MS = 100;
+
+interface Deps {
+  desk: ProviderDesk;
+  queue: OutboxQueue;
+  opener: GroupOpener;
+  recorder: Recorder;
+  holds: Holds;
+  /** Something changed: room with the provider, or what waits. */
+  wake(): void;
+  /** These came back to the queue, or are known to the table alone from now on. */
+  onOpened(outcome: { lane: Lane; back: readonly Entry[]; gone: readonly Entry[] }): void;
+}
+
+/**
+ * One channel's messages on their way from the queue to the provider: taken in fair order, opened in groups, handed
+ * over as the provider has places, recorded as the answers come. Little is opened ahead of the provider's
+ * places, because what is opened has left the queue's order and is in doubt after a crash.
+ */
+export class ChannelDelivery {
+  readonly channel: Channel;
+  /** Opened, and waiting for a place with the provider; transactional ones first. */
+  private readonly waiting: Record<MessageClass, Leaving[]> = { transactional: [], marketing: [] };
+  private openings = 0;
+  private opening = 0;
+  private openedAtMs = 0;
+  private inFlight = 0;
+  private calls = 0;
+  private answered = 0;
+  private rate = 0;
+  private rateAtMs = 0;
+  private attended: (() => void) | undefined;
+  private stopping = false;
+
+  constructor(private readonly deps: Deps) {
+    this.channel = deps.desk.channel;
+  }
+
+  isOpen(nowMs: number): boolean {
+    return this.deps.desk.pausedUntilMs <= nowMs;
+  }
+
+  /** Opens and hands over what may leave now, and answers when to ask again. */
+  pump(nowMs: number): number {
+    const { desk, queue } = this.deps;
+    this.feed();
+    if (this.stopping) return Number.POSITIVE_INFINITY;
+    if (!this.isOpen(nowMs)) return desk.pausedUntilMs;
+    this.measure(nowMs);
+    while (this.openings < OPENINGS_MAX) {
+      const plain = Math.min(LIMITS.handoverBatch, this.room());
+      // What is transactional has places of its own beyond those that are taken.
+      const kind = plain > 0 ? undefined : ('transactional' as const);
+      const max = plain > 0 ? plain : Math.min(LIMITS.handoverBatch, this.room('transactional'));
+      const ready = queue.readyCount(this.channel, kind);
+      if (max <= 0 || ready === 0) break;
+      const lingerMs = this.lingerMs(Math.min(ready, max), nowMs);
+      if (lingerMs > 0) return nowMs + lingerMs;
+      const entries = queue.take(this.channel, max, kind);
+      if (entries.length === 0) break;
+      for (const [lane, ofLane] of byLane(entries)) void this.open(lane, ofLane);
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** Messages of a group that is open already, because the process that opened it is gone. */
+  handOverAgain(leaving: readonly Leaving[]): void {
+    for (const one of leaving) this.waiting[one.message.class].push(one);
+    this.attend();
+    this.feed();
+  }
+
+  /** Opens nothing more; what waits for a place stays. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    this.feed();
+    while (this.openings > 0 || this.inFlight > 0 || this.waitingCount() > 0) {
+      await new Promise((done) => setTimeout(done, 10));
+      this.feed();
+    }
+  }
+
+  /** How many more messages may be opened. */
+  private room(kind?: MessageClass): number {
+    const { desk, recorder } = this.deps;
+    if (recorder.count > LIMITS.recordBacklog) return 0;
+    const { answersEach, parallel } = desk.provider.capabilities;
+    if (!answersEach) {
+      const lots = this.calls + this.openings + Math.ceil(this.waitingCount() / desk.batchSize);
+      const most = desk.isTrying ? 1 : LIMITS.handoversInFlight + (kind ? 1 : 0);
+      return lots < most ? desk.batchSize : 0;
+    }
+    const outstanding = this.opening + this.waitingCount() + this.inFlight;
+    const reserve =
+      kind && !desk.isTrying ? Math.max(1, Math.ceil(parallel * LIMITS.transactionalReserve)) : 0;
+    return this.windowSize() + reserve - outstanding;
+  }
+
+  /** Opened and unanswered messages at once: the provider's places, and what it answers while a group is opened. */
+  private windowSize(): number {
+    const { desk } = this.deps;
+    if (desk.batchSize < desk.sizeMax) return desk.batchSize;
+    const ahead = Math.ceil((this.rate * LIMITS.openAheadMs) / RATE_INTERVAL_MS);
+    return this.places() + Math.min(LIMITS.handoverBatch, ahead);
+  }
+
+  private places(): number {
+    const { batchMax, parallel } = this.deps.desk.provider.capabilities;
+    return Math.max(parallel, Math.min(batchMax, LIMITS.handoverBatch));
+  }
+
+  /** An idle channel opens at once; a busy one gathers, because a statement for 100 costs little more than for 10. */
+  private lingerMs(count: number, nowMs: number): number {
+    const { desk } = this.deps;
+    const enough = desk.provider.capabilities.answersEach ? this.windowSize() / 4 : desk.batchSize;
+    if (count >= Math.min(enough, LIMITS.recordResults)) return 0;
+    return Math.max(0, this.openedAtMs + LIMITS.handoverLingerMs - nowMs);
+  }
+
+  private async open(lane: Lane, entries: readonly Entry[]): Promise<void> {
+    const { desk, opener, onOpened, wake } = this.deps;
+    this.openings += 1;
+    this.opening += entries.length;
+    this.openedAtMs = Date.now();
+    const outcome = await opener.open(lane, entries);
+    this.openings -= 1;
+    this.opening -= entries.length;
+    if (outcome.isHindered) {
+      desk.pausedUntilMs = Math.max(desk.pausedUntilMs, Date.now() + TROUBLE_PAUSE_MS);
+    }
+    onOpened({ lane, back: outcome.back, gone: outcome.gone });
+    for (const one of outcome.leaving) this.waiting[one.message.class].push(one);
+    if (outcome.leaving.length > 0) this.attend();
+    this.feed();
+    wake();
+  }
+
+  /** Gives the provider what it has places for. */
+  private feed(): void {
+    if (this.waitingCount() === 0) return;
+    const { desk } = this.deps;
+    if (this.stopping || desk.pausedUntilMs > Date.now()) {
+      this.sendBack();
+      return;
+    }
+    if (desk.provider.capabilities.answersEach) {
+      const places = Math.min(this.places(), Math.max(1, this.windowSize()));
+      const reserve = desk.isTrying ? 0 : Math.max(1, Math.ceil(places * LIMITS.transactionalReserve));
+      for (let one = this.next(places, reserve); one; one = this.next(places, reserve))
+        void this.handOverOne(one);
+      return;
+    }
+    while (this.waitingCount() > 0 && this.calls < LIMITS.handoversInFlight + 1) void this.handOverLot();
+  }
+
+  private next(places: number, reserve: number): Leaving | undefined {
+    if (this.inFlight < places + reserve && this.waiting.transactional.length > 0) {
+      return this.waiting.transactional.shift();
+    }
+    return this.inFlight < places ? this.waiting.marketing.shift() : undefined;
+  }
+
+  private async handOverOne(leaving: Leaving): Promise<void> {
+    if (!this.mayLeave(leaving)) return this.settled([leaving], [STAYED]);
+    this.inFlight += 1;
+    const result = await this.deps.desk.handOverOne(leaving.handOver, () => this.mayLeave(leaving));
+    this.inFlight -= 1;
+    this.settled([leaving], [result]);
+    this.feed();
+  }
+
+  private async handOverLot(): Promise<void> {
+    const { desk } = this.deps;
+    const { transactional, marketing } = this.waiting;
+    const lot = transactional.splice(0, desk.sizeMax);
+    lot.push(...marketing.splice(0, desk.sizeMax - lot.length));
+    const may = lot.filter((one) => this.mayLeave(one));
+    this.calls += 1;
+    this.inFlight += lot.length;
+    const byId = new Map(may.map((one) => [one.message.id, one]));
+    const results = await desk.handOver(
+      may.map(({ handOver }) => handOver),
+      ({ id }: HandOver) => {
+        const one = byId.get(id);
+        return one !== undefined && this.mayLeave(one);
+      },
+    );
+    this.calls -= 1;
+    this.inFlight -= lot.length;
+    const stayed = lot.filter((one) => !byId.has(one.message.id));
+    this.settled([...may, ...stayed], [...results, ...stayed.map(() => STAYED)]);
+  }
+
+  /** Nothing leaves for now: they go back to the queue, as messages that were not tried. */
+  private sendBack(): void {
+    const all = [...this.waiting.transactional.splice(0), ...this.waiting.marketing.splice(0)];
+    this.settled(
+      all,
+      all.map(() => STAYED),
+    );
+  }
+
+  private settled(leaving: readonly Leaving[], results: readonly HandOverResult[]): void {
+    this.answered += leaving.length;
+    leaving.forEach((one, i) => {
+      this.deps.recorder.add(one, results[i] ?? { kind: 'unknown' });
+    });
+    if (this.inFlight + this.waitingCount() === 0) {
+      this.attended?.();
+      this.attended = undefined;
+    }
+    this.deps.wake();
+  }
+
+  /** Asked right before the carrier is given the message: memory only. */
+  private mayLeave({ message, group: { lane } }: Leaving): boolean {
+    if (this.stopping || lane.lost || performance.now() >= lane.leaseEndsAt) return false;
+    if (isExpired(message, Date.now())) return false;
+    return !this.deps.holds.isHeld(message.workspaceId, message.campaign);
+  }
+
+  /** While messages are on their way, holds of other processes are looked up. */
+  private attend(): void {
+    this.attended ??= this.deps.holds.attend();
+  }
+
+  private waitingCount(): number {
+    return this.waiting.transactional.length + this.waiting.marketing.length;
+  }
+
+  private measure(nowMs: number): void {
+    const sinceMs = nowMs - this.rateAtMs;
+    if (sinceMs < RATE_INTERVAL_MS) return;
+    const now = (this.answered * RATE_INTERVAL_MS) / sinceMs;
+    this.rate = sinceMs > 10 * RATE_INTERVAL_MS ? now : Math.max(now, this.rate / 2);
+    this.answered = 0;
+    this.rateAtMs = nowMs;
+  }
+}
+
+const STAYED: HandOverResult = { kind: 'stayed' };
+
+function byLane(entries: readonly Entry[]): Map<Lane, Entry[]> {
+  const lanes = new Map<Lane, Entry[]>();
+  for (const entry of entries) {
+    const ofLane = lanes.get(entry.lane);
+    if (ofLane) ofLane.push(entry);
+    else lanes.set(entry.lane, [entry]);
+  }
+  return lanes;
+}

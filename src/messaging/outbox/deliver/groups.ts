@@ -1,0 +1,232 @@
+import { type Kysely, sql } from 'kysely';
+import { eventOf, eventsWritten, historyEntry, historyText, type NewEvent } from '../../events/event-rows';
+import { isSuppressed } from '../../suppression/suppression-check';
+import type { MessagingTables } from '../../tables';
+import type { Lane } from '../lanes';
+import type { OutgoingMessage } from '../outgoing';
+import type { Verdict } from '../verdict';
+
+/**
+ * A group of messages is one row (`handover_batches`), written before any of them leaves. It names what may be with
+ * the provider and what nothing is recorded of yet:
+ *
+ *   opened    the row has the ids of all its messages
+ *   recorded  a result that ends a message takes it out of the table's due messages; one that lets it wait for its
+ *             next try takes its id out of the row
+ *   closed    the last result deletes the row, in the statement that records it
+ *
+ * A crash leaves in doubt the messages of the row that are still due. A result is recorded only while the row is there,
+ * so that after another process has settled the group, a late answer changes nothing.
+ */
+export interface Group {
+  readonly id: string;
+  readonly lane: Lane;
+  readonly provider: string;
+  readonly messages: readonly OutgoingMessage[];
+}
+
+export interface HeldTag {
+  workspaceId: string;
+  campaign: string;
+}
+
+export type OpenOutcome =
+  /** Without those whose recipients are blocked; when all are, there is no group. */
+  | { kind: 'opened'; suppressed: ReadonlySet<string> }
+  /** Messages with these tags must wait. */
+  | { kind: 'held'; tags: HeldTag[] }
+  /** The lane's fence or its count of cancels is not what we know, or a message was canceled. */
+  | { kind: 'lane_changed' };
+
+/**
+ * Opens the group, unless a tag in it is held, the lane is not ours, or a message was canceled: the lane's
+ * count tells of those since this statement began, the messages' states of those before. Memory is not
+ * asked, since a message may come into it, or be between two queues, when its cancel is heard of. The lock
+ * on the lane makes canceling wait for us, or us for it. A block that was committed before this statement
+ * began keeps its messages out of the group.
+ */
+export async function openGroup(db: Kysely<MessagingTables>, group: Group): Promise<OpenOutcome> {
+  const { id, lane, provider, messages } = group;
+  const tags = heldCandidates(messages);
+  const ids = messages.map((message) => message.id);
+  // In most lanes nothing is ever canceled, and then nothing has to be looked at.
+  const perhapsCanceled = lane.cancels === 0 ? [] : ids;
+  const { rows } = await sql<{ lanes: number; held: HeldTag[] | null; suppressed: string[] | null }>`
+    with lane as (
+      select id from dispatch_lanes
+      where id = ${lane.id} and fence = ${lane.fence} and cancels = ${lane.cancels} and not exists (
+        select 1 from messages
+        where id = any(${perhapsCanceled}::text[]) and state not in ('scheduled', 'accepted')
+      ) for share
+    ), held as (
+      select h.workspace_id as "workspaceId", h.campaign from holds h join unnest(
+        ${tags.map((tag) => tag.workspaceId)}::text[], ${tags.map((tag) => tag.campaign)}::text[]
+      ) as t(workspace_id, campaign) on h.workspace_id = t.workspace_id and h.campaign = t.campaign
+    ), suppressed as materialized (${suppressedAmong(messages)}),
+    opened as (
+      insert into handover_batches (id, lane, fence, provider, message_ids)
+      select ${id}, lane.id, ${lane.fence}, ${provider}, allowed.ids
+      from lane, (
+        select array_agg(r.id order by r.position) as ids
+        from unnest(${ids}::text[]) with ordinality as r(id, position)
+        where r.id not in (select id from suppressed)
+      ) as allowed
+      where not exists (select 1 from held) and allowed.ids is not null
+    )
+    select (select count(*) from lane)::int as lanes, (select json_agg(held) from held) as held,
+      (select array_agg(id) from suppressed) as suppressed
+  `.execute(db);
+  const [row] = rows;
+  if (row?.held) return { kind: 'held', tags: row.held };
+  if (!row?.lanes) return { kind: 'lane_changed' };
+  return { kind: 'opened', suppressed: new Set(row.suppressed ?? []) };
+}
+
+function heldCandidates(messages: readonly OutgoingMessage[]): HeldTag[] {
+  const tags = new Map<string, HeldTag>();
+  for (const { workspaceId, campaign } of messages) {
+    if (campaign !== undefined) tags.set(`${workspaceId}/${campaign}`, { workspaceId, campaign });
+  }
+  return [...tags.values()];
+}
+
+/** For messages that no opening will ask about again: those of a group that was opened by a process that is gone. */
+export async function findSuppressed(
+  db: Kysely<MessagingTables>,
+  messages: readonly OutgoingMessage[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ id: string }>`${suppressedAmong(messages)}`.execute(db);
+  return new Set(rows.map((row) => row.id));
+}
+
+/** Of one workspace, whether it blocks anybody at all is asked once. */
+function suppressedAmong(messages: readonly OutgoingMessage[]) {
+  const [first] = messages;
+  const isOfOne = messages.every(({ workspaceId }) => workspaceId === first?.workspaceId);
+  return sql`
+    select r.id from unnest(
+      ${messages.map((m) => m.id)}::text[],
+      ${messages.map((m) => m.workspaceId)}::text[],
+      ${messages.map((m) => m.channel)}::text[],
+      ${messages.map((m) => m.to)}::text[],
+      ${messages.map((m) => m.from)}::text[]
+    ) as r(id, workspace_id, channel, to_address, from_address)
+    where ${isSuppressed(isOfOne ? (first?.workspaceId ?? '') : sql`r.workspace_id`, {
+      channel: sql`r.channel`,
+      to: sql`r.to_address`,
+      from: sql`r.from_address`,
+      id: sql`r.id`,
+    })}
+  `;
+}
+
+/** Nothing of this group has left, so the row may go. */
+export async function abandonGroup(db: Kysely<MessagingTables>, groupId: string): Promise<void> {
+  await db.deleteFrom('handover_batches').where('id', '=', groupId).execute();
+}
+
+/**
+ * The same for an opening of which no answer came: the server may be about to run it yet, and a row that
+ * is written after it was removed would stay. Raising the lane's count waits for an opening under way, and
+ * one that comes later fails by it.
+ */
+export async function abandonOpening(db: Kysely<MessagingTables>, { id, lane }: Group): Promise<void> {
+  await db
+    .updateTable('dispatch_lanes')
+    .set({ cancels: sql<number>`cancels + 1` })
+    .where('id', '=', lane.id)
+    .execute();
+  await abandonGroup(db, id);
+}
+
+/** One thing to record: what a hand-over came to, and the group that named the message. */
+export interface Recorded {
+  verdict: Verdict;
+  /** None for a message that never left. */
+  group: Group | undefined;
+}
+
+/**
+ * Records verdicts on messages of one workspace and one lane in one statement, and closes the groups named in
+ * `closing`. Verdicts without a group need the lane to be ours: a process that was frozen could otherwise expire what
+ * its successor is handing over. Answers the groups that were still there (`''` stands for the lane); of the
+ * others nothing was written.
+ */
+export async function recordResults(
+  db: Kysely<MessagingTables>,
+  results: readonly Recorded[],
+  options: { workspaceId: string; provider: string; lane: Lane; closing: ReadonlySet<string> },
+): Promise<ReadonlySet<string>> {
+  const { workspaceId, provider, lane, closing } = options;
+  const verdicts = results.map(({ verdict }) => verdict);
+  const groupIds = results.map(({ group }) => group?.id ?? '');
+  const groups = [...new Set(groupIds)].filter((id) => id !== '' && !closing.has(id));
+  const waiting = results.filter(({ verdict, group }) => group && verdict.retryAtMs !== undefined);
+  const waitingIds = waiting.map(({ verdict }) => verdict.message.id);
+  const shrinking = new Set(waiting.map(({ group }) => group?.id ?? '').filter((id) => !closing.has(id)));
+  const count = verdicts.length;
+  const at = new Date().toISOString();
+  const events = verdicts.map((verdict) => eventOfVerdict(verdict, provider));
+  const { rows } = await sql<{ ours: string[] | null }>`
+    with given as (select ${JSON.stringify(events)}::json as events),
+    closed as (
+      delete from handover_batches where id = any(${[...closing]}::text[]) returning id
+    ), shrunk as (
+      update handover_batches set message_ids = array(
+        select m.id from unnest(message_ids) as m(id) where m.id <> all(${waitingIds}::text[])
+      ) where id = any(${[...shrinking]}::text[]) returning id
+    ), kept as (
+      select id from handover_batches
+      where id = any(${groups.filter((id) => !shrinking.has(id))}::text[]) for key share
+    ), lane as (
+      select id from dispatch_lanes
+      where ${groupIds.includes('')}::boolean and id = ${lane.id} and fence = ${lane.fence} for share
+    ), ours as materialized (
+      select id from closed union all select id from shrunk union all select id from kept
+      union all select '' from lane
+    ), head as (
+      update event_heads set next_seq = next_seq + ${count}::int
+      where workspace_id = ${workspaceId} and exists (select 1 from ours)
+      returning next_seq - ${count}::int as first
+    ), changed as (
+      update messages m set
+        state = r.state,
+        code = r.code,
+        provider = ${provider},
+        provider_id = coalesce(r.provider_id, m.provider_id),
+        attempt = r.attempt,
+        due_at = case when r.retry_at = '-infinity' then m.due_at else r.retry_at end,
+        updated_at = ${at}::timestamptz,
+        history = case when r.entry is null then m.history
+          else m.history || ${historyEntry(sql`(head.first + r.position - 1)`, sql`r.entry`)} end
+      from head, unnest(
+        ${verdicts.map((v) => v.message.id)}::text[],
+        ${groupIds}::text[],
+        ${verdicts.map((v) => v.state)}::text[],
+        ${verdicts.map((v) => v.code ?? null)}::text[],
+        ${verdicts.map((v) => v.providerId ?? null)}::text[],
+        ${verdicts.map((v) => v.attempt)}::int[],
+        ${verdicts.map((v) => (v.keepsPlace ? '-infinity' : isoOrNull(v.retryAtMs)))}::timestamptz[],
+        ${events.map((event) => (event ? historyText(event, at) : null))}::text[]
+      ) with ordinality as r(id, group_id, state, code, provider_id, attempt, retry_at, entry, position)
+      where m.id = r.id and m.state in ('scheduled', 'accepted') and r.group_id in (select id from ours)
+      returning m.id
+    ), logged as (
+      insert into event_log (workspace_id, first_seq, count, at, events)
+      select ${workspaceId}, head.first, ${count}::int, ${at}::timestamptz, ${eventsWritten('changed', count)}
+      from head, given where ${events.some((event) => event !== null)}::boolean
+        and exists (select 1 from changed)
+    )
+    select (select array_agg(id) from ours) as ours
+  `.execute(db);
+  return new Set(rows[0]?.ours ?? []);
+}
+
+/** A message that only waits for its next try has nothing to tell. */
+function eventOfVerdict(verdict: Verdict, provider: string): NewEvent | null {
+  const { message, state, code, attempt, data } = verdict;
+  if (verdict.retryAtMs !== undefined) return null;
+  return eventOf(message, { type: state, state, code, provider, attempt, data });
+}
+
+const isoOrNull = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());

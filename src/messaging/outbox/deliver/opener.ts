@@ -1,0 +1,174 @@
+import { type Kysely, sql } from 'kysely';
+import type { Log } from '../../../log';
+import { newId } from '../../../storage/new-id';
+import type { MessagingTables } from '../../tables';
+import type { TemplateVersions } from '../../templates/template-versions';
+import type { Holds } from '../holds';
+import type { Lane, Lanes } from '../lanes';
+import type { ListMail } from '../list-mail';
+import type { OutgoingMessage } from '../outgoing';
+import type { OutboxQueue } from '../queue/outbox-queue';
+import type { Entry } from '../queue/window';
+import type { Verdict } from '../verdict';
+import { abandonGroup, abandonOpening, type Group, openGroup } from './groups';
+import type { Leaving, OpenGroup, Recorder } from './recorder';
+import { type Rendered, renderBatch } from './render-batch';
+
+interface Deps {
+  db: Kysely<MessagingTables>;
+  templates: TemplateVersions;
+  listMail?: ListMail | undefined;
+  lanes: Lanes;
+  holds: Holds;
+  queue: OutboxQueue;
+  recorder: Recorder;
+  provider: string;
+  log: Log;
+}
+
+export interface Opening {
+  /** What may leave now. */
+  leaving: readonly Leaving[];
+  /** To the front of the queue. */
+  back: readonly Entry[];
+  /** These wait in the table, or have ended. */
+  gone: readonly Entry[];
+  /** The database or a template could not be reached: to be tried again after a pause. */
+  isHindered: boolean;
+}
+
+/**
+ * From the queue to an open group: render, ask the database what may leave, write that down. Killed before the
+ * opening, the messages are in the table as before. Killed after it, the group is found by the process that adopts
+ * the lane (recover.ts).
+ */
+export class GroupOpener {
+  constructor(private readonly deps: Deps) {}
+
+  /** For messages of one lane. */
+  async open(lane: Lane, entries: readonly Entry[]): Promise<Opening> {
+    const { templates, listMail, holds, recorder, log } = this.deps;
+    const now = Date.now();
+    const expired: Entry[] = [];
+    const held: Entry[] = [];
+    const live: Entry[] = [];
+    for (const entry of entries) {
+      if (isExpired(entry.message, now)) expired.push(entry);
+      else (holds.isHeld(entry.message.workspaceId, entry.message.campaign) ? held : live).push(entry);
+    }
+    const messages = live.map(({ message }) => message);
+    const rendered = await renderBatch({ templates, listMail }, messages).catch((error: unknown) => {
+      log.warn({ err: error }, 'Templates could not be read; trying again');
+    });
+    if (!rendered) return { leaving: [], back: entries, gone: [], isHindered: true };
+    if (expired.length + rendered.failed.length > 0) {
+      await recorder.record([...expired.map((one) => asExpired(one.message)), ...rendered.failed], { lane });
+    }
+    const outcome = await this.openRendered(lane, rendered.ready);
+    const leaving = new Set(outcome.leaving.map(({ message }) => message));
+    const back = new Set([...rendered.rest, ...outcome.back]);
+    return {
+      leaving: outcome.leaving,
+      back: lane.lost ? [] : entries.filter(({ message }) => back.has(message)),
+      gone: entries.filter(({ message }) => !leaving.has(message) && (lane.lost || !back.has(message))),
+      isHindered: outcome.isHindered,
+    };
+  }
+
+  private async openRendered(
+    lane: Lane,
+    ready: readonly Rendered[],
+  ): Promise<{ leaving: Leaving[]; back: readonly OutgoingMessage[]; isHindered: boolean }> {
+    const { db, lanes, recorder, provider, log } = this.deps;
+    if (ready.length === 0) return { leaving: [], back: [], isHindered: false };
+    const messages = ready.map(({ message }) => message);
+    const group: Group = { id: newId('bat'), lane, provider, messages };
+    try {
+      const { opened, suppressed } = await this.openWhatMay(group);
+      if (suppressed.length > 0) await recorder.record(suppressed.map(asSuppressed), { lane });
+      if (!opened) return { leaving: [], back: [], isHindered: false };
+      if (!(await lanes.confirm(lane))) {
+        await abandonGroup(db, group.id);
+        return { leaving: [], back: opened.messages, isHindered: true };
+      }
+      const open: OpenGroup = { ...opened, unrecorded: opened.messages.length };
+      const inGroup = new Set(opened.messages);
+      const leaving = ready.flatMap(({ message, handOver }) =>
+        inGroup.has(message) ? [{ message, handOver, group: open }] : [],
+      );
+      return { leaving, back: [], isHindered: false };
+    } catch (error) {
+      // It is not known whether the row was written. Nothing has left, so it may be removed.
+      log.warn({ err: error, group: group.id }, 'A hand-over group could not be opened; trying again');
+      await recorder.untilDone(() => abandonOpening(db, group));
+      return { leaving: [], back: messages, isHindered: true };
+    }
+  }
+
+  /** Opens what may leave of the group, if anything may. What is held or canceled is left to the table. */
+  private async openWhatMay(
+    group: Group,
+  ): Promise<{ opened: Group | undefined; suppressed: readonly OutgoingMessage[] }> {
+    const { db, holds } = this.deps;
+    let { messages } = group;
+    while (messages.length > 0 && !group.lane.lost) {
+      const outcome = await openGroup(db, { ...group, messages });
+      if (outcome.kind === 'opened') {
+        const suppressed = messages.filter(({ id }) => outcome.suppressed.has(id));
+        if (suppressed.length > 0) messages = messages.filter(({ id }) => !outcome.suppressed.has(id));
+        return { opened: messages.length > 0 ? { ...group, messages } : undefined, suppressed };
+      }
+      if (outcome.kind === 'held') {
+        for (const { workspaceId, campaign } of outcome.tags) holds.learn(workspaceId, [campaign]);
+        const held = new Set(outcome.tags.map((tag) => `${tag.workspaceId}/${tag.campaign}`));
+        messages = messages.filter(({ workspaceId, campaign }) => !held.has(`${workspaceId}/${campaign}`));
+      } else {
+        const gone = await this.takeNotice(
+          group.lane,
+          messages.map(({ id }) => id),
+        );
+        messages = messages.filter(({ id }) => !gone.has(id));
+      }
+    }
+    return { opened: undefined, suppressed: [] };
+  }
+
+  /** The lane changed: it is another's by now, or messages in it were canceled. */
+  private async takeNotice(lane: Lane, ids: string[]): Promise<ReadonlySet<string>> {
+    const { db, lanes, queue } = this.deps;
+    const row = await db
+      .selectFrom('dispatch_lanes')
+      .select(['fence', 'cancels'])
+      .where('id', '=', lane.id)
+      .executeTakeFirst();
+    if (row?.fence !== lane.fence) {
+      await lanes.lose(lane);
+      return new Set(ids);
+    }
+    const { rows } = await sql<{ id: string }>`
+      select id from messages
+      where id = any(${[...ids, ...queue.idsWaiting(lane)]}::text[]) and state not in ('scheduled', 'accepted')
+    `.execute(db);
+    // Read before the messages were: what was canceled since raises it again.
+    lane.cancels = row.cancels;
+    const gone = new Set(rows.map((one) => one.id));
+    queue.drop(gone);
+    return gone;
+  }
+}
+
+export const isExpired = ({ expiresAtMs }: OutgoingMessage, nowMs: number) =>
+  expiresAtMs !== undefined && expiresAtMs < nowMs;
+
+export const asExpired = (message: OutgoingMessage): Verdict => ({
+  message,
+  state: 'expired',
+  attempt: message.attempt,
+  code: 'expired',
+});
+
+const asSuppressed = (message: OutgoingMessage): Verdict => ({
+  message,
+  state: 'suppressed',
+  attempt: message.attempt,
+});

@@ -1,0 +1,184 @@
+import type { Channel } from '../../../domain/channel';
+import { LIMITS } from '../../../domain/limits';
+import type { Log } from '../../../log';
+import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
+import type { DeliveryObserver } from '../../observer';
+import { AccountBreaker, type AccountState } from './account-breaker';
+
+/**
+ * One channel's provider as the dispatcher sees it: how many batches are with it, how large the next
+ * may be, and whether it takes any at the moment.
+ */
+export interface ProviderDesk {
+  readonly channel: Channel;
+  readonly provider: Provider;
+  readonly batchSize: number;
+  /** The largest batch: below it, `batchSize` bounds what is on its way after trouble. */
+  readonly sizeMax: number;
+  pausedUntilMs: number;
+  readonly account: AccountState;
+  /** The carrier refused our account: one message at a time may find out whether it still does. */
+  readonly isTrying: boolean;
+  /** Hands messages over; answers one result each and never throws. */
+  handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<HandOverResult[]>;
+  /** The same for one message of many that are answered each by itself; what it means is told by `onResults`. */
+  handOverOne(message: HandOver, mayLeave: MayLeave): Promise<HandOverResult>;
+  onResults(messages: readonly HandOver[], results: readonly HandOverResult[]): readonly HandOverResult[];
+}
+
+/** After trouble the provider is tried with a few before it is given many. */
+const PROBE_SIZE = 1;
+/** Longer than results wait to be judged. */
+const UNJUDGED_PAUSE_MS = 1_000;
+
+export function createProviderDesk(
+  channel: Channel,
+  provider: Provider,
+  log: Log,
+  observer?: DeliveryObserver,
+): ProviderDesk {
+  const sizeMax = Math.min(provider.capabilities.batchMax, LIMITS.handoverBatch);
+  // Fewer would leave the provider idle, however long its answers take. One batch is not counted: it ends with its
+  // last answer, and the others are there to be worked on meanwhile.
+  const sizeMin = Math.min(
+    sizeMax,
+    Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
+  );
+  let batchSize = Math.min(100, sizeMax);
+  const breaker = new AccountBreaker(channel, provider.name, log, observer);
+  const startedMs = new WeakMap<HandOver, number>();
+
+  function adapt(tookMs: number, count: number): void {
+    const isLong = tookMs > LIMITS.handoverTargetMs * 2;
+    if (isLong && batchSize > sizeMin) batchSize = Math.max(sizeMin, Math.min(batchSize, count >> 1));
+    else if (tookMs < LIMITS.handoverTargetMs && count >= batchSize)
+      batchSize = Math.min(sizeMax, batchSize * 2);
+    else if (count >= batchSize && batchSize < sizeMin) batchSize = Math.min(sizeMin, batchSize * 2);
+  }
+
+  function heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
+    const throttled = throttledSenders(messages, results);
+    if (results.some((result) => result.kind === 'account')) {
+      desk.pausedUntilMs = breaker.pausedUntilMs;
+      batchSize = PROBE_SIZE;
+    } else if (throttled.length > 0) {
+      // One sender waits by itself (sender-limits.ts); when several are sent away, it is about us.
+      const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.throttlePauseMs);
+      if (throttled.filter((one) => !one.isAlone).length > 1) desk.pausedUntilMs = Date.now() + delayMs;
+      batchSize = Math.max(PROBE_SIZE, batchSize >> 1);
+    }
+  }
+
+  const desk: ProviderDesk = {
+    channel,
+    provider,
+    pausedUntilMs: 0,
+    get batchSize() {
+      return batchSize;
+    },
+    sizeMax,
+    get account() {
+      return breaker.state;
+    },
+    get isTrying() {
+      return breaker.isTrying;
+    },
+    async handOver(messages, mayLeave) {
+      const startedAt = Date.now();
+      const answered: HandOverResult[] = await withinTime(provider, messages, mayLeave).catch(
+        (error: unknown) => {
+          log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
+          return [];
+        },
+      );
+      const results = breaker.judge(
+        messages,
+        answered,
+        answered.map(() => startedAt),
+      );
+      const tookMs = Date.now() - startedAt;
+      observer?.handedOver(channel, provider.name, messages.length, tookMs);
+      adapt(tookMs, messages.length);
+      heed(messages, results);
+      // What was not answered for may have been taken.
+      return messages.map((_, i) => results[i] ?? { kind: 'unknown' });
+    },
+    async handOverOne(message, mayLeave) {
+      const startedAt = Date.now();
+      const [result] = await withinTime(provider, [message], mayLeave).catch((error: unknown) => {
+        log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
+        return [];
+      });
+      observer?.handedOver(channel, provider.name, 1, Date.now() - startedAt);
+      startedMs.set(message, startedAt);
+      // What it means is told by onResults, a moment later; meanwhile no other message must find out the same.
+      if (result?.kind === 'account')
+        desk.pausedUntilMs = Math.max(desk.pausedUntilMs, Date.now() + UNJUDGED_PAUSE_MS);
+      return result ?? { kind: 'unknown' };
+    },
+    onResults(messages, results) {
+      if (batchSize < sizeMax && results.some(({ kind }) => kind === 'accepted')) {
+        batchSize = Math.min(sizeMax, batchSize * 2);
+      }
+      const nowMs = Date.now();
+      const judged = breaker.judge(
+        messages,
+        results,
+        messages.map((message) => startedMs.get(message) ?? nowMs),
+      );
+      heed(messages, judged);
+      return judged;
+    },
+  };
+  return desk;
+}
+
+export interface ThrottledSender {
+  sender: string;
+  delayMs: number;
+  /** The provider said that it is about nobody else. */
+  isAlone: boolean;
+}
+
+/**
+ * Senders that the provider asked to be silent, and for how long: those of whose messages it sent most
+ * away, since a few may be about their recipients.
+ */
+export function throttledSenders(
+  messages: readonly HandOver[],
+  results: readonly HandOverResult[],
+): ThrottledSender[] {
+  if (!results.some((result) => result.kind === 'throttled')) return [];
+  const senders = new Map<string, { given: number; away: number; delayMs: number; isAlone: boolean }>();
+  messages.forEach(({ from }, i) => {
+    const sender = senders.get(from) ?? { given: 0, away: 0, delayMs: 0, isAlone: true };
+    senders.set(from, sender);
+    sender.given += 1;
+    const result = results[i];
+    if (result?.kind !== 'throttled' || result.scope === 'message') return;
+    sender.away += 1;
+    if (result.scope !== 'sender') sender.isAlone = false;
+    sender.delayMs = Math.max(sender.delayMs, Math.min(result.retryAfterMs, LIMITS.senderSilenceMs));
+  });
+  return [...senders].flatMap(([sender, { given, away, delayMs, isAlone }]) =>
+    away * 2 > given ? [{ sender, delayMs, isAlone }] : [],
+  );
+}
+
+async function withinTime(
+  provider: Provider,
+  messages: readonly HandOver[],
+  mayLeave: MayLeave | undefined,
+): Promise<HandOverResult[]> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<HandOverResult[]>((_, reject) => {
+    const ms = LIMITS.handoverTimeoutSeconds * 1_000;
+    timer = setTimeout(() => reject(new Error(`No answer within ${ms} ms`)), ms);
+    timer.unref();
+  });
+  try {
+    return await Promise.race([provider.handOver(messages, mayLeave), timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,208 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Kysely } from 'kysely';
+import { LIMITS } from '../../../domain/limits';
+import type { Log } from '../../../log';
+import type { HandOver, HandOverResult } from '../../../providers/provider';
+import { isDataError } from '../../database-error';
+import { foundIn, suppressFound } from '../../receipts/receipt-suppression';
+import type { MessagingTables } from '../../tables';
+import type { Lane, Lanes } from '../lanes';
+import type { OutgoingMessage } from '../outgoing';
+import { type Verdict, verdictOf } from '../verdict';
+import { type Group, type Recorded, recordResults } from './groups';
+
+/** A group as this process knows it: how many of its messages nothing is recorded of yet. */
+export interface OpenGroup extends Group {
+  unrecorded: number;
+}
+
+/** A message of an open group on its way to the provider. */
+export interface Leaving {
+  readonly message: OutgoingMessage;
+  readonly handOver: HandOver;
+  readonly group: OpenGroup;
+}
+
+interface Deps {
+  db: Kysely<MessagingTables>;
+  provider: string;
+  lanes: Pick<Lanes, 'lose'>;
+  log: Log;
+  /** What the results mean for the channel as a whole. They may be changed by it. */
+  judge(leaving: readonly Leaving[], results: readonly HandOverResult[]): readonly HandOverResult[];
+  /** These are recorded. */
+  onRecorded(results: readonly Recorded[]): Promise<void>;
+  /** Another process recorded these, or this one did and did not hear of it: the table knows more than we do. */
+  onNotOurs(results: readonly Recorded[]): void;
+}
+
+const RETRY_MS = 300;
+
+/**
+ * Records results as they come, many in one statement: after a moment, or when enough of them have gathered. So a slow
+ * message never holds up the others of its group, and a crash leaves in doubt little more than what was in flight.
+ */
+export class Recorder {
+  private pending: { leaving: Leaving; result: HandOverResult }[] = [];
+  private writing: Promise<void> | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private writtenAtMs = 0;
+  private givenUp = false;
+
+  constructor(private readonly deps: Deps) {}
+
+  /** Results that wait to be recorded. */
+  get count(): number {
+    return this.pending.length;
+  }
+
+  add(leaving: Leaving, result: HandOverResult): void {
+    this.pending.push({ leaving, result });
+    this.schedule();
+  }
+
+  /** Records at once what is no result of a hand-over: messages that never left, or a whole group in doubt. */
+  async record(
+    verdicts: readonly Verdict[],
+    { lane, group }: { lane: Lane; group?: OpenGroup | undefined },
+  ): Promise<void> {
+    await this.write(
+      verdicts.map((verdict) => ({ verdict, group })),
+      lane,
+    );
+  }
+
+  /** Resolves when everything that was added is recorded. */
+  async idle(): Promise<void> {
+    while (this.writing || (this.pending.length > 0 && !this.givenUp)) {
+      this.start();
+      await this.writing;
+    }
+  }
+
+  /** Ends the waiting for a database that does not answer. */
+  giveUp(): void {
+    this.givenUp = true;
+    clearTimeout(this.timer);
+  }
+
+  async untilDone<T>(action: () => Promise<T>): Promise<T | undefined> {
+    while (!this.givenUp) {
+      try {
+        return await action();
+      } catch (error) {
+        this.deps.log.warn({ err: error }, 'The outbox could not be written; trying again');
+        await delay(RETRY_MS, undefined, { ref: false });
+      }
+    }
+    return undefined;
+  }
+
+  private schedule(): void {
+    if (this.writing) return;
+    const waitMs = this.writtenAtMs + LIMITS.recordLingerMs - Date.now();
+    if (this.pending.length >= LIMITS.recordResults) this.start();
+    else {
+      // Results of one turn of the event loop are one group even when nothing was recorded for long.
+      this.timer ??= setTimeout(() => this.start(), Math.max(0, waitMs)).unref();
+    }
+  }
+
+  private start(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (this.writing || this.pending.length === 0) return;
+    this.writing = this.writePending().finally(() => {
+      this.writing = undefined;
+      this.writtenAtMs = Date.now();
+      if (this.pending.length > 0 && !this.givenUp) this.schedule();
+    });
+  }
+
+  private async writePending(): Promise<void> {
+    const some = this.pending.splice(0, LIMITS.recordResultsMax);
+    const judged = this.deps.judge(
+      some.map(({ leaving }) => leaving),
+      some.map(({ result }) => result),
+    );
+    const now = Date.now();
+    const parts = new Map<string, { lane: Lane; results: Recorded[] }>();
+    some.forEach(({ leaving: { message, group } }, i) => {
+      const verdict = verdictOf(message, judged[i] ?? { kind: 'unknown' }, now, Math.random());
+      const key = `${group.lane.id}/${message.workspaceId}`;
+      const part = parts.get(key) ?? { lane: group.lane, results: [] };
+      parts.set(key, part);
+      part.results.push({ verdict, group });
+    });
+    for (const { lane, results } of parts.values()) await this.writePart(results, lane);
+  }
+
+  /** Of any workspaces. */
+  private async write(results: readonly Recorded[], lane: Lane): Promise<void> {
+    const parts = new Map<string, Recorded[]>();
+    for (const result of results) {
+      const part = parts.get(result.verdict.message.workspaceId);
+      if (part) part.push(result);
+      else parts.set(result.verdict.message.workspaceId, [result]);
+    }
+    for (const part of parts.values()) await this.writePart(part, lane);
+  }
+
+  /** Of one workspace. */
+  private async writePart(results: readonly Recorded[], lane: Lane): Promise<void> {
+    const { onRecorded, onNotOurs, lanes, log } = this.deps;
+    const closing = new Set<string>();
+    for (const { group } of results) {
+      const open = group as OpenGroup | undefined;
+      if (!open) continue;
+      open.unrecorded -= 1;
+      if (open.unrecorded === 0) closing.add(open.id);
+    }
+    const written = await this.writeOnce(results, lane, closing);
+    if (!written) return onNotOurs(results);
+    const ours = results.filter(({ group }) => written.ours.has(group?.id ?? ''));
+    if (ours.length > 0) await onRecorded(written.kept(ours));
+    if (ours.length === results.length) return;
+    const others = results.filter(({ group }) => !written.ours.has(group?.id ?? ''));
+    if (others.some(({ group }) => group === undefined)) await this.untilDone(() => lanes.lose(lane));
+    else log.warn({ count: others.length }, 'Hand-overs were already accounted for');
+    onNotOurs(others);
+  }
+
+  private async writeOnce(results: readonly Recorded[], lane: Lane, closing: ReadonlySet<string>) {
+    const { db, provider, log } = this.deps;
+    const workspaceId = results[0]?.verdict.message.workspaceId ?? '';
+    let kept = results;
+    const found = foundIn(results.map(({ verdict }) => verdict));
+    const options = { workspaceId, provider, lane, closing };
+    /** What is learned of recipients counts with the end of their messages, or neither does. */
+    const write = () => {
+      if (found.length === 0) return recordResults(db, kept, options);
+      return db.transaction().execute(async (transaction) => {
+        await suppressFound(transaction, workspaceId, found);
+        return recordResults(transaction, kept, options);
+      });
+    };
+    const ours = await this.untilDone(async () => {
+      try {
+        return await write();
+      } catch (error) {
+        if (!isDataError(error)) throw error;
+        // The states matter more than what the provider said about them.
+        log.error({ err: error, provider }, 'Answers of a provider could not be stored');
+        kept = results.map(({ verdict: { message, state, attempt, retryAtMs, keepsPlace }, group }) => ({
+          verdict: { message, state, attempt, retryAtMs, keepsPlace },
+          group,
+        }));
+        return await write();
+      }
+    });
+    if (!ours) return undefined;
+    const stored = kept;
+    return {
+      ours,
+      kept: (some: readonly Recorded[]) =>
+        stored === results ? some : stored.filter(({ group }) => ours.has(group?.id ?? '')),
+    };
+  }
+}

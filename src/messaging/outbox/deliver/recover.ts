@@ -1,0 +1,151 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Kysely, sql } from 'kysely';
+import type { Log } from '../../../log';
+import type { SenderLimits } from '../../senders/sender-limits';
+import type { MessagingTables } from '../../tables';
+import type { TemplateVersions } from '../../templates/template-versions';
+import type { Holds } from '../holds';
+import type { Lane, Lanes } from '../lanes';
+import type { ListMail } from '../list-mail';
+import type { OutgoingMessage } from '../outgoing';
+import { readWaiting } from '../queue/due-messages';
+import type { OutboxQueue } from '../queue/outbox-queue';
+import { type Verdict, verdictOf } from '../verdict';
+import type { ChannelDelivery } from './channel-delivery';
+import { abandonGroup, findSuppressed, type Group } from './groups';
+import { isExpired } from './opener';
+import type { ProviderDesk } from './provider-desk';
+import type { OpenGroup, Recorder } from './recorder';
+import { renderBatch } from './render-batch';
+
+/** A channel's ways to a provider and into the table. */
+export interface ChannelWay {
+  desk: ProviderDesk;
+  delivery: ChannelDelivery;
+  recorder: Recorder;
+}
+
+interface Deps {
+  db: Kysely<MessagingTables>;
+  templates: TemplateVersions;
+  listMail?: ListMail | undefined;
+  queue: OutboxQueue;
+  lanes: Pick<Lanes, 'confirm'>;
+  holds: Holds;
+  limits: Pick<SenderLimits, 'takeWhole'>;
+  ways: readonly ChannelWay[];
+  log: Log;
+  isRunning(): boolean;
+}
+
+const RETRY_MS = 250;
+
+/**
+ * The groups that a lane's former owner opened and did not close. What is still due of them may or may not have
+ * reached the provider. A provider that knows a message by its id is given the same messages again; with any
+ * other they become `unknown`, because to send again could be to send twice.
+ */
+export async function recoverGroups(deps: Deps, lane: Lane, ready: () => void): Promise<void> {
+  const { queue, log, isRunning } = deps;
+  let groups: Group[] | undefined;
+  while (!groups) {
+    try {
+      groups = await openGroupsOf(deps.db, lane);
+    } catch (error) {
+      if (lane.lost) return;
+      log.warn(
+        { err: error, lane: lane.id },
+        'Open groups of an adopted lane could not be read; trying again',
+      );
+      await delay(RETRY_MS, undefined, { ref: false });
+    }
+  }
+  // Until they are settled they stay in hand: their messages must not be read as if they were new.
+  for (const group of groups) queue.claim(lane, group.messages);
+  ready();
+  await Promise.all(
+    groups.map(async (group) => {
+      while (!(await trySettle(deps, group))) {
+        await delay(RETRY_MS, undefined, { ref: false });
+        if (!lane.lost && !isRunning()) return;
+      }
+    }),
+  );
+}
+
+async function trySettle(deps: Deps, group: Group): Promise<boolean> {
+  if (group.lane.lost) return true;
+  if (isHeld(deps, group)) return false;
+  try {
+    // The provider counts what it is given again, whether or not it got it before.
+    if (isOfferedAgain(deps, group) && !(await deps.limits.takeWhole(group.messages))) return false;
+    await settle(deps, group);
+    return true;
+  } catch (error) {
+    deps.log.warn({ err: error, group: group.id }, 'A group in doubt could not be settled; trying again');
+    return false;
+  }
+}
+
+async function settle(deps: Deps, group: Group): Promise<void> {
+  const { db, ways, log } = deps;
+  const [first] = group.messages;
+  if (!first) return abandonGroup(db, group.id);
+  const count = group.messages.length;
+  const way = ways.find(({ desk }) => desk.channel === first.channel) as ChannelWay;
+  const open: OpenGroup = { ...group, unrecorded: count };
+  if (isOfferedAgain(deps, group)) {
+    log.info({ group: group.id, count }, 'Handing over again what a process was handing over when it ended');
+    return handOverAgain(deps, way, open);
+  }
+  log.warn({ group: group.id, count }, 'Messages are unknown: a process ended while handing them over');
+  await way.recorder.record(group.messages.map(asUnknown), { lane: group.lane, group: open });
+}
+
+async function handOverAgain(deps: Deps, way: ChannelWay, group: OpenGroup): Promise<void> {
+  const { db, templates, listMail, lanes } = deps;
+  const { messages, lane } = group;
+  const { ready } = await renderBatch({ templates, listMail }, messages, Number.POSITIVE_INFINITY);
+  const suppressed = await findSuppressed(db, messages);
+  if (!(await lanes.confirm(lane))) {
+    if (lane.lost) return;
+    throw new Error('The lease on the lane is over');
+  }
+  const now = Date.now();
+  const again = ready.filter(({ message }) => !suppressed.has(message.id) && !isExpired(message, now));
+  // What may not be sent any more, or cannot be rendered, may have been sent before.
+  const offered = new Set(again.map(({ message }) => message));
+  const doubtful = messages.filter((message) => !offered.has(message));
+  way.delivery.handOverAgain(again.map(({ message, handOver }) => ({ message, handOver, group })));
+  if (doubtful.length > 0) await way.recorder.record(doubtful.map(asUnknown), { lane, group });
+}
+
+const asUnknown = (message: OutgoingMessage): Verdict =>
+  verdictOf(message, { kind: 'unknown' }, Date.now(), 0);
+
+/** A tag may have been held since: what the provider has not got must then wait as well. */
+function isHeld(deps: Deps, group: Group): boolean {
+  return (
+    isOfferedAgain(deps, group) &&
+    group.messages.some(({ workspaceId, campaign }) => deps.holds.isHeld(workspaceId, campaign))
+  );
+}
+
+function isOfferedAgain({ ways }: Deps, { provider, messages }: Group): boolean {
+  const way = ways.find(({ desk }) => desk.channel === messages[0]?.channel);
+  return way?.desk.provider.name === provider && way.desk.provider.capabilities.idempotent;
+}
+
+async function openGroupsOf(db: Kysely<MessagingTables>, lane: Lane): Promise<Group[]> {
+  const rows = await db
+    .selectFrom('handover_batches')
+    .select(['id', 'provider', 'message_ids'])
+    .where('lane', '=', lane.id)
+    .orderBy(sql`opened_at`)
+    .execute();
+  const groups: Group[] = [];
+  for (const { id, provider, message_ids } of rows) {
+    groups.push({ id, lane, provider, messages: await readWaiting(db, message_ids) });
+  }
+  return groups;
+}

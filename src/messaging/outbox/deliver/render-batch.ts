@@ -1,0 +1,41 @@
+import { LIMITS } from '../../../domain/limits';
+import type { HandOver } from '../../../providers/provider';
+import type { TemplateVersions } from '../../templates/template-versions';
+import type { ListMail } from '../list-mail';
+import type { OutgoingMessage } from '../outgoing';
+import type { Verdict } from '../verdict';
+import { render } from './render';
+
+export interface Rendered {
+  message: OutgoingMessage;
+  handOver: HandOver;
+}
+
+/**
+ * As many messages as may be in memory rendered, the others as `rest`; templates can be large, and each
+ * message holds its own copy. `failed` are those whose template is not there.
+ */
+export async function renderBatch(
+  { templates, listMail }: { templates: TemplateVersions; listMail?: ListMail | undefined },
+  messages: readonly OutgoingMessage[],
+  charsMax: number = LIMITS.handoverChars,
+): Promise<{ ready: Rendered[]; failed: Verdict[]; rest: readonly OutgoingMessage[] }> {
+  const ready: Rendered[] = [];
+  const failed: Verdict[] = [];
+  let chars = 0;
+  for (const [i, message] of messages.entries()) {
+    if (chars > charsMax) return { ready, failed, rest: messages.slice(i) };
+    const { workspaceId, templateId, templateVersion, attempt } = message;
+    const template =
+      templateId === undefined ? undefined : await templates.get(workspaceId, templateId, templateVersion);
+    if (templateId === undefined || template) {
+      const handOver = render(message, template, listMail);
+      chars += (handOver.html?.length ?? 0) + (handOver.text?.length ?? 0) + (handOver.xml?.length ?? 0);
+      if (handOver.flow) chars += template?.flow?.chars ?? 0;
+      ready.push({ message, handOver });
+    } else {
+      failed.push({ message, state: 'failed', attempt, code: 'template_not_found' });
+    }
+  }
+  return { ready, failed, rest: [] };
+}

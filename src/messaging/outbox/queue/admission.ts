@@ -1,0 +1,88 @@
+import type { Log } from '../../../log';
+import type { SenderLimits } from '../../senders/sender-limits';
+import type { OutgoingMessage } from '../outgoing';
+import type { OutboxQueue, RestrainedSender } from './outbox-queue';
+import { type Entry, keyOfEntry } from './window';
+
+/** As many as one asking for tokens takes of a sender. */
+const ASK_MAX = 500;
+const TROUBLE_PAUSE_MS = 500;
+
+/**
+ * Lets messages of restrained senders go as their limits allow. Each sender is asked for by itself, so that nothing
+ * waits behind it. A token that was granted to a message that did not leave is given back.
+ */
+export class Admission {
+  constructor(
+    private readonly deps: {
+      queue: OutboxQueue;
+      limits: Pick<SenderLimits, 'take' | 'giveBack' | 'queueMax'>;
+      log: Log;
+      /** Something may be ready that was not. */
+      wake(): void;
+    },
+  ) {}
+
+  /** Asks for what could be granted now, and answers when the next sender may be asked again. */
+  pump(nowMs: number): number {
+    let nextAtMs = Number.POSITIVE_INFINITY;
+    for (const sender of this.deps.queue.restrained()) {
+      if (sender.asking) continue;
+      if (sender.queue.size() === 0) {
+        if (sender.resumeAtMs <= nowMs) this.deps.queue.forgetSender(sender.key);
+      } else if (sender.resumeAtMs > nowMs) nextAtMs = Math.min(nextAtMs, sender.resumeAtMs);
+      else void this.ask(sender);
+    }
+    return nextAtMs;
+  }
+
+  /** Limits have changed: the senders that wait are asked for at once. */
+  resumeAll(): void {
+    for (const sender of this.deps.queue.restrained()) sender.resumeAtMs = 0;
+  }
+
+  /** A sender that gets nothing back is slower for a moment, and nothing worse. */
+  async giveBack(entries: readonly Entry[]): Promise<void> {
+    const charged = entries.filter((entry) => entry.charged);
+    for (const entry of charged) entry.charged = false;
+    if (charged.length === 0) return;
+    await this.deps.limits.giveBack(charged.map(({ message }) => message)).catch((error: unknown) => {
+      this.deps.log.warn({ err: error }, 'What a sender may hand over could not be given back');
+    });
+  }
+
+  private async ask(sender: RestrainedSender): Promise<void> {
+    const { queue, limits, log, wake } = this.deps;
+    sender.asking = true;
+    const free: Entry[] = [];
+    const chargeable: Entry[] = [];
+    const max = Math.min(ASK_MAX, limits.queueMax(sender.key) ?? ASK_MAX);
+    for (let entry = sender.queue.take(); entry; entry = sender.queue.take()) {
+      if (entry.state === 'gone') continue;
+      if (queue.isHeld(entry)) queue.evict(entry);
+      // What will not leave anyway costs nothing.
+      else if (isOver(entry.message)) free.push(entry);
+      else chargeable.push(entry);
+      if (chargeable.length >= max) break;
+    }
+    const turn = await limits.take(chargeable.map(({ message }) => message)).catch((error: unknown) => {
+      log.warn({ err: error }, 'The limit of a sender could not be asked; trying again');
+      return { granted: 0, waitMs: TROUBLE_PAUSE_MS };
+    });
+    queue.grant(free.filter(isWaiting), false);
+    const granted = chargeable.slice(0, turn.granted);
+    const living = granted.filter(isWaiting);
+    queue.grant(living, true);
+    const gone = granted.filter((entry) => !isWaiting(entry));
+    for (const entry of gone) entry.charged = true;
+    await this.giveBack(gone);
+    const waiting = chargeable.slice(turn.granted).filter(isWaiting);
+    sender.queue.putBack(waiting, keyOfEntry);
+    sender.resumeAtMs = waiting.length === 0 ? 0 : Date.now() + turn.waitMs;
+    sender.asking = false;
+    wake();
+  }
+}
+
+const isOver = ({ expiresAtMs }: OutgoingMessage) => expiresAtMs !== undefined && expiresAtMs < Date.now();
+const isWaiting = ({ state }: Entry) => state === 'waiting';

@@ -1,0 +1,160 @@
+import { type Kysely, type Selectable, sql } from 'kysely';
+import type { MessagingTables } from '../../tables';
+import type { OutgoingMessage } from '../outgoing';
+
+/** Reading back the messages that did not go straight from acceptance to hand-over. */
+
+const COLUMNS = [
+  'id',
+  'workspace_id',
+  'uid',
+  'channel',
+  'to_address',
+  'from_address',
+  'template_id',
+  'template_version',
+  'subject',
+  'body',
+  'params',
+  'campaign',
+  'class',
+  'reply_to',
+  'voice',
+  'expires_at',
+  'segments',
+  'attempt',
+  'code',
+  'suffix',
+  'flow',
+] as const;
+type Row = Pick<Selectable<MessagingTables['messages']>, (typeof COLUMNS)[number]> & {
+  size: number;
+  due_at: Date;
+};
+
+/** Known without fetching the contents, which may lie apart from their row. */
+const size = sql<number>`500 + coalesce(octet_length(m.body), 0) + pg_column_size(m.params)`;
+
+export interface DueFlow {
+  flow: number;
+  /** Messages due from then on, at most so many. */
+  from: string;
+  countMax: number;
+}
+
+export interface DueQuery {
+  lane: string;
+  flows: readonly DueFlow[];
+  /** Already in hand. */
+  except: readonly string[];
+  now: string;
+  /** Content of each flow's. */
+  bytesMax: number;
+}
+
+export interface DueMessage {
+  message: OutgoingMessage;
+  dueMs: number;
+}
+
+/** Each flow's in the order in which they fell due, and among those that did together, were accepted. */
+export async function readDue(db: Kysely<MessagingTables>, query: DueQuery): Promise<DueMessage[]> {
+  const { lane, flows, except, now, bytesMax } = query;
+  const columns = sql.join(COLUMNS.map((column) => sql.ref(`m.${column}`)));
+  const { rows } = await sql<Row>`
+    select m.* from unnest(
+      ${flows.map(({ flow }) => flow)}::int[],
+      ${flows.map(({ from }) => from)}::timestamptz[],
+      ${flows.map(({ countMax }) => countMax)}::int[]
+    ) as f(flow, due_from, count_max)
+    cross join lateral (
+      select ${columns}, m.due_at, m.accepted_seq, ${size} as size,
+        sum(${size}) over (order by m.due_at, m.accepted_seq) as bytes
+      from messages m
+      where m.lane = ${lane} and m.flow = f.flow and m.due_at >= f.due_from
+        and m.due_at <= ${now}::timestamptz
+        and m.id not in (select unnest(${except}::text[]))
+      order by m.due_at, m.accepted_seq
+      limit f.count_max
+    ) m
+    where m.bytes - m.size < ${bytesMax}
+    order by m.flow, m.due_at, m.accepted_seq
+  `.execute(db);
+  return rows.map((row) => ({ message: outgoing(row), dueMs: row.due_at.getTime() }));
+}
+
+/** When the next message of each flow falls due, in milliseconds; a flow in which none waits is not named. */
+export async function nextDueMs(
+  db: Kysely<MessagingTables>,
+  query: { lane: string; flows: readonly number[]; now: string },
+): Promise<Map<number, number>> {
+  const { rows } = await sql<{ flow: number; due_at: Date | null }>`
+    select f.flow, (
+      select m.due_at from messages m
+      where m.lane = ${query.lane} and m.flow = f.flow and m.due_at > ${query.now}::timestamptz
+      order by m.due_at limit 1
+    ) as due_at
+    from unnest(${query.flows}::int[]) as f(flow)
+  `.execute(db);
+  return new Map(rows.flatMap(({ flow, due_at }) => (due_at ? [[flow, due_at.getTime()] as const] : [])));
+}
+
+/** The first message of each flow of a partition, whenever it is due: one probe of the index a flow. */
+export async function firstOfFlows(db: Kysely<MessagingTables>, lane: string): Promise<DueMessage[]> {
+  const columns = sql.join([...COLUMNS, 'due_at'].map((column) => sql.ref(`m.${column}`)));
+  const { rows } = await sql<Row>`
+    with recursive flows as (
+      (select ${columns}, 0 as size from messages m where m.lane = ${lane} and m.due_at is not null
+        order by m.flow, m.due_at limit 1)
+      union all
+      select next.* from flows f cross join lateral (
+        select ${columns}, 0 as size from messages m
+        where m.lane = ${lane} and m.flow > f.flow and m.due_at is not null
+        order by m.flow, m.due_at limit 1
+      ) as next
+    )
+    select * from flows
+  `.execute(db);
+  return rows.map((row) => ({ message: outgoing(row), dueMs: row.due_at.getTime() }));
+}
+
+/** Those of the given messages that still wait to be handed over. */
+export async function readWaiting(
+  db: Kysely<MessagingTables>,
+  ids: readonly string[],
+): Promise<OutgoingMessage[]> {
+  const rows = await db
+    .selectFrom('messages as m')
+    .select([...COLUMNS, size.as('size')])
+    .where('m.id', '=', sql<string>`any(${ids}::text[])`)
+    .where('m.due_at', 'is not', null)
+    .execute();
+  return rows.map(outgoing);
+}
+
+function outgoing(row: Omit<Row, 'due_at'>): OutgoingMessage {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    uid: row.uid,
+    channel: row.channel,
+    to: row.to_address,
+    from: row.from_address,
+    templateId: row.template_id ?? undefined,
+    templateVersion: row.template_version ?? undefined,
+    subject: row.subject ?? undefined,
+    body: row.body ?? undefined,
+    params: row.params,
+    campaign: row.campaign ?? undefined,
+    class: row.class,
+    replyTo: row.reply_to ?? undefined,
+    voice: row.voice ?? undefined,
+    expiresAtMs: row.expires_at?.getTime(),
+    segments: row.segments ?? undefined,
+    suffix: row.suffix ?? undefined,
+    flow: row.flow,
+    attempt: row.attempt,
+    lastCode: row.code ?? undefined,
+    size: row.size,
+  };
+}

@@ -1,0 +1,144 @@
+import type { MessageClass } from '../outbox-count';
+
+/**
+ * The order in which messages that could leave do: transactional ones first, then turns by workspace, in a workspace
+ * by campaign, in a campaign by sender, one message a turn (deficit round robin with a quantum of one message,
+ * because a message is what a carrier counts). A flow is what has a turn of its own at every level.
+ *
+ * The wait of a message has a bound that depends on who else waits, not on how much they have: with W workspaces,
+ * C campaigns in its own and S senders in its campaign, the message at place n of its flow leaves within n·W·C·S
+ * messages of its class. One marketing message leaves after `TRANSACTIONAL_RUN` transactional ones, so that
+ * a flood of one class does not stop the other.
+ */
+export interface FlowKey {
+  readonly class: MessageClass;
+  readonly workspaceId: string;
+  readonly campaign: string | undefined;
+  readonly sender: string;
+}
+
+/** Transactional messages that leave in a row while marketing waits. */
+export const TRANSACTIONAL_RUN = 8;
+
+export class FairQueue<Item> {
+  private readonly classes: Record<MessageClass, Turns<Item>> = {
+    transactional: new Turns(),
+    marketing: new Turns(),
+  };
+  private run = 0;
+
+  size(kind?: MessageClass): number {
+    if (kind) return this.classes[kind].size;
+    return this.classes.transactional.size + this.classes.marketing.size;
+  }
+
+  push(key: FlowKey, item: Item): void {
+    this.classes[key.class].flow(pathOf(key)).push(item);
+  }
+
+  /** Each to the front of its flow, in the order given: they were taken and did not leave. */
+  putBack(items: readonly Item[], keyOf: (item: Item) => FlowKey): void {
+    const flows = new Map<string, { key: FlowKey; items: Item[] }>();
+    for (const item of items) {
+      const key = keyOf(item);
+      const name = `${key.class}\n${pathOf(key).join('\n')}`;
+      const flow = flows.get(name);
+      if (flow) flow.items.push(item);
+      else flows.set(name, { key, items: [item] });
+    }
+    for (const { key, items: ofFlow } of flows.values()) {
+      this.classes[key.class].flow(pathOf(key)).unshift(ofFlow);
+    }
+  }
+
+  /** The next in order; of one class only, when asked for. */
+  take(kind?: MessageClass): Item | undefined {
+    if (kind) return this.classes[kind].take();
+    const { transactional, marketing } = this.classes;
+    const marketingsTurn = this.run >= TRANSACTIONAL_RUN && marketing.size > 0;
+    if (transactional.size > 0 && !marketingsTurn) {
+      this.run = marketing.size > 0 ? this.run + 1 : 0;
+      return transactional.take();
+    }
+    this.run = 0;
+    return marketing.take();
+  }
+
+  /** Removes the items of a flow that match and answers them. */
+  remove(matches: (item: Item) => boolean): Item[] {
+    return [...this.classes.transactional.remove(matches), ...this.classes.marketing.remove(matches)];
+  }
+}
+
+const pathOf = ({ workspaceId, campaign = '', sender }: FlowKey) => [workspaceId, campaign, sender] as const;
+
+/** One level of turns, or at the end of a path the items of a flow. */
+class Turns<Item> {
+  size = 0;
+  private readonly children = new Map<string, Turns<Item>>();
+  private items: Item[] = [];
+  private head = 0;
+
+  /** The flow at the path, as a pair of operations that keep every level's count. */
+  flow(path: readonly string[]) {
+    const levels: Turns<Item>[] = [this];
+    for (const name of path) {
+      const level = levels.at(-1) as Turns<Item>;
+      const child = level.children.get(name) ?? new Turns<Item>();
+      level.children.set(name, child);
+      levels.push(child);
+    }
+    const leaf = levels.at(-1) as Turns<Item>;
+    const grow = (by: number) => {
+      for (const level of levels) level.size += by;
+    };
+    return {
+      push(item: Item) {
+        leaf.items.push(item);
+        grow(1);
+      },
+      unshift(items: readonly Item[]) {
+        leaf.items = [...items, ...leaf.items.slice(leaf.head)];
+        leaf.head = 0;
+        grow(items.length);
+      },
+    };
+  }
+
+  take(): Item | undefined {
+    if (this.size === 0) return undefined;
+    this.size -= 1;
+    if (this.children.size === 0) return this.takeItem();
+    const [first] = this.children;
+    const [name, child] = first as [string, Turns<Item>];
+    const item = child.take();
+    // Whoever had its turn goes behind the others; what has nothing left is forgotten.
+    this.children.delete(name);
+    if (child.size > 0) this.children.set(name, child);
+    return item;
+  }
+
+  remove(matches: (item: Item) => boolean): Item[] {
+    const removed: Item[] = [];
+    const kept: Item[] = [];
+    for (const item of this.items.slice(this.head)) (matches(item) ? removed : kept).push(item);
+    this.items = kept;
+    this.head = 0;
+    for (const [name, child] of this.children) {
+      removed.push(...child.remove(matches));
+      if (child.size === 0) this.children.delete(name);
+    }
+    this.size -= removed.length;
+    return removed;
+  }
+
+  /** Drops what was taken once it is most of the array: a shift per message would cost the whole array. */
+  private takeItem(): Item | undefined {
+    const item = this.items[this.head++];
+    if (this.head * 2 > this.items.length) {
+      this.items = this.items.slice(this.head);
+      this.head = 0;
+    }
+    return item;
+  }
+}

@@ -1,0 +1,20 @@
+import type { Message } from '../../../contracts/send';
+
+/**
+ * A number for what has a turn of its own on its channel: class, workspace, campaign and sender. It is stored with
+ * the message, so that the messages of one flow are read without passing those of all others. FNV-1a over 32 bits:
+ * two flows with the same number are read together and are told apart in memory.
+ */
+export function flowOf(
+  workspaceId: string,
+  message: Pick<Message, 'channel' | 'class' | 'campaign' | 'from'>,
+): number {
+  const text = `${message.channel}\n${message.class}\n${workspaceId}\n${message.campaign ?? ''}\n${message.from}`;
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) {
+    hash ^= text.charCodeAt(i);
+    hash = Math.imul(hash, 0x01000193);
+  }
+  // Zero stands for a message of a process that knows no flows.
+  return hash | 0 || 1;
+}

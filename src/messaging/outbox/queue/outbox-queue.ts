@@ -1,0 +1,337 @@
+import { CHANNELS, type Channel } from '../../../domain/channel';
+import { LIMITS } from '../../../domain/limits';
+import type { SenderLimits } from '../../senders/sender-limits';
+import type { Holds } from '../holds';
+import type { Lane } from '../lanes';
+import type { MessageClass } from '../outbox-count';
+import type { OutgoingMessage } from '../outgoing';
+import { FairQueue } from './fair-queue';
+import { type Entry, keyOf, keyOfEntry, newWindow, type Window } from './window';
+
+/**
+ * The messages that this process has in hand: waiting for their turn, or taken on their way to the provider. A
+ * message that is in hand is not read from the table a second time; that a message is in one place only rests on
+ * this file.
+ *
+ * A message waits in one of two places: among those that could leave, in the order of fair-queue.ts; or, when its
+ * sender is restrained, among those of its sender, until the sender is granted a token for it (admission.ts).
+ */
+export class OutboxQueue {
+  private readonly inHand = new Map<string, Entry>();
+  private readonly windows = new Map<string, Window>();
+  private readonly ready = new Map<Channel, FairQueue<Entry>>(CHANNELS.map((one) => [one, new FairQueue()]));
+  private readonly bytes = new Map<Channel, number>(CHANNELS.map((one) => [one, 0]));
+  private readonly flows = new Map<Channel, number>(CHANNELS.map((one) => [one, 0]));
+  private readonly senders = new Map<string, RestrainedSender>();
+  private readonly watchers = new Set<Set<string>>();
+  /** Windows of which the table holds more, now or later. */
+  readonly unread = new Set<Window>();
+
+  constructor(
+    private readonly deps: {
+      limits: Pick<SenderLimits, 'keyOf' | 'queueMax'>;
+      holds: Pick<Holds, 'isHeld'>;
+    },
+  ) {}
+
+  /** Freshly accepted and due: into memory, unless older ones of the flow wait in the table or there is no room. */
+  offer(lane: Lane, messages: readonly OutgoingMessage[]): void {
+    for (const message of messages) {
+      if (this.inHand.has(message.id)) continue;
+      const window = this.windowOf(lane, message);
+      // A reading that is under way may have begun before the message was there.
+      if (window.reading) this.fallBehind(window, ANY_TIME);
+      else if (window.behind || this.roomOf(window) === 0) this.fallBehind(window, Date.now());
+      else this.enter(window, message);
+    }
+  }
+
+  /** What was read from the table. One message always finds room, so that a large content leaves all the same. */
+  addRead(lane: Lane, messages: readonly OutgoingMessage[]): void {
+    for (const message of messages) {
+      if (this.inHand.has(message.id)) continue;
+      this.enter(this.windowOf(lane, message), message);
+    }
+  }
+
+  /** A message of the flow is in the table whose time is then, or ANY_TIME. */
+  expect(lane: Lane, message: OutgoingMessage, dueMs: number): void {
+    if (!lane.lost) this.expectIn(this.windowOf(lane, message), dueMs);
+  }
+
+  expectIn(window: Window, dueMs: number): void {
+    window.readAtMs = Math.min(window.readAtMs, Math.max(dueMs, window.notBeforeMs));
+    if (dueMs <= window.readUpToMs) window.fullAtMs = 0;
+    this.unread.add(window);
+  }
+
+  /** Messages that could leave now. */
+  readyCount(channel: Channel, kind?: MessageClass): number {
+    return this.readyOf(channel).size(kind);
+  }
+
+  /** The next in order, at most so many; they stay in hand until `letGo` or `putBack`. */
+  take(channel: Channel, max: number, kind?: MessageClass): Entry[] {
+    const ready = this.readyOf(channel);
+    const taken: Entry[] = [];
+    while (taken.length < max) {
+      const entry = ready.take(kind);
+      if (!entry) break;
+      if (entry.state === 'gone') continue;
+      const sender = entry.admitted ? undefined : this.deps.limits.keyOf(entry.message);
+      if (this.isHeld(entry)) this.evict(entry);
+      else if (sender !== undefined) this.senderNamed(sender).queue.push(keyOf(entry.message), entry);
+      else {
+        this.leaveWindow(entry);
+        taken.push(entry);
+      }
+    }
+    return taken;
+  }
+
+  /** They were taken and did not leave: to the front of their flows. */
+  putBack(entries: readonly Entry[]): void {
+    const returned = new Map<FairQueue<Entry>, Entry[]>();
+    for (const entry of entries) {
+      if (entry.lane.lost || entry.state === 'gone') {
+        this.depart(entry);
+        continue;
+      }
+      this.join(this.windowOf(entry.lane, entry.message), entry);
+      const queue = this.queueOf(entry.message);
+      const ofQueue = returned.get(queue);
+      if (ofQueue) ofQueue.push(entry);
+      else returned.set(queue, [entry]);
+    }
+    for (const [queue, ofQueue] of returned) queue.putBack(ofQueue, keyOfEntry);
+  }
+
+  /** From here on the table alone knows these. */
+  letGo(entries: Iterable<Entry>): void {
+    for (const entry of entries) this.depart(entry);
+  }
+
+  /** Marks messages that another process was handing over when it ended: they are on their way already. */
+  claim(lane: Lane, messages: readonly OutgoingMessage[]): Entry[] {
+    return messages.map((message) => {
+      const known = this.inHand.get(message.id);
+      if (known?.state === 'waiting') this.drop([message.id]);
+      const entry: Entry = {
+        message,
+        lane,
+        window: undefined,
+        state: 'taken',
+        admitted: true,
+        charged: false,
+      };
+      this.inHand.set(message.id, entry);
+      return entry;
+    });
+  }
+
+  /** Removes messages that wait; those on their way stay. */
+  drop(ids: Iterable<string>): void {
+    for (const id of ids) {
+      const entry = this.inHand.get(id);
+      if (entry?.state === 'waiting') this.depart(entry);
+    }
+  }
+
+  dropLane(lane: Lane): void {
+    for (const entry of this.inHand.values()) {
+      if (entry.lane === lane && entry.state === 'waiting') this.depart(entry);
+    }
+    for (const window of [...this.windows.values()]) if (window.lane === lane) this.forget(window);
+  }
+
+  idsWaiting(lane: Lane): string[] {
+    return [...this.inHand.values()]
+      .filter((entry) => entry.lane === lane && entry.state === 'waiting')
+      .map(({ message }) => message.id);
+  }
+
+  idsOf(lane: Lane, flows: ReadonlySet<number>): string[] {
+    return [...this.inHand.values()]
+      .filter((entry) => entry.lane === lane && flows.has(entry.message.flow))
+      .map(({ message }) => message.id);
+  }
+
+  /** A message on its way to the provider. */
+  taken(id: string): Entry | undefined {
+    const entry = this.inHand.get(id);
+    return entry?.state === 'taken' ? entry : undefined;
+  }
+
+  has(id: string): boolean {
+    return this.inHand.has(id);
+  }
+
+  /** Messages that leave the hand from now on: what a query under way saw of them is out of date. */
+  watch(): { departed: ReadonlySet<string>; end(): void } {
+    const departed = new Set<string>();
+    this.watchers.add(departed);
+    return { departed, end: () => this.watchers.delete(departed) };
+  }
+
+  /** Restrained senders with messages that wait for tokens (admission.ts). */
+  restrained(): IterableIterator<RestrainedSender> {
+    return this.senders.values();
+  }
+
+  /** Messages of a restrained sender that may leave now. */
+  grant(entries: readonly Entry[], charged: boolean): void {
+    for (const entry of entries) {
+      entry.admitted = true;
+      entry.charged = charged;
+      this.readyOf(entry.message.channel).push(keyOf(entry.message), entry);
+    }
+  }
+
+  forgetSender(key: string): void {
+    this.senders.delete(key);
+  }
+
+  isHeld({ message }: Entry): boolean {
+    return this.deps.holds.isHeld(message.workspaceId, message.campaign);
+  }
+
+  /** What is held waits in the table alone, since there may be much of it. */
+  evict(entry: Entry): void {
+    const { window } = entry;
+    this.depart(entry);
+    if (window) this.fallBehind(window, ANY_TIME);
+  }
+
+  isHeldWindow({ key }: Window): boolean {
+    return this.deps.holds.isHeld(key.workspaceId, key.campaign);
+  }
+
+  /** How many more of the flow are worth having in memory. */
+  roomOf(window: Window): number {
+    return Math.max(0, this.sizeOf(window) - window.count);
+  }
+
+  /** A flow's share of memory. A few flows have large shares; many have enough for some turns of each. */
+  sizeOf({ channel, key, flow, count }: Window): number {
+    if ((this.bytes.get(channel) ?? 0) > LIMITS.queuedBytes) return count === 0 ? 1 : 0;
+    const flows = Math.max(1, this.flows.get(channel) ?? 1);
+    const share =
+      key.class === 'transactional'
+        ? LIMITS.queuedTransactional
+        : Math.max(LIMITS.queuedPerFlowMin, Math.floor(LIMITS.queuedMessages / flows));
+    const sent = {
+      id: '',
+      workspaceId: key.workspaceId,
+      channel,
+      from: key.sender,
+      segments: undefined,
+      flow,
+    };
+    const sender = this.deps.limits.keyOf(sent);
+    if (sender === undefined) return share;
+    const waiting = this.senders.get(sender)?.queue.size() ?? 0;
+    const max = this.deps.limits.queueMax(sender) ?? share;
+    return Math.min(share, Math.max(waiting === 0 ? 1 : 0, max - waiting + count));
+  }
+
+  windowOf(lane: Lane, message: OutgoingMessage): Window {
+    const id = `${lane.id}/${message.flow}`;
+    const known = this.windows.get(id);
+    if (known) return known;
+    const window = newWindow(lane, message);
+    this.windows.set(id, window);
+    this.flows.set(window.channel, (this.flows.get(window.channel) ?? 0) + 1);
+    return window;
+  }
+
+  allWindows(): Iterable<Window> {
+    return this.windows.values();
+  }
+
+  /** A flow of which nothing is left, in memory or in the table as far as is known. */
+  forgetIfIdle(window: Window): void {
+    if (window.count === 0 && !window.reading && !window.behind && !this.unread.has(window))
+      this.forget(window);
+  }
+
+  private fallBehind(window: Window, dueMs: number): void {
+    window.behind = true;
+    if (!this.isHeldWindow(window)) this.expectIn(window, dueMs);
+  }
+
+  private forget(window: Window): void {
+    this.unread.delete(window);
+    if (!this.windows.delete(`${window.lane.id}/${window.flow}`)) return;
+    this.flows.set(window.channel, (this.flows.get(window.channel) ?? 1) - 1);
+  }
+
+  private enter(window: Window, message: OutgoingMessage): void {
+    const entry: Entry = {
+      message,
+      lane: window.lane,
+      window,
+      state: 'waiting',
+      admitted: false,
+      charged: false,
+    };
+    this.inHand.set(message.id, entry);
+    this.join(window, entry);
+    this.queueOf(message).push(keyOf(message), entry);
+  }
+
+  private join(window: Window, entry: Entry): void {
+    entry.window = window;
+    entry.state = 'waiting';
+    entry.admitted = false;
+    window.count += 1;
+    this.bytes.set(window.channel, (this.bytes.get(window.channel) ?? 0) + entry.message.size);
+  }
+
+  private leaveWindow(entry: Entry): void {
+    const { window } = entry;
+    if (!window) return;
+    entry.window = undefined;
+    entry.state = 'taken';
+    window.count -= 1;
+    this.bytes.set(window.channel, (this.bytes.get(window.channel) ?? 0) - entry.message.size);
+    this.forgetIfIdle(window);
+  }
+
+  /** A queue may still hold it, and passes it over. */
+  private depart(entry: Entry): void {
+    this.leaveWindow(entry);
+    entry.state = 'gone';
+    if (this.inHand.get(entry.message.id) !== entry) return;
+    this.inHand.delete(entry.message.id);
+    for (const departed of this.watchers) departed.add(entry.message.id);
+  }
+
+  /** Where it waits: with all that could leave, or with its restrained sender. */
+  private queueOf(message: OutgoingMessage): FairQueue<Entry> {
+    const sender = this.deps.limits.keyOf(message);
+    return sender === undefined ? this.readyOf(message.channel) : this.senderNamed(sender).queue;
+  }
+
+  private readyOf(channel: Channel): FairQueue<Entry> {
+    return this.ready.get(channel) as FairQueue<Entry>;
+  }
+
+  private senderNamed(key: string): RestrainedSender {
+    const known = this.senders.get(key);
+    if (known) return known;
+    const sender: RestrainedSender = { key, queue: new FairQueue(), asking: false, resumeAtMs: 0 };
+    this.senders.set(key, sender);
+    return sender;
+  }
+}
+
+/** The time of a message that may have been due for long. */
+export const ANY_TIME = 0;
+
+export interface RestrainedSender {
+  readonly key: string;
+  readonly queue: FairQueue<Entry>;
+  /** Tokens are asked for some of its messages; no others are taken meanwhile. */
+  asking: boolean;
+  resumeAtMs: number;
+}

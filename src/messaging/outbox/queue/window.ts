@@ -1,0 +1,64 @@
+import type { Channel } from '../../../domain/channel';
+import type { Lane } from '../lanes';
+import type { OutgoingMessage } from '../outgoing';
+import type { FlowKey } from './fair-queue';
+
+/**
+ * What this process has in memory of one flow of one partition, and when it is worth reading more of it from the
+ * table. Memory is a window on the flow: its messages come in the order of the table, whichever way they come.
+ */
+export interface Window {
+  readonly lane: Lane;
+  readonly channel: Channel;
+  readonly flow: number;
+  readonly key: FlowKey;
+  /** Waiting in memory; what is on its way to the provider is not counted. */
+  count: number;
+  /** More is due in the table than in memory, so that what is accepted now has to queue there. */
+  behind: boolean;
+  reading: boolean;
+  /** Reading before is not worth while; Infinity when the table holds nothing more. */
+  readAtMs: number;
+  /** Retries fall due one by one: what is due a little later is read with them. */
+  notBeforeMs: number;
+  /** All that was due until then, and not in hand, has been read. */
+  readUpToMs: number;
+  /** From then on a reading begins with the oldest again. */
+  fullAtMs: number;
+}
+
+/** A message in memory: waiting, or taken on its way to the provider. */
+export interface Entry {
+  readonly message: OutgoingMessage;
+  readonly lane: Lane;
+  window: Window | undefined;
+  state: 'waiting' | 'taken' | 'gone';
+  /** It need not ask for its sender's limit; `charged`, because a token was taken for it. */
+  admitted: boolean;
+  charged: boolean;
+}
+
+export const keyOf = (message: OutgoingMessage): FlowKey => ({
+  class: message.class,
+  workspaceId: message.workspaceId,
+  campaign: message.campaign,
+  sender: message.from,
+});
+
+export const keyOfEntry = ({ message }: Entry): FlowKey => keyOf(message);
+
+export function newWindow(lane: Lane, message: OutgoingMessage): Window {
+  return {
+    lane,
+    channel: message.channel,
+    flow: message.flow,
+    key: keyOf(message),
+    count: 0,
+    behind: false,
+    reading: false,
+    readAtMs: Number.POSITIVE_INFINITY,
+    notBeforeMs: 0,
+    readUpToMs: 0,
+    fullAtMs: 0,
+  };
+}

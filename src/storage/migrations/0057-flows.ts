@@ -1,0 +1,17 @@
+/** The outbox is read by flow: a class, workspace, campaign and sender each have a turn of their own. */
+export const UP = `
+-- A hash of what has a turn of its own (outbox/queue/flow.ts). Two numbers for one flow, or two flows with one number,
+-- change no order: the number only says what is read together.
+alter table messages add column flow int not null default 0;
+update messages
+set flow = hashtext(channel || ' ' || class || ' ' || workspace_id || ' ' || coalesce(campaign, '') || ' ' || from_address)
+where due_at is not null;
+drop index messages_due;
+create index messages_due on messages (lane, flow, due_at, accepted_seq) where due_at is not null;
+
+-- Processes of the version before may run beside this one, and know nothing of flows.
+-- One line, because a statement ends with a semicolon at a line's end.
+create function number_flow() returns trigger language plpgsql as $$ begin new.flow := hashtext(new.channel || ' ' || new.class || ' ' || new.workspace_id || ' ' || coalesce(new.campaign, '') || ' ' || new.from_address); return new; end $$;
+create trigger messages_flow before insert on messages
+  for each row when (new.flow = 0) execute function number_flow();
+`;

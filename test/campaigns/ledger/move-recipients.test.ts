@@ -1,0 +1,102 @@
+import { type Kysely, sql } from 'kysely';
+import { moveRecipients, type Scope } from '../../../src/campaigns/ledger/move-recipients';
+import type { CampaignTables } from '../../../src/campaigns/tables';
+import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../../../src/domain/recipient';
+import { MOVES, type MoveName } from '../../../src/domain/recipient-moves';
+import { newId } from '../../../src/storage/new-id';
+import { plantAudience } from '../../support/audience';
+import { countedStates, storedStates } from '../../support/ledger-states';
+import { describeWithDatabase } from '../../support/storage';
+
+/** A recipient for each pair of an old state and a new one. */
+const PAIRS = RECIPIENT_STATES.flatMap((from) => RECIPIENT_STATES.map((to) => ({ from, to })));
+
+/** Written out beside the rules of the domain: what each may do, by old and new state. */
+const open = ['pending', 'waiting', 'sending'];
+const rise = (from: RecipientState, to: RecipientState) => RECIPIENT_RANK[to] - RECIPIENT_RANK[from];
+const ALLOWED: Record<MoveName, (from: RecipientState, to: RecipientState) => boolean> = {
+  event: (from, to) => rise(from, to) > 0,
+  followed: (from, to) => rise(from, to) > 0,
+  result: (from, to) => to !== 'pending' && rise(from, to) >= 0,
+  cancel: (from, to) => ['pending', 'waiting'].includes(from) && ['canceled', 'accepted'].includes(to),
+  absent: (from, to) => ['pending', 'accepted'].includes(from) && to === 'canceled',
+  retry: (from, to) => ['failed', 'undelivered', 'unknown'].includes(from) && to === 'waiting',
+  turn: (from, to) => from === 'waiting' && ['waiting', 'canceled'].includes(to),
+  call: (from, to) => open.includes(from) && to !== 'pending',
+  dial: (from, to) => from === 'waiting' && to === 'sending',
+  learned: (from, to) => from === 'unknown' && rise(from, to) > 0,
+};
+
+describeWithDatabase('moving recipients', (database) => {
+  let db: Kysely<CampaignTables>;
+  beforeAll(async () => {
+    db = (await database.open()).tables<CampaignTables>();
+  });
+
+  /** A run with a recipient in every state, once for each state that it may be moved to. */
+  async function plantStates() {
+    const run = await plantAudience(db, { contacts: PAIRS.length });
+    await sql`
+      update recipients r set state = t.state
+      from unnest(${PAIRS.map(({ from }) => from)}::text[]) with ordinality as t(state, place)
+      where r.run_id = ${run.runId} and r.seq = t.place - 1`.execute(db);
+    await sql`
+      insert into shard_counts (run_id, channel, shard, state, count)
+      select run_id, channel, shard, state, count(*) from recipients
+      where run_id = ${run.runId} and state <> 'pending' group by 1, 2, 3, 4`.execute(db);
+    return run;
+  }
+
+  const move = (runId: string, rule: MoveName, scope: Scope, moreAttempts = 0) =>
+    moveRecipients(db, {
+      scope,
+      rule,
+      rows: sql`
+        select ${runId}::text as run_id, 'sms' as channel, place::int - 1 as seq, state, ${moreAttempts}::int as attempt
+        from unnest(${PAIRS.map(({ to }) => to)}::text[]) with ordinality as t(state, place)`,
+    });
+
+  test.each(Object.keys(MOVES) as MoveName[])(
+    'by the rule %s go where it leads, and are counted',
+    async (rule) => {
+      const { runId } = await plantStates();
+      const allowed = PAIRS.map(({ from, to }) => ALLOWED[rule](from, to));
+      const moved = await move(runId, rule, { runId });
+      expect(Object.values(moved).reduce((sum, n) => sum + n, 0)).toBe(allowed.filter(Boolean).length);
+      const states = await storedStates(db, runId);
+      expect(states).toEqual(PAIRS.map(({ from, to }, i) => (allowed[i] ? to : from)));
+      expect(await countedStates(db, runId)).toEqual(tallied(states));
+    },
+  );
+
+  it('go anywhere with another attempt, by what an event is followed by', async () => {
+    const { runId } = await plantStates();
+    await move(runId, 'followed', { runId }, 1);
+    expect(await storedStates(db, runId)).toEqual(
+      PAIRS.map(({ from, to }) => (to === 'pending' ? from : to)),
+    );
+  });
+
+  test.each([
+    ['of another workspace', 1],
+    ['of another workspace among many runs', 40],
+  ])('%s is refused', async (_, runs) => {
+    const { runId, workspaceId } = await plantStates();
+    const before = [await storedStates(db, runId), await countedStates(db, runId)];
+    const runIds = [runId, ...Array.from({ length: runs - 1 }, () => newId('run'))];
+    expect(await move(runId, 'call', { workspaceId: newId('wsp'), runIds })).toEqual({});
+    expect([await storedStates(db, runId), await countedStates(db, runId)]).toEqual(before);
+    expect(await move(runId, 'call', { workspaceId, runIds })).not.toEqual({});
+  });
+
+  it('of another run are refused', async () => {
+    const [{ runId }, other] = [await plantStates(), await plantStates()];
+    expect(await move(runId, 'call', { runId: other.runId })).toEqual({});
+  });
+});
+
+function tallied(states: readonly RecipientState[]): Partial<Record<RecipientState, number>> {
+  const tally: Partial<Record<RecipientState, number>> = {};
+  for (const state of states) if (state !== 'pending') tally[state] = (tally[state] ?? 0) + 1;
+  return tally;
+}

@@ -1,0 +1,70 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { inParallel } from '../../src/domain/in-parallel';
+import {
+  campaignDetail,
+  createList,
+  createSmsCampaign,
+  createSmsTemplate,
+  untilPhase,
+} from '../support/api-client';
+import { Installation } from '../support/installation';
+import { until } from '../support/until';
+
+const LIMIT_MS = 120_000;
+const WAITING = 150;
+
+/** A worker takes on 100 activities of the orchestrator at once, so 150 that wait inside one would stop it. */
+describe('campaigns beside others that wait', () => {
+  let here: Installation;
+  let template: string;
+  let pair: string;
+
+  beforeAll(async () => {
+    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '10' });
+    template = await createSmsTemplate(here.api);
+    pair = await createList(here.api, 2, 'pair');
+  }, 120_000);
+
+  afterAll(async () => {
+    await here?.remove();
+  });
+
+  const start = (listId: string, more: Record<string, unknown> = {}) =>
+    createSmsCampaign(here.api, listId, template, more);
+  const accepted = async (id: string) => {
+    const {
+      total = 0,
+      pending = 0,
+      waiting = 0,
+      sending = 0,
+    } = (await campaignDetail(here.api, id)).counts.sms ?? {};
+    return total - pending - waiting - sending;
+  };
+
+  test('a campaign starts and ends while 150 others wait for an hour', async () => {
+    const waiting = new Array<string>(WAITING);
+    await inParallel([...waiting.keys()], 8, async (i) => {
+      waiting[i] = await start(pair, { delivery: { ratePerSecond: 1 / 3_600 } });
+    });
+    await until('the first of each', () => here.record('sms').handOvers >= WAITING, LIMIT_MS, 500);
+    const beside = await start(await createList(here.api, 100, 'beside'));
+    await untilPhase(here.api, beside, ['completed'], LIMIT_MS);
+    await here.api.expect('POST', `/api/campaign/${waiting[0]}/cancel`);
+    await untilPhase(here.api, waiting[0] ?? '', ['canceled'], LIMIT_MS);
+  }, 300_000);
+
+  test('eight campaigns with a pace all go on, and hold no place that another campaign needs', async () => {
+    const list = await createList(here.api, 600, 'paced');
+    const paced = new Array<string>(8);
+    for (const i of paced.keys()) paced[i] = await start(list, { delivery: { ratePerSecond: 2 } });
+    const goesOn = async () => (await Promise.all(paced.map(accepted))).every((count) => count >= 10);
+    await until('ten of each', goesOn, 30_000, 500);
+    const beside = await start(await createList(here.api, 200, 'quick'));
+    const begun = Date.now();
+    await untilPhase(here.api, beside, ['completed'], LIMIT_MS);
+    // Each of the eight holds its place for up to a minute, if it holds one.
+    expect(Date.now() - begun).toBeLessThan(20_000);
+    for (const id of paced) await here.api.expect('POST', `/api/campaign/${id}/cancel`);
+    await delay(0);
+  }, 300_000);
+});

@@ -1,0 +1,128 @@
+import { LIMITS } from '../../../../src/domain/limits';
+import { createLog } from '../../../../src/log';
+import { AccountBreaker } from '../../../../src/messaging/outbox/deliver/account-breaker';
+import type { HandOver, HandOverResult } from '../../../../src/providers/provider';
+
+const BEGAN_MS = Date.parse('2026-11-22T12:00:00.000Z');
+const taken: HandOverResult = { kind: 'accepted', providerId: 'p' };
+const refused: HandOverResult = { kind: 'account', code: 'http_401', message: 'no' };
+const nowhere: HandOverResult = { kind: 'account', code: 'http_404', message: 'no', orRecipient: true };
+
+function message(id: string): HandOver {
+  return { id, uid: id, channel: 'sms', to: '+12025550123', from: '12345', attempt: 1 };
+}
+
+describe('the breaker of a provider account', () => {
+  let breaker: AccountBreaker;
+  let told: boolean[];
+  beforeEach(() => {
+    jest.useFakeTimers({ now: BEGAN_MS });
+    told = [];
+    const observer = {
+      moved: () => undefined,
+      handedOver: () => undefined,
+      receipts: () => undefined,
+      lostIds: () => undefined,
+      accountRefused: (_channel: string, _provider: string, isRefused: boolean) => void told.push(isRefused),
+    };
+    breaker = new AccountBreaker('sms', 'http', createLog('silent'), observer);
+  });
+  afterEach(() => jest.useRealTimers());
+
+  /** Offers the messages now, and answers what each result came to. */
+  function offer(answers: Record<string, HandOverResult>, tookMs = 10): HandOverResult['kind'][] {
+    const startedMs = Date.now();
+    jest.setSystemTime(startedMs + tookMs);
+    const messages = Object.keys(answers).map(message);
+    const started = messages.map(() => startedMs);
+    const results = breaker.judge(messages, Object.values(answers), started);
+    return results.map(({ kind }) => kind);
+  }
+
+  const pauseMs = () => breaker.pausedUntilMs - Date.now();
+
+  test('single probes follow a refusal, each after a longer wait, within 30 s at first and 5 minutes at last', () => {
+    offer({ a: refused, b: refused, c: refused });
+    const waits = [pauseMs()];
+    expect(breaker.isTrying).toBe(true);
+    for (let i = 0; i < 14; i++) {
+      jest.setSystemTime(breaker.pausedUntilMs);
+      offer({ [`m${i}`]: refused });
+      waits.push(pauseMs());
+    }
+    expect(waits[0]).toBeLessThanOrEqual(30_000);
+    expect(waits.slice(1).every((wait, i) => wait >= (waits[i] as number))).toBe(true);
+    expect(waits.at(-1)).toBe(LIMITS.accountPauseMaxMs);
+    expect(told).toEqual([true]);
+  });
+
+  test('batches that were refused together are one refusal', () => {
+    const startedMs = Date.now();
+    for (const id of ['a', 'b', 'c', 'd']) breaker.judge([message(id)], [refused], [startedMs]);
+    expect(pauseMs()).toBe(LIMITS.accountPauseMs);
+  });
+
+  test('a message that is taken ends the pause', () => {
+    offer({ a: refused });
+    jest.setSystemTime(breaker.pausedUntilMs);
+    expect(offer({ b: taken })).toEqual(['accepted']);
+    expect([breaker.isTrying, breaker.pausedUntilMs, breaker.state.state]).toEqual([false, 0, 'ok']);
+    expect(told).toEqual([true, false]);
+  });
+
+  test('an answer that was under way when the refusals began does not end the pause', () => {
+    const startedMs = Date.now();
+    jest.setSystemTime(startedMs + 50);
+    breaker.judge([message('a')], [refused], [startedMs]);
+    breaker.judge([message('b')], [taken], [startedMs]);
+    expect(breaker.isTrying).toBe(true);
+  });
+
+  test('a message that alone is refused so pauses nobody, and is not tried before the others again', () => {
+    const results = breaker.judge([message('a'), message('b')], [refused, taken], [Date.now(), Date.now()]);
+    expect(results[0]).toMatchObject({ kind: 'account', retryAfterMs: LIMITS.accountAloneMs });
+    expect(breaker.pausedUntilMs).toBe(0);
+    jest.advanceTimersByTime(1);
+    offer({ c: taken });
+    expect([breaker.isTrying, told]).toEqual([false, []]);
+  });
+
+  test('while few messages were refused, others do not wait long for the next try', () => {
+    for (let i = 0; i < 20; i++) {
+      offer({ a: refused });
+      jest.setSystemTime(breaker.pausedUntilMs);
+    }
+    offer({ a: refused });
+    expect(pauseMs()).toBeLessThanOrEqual(30_000);
+  });
+
+  describe('an answer that may be about the recipient', () => {
+    test('is permanent at the second time, when another message was taken since', () => {
+      expect(offer({ a: nowhere, b: taken })).toEqual(['account', 'accepted']);
+      jest.advanceTimersByTime(LIMITS.accountAloneMs);
+      expect(offer({ a: nowhere })).toEqual(['rejected']);
+      expect(told).toEqual([]);
+    });
+
+    test('is about the account when nothing else was taken', () => {
+      for (let i = 0; i < 3; i++) {
+        expect(offer({ a: nowhere })).toEqual(['account']);
+        jest.setSystemTime(breaker.pausedUntilMs);
+      }
+      expect(offer({ b: taken })).toEqual(['accepted']);
+      expect(offer({ a: nowhere })).toEqual(['rejected']);
+    });
+
+    test('spends nobody when the address becomes wrong for all in the middle of a campaign', () => {
+      offer({ a: taken, b: taken });
+      expect(offer({ c: taken, d: nowhere })).toEqual(['accepted', 'account']);
+      expect(offer({ e: nowhere })).toEqual(['account']);
+      for (let i = 0; i < 3; i++) {
+        jest.setSystemTime(breaker.pausedUntilMs);
+        expect(offer({ d: nowhere })).toEqual(['account']);
+      }
+      offer({ f: taken });
+      expect(offer({ d: taken, e: taken })).toEqual(['accepted', 'accepted']);
+    });
+  });
+});
