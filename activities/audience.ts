@@ -1,12 +1,18 @@
-import { freezeAudience } from '../src/campaigns/audience/audience';
-import { audienceOf } from '../src/campaigns/audience/audience-sql';
+import { type FreezeStep, freezeNextShard } from '../src/campaigns/audience/freeze-run';
 import { frozenShards, type ShardRef } from '../src/campaigns/runs/run-end';
-import { beginRun, hasPredecessor, loadRun, moveRun } from '../src/campaigns/runs/runs';
+import { beginRun, hasPredecessor, loadRun } from '../src/campaigns/runs/runs';
 import type { Channel } from '../src/domain/channel';
+import { createTurns } from '../src/domain/in-turns';
+import { LIMITS } from '../src/domain/limits';
 import type { ActivityDeps } from './deps';
+import { stopIfCancelled } from './heartbeat';
+
+export type { FreezeStep };
 
 export interface FreezeInput {
   runId: string;
+  /** The run's, for which this is done; a workflow of an earlier release does not say it. */
+  launch?: number;
   placeholders: Partial<Record<Channel, string[]>>;
 }
 
@@ -16,6 +22,13 @@ export interface BegunRun {
 }
 
 export function audienceActivities({ db, suppression }: ActivityDeps) {
+  const inTurn = createTurns(LIMITS.audiencePiecesAtOnce);
+
+  async function freeze({ runId, ...input }: FreezeInput): Promise<FreezeStep> {
+    const run = await loadRun(db, runId);
+    return freezeNextShard(db, run, { ...input, suppression, inTurn, onPiece: stopIfCancelled });
+  }
+
   return {
     /**
      * False for a run that was withdrawn before its hour came. One whose audience is frozen, and whose
@@ -35,20 +48,18 @@ export function audienceActivities({ db, suppression }: ActivityDeps) {
       };
     },
 
-    /** Fixes who the run sends to. Repeated, it changes nothing. */
+    /**
+     * Fixes more of whom the run sends to, until one more shard can be sent. Repeated after it is over, it changes
+     * nothing.
+     */
+    freezeNextShard: freeze,
+
+    /** All of it, for workflows of earlier releases, which start no shard before. */
     async freezeRunAudience(input: FreezeInput): Promise<ShardRef[]> {
-      const run = await loadRun(db, input.runId);
-      const inTurns = run.options.strategy === 'fallback';
-      for (const [i, channel] of run.channels.entries()) {
-        await freezeAudience(db, {
-          runId: run.runId,
-          turn: inTurns ? i : undefined,
-          policyVersion: run.policyVersion,
-          ...audienceOf(run, channel, input.placeholders[channel] ?? [], suppression),
-        });
+      for (;;) {
+        const { shards, isOver } = await freeze(input);
+        if (isOver) return shards;
       }
-      await moveRun(db, run.runId, 'running');
-      return (await frozenShards(db, run.runId)) ?? [];
     },
   };
 }

@@ -61,8 +61,9 @@ export type PlaceCallOutcome =
   /** The recipient has ended; nothing more is to be done. */
   | { kind: 'over' };
 
-/** Between two looks at how many calls are live. */
+/** Between two looks at how many calls are live; further apart while none ends, since calls then take long. */
 const LOOK_MS = 200;
+const LOOK_MAX_MS = 1_000;
 /** The server needs 5 to 10 ms to start a workflow; more at once only queue up there. */
 const STARTS_AT_ONCE = 8;
 /** A call whose turn has not come is not asked about more often: its workflow writes down each time. */
@@ -81,14 +82,17 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
       const policy: CallPolicy = { retry, maxAttempts, machine, faultSeconds: callTimes.faultSeconds };
       const until = Date.now() + ROUND_MS;
       let calls = 0;
+      let lookMs = LOOK_MS;
       while (Date.now() < until) {
         stopIfCancelled();
         const counts = await readCounts(db, input.runId);
         const free = await placesForFirstCalls(db, input, counts.voice?.sending ?? 0);
         if (free <= 0) {
-          await pause(LOOK_MS);
+          await pause(lookMs);
+          lookMs = Math.min(LOOK_MAX_MS, lookMs * 1.5);
           continue;
         }
+        lookMs = LOOK_MS;
         const key = { ...input, channel: 'voice' as const, lane: 0 };
         const hours = openHours(run.options, 'voice');
         const { ratePerSecond } = await readPace(db, input.runId);

@@ -83,6 +83,18 @@ const RULES: Rule[] = [
     },
   },
   {
+    name: 'recipients are moved in one place',
+    why: 'each statement that writes a state must refuse foreign rows, keep the ranks and keep the counters',
+    example: { path: 'src/campaigns/runs/x.ts', text: 'sql`\n  update recipients r set state = 1`' },
+    finding(path, text) {
+      if (path === 'src/campaigns/ledger/move-recipients.ts') return undefined;
+      // A freeze makes recipients.
+      const made = path.startsWith('src/campaigns/audience/') ? '' : '|insert\\s+into|insertInto';
+      const writes = `\\b(?:update|updateTable|delete\\s+from|deleteFrom${made})\\b[\\s(']+recipients\\b`;
+      return match(path, PRODUCT, text, new RegExp(writes, 'i'));
+    },
+  },
+  {
     name: 'settings are read in one place',
     why: 'docs/configuration.md can only be complete if src/config.ts is',
     example: { path: 'src/messaging/outbox.ts', text: 'const size = process.env.SIZE;' },

@@ -44,7 +44,8 @@ const OPTIONS: Record<Role, Partial<WorkerOptions>> = {
   // Most of them wait for their pace or their turn; how many send at once is up to activities/page-workers.ts.
   sender: { maxConcurrentActivityTaskExecutions: LIMITS.pagesOpen },
   // A cached workflow costs about 35 KB; sleeping calls beyond these are replayed when they wake.
-  voice: { maxCachedWorkflows: 500, maxConcurrentActivityTaskExecutions: 50 },
+  // A campaign that starts calls has one activity, which waits for its pace and for calls to end.
+  voice: { maxCachedWorkflows: 500, maxConcurrentActivityTaskExecutions: LIMITS.voiceActivities },
 };
 
 export async function runWorkers(options: {

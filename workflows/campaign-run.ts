@@ -17,7 +17,13 @@ import { channelShardWorkflowId } from '../src/domain/ids';
 import { channelShard } from './channel-shard';
 import { HISTORY_EVENTS, HISTORY_EVENTS_BESIDE_SHARDS, RUN_LOOK_MS } from './constants';
 import { failureReason } from './failure-reason';
-import { type CampaignRunInput, controlChangedUpdate, drainSignal, wakeSignal } from './messages';
+import {
+  type CampaignRunInput,
+  controlChangedUpdate,
+  drainSignal,
+  type Placeholders,
+  wakeSignal,
+} from './messages';
 import { brief, long, quick } from './proxies';
 
 /** A clock that is put right meanwhile is not waited for any longer. */
@@ -30,9 +36,12 @@ const LONGEST_WAIT_MS = 10 * 60_000;
  * something happened in the database that it may wait for (src/campaigns/watch), and looks then.
  */
 export async function campaignRun(input: CampaignRunInput): Promise<void> {
-  const { runId, workspaceId, launch, since = Date.now() } = input;
+  const { runId, workspaceId, launch, since = Date.now(), freezing, ...rest } = input;
   const live = new Map<string, ShardRef>();
   let wakes = 0;
+  /** Set while a part of the audience is still to be frozen. */
+  let unfrozen = freezing;
+  let isDraining = false;
 
   setHandler(controlChangedUpdate, async () => {
     await long.applyControl({ runId });
@@ -60,7 +69,10 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
 
   async function goOn(shards: ShardRef[]): Promise<never> {
     await condition(allHandlersFinished);
-    return continueAsNew<typeof campaignRun>({ ...input, since, shards });
+    return continueAsNew<typeof campaignRun>({
+      ...{ ...rest, runId, workspaceId, launch, since, shards },
+      ...(unfrozen ? { freezing: unfrozen } : {}),
+    });
   }
 
   /** Who is sent to, in shards; undefined for a run that was withdrawn before its hour. */
@@ -84,9 +96,12 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     }
   }
 
+  /** No shard stands yet: `runShards` starts each as soon as it does. */
   async function freeze(): Promise<ShardRef[]> {
     const placeholders = await quick.lookUpTemplates({ runId });
-    return long.freezeRunAudience({ runId, placeholders });
+    if (!patched('frozen-in-pieces')) return long.freezeRunAudience({ runId, placeholders });
+    unfrozen = placeholders;
+    return [];
   }
 
   /**
@@ -97,14 +112,13 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     const sending = new CancellationScope();
     const running: Promise<void>[] = [];
     let failure: unknown;
+    const orStop = (work: () => Promise<void>) =>
+      sending.run(work).catch((error: unknown) => {
+        failure ??= error;
+        sending.cancel();
+      });
     const start = (shard: ShardRef) => {
-      const ended = sending.run(() => runShard(shard));
-      running.push(
-        ended.catch((error: unknown) => {
-          failure ??= error;
-          sending.cancel();
-        }),
-      );
+      running.push(orStop(() => runShard(shard)));
     };
     let unfinished: ShardRef[] | undefined;
     const watching = new CancellationScope();
@@ -114,8 +128,17 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     // It is heard of when the shards have ended; they find what it found.
     watched.catch(() => undefined);
     for (const shard of shards) start(shard);
+    let isFreezing = unfrozen !== undefined;
+    if (unfrozen) {
+      const placeholders = unfrozen;
+      running.push(
+        orStop(() => freezeOn(placeholders, start)).finally(() => {
+          isFreezing = false;
+        }),
+      );
+    }
     try {
-      await condition(() => live.size === 0);
+      await condition(() => live.size === 0 && !isFreezing);
     } finally {
       watching.cancel();
       await watched;
@@ -123,6 +146,20 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     }
     if (failure !== undefined) throw failure;
     return unfinished;
+  }
+
+  /** Starts each shard once, when it stands; the run may have started it before, for what is due in it again. */
+  async function freezeOn(placeholders: Placeholders, start: (shard: ShardRef) => void): Promise<void> {
+    for (const started = new Set(live.keys()); !isDraining; ) {
+      const { shards, isOver } = await long.freezeNextShard({ runId, launch, placeholders });
+      if (isOver && !isDraining) unfrozen = undefined;
+      for (const shard of shards) {
+        const id = idOf(shard);
+        if (!started.has(id) && !live.has(id) && !isDraining) start(shard);
+        started.add(id);
+      }
+      if (isOver) return;
+    }
   }
 
   async function runShard(shard: ShardRef): Promise<void> {
@@ -167,6 +204,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
 
   /** A run cannot continue as new while its shards are under way: they come to the end of their page and stop. */
   async function drain(): Promise<ShardRef[]> {
+    isDraining = true;
     const unfinished = [...live.values()];
     await signalShards(live.keys(), drainSignal);
     return unfinished;

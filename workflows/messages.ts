@@ -14,7 +14,11 @@ export interface CampaignRunInput {
   since?: number;
   /** The shards to start, for an execution that continues another one. */
   shards?: ShardRef[];
+  /** The templates' placeholders, for one that continues another one before the audience is frozen to its end. */
+  freezing?: Placeholders;
 }
+
+export type Placeholders = Partial<Record<Channel, string[]>>;
 
 export interface CampaignOccurrenceInput {
   campaignId: string;

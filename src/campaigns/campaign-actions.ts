@@ -77,7 +77,6 @@ export function endingOf({ stage, run }: CampaignRecord): string | undefined {
   // An occurrence's end is not its campaign's.
   if (stage === 'scheduled' || stage === 'held') return undefined;
   if (!run || !isLive(run.phase)) return undefined;
-  if (run.control === 'cancel') return 'being canceled';
   return run.control === 'fail' ? 'about to fail' : undefined;
 }
 

@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { CampaignBody, CampaignListQuery } from '../contracts/campaigns';
 import type { Action } from '../domain/campaign';
 import type { Finding } from '../domain/finding';
+import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
 import { creationWarnings } from './audience/campaign-warnings';
@@ -34,6 +36,7 @@ import {
 } from './runs/recipients';
 import { type RetriedState, retryFailed } from './runs/retry-failed';
 import { findRun, listRuns } from './runs/run-list';
+import type { RunAddress } from './runs/run-rows';
 import { alreadyStarted, contentOf, insertCampaign, replaceCampaign } from './save-campaign';
 import { keepSchedule } from './schedules/keep-schedules';
 import type { CampaignTables } from './tables';
@@ -100,6 +103,24 @@ export function createCampaigns(deps: CampaignsDeps) {
     } catch (error) {
       log.warn({ err: error, campaignId }, 'messages could not be held at once; the run will try');
     }
+  }
+
+  /**
+   * Pages read the run's row, and the service holds what it has: a workflow that is busy need not be waited for. One
+   * that cannot be told fails the call if that is known in time, and is told once more if not.
+   */
+  async function tellRuns(runs: readonly RunAddress[]): Promise<void> {
+    const telling = Promise.all(runs.map((run) => launcher.controlChanged(run)));
+    let isAnswered = false;
+    void telling.catch(async (error: unknown) => {
+      if (!isAnswered) return;
+      log.warn({ err: error }, 'a run could not be told what its owner wants; telling it once more');
+      await Promise.all(runs.map((run) => launcher.controlChanged(run))).catch((again: unknown) =>
+        log.warn({ err: again }, 'a run could not be told what its owner wants; it looks by itself'),
+      );
+    });
+    await Promise.race([telling, delay(LIMITS.controlAnswerMs)]);
+    isAnswered = true;
   }
 
   async function warningsAgain(workspaceId: string, campaign: CampaignRecord): Promise<Finding[]> {
@@ -175,7 +196,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       await launch(workspaceId, campaignId, consequence);
       if (consequence.controlChanged) {
         if (action !== 'resume') await holdNow(workspaceId, campaignId);
-        await Promise.all(consequence.controlChanged.map((run) => launcher.controlChanged(run)));
+        await tellRuns(consequence.controlChanged);
       }
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
     },

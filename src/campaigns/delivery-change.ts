@@ -33,6 +33,7 @@ export async function changeDelivery(
       .updateTable('campaigns')
       .set({ options: JSON.stringify(options), updated_at: new Date() })
       .where('id', '=', campaignId)
+      .where('workspace_id', '=', workspaceId)
       .execute();
     if (change.ratePerSecond === undefined) return { tell: [] };
     const runs = await liveRunsOf(tx, campaignId);

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Phase } from '../domain/campaign';
+import { LIMITS } from '../domain/limits';
 import { type Counts, readCounts } from './runs/ledger-counts';
 import type { CampaignTables } from './tables';
 
@@ -8,7 +9,7 @@ import type { CampaignTables } from './tables';
  * transaction of the change (migration 0005); they stay until whoever tells them says that it is done.
  */
 export interface PhaseChanges {
-  /** The oldest. */
+  /** The oldest, without those of campaigns that were just canceled, whose counts follow. */
   read(limit: number): Promise<PhaseChange[]>;
   /** What the campaigns are now: their counts have moved on since the change. */
   describe(changes: readonly PhaseChange[]): Promise<Map<string, PhaseNews>>;
@@ -32,6 +33,7 @@ export function createPhaseChanges({ db }: { db: Kysely<CampaignTables> }): Phas
       const rows = await db
         .selectFrom('campaign_phase_changes')
         .selectAll()
+        .where(({ not, exists }) => not(exists(countsFollow)))
         .orderBy('id')
         .limit(limit)
         .execute();
@@ -69,5 +71,15 @@ export function createPhaseChanges({ db }: { db: Kysely<CampaignTables> }): Phas
     },
   };
 }
+
+/**
+ * A campaign is `canceled` at once, and its counts follow: it is told when its run has closed its books, or after the
+ * time within which that is promised.
+ */
+const countsFollow = sql`(
+  select from campaigns c join runs r on r.id = c.current_run
+  where c.id = campaign_phase_changes.campaign_id and campaign_phase_changes.phase = 'canceled'
+    and r.control = 'cancel' and r.phase in ('planning', 'running', 'finishing')
+    and campaign_phase_changes.at > clock_timestamp() - ${LIMITS.canceledCountsSeconds} * interval '1 second')`;
 
 const ID_PREFIX = 'phase-';

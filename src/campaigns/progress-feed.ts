@@ -192,15 +192,17 @@ async function readSnapshot(
   workspaceId: string,
   campaignId: string,
 ): Promise<Snapshot> {
-  const { id, status, phase, counts, skipped, ratePerSecond, eta, startedAt, finishedAt, reason } =
+  const { id, status, phase, counts, skipped, ratePerSecond, eta, startedAt, finishedAt, reason, runId } =
     await campaigns.read(workspaceId, campaignId);
+  // Counts of a canceled campaign follow until its run has closed its books.
+  const isCanceling = phase === 'canceled' && runId !== null && finishedAt === null;
   const progress = { id, status, phase, counts, skipped, startedAt, finishedAt, reason };
   return {
     // Without the speed, which is another one every time it is measured.
     id: createHash('sha256').update(JSON.stringify(progress)).digest('base64url').slice(0, 22),
     progress: { ...progress, ratePerSecond, eta },
-    isRunning: isLive(phase as RunPhase),
-    isFinal: FINAL.has(phase),
+    isRunning: isLive(phase as RunPhase) || isCanceling,
+    isFinal: FINAL.has(phase) && !isCanceling,
   };
 }
 

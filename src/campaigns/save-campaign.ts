@@ -80,6 +80,7 @@ export async function replaceCampaign(
       .updateTable('campaigns')
       .set({ ...columnsOf(content), stage: 'draft', current_run: null, updated_at: sql<Date>`now()` })
       .where('id', '=', id)
+      .where('workspace_id', '=', workspaceId)
       .execute();
     if (recurred) await endSchedule(tx, id);
     if (!(start ?? stage !== 'draft')) return { id, schedule: recurred };

@@ -85,6 +85,22 @@ export interface CampaignTables {
     call_from: number | null;
     turn: number | null;
   };
+  audience_freezes: {
+    run_id: string;
+    channel: Channel;
+    begun_at: CreatedAt;
+    contacts: number;
+    exclusions_marked: boolean;
+    after_id: Generated<string>;
+    walked: Generated<number>;
+    next_seq: Generated<number>;
+    shard: Generated<number>;
+    shard_from: Generated<number>;
+    skipped: Json<Partial<Skipped>>;
+    policy_version: number | null;
+    fence: Generated<number>;
+    finished_at: Timestamp | null;
+  };
   shards: {
     run_id: string;
     channel: Channel;

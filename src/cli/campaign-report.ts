@@ -11,6 +11,8 @@ export const campaignDetail = z.object({
     counts: perChannel.default({}),
     skipped: perChannel.default({}),
     reason: z.string().nullish(),
+    runId: z.string().nullish(),
+    finishedAt: z.string().nullish(),
   }),
 });
 export type CampaignProgress = z.infer<typeof campaignDetail>['data'];

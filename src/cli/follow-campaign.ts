@@ -16,10 +16,15 @@ export async function followCampaign(
 ): Promise<CampaignProgress> {
   for (;;) {
     const { data } = await api.get(`/api/campaign/${encodeURIComponent(campaignId)}`, campaignDetail);
-    if (endOf(data.phase)) return data;
+    if (endOf(data.phase) && !isCanceling(data)) return data;
     tell(data);
     await delay(FOLLOW_MS, undefined, { signal });
   }
+}
+
+/** A campaign is canceled at once, and its counts follow until its run has closed its books. */
+function isCanceling({ phase, runId, finishedAt }: CampaignProgress): boolean {
+  return phase === 'canceled' && Boolean(runId) && !finishedAt;
 }
 
 export function endOf(phase: string): 'completed' | 'canceled' | 'failed' | undefined {

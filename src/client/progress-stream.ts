@@ -8,6 +8,7 @@ const FAILURES_MAX = 60;
 const RECONNECT_MS = 1_000;
 /** The server is never silent for so long: it sends a comment at least. */
 const SILENCE_MS = 45_000;
+/** With `finishedAt`: a campaign is canceled at once, and its counts follow. */
 const FINAL = new Set(['completed', 'canceled', 'failed']);
 
 /** The campaign's progress as it comes, over as many connections as it takes, to its end. */
@@ -42,7 +43,7 @@ export async function* watchCampaign(
         if (event.type !== 'progress') continue;
         const progress = JSON.parse(event.data) as CampaignProgress;
         yield progress;
-        if (FINAL.has(progress.phase)) return;
+        if (FINAL.has(progress.phase) && progress.finishedAt !== null) return;
       }
     } catch (error) {
       signal?.throwIfAborted();

@@ -14,7 +14,8 @@
  *
  * `draft` and `scheduled` belong to the campaign (its stage). The rest belong to its current run: the
  * run's own phase, overlaid by what its owner asked of it (`control`). `paused` is never stored: it is
- * a live run, or one that waits for its hour, whose control says `pause`.
+ * a live run, or one that waits for its hour, whose control says `pause`. A live run whose control says `cancel` is
+ * `canceled` at once, because nothing more is handed over; its own phase follows when its books are closed.
  */
 export const PHASES = [
   'draft',
@@ -38,10 +39,12 @@ export type Control = 'run' | 'pause' | 'cancel' | 'fail';
 export function phaseOf(stage: Stage, run?: { phase: RunPhase; control: Control }): Phase {
   if (stage === 'draft') return 'draft';
   if (stage === 'held') return 'paused';
-  if (stage === 'canceled') return run && isLive(run.phase) ? run.phase : 'canceled';
+  const isCanceling = run?.control === 'cancel' && isLive(run.phase);
+  if (stage === 'canceled') return run && isLive(run.phase) && !isCanceling ? run.phase : 'canceled';
   if (!run) return 'scheduled';
   if (run.control === 'pause' && isLive(run.phase)) return 'paused';
-  return stage === 'scheduled' ? 'scheduled' : run.phase;
+  if (stage === 'scheduled') return 'scheduled';
+  return isCanceling ? 'canceled' : run.phase;
 }
 
 export function isLive(phase: RunPhase): boolean {

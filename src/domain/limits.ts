@@ -436,6 +436,14 @@ export const LIMITS = {
   /** A shard's history grows with its recipients, so a shard is a slice that stays small. */
   recipientsPerShard: 25_000,
   shardsPerChannel: 16,
+  /** Where recipients are due at hours of their own, a shard is frozen in one transaction: more of them keep it short. */
+  shardsPerChannelByHours: 64,
+  /** The first shard of a large audience, and each one twice the one before: the first stands within half a second. */
+  firstShardContacts: 10_000,
+  /** Contacts judged and frozen in one transaction: a tenth of a second's work, after which control is read. */
+  audiencePieceContacts: 5_000,
+  /** Pieces that a process freezes at once, in turn by run: each holds a connection and keeps a core busy. */
+  audiencePiecesAtOnce: 2,
   /** Pages a shard sends at once: with two, one sends while the other waits for the server. */
   lanesPerShard: 2,
   /** Chunks that a process sends at once: two lanes keep both cores busy, and a few more hide what a service takes to
@@ -445,6 +453,8 @@ export const LIMITS = {
   /** Pages that a process has open at once. One that waits for its pace or its turn costs some kilobytes and a
    * heartbeat in 2.5 seconds; 50 campaigns of 400,000 recipients have as many. */
   pagesOpen: 1_600,
+  /** Activities of calls in a process: one of each campaign that starts calls, and room for placing them. */
+  voiceActivities: 500,
   /** Below this pace, recipients a second, a shard sends by one lane. */
   paceSecondLane: 500,
   /** The largest page, and the first of a shard; nextPageSize() shrinks it when the service is slow. */
@@ -522,6 +532,10 @@ export const LIMITS = {
   paceGatherMs: 50,
   /** How long a send activity goes from page to page before its workflow writes down that it goes on. */
   sendRoundMs: 60_000,
+  /** Within which the counts of a canceled campaign follow: until then its webhook waits for them. */
+  canceledCountsSeconds: 60,
+  /** How long a pause or a cancel waits for the run's workflow to be told, once it is written down and held. */
+  controlAnswerMs: 600,
   /** Due retries are waited for together, this part of the time since sending began: a few seconds after
    * minutes, and never longer than the second number, so that scattered retries cost few wake-ups. */
   gatherShare: 0.05,

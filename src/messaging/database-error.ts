@@ -13,8 +13,10 @@ export function isDataError(error: unknown): boolean {
  * among them, so whoever repeats must know what was done before.
  */
 export function isUnavailable(error: unknown): boolean {
-  const { code = '', message = '' } = (error ?? {}) as { code?: unknown; message?: unknown };
+  const { code = '', message = '', syscall } = (error ?? {}) as Record<string, unknown>;
   if (typeof code !== 'string' || typeof message !== 'string') return false;
+  // The socket of a managed server that is being started again.
+  if (code === 'ENOENT' && syscall === 'connect') return true;
   return CODES.has(code) || SQL_STATES.test(code) || WORDS.some((words) => message.startsWith(words));
 }
 

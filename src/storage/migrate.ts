@@ -15,9 +15,11 @@ import * as lostIds from './migrations/0013-lost-ids';
 import * as callPlaces from './migrations/0014-call-places';
 import * as templateVersionCalls from './migrations/0015-template-version-calls';
 import * as callFences from './migrations/0016-call-fences';
-import * as waiting from './migrations/0030-waiting';
-import * as flows from './migrations/0057-flows';
-import * as expiringMessages from './migrations/0067-expiring-messages';
+import * as waiting from './migrations/0017-waiting';
+import * as audienceFreezes from './migrations/0018-audience-freezes';
+import * as canceledAtOnce from './migrations/0019-canceled-at-once';
+import * as flows from './migrations/0020-flows';
+import * as expiringMessages from './migrations/0021-expiring-messages';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -37,9 +39,11 @@ export const MIGRATIONS: Record<string, string> = {
   '0014-call-places': callPlaces.UP,
   '0015-template-version-calls': templateVersionCalls.UP,
   '0016-call-fences': callFences.UP,
-  '0030-waiting': waiting.UP,
-  '0057-flows': flows.UP,
-  '0067-expiring-messages': expiringMessages.UP,
+  '0017-waiting': waiting.UP,
+  '0018-audience-freezes': audienceFreezes.UP,
+  '0019-canceled-at-once': canceledAtOnce.UP,
+  '0020-flows': flows.UP,
+  '0021-expiring-messages': expiringMessages.UP,
 };
 
 /**

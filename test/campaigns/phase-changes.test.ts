@@ -78,6 +78,27 @@ describeWithDatabase('phase changes of campaigns', (database) => {
     ]);
   });
 
+  test('a canceled campaign is told when its run has closed its books, so that its counts stand', async () => {
+    const id = await insertCampaign('draft');
+    const runId = await start(id);
+    await db.updateTable('runs').set({ control: 'pause' }).where('id', '=', runId).execute();
+    await db.updateTable('runs').set({ control: 'cancel' }).where('id', '=', runId).execute();
+    expect(await typesOf(id)).toEqual(['draft', 'planning', 'paused']);
+    await closeRun(db, runId, 'canceled', undefined);
+    expect(await typesOf(id)).toEqual(['draft', 'planning', 'paused', 'canceled']);
+  });
+
+  test('a canceled campaign whose run does not close is told after a minute', async () => {
+    const id = await insertCampaign('draft');
+    const runId = await start(id);
+    await db.updateTable('runs').set({ control: 'cancel' }).where('id', '=', runId).execute();
+    expect(await typesOf(id)).toEqual(['draft', 'planning']);
+    await sql`update campaign_phase_changes set at = at - interval '61 seconds' where campaign_id = ${id}`.execute(
+      db,
+    );
+    expect(await typesOf(id)).toEqual(['draft', 'planning', 'canceled']);
+  });
+
   test('a change that is taken back was never there', async () => {
     const id = await insertCampaign('draft');
     const attempt = db.transaction().execute(async (tx) => {

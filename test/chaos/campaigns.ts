@@ -25,6 +25,14 @@ export interface Reading {
 
 const PATIENCE_MS = 180_000;
 
+/** What campaigns differ in, one after the other: channels at once, channels in turn, and hours of the recipient's own. */
+const KINDS: readonly object[] = [
+  {},
+  { strategy: 'fallback', fallbackAfterSeconds: 5 },
+  // One minute of the day, so that nearly every recipient is due at once.
+  { delivery: { quietHours: { from: '03:00', to: '03:01', timezone: 'recipient' } } },
+];
+
 export async function openBackend(installation: Installation, contacts: number): Promise<Backend> {
   const credentials = readCredentials({
     dataDir: installation.dataDir,
@@ -74,7 +82,9 @@ export async function openBackend(installation: Installation, contacts: number):
   return {
     async start() {
       const name = `chaos ${++started}`;
+      const kind = KINDS[started % KINDS.length];
       const body = {
+        ...kind,
         campaignId: null,
         name,
         channel: ['email', 'sms'],

@@ -82,11 +82,12 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
   const worker = { ...env };
   for (const name of ['AUTH', 'SEND', 'APP']) worker[`FANFARE_${name}_URL`] = through('service');
   const broken = breakClaim ? ['--require', join(ROOT, 'test/chaos/broken-claim.cjs')] : [];
+  const small = ['--require', join(ROOT, 'test/chaos/small-pieces.cjs')];
   const node = (name: string, args: string[], of = worker) =>
     new Supervised(name, process.execPath, args, { env: of });
   const processes: Record<ProcessName, Supervised> = {
     serve: node('serve', [...broken, MAIN, 'serve'], env),
-    orchestrator: node('orchestrator', [MAIN, 'worker', '--role', 'orchestrator']),
+    orchestrator: node('orchestrator', [...small, MAIN, 'worker', '--role', 'orchestrator']),
     'sender-1': node('sender-1', [MAIN, 'worker', '--role', 'sender']),
     'sender-2': node('sender-2', [MAIN, 'worker', '--role', 'sender']),
   };

@@ -147,7 +147,7 @@ describeWithDatabase('fanfare campaign and fanfare contacts', (database) => {
         code: 1,
         out: '',
         err: expect.stringMatching(
-          /^fanfare: POST .+ answered 409: .+ being canceled: start is not possible/,
+          /^fanfare: POST .+ answered 409: .+ is canceled: start is not possible/,
         ),
       });
     },

@@ -68,7 +68,7 @@ describe('a worker in a process of its own', () => {
   afterAll(async () => {
     for (const client of clients) await client.close();
     await Promise.all(running.map((one) => one.stop()));
-    for (const { remove } of places) remove();
+    for (const { remove } of places) await remove();
     await administer(`drop database if exists ${database} with (force)`);
   }, 150_000);
 

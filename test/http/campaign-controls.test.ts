@@ -75,7 +75,7 @@ describeWithDatabase('controls of a campaign over HTTP', (database) => {
     expect((await act(id, 'cancel')).status).toBe(200);
     const refused = await act(id, 'resume');
     expect([refused.status, refused.body.code]).toEqual([409, 'illegal_transition']);
-    expect(refused.body.message).toContain('is running and being canceled');
+    expect(refused.body.message).toContain('is canceled');
     expect(refused.body.phase).toBe((await detail(id)).phase);
     await setRun(id, 'canceled');
     expect((await act(id, 'cancel')).body.data).toMatchObject({ phase: 'canceled', status: 'completed' });
@@ -188,7 +188,7 @@ describeWithDatabase('controls of a campaign over HTTP', (database) => {
       finished_at: new Date(),
     } as const;
     await db().updateTable('runs').set(failing).where('id', '=', runId).execute();
-    expect((await act(frozen, 'cancel')).body.data).toMatchObject({ phase: 'running' });
+    expect((await act(frozen, 'cancel')).body.data).toMatchObject({ phase: 'canceled' });
     expect((await act(frozen, 'cancel')).status).toBe(200);
     expect((await act(frozen, 'resume')).status).toBe(409);
     expect(launched.slice(1)).toMatchObject([{ runId, launch: 2 }]);

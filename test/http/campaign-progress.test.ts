@@ -86,7 +86,7 @@ describeWithDatabase('progress of a campaign as server-sent events', (database) 
     await sql`update runs set phase = 'running' where id = ${planted.runId}`.execute(db);
     return planted;
   }
-  const setRun = (runId: string, change: { phase?: string; control?: string }) =>
+  const setRun = (runId: string, change: { phase?: string; control?: string; finished_at?: Date }) =>
     db
       .updateTable('runs')
       .set(change as never)
@@ -189,9 +189,12 @@ describeWithDatabase('progress of a campaign as server-sent events', (database) 
     const stranger = await watch(campaignId, { seen: 'never-given' });
     await until('the stranger is told', () => stranger.events.length === 1);
     expect(again.events).toEqual([]);
-    await setRun(runId, { phase: 'canceled' });
+    await setRun(runId, { control: 'cancel' });
+    await until('it is canceled', () => phases(again).includes('canceled'));
+    expect(again.ended).toBe(false);
+    await setRun(runId, { phase: 'canceled', finished_at: new Date() });
     await until('all have ended', () => first.ended && again.ended && stranger.ended);
-    expect(phases(again)).toEqual(['canceled']);
+    expect(new Set(phases(again))).toEqual(new Set(['canceled']));
     const over = await watch(campaignId, { seen: again.events.at(-1)?.id as string });
     expect(over.status).toBe(204);
     const late = await watch(campaignId, { seen: first.events[0]?.id as string });

@@ -104,6 +104,7 @@ const PROBES: Record<string, Probe> = {
   'GET /messages/:uid': at((of) => `/messages/${of.uid}`),
   'DELETE /messages/:uid': at((of) => `/messages/${of.uid}`),
   'GET /events': { kind: 'list', path: '/events' },
+  'GET /outbox': { kind: 'own', why: "tells how much room the caller's workspace has" },
   'PUT /holds/:campaign': { kind: 'own', why: 'a tag is the caller’s own word, told apart below' },
   'DELETE /holds/:campaign': { kind: 'own', why: 'a tag is the caller’s own word, told apart below' },
 

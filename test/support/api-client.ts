@@ -80,6 +80,7 @@ export interface CampaignDetail {
   skipped: Record<string, Record<string, number>>;
   workflowId: string;
   reason?: string | null;
+  finishedAt: string | null;
 }
 
 /** A list of so many contacts with a phone, an email address and a name. */
@@ -147,7 +148,9 @@ export async function untilPhase(
   const deadline = Date.now() + limitMs;
   for (;;) {
     const detail = await campaignDetail(api, id);
-    if (phases.includes(detail.phase)) return detail;
+    // A campaign is canceled at once, and its counts follow until its run is closed.
+    const isClosed = detail.phase !== 'canceled' || detail.finishedAt !== null;
+    if (phases.includes(detail.phase) && isClosed) return detail;
     if (Date.now() > deadline) {
       throw new Error(`campaign is not ${phases.join('/')} after ${limitMs} ms: ${JSON.stringify(detail)}`);
     }

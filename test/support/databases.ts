@@ -10,7 +10,8 @@ import { postgresUrl, templateDatabase } from './services';
 export async function cloneDatabase(name: string): Promise<string> {
   const template = await templateDatabase();
   // The server refuses to copy a database while another session copies it; that is over in a moment.
-  return createDatabase(name, `template "${template}"`);
+  // Copying files takes less time than writing each page to the log, which is what a server does by itself.
+  return createDatabase(name, `template "${template}" strategy file_copy`);
 }
 
 export async function emptyDatabase(name: string): Promise<string> {

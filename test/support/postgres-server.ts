@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
@@ -8,6 +7,7 @@ import { findPostgresBinaries } from '../../src/storage/managed/find-binaries';
 import { chooseRunAs } from '../../src/storage/managed/run-as';
 import { freePort } from './free-port';
 import { runTied } from './run-tied';
+import { keepOnDisk, makeWorkDirectory } from './work-directory';
 
 const run = promisify(execFile);
 
@@ -36,9 +36,9 @@ export interface Cluster {
 /** A throw-away cluster: its data may be lost with the machine at any time, so nothing waits for the disk. */
 export async function makeCluster(more: Record<string, string> = {}): Promise<Cluster> {
   const { initdb, postgres } = await findPostgresBinaries({ env: process.env });
-  const directory = mkdtempSync(join(tmpdir(), 'fanfare-test-postgres-'));
+  const directory = makeWorkDirectory('postgres');
   const data = join(directory, 'data');
-  const { prefix, ...user } = await chooseRunAs({ dataDir: directory, data, postgres });
+  const { prefix, ...user } = await chooseRunAs({ dataDir: directory, data, postgres, env: process.env });
   mkdirSync(data, { mode: 0o700 });
   if (user.uid !== undefined && user.gid !== undefined) chownSync(data, user.uid, user.gid);
   const options = { cwd: '/', ...user };
@@ -56,6 +56,9 @@ export async function makeCluster(more: Record<string, string> = {}): Promise<Cl
     synchronous_commit: 'off',
     full_page_writes: 'off',
     max_connections: '300',
+    // Its directory may be in memory.
+    max_wal_size: '128MB',
+    min_wal_size: '32MB',
     log_min_messages: 'fatal',
     ...more,
   };
@@ -72,7 +75,7 @@ export async function makeCluster(more: Record<string, string> = {}): Promise<Cl
 }
 
 async function startCluster(): ReturnType<typeof startPostgres> {
-  const { directory, data, url, command, args, options } = await makeCluster();
+  const { directory, url, command, args, options } = await makeCluster();
   // SIGINT is PostgreSQL's "fast shutdown": it does not wait for clients to leave.
   const server = runTied(command, args, { ...options, stopSignal: 'SIGINT' });
   await server.untilReady(() => answers(url));
@@ -81,7 +84,8 @@ async function startCluster(): ReturnType<typeof startPostgres> {
     async stop({ keepData }) {
       await server.stop();
       if (keepData) {
-        process.stderr.write(`Databases of failed tests are kept in the cluster ${data}\n`);
+        const kept = join(keepOnDisk(directory), 'data');
+        process.stderr.write(`Databases of failed tests are kept in the cluster ${kept}\n`);
       } else {
         rmSync(directory, { recursive: true, force: true });
       }

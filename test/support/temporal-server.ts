@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { createLog } from '../../src/log';
 import { startDevServer } from '../../src/temporal/dev-server';
 import { cacheDirectory, findTemporalExecutable } from '../../src/temporal/executable';
+import { makeWorkDirectory } from './work-directory';
 
 /** One real dev server for the whole run. Tests keep apart by workflow id, workspace and task queue. */
 export async function startTemporal(): Promise<{ value: string; stop(): Promise<void> }> {
@@ -13,7 +12,7 @@ export async function startTemporal(): Promise<{ value: string; stop(): Promise<
     env: process.env,
     onProgress: (text) => process.stderr.write(`${text}\n`),
   });
-  const dataDir = mkdtempSync(join(tmpdir(), 'fanfare-test-temporal-'));
+  const dataDir = makeWorkDirectory('temporal');
   const server = await startDevServer({
     executable: path,
     dataDir,

@@ -40,11 +40,12 @@ export async function planPlaces(
   db: Kysely<CampaignTables>,
   audience: { workspaceId: string; contactListIds: string[] },
   { otherwise, due }: { otherwise: string; due: (place: string) => number | null },
+  members?: RawBuilder<unknown>,
 ): Promise<PlacePlan> {
   const places: DueSeconds = { [otherwise]: due(otherwise) };
   // Numbers with the same zones stand side by side, which lets what is worked out for one serve the next.
   for (const prefix of phoneZones().keys()) places[`+${prefix}`] = due(`+${prefix}`);
-  for (const zone of await statedZones(db, audience)) places[zone] = due(zone);
+  for (const zone of await statedZones(db, audience, members)) places[zone] = due(zone);
   return {
     expression: sql`places as materialized (select ${JSON.stringify(places)}::jsonb as map)`,
     placeOf: placeSql(otherwise),
@@ -65,7 +66,10 @@ export function dueSeconds(
   };
 }
 
-/** How a run's audience is to be placed; undefined when it does not matter where anybody is. */
+/**
+ * How a piece of a run's audience is to be placed; undefined when it does not matter where anybody is. `members` are
+ * common table expressions that end in the piece's `member`.
+ */
 export async function placesOfRun(
   db: Kysely<CampaignTables>,
   audience: {
@@ -74,24 +78,30 @@ export async function placesOfRun(
     channel: Channel;
     hours?: HourOptions | undefined;
   },
+  members: RawBuilder<unknown>,
 ): Promise<PlacePlan | undefined> {
   const { hours = {}, channel } = audience;
   if (!asksForPlaces(hours, channel)) return undefined;
-  return planPlaces(db, audience, {
-    otherwise: campaignZone(hours),
-    due: dueSeconds(hours, channel, Date.now()),
-  });
+  return planPlaces(
+    db,
+    audience,
+    { otherwise: campaignZone(hours), due: dueSeconds(hours, channel, Date.now()) },
+    members,
+  );
 }
 
 /** The zones that contacts of the lists name. A name that this engine does not know is as good as none. */
 async function statedZones(
   db: Kysely<CampaignTables>,
   { workspaceId, contactListIds }: { workspaceId: string; contactListIds: string[] },
+  members: RawBuilder<unknown> = sql`member as (
+      select contact_id from contact_list_members where list_id = any(${contactListIds}::text[])
+    )`,
 ): Promise<string[]> {
   const { rows } = await sql<{ timezone: string }>`
-    select distinct c.timezone from contact_list_members m cross join lateral ${contactById(sql`m.contact_id`)} c
-    where m.list_id = any(${contactListIds}::text[]) and c.workspace_id = ${workspaceId}
-      and c.timezone is not null`.execute(db);
+    with ${members}
+    select distinct c.timezone from member m cross join lateral ${contactById(sql`m.contact_id`)} c
+    where c.workspace_id = ${workspaceId} and c.timezone is not null`.execute(db);
   return rows.map(({ timezone }) => timezone).filter(isIanaZone);
 }
 

@@ -55,27 +55,43 @@ export function audienceOf(
   };
 }
 
+/** A piece of a run's audience: the contacts that follow those which are judged already. */
+export interface AudiencePiece {
+  runId: string;
+  /** The last contact of the piece before; '' for the first. */
+  afterId: string;
+  /** At most so many contacts. */
+  contacts: number;
+  /** So many, if there are. */
+  isExact: boolean;
+}
+
 /**
  * Common table expressions that end in `ranked (id, address, params, place, reason)`: every contact of the
  * lists once, with the first reason why it cannot be a recipient, or null for those that are. Of the contacts
  * that share an address, however it is written, the oldest that could be reached keeps it. The place is null
- * when nobody asks for it.
+ * unless a plan of places is given. Of a piece, they begin with those of `pieceMembers`, and contacts that are marked
+ * as excluded already are absent.
  */
-export function rankedContacts(audience: Audience, places: PlacePlan | undefined): RawBuilder<unknown> {
-  const { workspaceId, channel, contactListIds, placeholders, campaignParams, isSuppressed } = audience;
+export function rankedContacts(
+  audience: Audience,
+  places: PlacePlan | undefined,
+  piece?: AudiencePiece,
+): RawBuilder<unknown> {
+  const { workspaceId, channel, placeholders, campaignParams, isSuppressed } = audience;
   const address = channel === 'email' ? sql.ref('c.email') : sql.ref('c.phone');
   const valid = channel === 'email' ? sql`address like '%_@_%'` : sql`address ~ '^\\+[1-9][0-9]{6,14}$'`;
   const suppressed = isSuppressed ? isSuppressed(sql`candidate.address`) : sql`false`;
-  const excluded = exclusion(audience);
+  const excluded = piece ? NOBODY : exclusion(audience);
   const place = places?.placeOf ?? sql`null::text`;
   return sql`
-    ${places ? sql`${places.expression},` : sql``} member as materialized (
-      select distinct contact_id from contact_list_members where list_id = any(${contactListIds}::text[])
-    ), candidate as (
+    ${places ? sql`${places.expression},` : sql``} ${piece ? pieceMembers(audience, piece) : allMembers(audience)},
+    candidate as (
       select c.id, ${address} as address, ${filledParams(placeholders, campaignParams)} as params,
         ${place} as place
-      from member m cross join lateral ${contactById(sql`m.contact_id`)} c where c.workspace_id = ${workspaceId}
-    ), ${excluded.expressions} judged as (
+      from member m cross join lateral ${contactById(sql`m.contact_id`)} c
+      where c.workspace_id = ${workspaceId} ${piece ? unmarked(audience, piece) : sql``}
+    ), ${excluded.expressions} judged as materialized (
       select id, address, params, place, case
         when address is null then 'no_address'
         when not ${valid} then 'invalid_address'
@@ -85,10 +101,72 @@ export function rankedContacts(audience: Audience, places: PlacePlan | undefined
       end as reason
       from ${excluded.from}
     ), ranked as materialized (
-      select id, address, params, place,
-        coalesce(reason, case when row_number() over (partition by ${mailbox(channel)}, reason order by id) > 1 then 'duplicate_address' end) as reason
+      select id, address, params, place, coalesce(reason, case
+        when row_number() over (partition by ${mailbox(channel)}, reason order by id) > 1 then 'duplicate_address'
+        ${piece ? sql`when ${isTaken(audience, piece)} then 'duplicate_address'` : sql``}
+      end) as reason
       from judged
     )`;
+}
+
+const allMembers = ({ contactListIds }: Audience) => sql`member as materialized (
+      select distinct contact_id from contact_list_members where list_id = any(${contactListIds}::text[])
+    )`;
+
+/**
+ * The next contacts of all lists in the order of their ids, each once. Each list is asked for a part of the piece, so
+ * that a hundred lists cost no more than one; beyond the last contact of a list that may have more, the others' are
+ * left for the next piece. `listed` is all that was read, `more` the lists that may have more.
+ */
+export function pieceMembers({ contactListIds, channel }: Audience, piece: AudiencePiece) {
+  const lists = contactListIds.length;
+  const ofEach = lists > 1 && !piece.isExact ? Math.ceil((2 * piece.contacts) / lists) : piece.contacts;
+  return sql`listed as materialized (
+      select l.list_id, m.contact_id
+      from unnest(${contactListIds}::text[]) as l(list_id) cross join lateral (
+        select contact_id from contact_list_members
+        where list_id = l.list_id and contact_id > ${piece.afterId}::text and added_at <= ${begunAt(channel, piece.runId)}
+        order by contact_id limit ${ofEach}::int
+      ) m
+    ), more as materialized (
+      select max(contact_id) as last_id from listed group by list_id having count(*) = ${ofEach}::int
+    ), member as materialized (
+      select distinct contact_id from listed
+      where contact_id <= coalesce((select min(last_id) from more), contact_id)
+      order by contact_id limit ${piece.contacts}::int
+    )`;
+}
+
+/** In SQL alone: JavaScript's dates have no microseconds, and would leave out the last ones who came. */
+const begunAt = (channel: Channel, runId: string) =>
+  sql`(select begun_at from audience_freezes where run_id = ${runId} and channel = ${channel})`;
+
+/** Contacts that the marking of exclusions (`excludedContacts`) has left out are counted already. */
+function unmarked({ channel, excludedCampaigns }: Audience, { runId }: AudiencePiece) {
+  if (!excludedCampaigns?.length) return sql``;
+  return sql`and not exists (
+        select from skipped_contacts k where k.contact_id = m.contact_id and k.run_id = ${runId} and k.channel = ${channel})`;
+}
+
+/**
+ * Whether a recipient of an earlier piece has the address. Found by `recipients_by_mailbox` alone: the run's own index
+ * would lead through all that is frozen of it, so the run is compared as an expression that no index has.
+ */
+function isTaken({ channel }: Audience, { runId }: AudiencePiece): RawBuilder<boolean> {
+  const text = (of: RawBuilder<unknown>) => sql`lower(${of} collate "C")`;
+  return sql<boolean>`exists (
+          select from recipients r
+          where hashtextextended(r.run_id || '.' || r.channel || '.' || ${text(sql`r.address`)}, 0)
+              = hashtextextended(${runId}::text || '.' || ${channel}::text || '.' || ${text(sql`judged.address`)}, 0)
+            and r.run_id || '' = ${runId} and r.channel || '' = ${channel} and ${text(sql`r.address`)} = ${text(sql`judged.address`)})`;
+}
+
+/** The ids of those contacts of a run's audience whom the excluded campaigns have reached, and no other reason applies to. */
+export function excludedContacts(audience: Audience, runId: string): RawBuilder<unknown> {
+  return sql`with ${rankedContacts(audience, undefined)}
+    select distinct ranked.id from ranked join contact_list_members m on m.contact_id = ranked.id
+    where ranked.reason = 'excluded' and m.list_id = any(${audience.contactListIds}::text[])
+      and m.added_at <= ${begunAt(audience.channel, runId)}`;
 }
 
 /**
@@ -96,6 +174,8 @@ export function rankedContacts(audience: Audience, places: PlacePlan | undefined
  * written, as it is for suppression and caps.
  */
 const mailbox = (channel: Channel) => (channel === 'email' ? sql`lower(address collate "C")` : sql`address`);
+
+const NOBODY = { expressions: sql``, from: sql`candidate`, applies: sql`false` };
 
 /**
  * By contact, whose address may have changed since, and by address, which another contact may share. Both
@@ -105,7 +185,7 @@ const mailbox = (channel: Channel) => (channel === 'email' ? sql`lower(address c
  */
 function exclusion(audience: Audience) {
   const { workspaceId, channel, excludedCampaigns, excludesOptedOut } = audience;
-  if (!excludedCampaigns?.length) return { expressions: sql``, from: sql`candidate`, applies: sql`false` };
+  if (!excludedCampaigns?.length) return NOBODY;
   return {
     expressions: sql`reached as (
       select r.contact_id as id, r.address, null::jsonb as params, null::text as place, true as is_reached

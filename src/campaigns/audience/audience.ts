@@ -1,10 +1,19 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
-import { EARLIER_CHANNEL } from '../../domain/fallback';
+import type { Kysely } from 'kysely';
 import { LIMITS } from '../../domain/limits';
-import { type Skipped, type SkipReason, skippedOf } from '../../domain/recipient';
+import { SKIP_REASONS, type Skipped } from '../../domain/recipient';
+import { asksForPlaces } from '../../domain/time-zones/recipient-hours';
 import type { CampaignTables } from '../tables';
-import { dueSeconds, type PlacePlan, placesOfRun, UNKNOWN_PLACE } from './audience-places';
-import { type Audience, rankedContacts } from './audience-sql';
+import type { Audience } from './audience-sql';
+import { type FrozenPiece, freezePiece } from './freeze-piece';
+import {
+  closeShard,
+  type FreezeProgress,
+  markExcluded,
+  recordSkipped,
+  saveProgress,
+  takeFreeze,
+} from './freeze-progress';
+import { shardEnds } from './shard-ends';
 
 export interface AudienceInput extends Audience {
   runId: string;
@@ -14,26 +23,58 @@ export interface AudienceInput extends Audience {
   policyVersion?: number | undefined;
 }
 
-/**
- * Freezes a run's audience on one channel: contacts of the lists, each once, each address once, that may and
- * can be sent to (audience-sql.ts); numbered in the order they are due and cut into shards.
- * One transaction: killed in the middle, it has not happened; run again after it has, it changes
- * nothing. Answers the number of shards.
- */
-export async function freezeAudience(db: Kysely<CampaignTables>, input: AudienceInput): Promise<number> {
-  return db.transaction().execute(async (tx) => {
-    // Two attempts at once (the first one given up but alive) take turns here.
-    await sql`select id from runs where id = ${input.runId} for update`.execute(tx);
-    const frozen = await countShards(tx, input);
-    if (frozen > 0) return frozen;
-    const skipped = await insertRecipients(tx, input, await placesOfRun(tx, input));
-    await recordFrozen(tx, input, skipped);
-    return cutIntoShards(tx, input);
-  });
+export interface FreezeOptions {
+  /**
+   * Asked before each piece: `go on`, `stop` where it is, so that a later attempt goes on, or `end` with the contacts
+   * that are judged by now.
+   */
+  wanted?: (() => Promise<'go on' | 'stop' | 'end'>) | undefined;
+  /** Pieces run inside it, so that those of many runs take turns. */
+  inTurn?: (<T>(work: () => Promise<T>) => Promise<T>) | undefined;
+  /** Contacts judged in one transaction. */
+  pieceContacts?: number | undefined;
 }
 
-async function countShards(tx: Transaction<CampaignTables>, input: AudienceInput): Promise<number> {
-  const { count } = await tx
+/**
+ * Freezes a run's audience on one channel: contacts of the lists, each once, each address once, that may and can be
+ * sent to (audience-sql.ts). It walks the contacts in the order of their ids, a piece after the other, each one a
+ * transaction with the row that says how far it has come: killed in the middle, a later attempt goes on at that piece,
+ * and two attempts at once cannot both commit one. No lock outlives a piece, and the run's row is locked only while a
+ * piece commits.
+ *
+ * An address belongs to the first contact in that order who can be sent to, whatever piece it is in. A shard stands, and
+ * may be sent, once it is filled; its recipients are numbered in the order they are due.
+ *
+ * Freezes until another shard stands, or to the end; answers whether that is the end.
+ */
+export async function freezeShard(
+  db: Kysely<CampaignTables>,
+  input: AudienceInput,
+  options: FreezeOptions = {},
+): Promise<boolean> {
+  const { wanted = async () => 'go on' as const, inTurn = (work) => work() } = options;
+  let progress = await takeFreeze(db, input);
+  if (!progress) return true;
+  const { shard } = progress;
+  while (!progress.isFinished && progress.shard === shard) {
+    const wish = await wanted();
+    if (wish === 'stop') return false;
+    const from: FreezeProgress = progress;
+    progress = await inTurn(() =>
+      wish === 'end' ? endHere(db, input, from) : freezeOn(db, input, from, options),
+    );
+  }
+  return progress.isFinished;
+}
+
+/** All of it; answers the number of shards, also when it was frozen before. */
+export async function freezeAudience(
+  db: Kysely<CampaignTables>,
+  input: AudienceInput,
+  options?: FreezeOptions,
+): Promise<number> {
+  while (!(await freezeShard(db, input, options)));
+  const { count } = await db
     .selectFrom('shards')
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('run_id', '=', input.runId)
@@ -42,92 +83,73 @@ async function countShards(tx: Transaction<CampaignTables>, input: AudienceInput
   return count;
 }
 
-/** One statement. A contact that is left out is counted under the first reason that applies, and kept with it. */
-async function insertRecipients(
-  tx: Transaction<CampaignTables>,
+async function freezeOn(
+  db: Kysely<CampaignTables>,
   input: AudienceInput,
-  places: PlacePlan | undefined,
-): Promise<Skipped> {
-  const dueOfAll = dueSeconds(input.hours ?? {}, input.channel, Date.now());
-  const due = places?.dueAt ?? sql`coalesce(to_timestamp(${dueOfAll(UNKNOWN_PLACE)}::float8), now())`;
-  const order = places ? sql`due_at, id` : sql`id`;
-  const first = firstState(input);
-  const { rows } = await sql<{ reason: SkipReason; contacts: number }>`
-    with ${rankedContacts(input, places)}, due as (
-      select *, ${due} as due_at from ranked where reason is null
-    ), numbered as (
-      select *, row_number() over (order by ${order}) - 1 as seq, count(*) over () as total from due
-    ), inserted as (
-      insert into recipients (run_id, channel, seq, shard, contact_id, address, params, place, due_at${first.columns})
-      select ${input.runId}, ${input.channel}, seq, seq / ${sliceSql}, id, address, params, place, due_at${first.values} from numbered
-    ), left_out as (
-      insert into skipped_contacts (run_id, channel, contact_id, reason)
-      select ${input.runId}, ${input.channel}, id, reason from ranked where reason is not null
-    )
-    select reason, count(*)::int as contacts from ranked where reason is not null group by reason`.execute(
-    tx,
-  );
-  return skippedOf(rows);
+  from: FreezeProgress,
+  { pieceContacts = LIMITS.audiencePieceContacts }: FreezeOptions,
+): Promise<FreezeProgress> {
+  return db.transaction().execute(async (tx) => {
+    if (!from.exclusionsMarked) return markExcluded(tx, input, from);
+    const byHours = asksForPlaces(input.hours ?? {}, input.channel);
+    const shardEnd = shardEnds(from.contacts, byHours).find((end) => end > from.walked);
+    // One more than the last shard has, so that its last piece is seen to be the last.
+    const left = (shardEnd ?? Number.POSITIVE_INFINITY) - from.walked + (shardEnd === from.contacts ? 1 : 0);
+    const piece = await freezePiece(tx, input, {
+      afterId: from.afterId,
+      // A shard whose recipients are due at hours of their own is one piece, because it is numbered in that order.
+      contacts: byHours && Number.isFinite(left) ? left : Math.min(pieceContacts, left),
+      isExact: byHours,
+      fromSeq: from.nextSeq,
+      shard: from.shard,
+    });
+    const filled = advanced(from, piece, input);
+    const isFull = byHours || filled.walked >= (shardEnd ?? Number.POSITIVE_INFINITY);
+    // Without recipients a shard would have nothing to send, but the run has one at least.
+    const stands = filled.nextSeq > filled.shardFrom && (isFull || filled.isFinished);
+    if (!stands && !(filled.isFinished && filled.shard === 0)) {
+      if (filled.isFinished) await recordSkipped(tx, input, filled);
+      await saveProgress(tx, input, filled);
+      return filled;
+    }
+    const next = { ...filled, shard: filled.shard + 1, shardFrom: filled.nextSeq };
+    await saveProgress(tx, input, next);
+    await closeShard(tx, input, filled);
+    return next;
+  });
 }
 
-/** Later channels wait for their turn (turns.ts), also of those who have no earlier one: theirs comes at once. */
-function firstState({ channel, turn }: AudienceInput) {
-  if (turn === undefined) return { columns: sql``, values: sql`` };
-  if (turn === 0) return { columns: sql`, turn`, values: sql`, 0` };
+function advanced(
+  from: FreezeProgress,
+  piece: FrozenPiece,
+  { policyVersion = 0 }: AudienceInput,
+): FreezeProgress {
+  const skipped: Partial<Skipped> = {};
+  for (const reason of SKIP_REASONS) {
+    const contacts = (from.skipped[reason] ?? 0) + (piece.skipped[reason] ?? 0);
+    if (contacts > 0) skipped[reason] = contacts;
+  }
   return {
-    columns: sql`, turn, state, code, call_from`,
-    values: sql`, ${turn}::int, 'waiting', ${EARLIER_CHANNEL}, ${channel === 'voice' ? 1 : null}::int`,
+    ...from,
+    afterId: piece.lastId ?? from.afterId,
+    walked: from.walked + piece.contacts,
+    nextSeq: from.nextSeq + piece.recipients,
+    skipped,
+    policyVersion: Math.min(from.policyVersion ?? policyVersion, policyVersion),
+    isFinished: piece.isLast,
   };
 }
 
-/** Of two channels that were frozen under different policies, the older is the one to be followed up. */
-async function recordFrozen(
-  tx: Transaction<CampaignTables>,
+/** Contacts that were not judged are neither recipients nor left out. */
+async function endHere(
+  db: Kysely<CampaignTables>,
   input: AudienceInput,
-  skipped: Skipped,
-): Promise<void> {
-  await sql`
-    update runs set skipped = skipped || jsonb_build_object(${input.channel}::text, ${JSON.stringify(skipped)}::jsonb),
-      policy_version = least(policy_version, ${input.policyVersion ?? 0}::int)
-    where id = ${input.runId}`.execute(tx);
-}
-
-/** A slice is what one shard holds: the same arithmetic here and, as SQL, in the insert. */
-function cut(total: number): { shards: number; slice: number } {
-  const shards = Math.max(1, Math.min(LIMITS.shardsPerChannel, Math.ceil(total / LIMITS.recipientsPerShard)));
-  return { shards, slice: Math.ceil(total / shards) };
-}
-
-const sliceSql = sql.raw(
-  `ceil(total::numeric / least(${LIMITS.shardsPerChannel}, ceil(total::numeric / ${LIMITS.recipientsPerShard})))::int`,
-);
-
-async function cutIntoShards(tx: Transaction<CampaignTables>, input: AudienceInput): Promise<number> {
-  const { rows } = await sql<{ total: number }>`
-    select coalesce(max(seq) + 1, 0) as total from recipients
-    where run_id = ${input.runId} and channel = ${input.channel}`.execute(tx);
-  const total = rows[0]?.total ?? 0;
-  const { shards, slice } = cut(total);
-  const isTaken = (input.turn ?? 0) > 0;
-  for (let shard = 0; shard < shards; shard++) {
-    const from = Math.min(total, shard * slice);
-    const to = Math.min(total, from + slice);
-    await tx
-      .insertInto('shards')
-      .values({
-        run_id: input.runId,
-        channel: input.channel,
-        shard,
-        from_seq: from,
-        to_seq: to,
-        next_seq: isTaken ? to : from,
-      })
-      .execute();
-    if (!isTaken || to === from) continue;
-    await tx
-      .insertInto('shard_counts')
-      .values({ run_id: input.runId, channel: input.channel, shard, state: 'waiting', count: to - from })
-      .execute();
-  }
-  return shards;
+  from: FreezeProgress,
+): Promise<FreezeProgress> {
+  return db.transaction().execute(async (tx) => {
+    const ended = { ...from, isFinished: true };
+    await saveProgress(tx, input, ended);
+    if (from.nextSeq > from.shardFrom || from.shard === 0) await closeShard(tx, input, from);
+    return ended;
+  });
 }

@@ -82,7 +82,7 @@ export async function removeMember(
     if (numDeletedRows === 0n)
       throw new DomainError('not_found', `No contact ${contactId} in list ${list.listId}`);
     await sql`
-      delete from contacts c where id = ${contactId}
+      delete from contacts c where id = ${contactId} and workspace_id = ${list.workspaceId}
         and not exists (select 1 from contact_list_members m where m.contact_id = c.id)`.execute(tx);
   });
 }

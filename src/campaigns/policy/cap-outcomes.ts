@@ -16,7 +16,7 @@ export async function releaseUnsent(
   const uids = [...new Set(events.filter(isUnsent).map(({ uid }) => uid))];
   if (!uids.length) return;
   await releaseContacts(tx, workspaceId, [
-    ...(await ofRecipients(tx, uids)),
+    ...(await ofRecipients(tx, workspaceId, uids)),
     ...(await ofSends(tx, workspaceId, uids)),
   ]);
 }
@@ -32,7 +32,11 @@ function isUnsent({ channel, type, state }: MessageEvent): boolean {
   return UNSENT.includes(state) && !(channel === 'voice' && type === 'rejected');
 }
 
-async function ofRecipients(tx: Kysely<CampaignTables>, uids: readonly string[]): Promise<Place[]> {
+async function ofRecipients(
+  tx: Kysely<CampaignTables>,
+  workspaceId: string,
+  uids: readonly string[],
+): Promise<Place[]> {
   const keys = uids.flatMap((uid) => {
     const key = parseMessageUid(uid);
     return key ? [{ ...key, uid }] : [];
@@ -42,7 +46,8 @@ async function ofRecipients(tx: Kysely<CampaignTables>, uids: readonly string[])
     select t.uid, r.address from recipients r join unnest(
       ${keys.map(({ uid }) => uid)}::text[], ${keys.map(({ runId }) => runId)}::text[],
       ${keys.map(({ channel }) => channel)}::text[], ${keys.map(({ seq }) => seq)}::int[]
-    ) as t(uid, run_id, channel, seq) using (run_id, channel, seq)`.execute(tx);
+    ) as t(uid, run_id, channel, seq) using (run_id, channel, seq)
+    join runs on runs.id = t.run_id and runs.workspace_id = ${workspaceId}`.execute(tx);
   return rows;
 }
 

@@ -5,6 +5,7 @@ import { FREQUENCY_CAP, OUT_OF_HOURS } from '../../domain/policy';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { dueSeconds, UNKNOWN_PLACE } from '../audience/audience-places';
 import { amendRecipients } from '../ledger/move-recipients';
+import { unfinishedFreeze } from '../runs/run-end';
 import { loadRun, type RunPlan } from '../runs/runs';
 import type { CampaignTables } from '../tables';
 
@@ -14,7 +15,8 @@ import type { CampaignTables } from '../tables';
  * hours before each chunk and each call, and are left as they are here.
  *
  * A run remembers the policy that it was brought up to (`runs.policy_version`), and does so last: killed in the
- * middle, it is done again from the beginning, which changes nothing where it was done. Steps are a range of
+ * middle, it is done again from the beginning, which changes nothing where it was done. While its audience is still
+ * being frozen it remembers nothing, because a shard may stand later that was begun under the old policy. Steps are a range of
  * numbers each and commit by themselves, so that sending goes on beside them.
  *
  * Whoever is put off by the old policy while this goes on is not missed: he is written under a share lock on the
@@ -44,7 +46,8 @@ export async function recallWaiting(
   }
   await sql`
     update runs set policy_version = ${run.policyVersion}::int
-    where id = ${run.runId} and coalesce(policy_version, 0) < ${run.policyVersion}::int`.execute(db);
+    where id = ${run.runId} and coalesce(policy_version, 0) < ${run.policyVersion}::int
+      and not ${unfinishedFreeze(run.runId)}`.execute(db);
 }
 
 interface Place {

@@ -29,7 +29,7 @@ export async function readCounts(db: Kysely<CampaignTables>, runId: string): Pro
       coalesce((select jsonb_object_agg(c.state, c.n) from (
         select state, sum(count)::int as n from shard_counts
         where run_id = ${runId} and channel = s.channel group by state) c), '{}') as stored,
-      bool_or(r.phase = 'canceled') as canceled
+      bool_or(r.phase = 'canceled' or r.control = 'cancel') as canceled
     from shards s
     join runs r on r.id = s.run_id
     left join lateral (

@@ -92,7 +92,7 @@ export async function listRecipients(
         select next_seq from shards
         where run_id = r.run_id and channel = r.channel and shard = r.shard limit 1
       ) s
-      cross join lateral (select phase from runs where id = r.run_id limit 1) runs
+      cross join lateral (select phase, control from runs where id = r.run_id limit 1) runs
       where r.run_id = ${runId}
         and ${channel ? sql`r.channel = ${channel}` : sql`true`}
         and ${after ? sql`(r.channel, r.seq) > (${after.channel}, ${after.seq})` : sql`true`}
@@ -159,7 +159,7 @@ export const derivedState = sql<RecipientState>`case
     select 1 from pages p where p.run_id = r.run_id and p.channel = r.channel and p.shard = r.shard
       and r.seq = any(p.seqs)) then 'sending'
   when r.state <> 'pending' then r.state
-  when r.seq >= s.next_seq then case when runs.phase = 'canceled' then 'canceled' else 'pending' end
+  when r.seq >= s.next_seq then case when runs.phase = 'canceled' or runs.control = 'cancel' then 'canceled' else 'pending' end
   when r.channel = 'voice' then 'sending'
   when exists (
     select 1 from pages p where p.run_id = r.run_id and p.channel = r.channel and p.shard = r.shard

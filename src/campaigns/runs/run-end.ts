@@ -11,18 +11,13 @@ export interface ShardRef {
   shard: number;
 }
 
-/** The shards of a run whose audience is frozen on all its channels; otherwise undefined. */
+/** The shards of a run whose audience is frozen to its end on all its channels; otherwise undefined. */
 export async function frozenShards(
   db: Kysely<CampaignTables>,
   runId: string,
 ): Promise<ShardRef[] | undefined> {
-  const shards = await db
-    .selectFrom('shards')
-    .select(['channel', 'shard'])
-    .where('run_id', '=', runId)
-    .orderBy('channel')
-    .orderBy('shard')
-    .execute();
+  if (await isFreezing(db, runId)) return undefined;
+  const shards = await standingShards(db, runId);
   const { channels } = await db
     .selectFrom('runs')
     .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
@@ -31,6 +26,28 @@ export async function frozenShards(
     .executeTakeFirstOrThrow();
   return channels.every((channel) => shards.some((shard) => shard.channel === channel)) ? shards : undefined;
 }
+
+/** The shards of a run that may be sent, also while others are still filled. */
+export async function standingShards(db: Kysely<CampaignTables>, runId: string): Promise<ShardRef[]> {
+  return db
+    .selectFrom('shards')
+    .select(['channel', 'shard'])
+    .where('run_id', '=', runId)
+    .orderBy('channel')
+    .orderBy('shard')
+    .execute();
+}
+
+async function isFreezing(db: Kysely<CampaignTables>, runId: string): Promise<boolean> {
+  const { rows } = await sql<{ freezing: boolean }>`select ${unfinishedFreeze(runId)} as freezing`.execute(
+    db,
+  );
+  return rows[0]?.freezing === true;
+}
+
+/** SQL: whether contacts of the run are still to be judged. */
+export const unfinishedFreeze = (runId: string) =>
+  sql<boolean>`exists (select from audience_freezes where run_id = ${runId} and finished_at is null)`;
 
 /**
  * Shards that have something to send now; with `overdueMs`, those with retries that were due so long ago. It
@@ -124,6 +141,6 @@ async function hasUnsent(db: Kysely<CampaignTables>, runId: string): Promise<boo
       select from shards where run_id = ${runId} and next_seq < to_seq
     ) or exists (
       select from shard_counts where run_id = ${runId} and state = 'waiting' and count > 0
-    ) as unsent`.execute(db);
+    ) or ${unfinishedFreeze(runId)} as unsent`.execute(db);
   return rows[0]?.unsent === true;
 }

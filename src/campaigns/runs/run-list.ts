@@ -44,7 +44,8 @@ export async function listRuns(
     skipped: RunView['skipped'];
     workflow_id: string;
   }>`
-    select * from runs where campaign_id = ${campaignId} and ${before === undefined ? sql`true` : sql`number < ${before}`}
+    select * from runs
+    where workspace_id = ${workspaceId} and campaign_id = ${campaignId} and ${before === undefined ? sql`true` : sql`number < ${before}`}
     order by number desc limit ${limit + 1}`.execute(db);
   const runs: RunView[] = [];
   for (const row of rows.slice(0, limit)) {
@@ -81,6 +82,7 @@ export async function findRun(
     .select('id')
     .where('id', '=', runId)
     .where('campaign_id', '=', campaignId)
+    .where('workspace_id', '=', workspaceId)
     .executeTakeFirst();
   if (!found) throw new DomainError('not_found', `Campaign ${campaignId} has no run ${runId}`);
   return found.id;

@@ -71,7 +71,7 @@ export async function withdrawRun(
 }
 
 /**
- * A run that has ended goes on: where it stopped if its audience is frozen, else with planning. What it said
+ * A run that has ended goes on: where it stopped if a part of its audience can be sent, else with planning. What it said
  * of its end no longer holds. Its workflow is launched after the commit, and is a new one: the former may
  * still be about to close. One that goes on only to be canceled takes back what it had not sent.
  */
@@ -82,14 +82,14 @@ export async function reopenRun(
 ): Promise<{ runId: string; launch: number }> {
   const launch = run.launches + 1;
   await sql`
-    update runs r set phase = case when ${isFrozen} then 'running' else 'planning' end, control = ${control},
+    update runs r set phase = case when ${hasShards} then 'running' else 'planning' end, control = ${control},
       reason = null, finished_at = null, launches = ${launch}, workflow_id = ${campaignRunWorkflowId(run.id, launch)}
     where id = ${run.id}`.execute(tx);
   return { runId: run.id, launch };
 }
 
 /**
- * A run that failed is canceled for good. Without a frozen audience nobody is written down, and nothing is to be taken
+ * A run that failed is canceled for good. If freezing had not begun, nobody is written down and nothing is to be taken
  * back.
  */
 export async function cancelFailedRun(
@@ -97,20 +97,15 @@ export async function cancelFailedRun(
   run: { id: string; launches: number; reason: string | null },
 ): Promise<{ runId: string; launch: number } | undefined> {
   const launch = await reopenRun(tx, run, 'cancel');
-  const { phase } = await tx
-    .selectFrom('runs')
-    .select('phase')
-    .where('id', '=', run.id)
-    .executeTakeFirstOrThrow();
-  if (phase === 'running') return launch;
+  const { rows } = await sql<{ begun: boolean }>`
+    select ${hasShards} or exists (select from audience_freezes f where f.run_id = r.id) as begun
+    from runs r where id = ${run.id}`.execute(tx);
+  if (rows[0]?.begun) return launch;
   await withdrawRun(tx, run.id, run.reason ?? undefined);
   return undefined;
 }
 
-/** Every channel of the campaign of `runs r` has its shards. */
-const isFrozen = sql`(
-  select count(distinct s.channel) from shards s where s.run_id = r.id
-) = (select cardinality(channels) from campaigns where id = r.campaign_id)`;
+const hasShards = sql`exists (select from shards s where s.run_id = r.id)`;
 
 export interface LiveRow {
   id: string;

@@ -9,11 +9,10 @@ import type { TemplateVersions } from '../templates/template-versions';
 import type { AccountState } from './deliver/account-breaker';
 import { ChannelDelivery } from './deliver/channel-delivery';
 import type { Recorded } from './deliver/groups';
-import { GroupOpener } from './deliver/opener';
+import { asExpired, GroupOpener } from './deliver/opener';
 import { createProviderDesk, type ProviderDesk, throttledSenders } from './deliver/provider-desk';
 import { type Leaving, Recorder } from './deliver/recorder';
 import { type ChannelWay, recoverGroups } from './deliver/recover';
-import { keepExpiringWaiting } from './expire-waiting';
 import type { Holds } from './holds';
 import type { Lane, Lanes } from './lanes';
 import type { ListMail } from './list-mail';
@@ -21,6 +20,7 @@ import type { OutboxCount } from './outbox-count';
 import type { OutgoingMessage } from './outgoing';
 import { Admission } from './queue/admission';
 import { DuePoller } from './queue/due-poller';
+import { ExpiringMessages } from './queue/expire-waiting';
 import { ANY_TIME, OutboxQueue } from './queue/outbox-queue';
 import type { Entry } from './queue/window';
 import type { Verdict } from './verdict';
@@ -61,7 +61,7 @@ export class Dispatcher {
   private readonly admission: Admission;
   private readonly poller: DuePoller;
   private readonly ways: readonly ChannelWay[];
-  private readonly expiring: { start(): void; stop(): void };
+  private readonly expiring: ExpiringMessages;
   private readonly recovering = new Set<Promise<void>>();
   private running = false;
   private woken = false;
@@ -82,9 +82,19 @@ export class Dispatcher {
     this.admission = new Admission({ queue: this.queue, limits, log, wake: this.wake });
     this.poller = new DuePoller({ db, queue: this.queue, log, wake: this.wake });
     this.ways = CHANNELS.map((channel) => this.openWay(channel));
-    const recorderOf = (channel: Channel) =>
-      (this.ways.find(({ desk }) => desk.channel === channel) as ChannelWay).recorder;
-    this.expiring = keepExpiringWaiting({ db, queue: this.queue, lanes: deps.lanes, recorderOf, log });
+    this.expiring = new ExpiringMessages({
+      ...{ db, queue: this.queue, lanes: deps.lanes, log },
+      recordExpired: async (lane, messages) => {
+        const way = this.ways.find(({ desk }) => desk.channel === messages[0]?.channel);
+        await way?.recorder.record(messages.map(asExpired), { lane });
+      },
+      letGo: (entries) => this.letGo(entries),
+    });
+  }
+
+  /** How each channel's account at its carrier stands. */
+  accounts(): AccountState[] {
+    return this.ways.map(({ desk }) => desk.account);
   }
 
   /** These are in the table and due. */
@@ -150,11 +160,6 @@ export class Dispatcher {
     for (const lane of this.deps.lanes.all()) {
       if (lane.id === laneId && lane.cancels === cancels - 1) lane.cancels = cancels;
     }
-  }
-
-  /** How each channel's account at its carrier stands. */
-  accounts(): AccountState[] {
-    return this.ways.map(({ desk }) => desk.account);
   }
 
   start(): void {

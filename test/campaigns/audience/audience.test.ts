@@ -97,7 +97,7 @@ describeWithDatabase('freezing an audience', (database) => {
       .where('run_id', '=', planted.runId)
       .orderBy('shard')
       .execute();
-    const middle = Math.ceil(contacts / 2);
+    const middle = LIMITS.firstShardContacts;
     expect(shards.map((shard) => [shard.from_seq, shard.to_seq])).toEqual([
       [0, middle],
       [middle, contacts],

@@ -74,28 +74,24 @@ export class AccountBreaker {
     };
   }
 
-  /** What the results mean for each message; `startedMs` says when each was offered. */
+  /** What the results of messages that were offered at `startedMs` mean for each of them. */
   judge(
     messages: readonly HandOver[],
     results: readonly HandOverResult[],
-    startedMs: readonly number[],
+    startedMs: number,
   ): HandOverResult[] {
     const nowMs = Date.now();
-    const latest = (kinds: readonly HandOverResult['kind'][]) =>
-      results.reduce((ms, { kind }, i) => (kinds.includes(kind) ? Math.max(ms, startedMs[i] ?? 0) : ms), 0);
     const takesOthers = results.some(({ kind }) => kind === 'accepted' || kind === 'rejected');
     if (results.some(({ kind }) => kind === 'accepted')) this.lastTakenMs = nowMs;
-    const judged = results.map((result, i) =>
-      this.withoutRecipient(messages[i], result, startedMs[i] ?? nowMs),
-    );
+    const judged = results.map((result, i) => this.withoutRecipient(messages[i], result, startedMs));
     const refused = judged.filter((result): result is AccountResult => result.kind === 'account');
     const [first] = refused;
     if (first === undefined) {
-      if (takesOthers) this.recover(latest(['accepted', 'rejected']), nowMs);
+      if (takesOthers) this.recover(startedMs, nowMs);
       return judged;
     }
     const ids = messages.filter((_, i) => judged[i]?.kind === 'account').map(({ id }) => id);
-    this.refuse(first, ids, { startedMs: latest(['account']), nowMs, takesOthers });
+    this.refuse(first, ids, { startedMs, nowMs, takesOthers });
     // One that alone is refused waits, so that it is not tried again and again before all others.
     const retryAfterMs = takesOthers ? LIMITS.accountAloneMs : this.pausedUntilMs - nowMs;
     return judged.map((result) => (result.kind === 'account' ? { ...result, retryAfterMs } : result));

@@ -101,14 +101,14 @@ export class ChannelDelivery {
     const { desk, recorder } = this.deps;
     if (recorder.count > LIMITS.recordBacklog) return 0;
     const { answersEach, parallel } = desk.provider.capabilities;
+    // While the carrier refuses our account, one message at a time finds out whether it still does.
+    if (desk.isTrying) return this.opening + this.waitingCount() + this.inFlight > 0 ? 0 : 1;
     if (!answersEach) {
       const lots = this.calls + this.openings + Math.ceil(this.waitingCount() / desk.batchSize);
-      const most = desk.isTrying ? 1 : LIMITS.handoversInFlight + (kind ? 1 : 0);
-      return lots < most ? desk.batchSize : 0;
+      return lots < LIMITS.handoversInFlight + (kind ? 1 : 0) ? desk.batchSize : 0;
     }
     const outstanding = this.opening + this.waitingCount() + this.inFlight;
-    const reserve =
-      kind && !desk.isTrying ? Math.max(1, Math.ceil(parallel * LIMITS.transactionalReserve)) : 0;
+    const reserve = kind ? Math.max(1, Math.ceil(parallel * LIMITS.transactionalReserve)) : 0;
     return this.windowSize() + reserve - outstanding;
   }
 
@@ -166,7 +166,8 @@ export class ChannelDelivery {
         void this.handOverOne(one);
       return;
     }
-    while (this.waitingCount() > 0 && this.calls < LIMITS.handoversInFlight + 1) void this.handOverLot();
+    const calls = desk.isTrying ? 1 : LIMITS.handoversInFlight + 1;
+    while (this.waitingCount() > 0 && this.calls < calls) void this.handOverLot();
   }
 
   private next(places: number, reserve: number): Leaving | undefined {

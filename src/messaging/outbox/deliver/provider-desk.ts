@@ -17,7 +17,7 @@ export interface ProviderDesk {
   readonly sizeMax: number;
   pausedUntilMs: number;
   readonly account: AccountState;
-  /** The carrier refused our account: one message at a time may find out whether it still does. */
+  /** The carrier refused our account: one message at a time may be with it. */
   readonly isTrying: boolean;
   /** Hands messages over; answers one result each and never throws. */
   handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<HandOverResult[]>;
@@ -28,8 +28,6 @@ export interface ProviderDesk {
 
 /** After trouble the provider is tried with a few before it is given many. */
 const PROBE_SIZE = 1;
-/** Longer than results wait to be judged. */
-const UNJUDGED_PAUSE_MS = 1_000;
 
 export function createProviderDesk(
   channel: Channel,
@@ -46,7 +44,6 @@ export function createProviderDesk(
   );
   let batchSize = Math.min(100, sizeMax);
   const breaker = new AccountBreaker(channel, provider.name, log, observer);
-  const startedMs = new WeakMap<HandOver, number>();
 
   function adapt(tookMs: number, count: number): void {
     const isLong = tookMs > LIMITS.handoverTargetMs * 2;
@@ -59,7 +56,7 @@ export function createProviderDesk(
   function heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
     const throttled = throttledSenders(messages, results);
     if (results.some((result) => result.kind === 'account')) {
-      desk.pausedUntilMs = breaker.pausedUntilMs;
+      desk.pausedUntilMs = Math.max(desk.pausedUntilMs, breaker.pausedUntilMs);
       batchSize = PROBE_SIZE;
     } else if (throttled.length > 0) {
       // One sender waits by itself (sender-limits.ts); when several are sent away, it is about us.
@@ -67,6 +64,16 @@ export function createProviderDesk(
       if (throttled.filter((one) => !one.isAlone).length > 1) desk.pausedUntilMs = Date.now() + delayMs;
       batchSize = Math.max(PROBE_SIZE, batchSize >> 1);
     }
+  }
+
+  async function answersOf(
+    messages: readonly HandOver[],
+    mayLeave: MayLeave | undefined,
+  ): Promise<HandOverResult[]> {
+    return withinTime(provider, messages, mayLeave).catch((error: unknown) => {
+      log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
+      return [];
+    });
   }
 
   const desk: ProviderDesk = {
@@ -85,17 +92,7 @@ export function createProviderDesk(
     },
     async handOver(messages, mayLeave) {
       const startedAt = Date.now();
-      const answered: HandOverResult[] = await withinTime(provider, messages, mayLeave).catch(
-        (error: unknown) => {
-          log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
-          return [];
-        },
-      );
-      const results = breaker.judge(
-        messages,
-        answered,
-        answered.map(() => startedAt),
-      );
+      const results = breaker.judge(messages, await answersOf(messages, mayLeave), startedAt);
       const tookMs = Date.now() - startedAt;
       observer?.handedOver(channel, provider.name, messages.length, tookMs);
       adapt(tookMs, messages.length);
@@ -105,29 +102,18 @@ export function createProviderDesk(
     },
     async handOverOne(message, mayLeave) {
       const startedAt = Date.now();
-      const [result] = await withinTime(provider, [message], mayLeave).catch((error: unknown) => {
-        log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
-        return [];
-      });
+      const [result] = breaker.judge([message], await answersOf([message], mayLeave), startedAt);
       observer?.handedOver(channel, provider.name, 1, Date.now() - startedAt);
-      startedMs.set(message, startedAt);
-      // What it means is told by onResults, a moment later; meanwhile no other message must find out the same.
-      if (result?.kind === 'account')
-        desk.pausedUntilMs = Math.max(desk.pausedUntilMs, Date.now() + UNJUDGED_PAUSE_MS);
+      // At once, since what is recorded a moment later would let others leave meanwhile.
+      if (result?.kind === 'account') heed([message], [result]);
       return result ?? { kind: 'unknown' };
     },
     onResults(messages, results) {
       if (batchSize < sizeMax && results.some(({ kind }) => kind === 'accepted')) {
         batchSize = Math.min(sizeMax, batchSize * 2);
       }
-      const nowMs = Date.now();
-      const judged = breaker.judge(
-        messages,
-        results,
-        messages.map((message) => startedMs.get(message) ?? nowMs),
-      );
-      heed(messages, judged);
-      return judged;
+      heed(messages, results);
+      return results;
     },
   };
   return desk;

@@ -1,0 +1,74 @@
+import { sql, type Transaction } from 'kysely';
+import { EARLIER_CHANNEL } from '../../domain/fallback';
+import type { SkipReason } from '../../domain/recipient';
+import type { CampaignTables } from '../tables';
+import type { AudienceInput } from './audience';
+import { dueSeconds, placesOfRun, UNKNOWN_PLACE } from './audience-places';
+import { type AudiencePiece, pieceMembers, rankedContacts } from './audience-sql';
+
+export interface FrozenPiece {
+  /** The last contact that was judged; null when none was left. */
+  lastId: string | null;
+  contacts: number;
+  recipients: number;
+  skipped: Partial<Record<SkipReason, number>>;
+  /** No list has contacts after the last one. */
+  isLast: boolean;
+}
+
+/**
+ * Judges the next contacts of a run's audience and writes those who can be sent to as recipients of `shard`, numbered
+ * from `fromSeq` in the order they are due. A contact that is left out is counted under the first reason that applies,
+ * and kept with it.
+ */
+export async function freezePiece(
+  tx: Transaction<CampaignTables>,
+  input: AudienceInput,
+  { fromSeq, shard, ...piece }: Omit<AudiencePiece, 'runId'> & { fromSeq: number; shard: number },
+): Promise<FrozenPiece> {
+  const { runId, channel } = input;
+  const part = { runId, ...piece };
+  // The planner knows nothing of rows that were written a moment ago, and would read all of a run for each piece.
+  await sql`set local enable_seqscan = off`.execute(tx);
+  const places = await placesOfRun(tx, input, pieceMembers(input, part));
+  const dueOfAll = dueSeconds(input.hours ?? {}, channel, Date.now());
+  const due = places?.dueAt ?? sql`coalesce(to_timestamp(${dueOfAll(UNKNOWN_PLACE)}::float8), now())`;
+  const order = places ? sql`due_at, id` : sql`id`;
+  const first = firstState(input);
+  const { rows } = await sql<Row>`
+    with ${rankedContacts(input, places, part)}, due as (
+      select *, ${due} as due_at from ranked where reason is null
+    ), inserted as (
+      insert into recipients (run_id, channel, seq, shard, contact_id, address, params, place, due_at${first.columns})
+      select ${runId}, ${channel}, ${fromSeq}::int - 1 + row_number() over (order by ${order}), ${shard}::int, id, address,
+        params, place, due_at${first.values} from due
+    ), left_out as (
+      insert into skipped_contacts (run_id, channel, contact_id, reason)
+      select ${runId}, ${channel}, id, reason from ranked where reason is not null
+    )
+    select (select max(contact_id) from member) as last_id, (select count(*) from member)::int as contacts,
+      (select count(*) from due)::int as recipients,
+      (select coalesce(jsonb_object_agg(reason, n), '{}') from (
+        select reason, count(*) as n from ranked where reason is not null group by reason) reasons) as skipped,
+      not exists (select from more)
+        and not exists (select from listed where contact_id > (select max(contact_id) from member)) as is_last`.execute(
+    tx,
+  );
+  const [row] = rows as [Row];
+  return { ...row, lastId: row.last_id, isLast: row.is_last };
+}
+
+interface Row extends Pick<FrozenPiece, 'contacts' | 'recipients' | 'skipped'> {
+  last_id: string | null;
+  is_last: boolean;
+}
+
+/** Later channels wait for their turn (turns.ts), also of those who have no earlier one: theirs comes at once. */
+function firstState({ channel, turn }: AudienceInput) {
+  if (turn === undefined) return { columns: sql``, values: sql`` };
+  if (turn === 0) return { columns: sql`, turn`, values: sql`, 0` };
+  return {
+    columns: sql`, turn, state, code, call_from`,
+    values: sql`, ${turn}::int, 'waiting', ${EARLIER_CHANNEL}, ${channel === 'voice' ? 1 : null}::int`,
+  };
+}

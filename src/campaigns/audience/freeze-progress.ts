@@ -1,0 +1,177 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { DomainError } from '../../domain/errors';
+import { type Skipped, type SkipReason, skippedOf } from '../../domain/recipient';
+import type { CampaignTables } from '../tables';
+import type { AudienceInput } from './audience';
+import { excludedContacts } from './audience-sql';
+
+/** How far the freezing of one channel's audience has come (`audience_freezes`, migration 0037). */
+export interface FreezeProgress {
+  contacts: number;
+  exclusionsMarked: boolean;
+  afterId: string;
+  walked: number;
+  nextSeq: number;
+  shard: number;
+  shardFrom: number;
+  skipped: Partial<Skipped>;
+  policyVersion: number | null;
+  /** Of the attempt that has it. */
+  fence: number;
+  isFinished: boolean;
+}
+
+/**
+ * Begins to freeze a run's audience on one channel, or takes over what an earlier attempt has begun, which can commit
+ * nothing from then on. Undefined when an earlier release has frozen it, which left no row.
+ */
+export async function takeFreeze(
+  db: Kysely<CampaignTables>,
+  { runId, channel, contactListIds, excludedCampaigns }: AudienceInput,
+): Promise<FreezeProgress | undefined> {
+  const taken = await takeOver(db, { runId, channel });
+  if (taken) return taken;
+  await db.transaction().execute(async (tx) => {
+    // An earlier release freezes in one transaction under this lock.
+    await sql`select id from runs where id = ${runId} for share`.execute(tx);
+    await sql`
+      insert into audience_freezes (run_id, channel, contacts, exclusions_marked)
+      select ${runId}, ${channel}, (
+          select count(*) from contact_list_members
+          where list_id = any(${contactListIds}::text[]) and added_at <= now()),
+        ${!excludedCampaigns?.length}
+      where not exists (select from shards where run_id = ${runId} and channel = ${channel})
+      on conflict do nothing`.execute(tx);
+  });
+  return takeOver(db, { runId, channel });
+}
+
+type Key = Pick<AudienceInput, 'runId' | 'channel'>;
+
+/** The fence of a freeze that has ended is raised as well; nothing comes of it. */
+async function takeOver(
+  db: Kysely<CampaignTables>,
+  { runId, channel }: Key,
+): Promise<FreezeProgress | undefined> {
+  const row = await db
+    .updateTable('audience_freezes')
+    .set((eb) => ({ fence: eb('fence', '+', 1) }))
+    .where('run_id', '=', runId)
+    .where('channel', '=', channel)
+    .returningAll()
+    .executeTakeFirst();
+  return (
+    row && {
+      contacts: row.contacts,
+      exclusionsMarked: row.exclusions_marked,
+      afterId: row.after_id,
+      walked: row.walked,
+      nextSeq: row.next_seq,
+      shard: row.shard,
+      shardFrom: row.shard_from,
+      skipped: row.skipped,
+      policyVersion: row.policy_version,
+      fence: row.fence,
+      isFinished: row.finished_at !== null,
+    }
+  );
+}
+
+/**
+ * Writes down how far the freeze has come, as the last thing that the transaction of a piece does. Fails with
+ * `page_fenced` when another attempt has taken the freeze over, so that nothing of the piece is kept.
+ */
+export async function saveProgress(
+  tx: Transaction<CampaignTables>,
+  { runId, channel }: Key,
+  progress: FreezeProgress,
+): Promise<void> {
+  const { numUpdatedRows } = await tx
+    .updateTable('audience_freezes')
+    .set({
+      exclusions_marked: progress.exclusionsMarked,
+      after_id: progress.afterId,
+      walked: progress.walked,
+      next_seq: progress.nextSeq,
+      shard: progress.shard,
+      shard_from: progress.shardFrom,
+      skipped: JSON.stringify(progress.skipped),
+      policy_version: progress.policyVersion,
+      ...(progress.isFinished ? { finished_at: sql<Date>`now()` } : {}),
+    })
+    .where('run_id', '=', runId)
+    .where('channel', '=', channel)
+    .where('fence', '=', progress.fence)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows === 1n) return;
+  throw new DomainError(
+    'page_fenced',
+    `The ${channel} audience of run ${runId} was taken over; this attempt stops`,
+  );
+}
+
+/**
+ * The shard that was filled stands from now on, and is sent. Also writes who was left out so far, and the oldest policy
+ * that anybody was frozen by, to the run: its row is locked for the moment of the commit.
+ */
+export async function closeShard(
+  tx: Transaction<CampaignTables>,
+  { runId, channel, turn = 0 }: Key & { turn?: number | undefined },
+  { shard, shardFrom: from, nextSeq: to, skipped, policyVersion }: FreezeProgress,
+): Promise<void> {
+  // Later channels of a run that goes from channel to channel wait for their turn, and no page takes them on.
+  const isTaken = turn > 0;
+  await tx
+    .insertInto('shards')
+    .values({
+      run_id: runId,
+      channel,
+      shard,
+      from_seq: from,
+      to_seq: to,
+      next_seq: isTaken ? to : from,
+    })
+    .execute();
+  if (isTaken && to > from) {
+    await tx
+      .insertInto('shard_counts')
+      .values({ run_id: runId, channel, shard, state: 'waiting', count: to - from })
+      .execute();
+  }
+  await recordSkipped(tx, { runId, channel }, { skipped, policyVersion });
+}
+
+export async function recordSkipped(
+  tx: Transaction<CampaignTables>,
+  { runId, channel }: Key,
+  { skipped, policyVersion }: Pick<FreezeProgress, 'skipped' | 'policyVersion'>,
+): Promise<void> {
+  const counted = skippedOf(
+    Object.entries(skipped).map(([reason, contacts]) => ({ reason: reason as SkipReason, contacts })),
+  );
+  await sql`
+    update runs set skipped = skipped || jsonb_build_object(${channel}::text, ${JSON.stringify(counted)}::jsonb),
+      policy_version = least(policy_version, ${policyVersion}::int)
+    where id = ${runId}`.execute(tx);
+}
+
+/**
+ * Marks the contacts whom other campaigns have reached, in one look at all of them before the first piece: whom the
+ * excluded campaigns reach meanwhile is not excluded. It reads for seconds where audiences are large, and keeps nobody
+ * from anything.
+ */
+export async function markExcluded(
+  tx: Transaction<CampaignTables>,
+  input: AudienceInput,
+  progress: FreezeProgress,
+): Promise<FreezeProgress> {
+  const { runId, channel } = input;
+  const { numAffectedRows = 0n } = await sql`
+    insert into skipped_contacts (run_id, channel, contact_id, reason)
+    select ${runId}, ${channel}, id, 'excluded' from (${excludedContacts(input, runId)}) excluded`.execute(
+    tx,
+  );
+  const marked = { ...progress, exclusionsMarked: true, skipped: { excluded: Number(numAffectedRows) } };
+  await saveProgress(tx, input, marked);
+  return marked;
+}

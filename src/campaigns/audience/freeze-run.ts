@@ -1,0 +1,79 @@
+import type { Kysely } from 'kysely';
+import type { Channel } from '../../domain/channel';
+import type { SuppressionRule } from '../ports';
+import { type ShardRef, standingShards } from '../runs/run-end';
+import { moveRun, type RunPlan, readControl } from '../runs/runs';
+import type { CampaignTables } from '../tables';
+import { type FreezeOptions, freezeShard } from './audience';
+import { audienceOf } from './audience-sql';
+
+export interface FreezeStep {
+  /** All that may be sent by now. */
+  shards: ShardRef[];
+  /** Nothing more is to be frozen: to the end, or because the run is not to go on. */
+  isOver: boolean;
+}
+
+/**
+ * Freezes until one more shard of the run stands, and moves the run on to `running` with the first. Channels that are
+ * sent at the same time are frozen side by side, a shard of each in turn. In a run that goes from channel to channel
+ * one is frozen to its end before the next begins, because whose turn it is follows from the earlier channels.
+ *
+ * A canceled run's freeze ends where it is. One that fails stays where it is, and goes on if the run is resumed.
+ */
+export async function freezeNextShard(
+  db: Kysely<CampaignTables>,
+  run: RunPlan,
+  input: {
+    placeholders: Partial<Record<Channel, string[]>>;
+    suppression: SuppressionRule | undefined;
+    launch?: number | undefined;
+    inTurn: NonNullable<FreezeOptions['inTurn']>;
+    /** Called before each piece; may throw to give the step up. */
+    onPiece: () => void;
+  },
+): Promise<FreezeStep> {
+  const { placeholders, suppression, launch, inTurn, onPiece } = input;
+  let control = await readControl(db, run.runId, launch);
+  const wanted = async () => {
+    onPiece();
+    control = await readControl(db, run.runId, launch);
+    return WISHES[control];
+  };
+  let channel = await nextChannel(db, run);
+  while (channel !== undefined) {
+    const audience = audienceOf(run, channel, placeholders[channel] ?? [], suppression);
+    const turn = run.options.strategy === 'fallback' ? run.channels.indexOf(channel) : undefined;
+    const { runId, policyVersion } = run;
+    await freezeShard(db, { runId, turn, policyVersion, ...audience }, { wanted, inTurn });
+    channel = await nextChannel(db, run);
+    if (control !== 'cancel') break;
+  }
+  const shards = await standingShards(db, run.runId);
+  if (shards.length > 0 && run.phase === 'planning') await moveRun(db, run.runId, 'running');
+  return { shards, isOver: channel === undefined || control === 'fail' };
+}
+
+/** A paused run is frozen on, so that it is ready when it is resumed. */
+const WISHES = { run: 'go on', pause: 'go on', cancel: 'end', fail: 'stop' } as const;
+
+/** The channel that is to be frozen on; undefined when all are frozen. */
+async function nextChannel(
+  db: Kysely<CampaignTables>,
+  { runId, channels, options }: RunPlan,
+): Promise<Channel | undefined> {
+  const freezes = await db
+    .selectFrom('audience_freezes')
+    .select(['channel', 'walked', 'finished_at'])
+    .where('run_id', '=', runId)
+    .execute();
+  const standing = await standingShards(db, runId);
+  const open = channels.flatMap((channel) => {
+    const freeze = freezes.find((one) => one.channel === channel);
+    // An earlier release froze a channel in one transaction, and kept no row of how far it was.
+    const isFrozen = freeze ? freeze.finished_at !== null : standing.some((one) => one.channel === channel);
+    return isFrozen ? [] : [{ channel, walked: freeze?.walked ?? 0 }];
+  });
+  if (options.strategy !== 'fallback') open.sort((one, other) => one.walked - other.walked);
+  return open[0]?.channel;
+}

@@ -1,0 +1,20 @@
+import { LIMITS } from '../../domain/limits';
+
+/**
+ * Where an audience is cut into shards: after so many of its contacts. How many of them become recipients is known
+ * only when all are judged, so shards are cut by contacts. The first ones are small, because a shard is sent from the
+ * moment it stands; the rest is shared evenly.
+ */
+export function shardEnds(contacts: number, byHours: boolean): number[] {
+  const most = byHours ? LIMITS.shardsPerChannelByHours : LIMITS.shardsPerChannel;
+  const shards = Math.max(1, Math.min(most, Math.ceil(contacts / LIMITS.recipientsPerShard)));
+  const ends: number[] = [];
+  let end = 0;
+  for (let growing = LIMITS.firstShardContacts; ends.length < shards; growing *= 2) {
+    const even = Math.ceil((contacts - end) / (shards - ends.length));
+    const isLast = ends.length === shards - 1;
+    end += isLast ? even : Math.min(growing, even);
+    ends.push(end);
+  }
+  return ends;
+}

@@ -1,0 +1,106 @@
+import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../../../domain/limits';
+import type { Log } from '../../../log';
+import type { MessagingTables } from '../../tables';
+import type { Lane, Lanes } from '../lanes';
+import type { OutgoingMessage } from '../outgoing';
+import { readWaiting } from './due-messages';
+import type { OutboxQueue } from './outbox-queue';
+import type { Entry } from './window';
+
+interface Deps {
+  db: Kysely<MessagingTables>;
+  queue: OutboxQueue;
+  lanes: Lanes;
+  log: Log;
+  /** Records messages of one channel as expired. */
+  recordExpired(lane: Lane, messages: readonly OutgoingMessage[]): Promise<void>;
+  /** They are recorded: the table alone knows them. */
+  letGo(entries: readonly Entry[]): void;
+}
+
+/**
+ * Ends due messages whose time is over while nothing takes them to the carrier: their account is refused, their tag
+ * is held, or too much stands before them. Those in a group are left alone, because they may be with the carrier.
+ * Killed before the record, the messages are in the table as before.
+ */
+export class ExpiringMessages {
+  private timer: NodeJS.Timeout | undefined;
+  private running = false;
+
+  constructor(private readonly deps: Deps) {}
+
+  start(): void {
+    this.running = true;
+    this.schedule();
+  }
+
+  stop(): void {
+    this.running = false;
+    clearTimeout(this.timer);
+  }
+
+  private schedule(): void {
+    this.timer = setTimeout(() => {
+      this.sweep()
+        .catch((error: unknown) =>
+          this.deps.log.warn({ err: error }, 'Messages whose time is over could not be read'),
+        )
+        .finally(() => this.running && this.schedule());
+    }, LIMITS.expireWaitingMs);
+    this.timer.unref();
+  }
+
+  private async sweep(): Promise<void> {
+    for (const lane of [...this.deps.lanes.all()]) {
+      for (let more = true; more && this.running && !lane.lost; ) more = await this.expireSome(lane);
+    }
+  }
+
+  /** Answers whether there may be more. */
+  private async expireSome(lane: Lane): Promise<boolean> {
+    const { db, queue, recordExpired, letGo } = this.deps;
+    const watch = queue.watch();
+    try {
+      const ids = await overdueIds(db, lane);
+      if (ids.length === 0) return false;
+      const read = await readWaiting(db, ids);
+      if (lane.lost) return false;
+      // From here to the claim nothing is awaited, so that no other part takes them meanwhile. What left the hand
+      // while the two queries ran may have been recorded since.
+      const departed = new Set(watch.departed);
+      queue.drop(ids);
+      const messages = read.filter(({ id }) => !queue.has(id) && !departed.has(id));
+      const entries = queue.claim(lane, messages);
+      for (const ofChannel of byChannel(messages)) await recordExpired(lane, ofChannel);
+      letGo(entries);
+      return ids.length === LIMITS.expireWaitingRows && messages.length > 0;
+    } finally {
+      watch.end();
+    }
+  }
+}
+
+/** Groups that a former owner of the lane left open are settled by themselves (deliver/recover.ts). */
+async function overdueIds(db: Kysely<MessagingTables>, lane: Lane): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select m.id from messages m
+    where m.lane = ${lane.id} and m.expires_at is not null and m.expires_at < now()
+      and m.due_at is not null and m.due_at <= now()
+      and not exists (
+        select 1 from handover_batches b where b.lane = m.lane and m.id = any(b.message_ids)
+      )
+    order by m.expires_at limit ${LIMITS.expireWaitingRows}
+  `.execute(db);
+  return rows.map(({ id }) => id);
+}
+
+function byChannel(messages: readonly OutgoingMessage[]): OutgoingMessage[][] {
+  const channels = new Map<string, OutgoingMessage[]>();
+  for (const message of messages) {
+    const group = channels.get(message.channel);
+    if (group) group.push(message);
+    else channels.set(message.channel, [message]);
+  }
+  return [...channels.values()];
+}
