@@ -4,8 +4,7 @@ import { readPaceTogether } from '../src/campaigns/runs/shared-pace';
 import type { CampaignTables } from '../src/campaigns/tables';
 import type { Control } from '../src/domain/campaign';
 import { LIMITS } from '../src/domain/limits';
-import type { Gateway } from '../src/gateway/gateway';
-import type { Lot } from '../src/gateway/outbox-room';
+import type { Gateway, Lot } from '../src/gateway/gateway';
 import { pause, stopIfCancelled } from './heartbeat';
 
 export type Taking =

@@ -1,7 +1,6 @@
 import type { Channel } from '../domain/channel';
 import type { MessageEvent } from '../domain/message';
 import type { CallOptions } from '../domain/voice/call-options';
-import type { OutboxRoom } from './outbox-room';
 
 /**
  * The messaging service as the campaigns see it: over HTTP, also when both run in one process. What a
@@ -15,7 +14,7 @@ export interface Gateway {
   /** One message or many; answers one result each, in order, and never throws for a message's sake. */
   send(messages: readonly OutgoingMessage[]): Promise<SendAnswer[]>;
   /** How much the service's outbox takes now; a service that says nothing of it takes everything. */
-  readonly room: Pick<OutboxRoom, 'take' | 'restMs'>;
+  readonly room: Room;
   /** Needs `events`. Waits up to `waitSeconds` for something new. */
   readEvents(
     after: string,
@@ -77,3 +76,24 @@ export type SendAnswer =
  * `down`: nobody looked at it, since the service was not reached or refused the whole request.
  */
 export type WhyLater = 'refused' | 'throttled' | 'down';
+
+export interface LotDemand {
+  campaign: string;
+  most: number;
+  /** Ends the wait. */
+  signal: AbortSignal;
+}
+
+export interface Lot {
+  readonly count: number;
+  /** The lot is answered for, or will not be offered. Calling it again changes nothing. */
+  end(): void;
+}
+
+/** Room in the service's outbox for messages of campaigns (outbox-room.ts). */
+export interface Room {
+  /** A lot of at most so many messages of the class; undefined when the signal ends the wait. */
+  take(kind: string, demand: LotDemand): Promise<Lot | undefined>;
+  /** How long a page that found no room should leave its worker's place to others, in milliseconds. */
+  restMs(): number;
+}

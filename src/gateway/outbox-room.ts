@@ -1,4 +1,5 @@
 import { LIMITS } from '../domain/limits';
+import type { Lot, LotDemand, Room } from './gateway';
 import type { HttpAnswer } from './transport';
 
 /**
@@ -9,7 +10,7 @@ import type { HttpAnswer } from './transport';
  * Other processes offer too, and what they have on its way is not counted here. The part of the bound that no
  * campaign uses is larger than that, so that it is still no message that is refused.
  */
-export class OutboxRoom {
+export class OutboxRoom implements Room {
   /** By class. Unknown until the service has said it once. */
   private readonly free = new Map<string, number>();
   /** Offered and not answered. */
@@ -146,19 +147,6 @@ export class OutboxRoom {
     }
     this.asking = false;
   }
-}
-
-export interface LotDemand {
-  campaign: string;
-  most: number;
-  /** Ends the wait. */
-  signal: AbortSignal;
-}
-
-export interface Lot {
-  readonly count: number;
-  /** The lot is answered for, or will not be offered. Calling it again changes nothing. */
-  end(): void;
 }
 
 interface Waiting extends LotDemand {

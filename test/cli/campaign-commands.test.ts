@@ -146,9 +146,7 @@ describeWithDatabase('fanfare campaign and fanfare contacts', (database) => {
       expect(refused).toEqual({
         code: 1,
         out: '',
-        err: expect.stringMatching(
-          /^fanfare: POST .+ answered 409: .+ is canceled: start is not possible/,
-        ),
+        err: expect.stringMatching(/^fanfare: POST .+ answered 409: .+ is canceled: start is not possible/),
       });
     },
     TIMEOUT_MS,

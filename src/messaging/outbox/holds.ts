@@ -92,9 +92,3 @@ export function createHolds(deps: { db: Kysely<MessagingTables>; onReleased(): v
 }
 
 const keyOf = (workspaceId: string, campaign: string): string => `${workspaceId}/${campaign}`;
-
-/** SQL: the message's tag is not held. */
-export function notHeld(alias: string, keys: readonly string[]) {
-  const m = (column: string) => sql.ref(`${alias}.${column}`);
-  return sql`(${m('campaign')} is null or ${m('workspace_id')} || '/' || ${m('campaign')} <> all(${keys}::text[]))`;
-}
