@@ -5,7 +5,8 @@ import type { HttpAnswer } from './transport';
 /**
  * Keeps campaigns clear of the bound of their service's outbox: they offer up to a part of it, in lots no larger
  * than what is left, in turn. A service says how much is free with every answer to sending; while campaigns wait,
- * it is asked. One that says nothing has no bound that is known, and nothing waits.
+ * it is asked, if it has said so once. One that says nothing has no bound that is known: nothing waits, and it is
+ * never asked, because the specification has no such call.
  *
  * Other processes offer too, and what they have on its way is not counted here. The part of the bound that no
  * campaign uses is larger than that, so that it is still no message that is refused.
@@ -17,6 +18,8 @@ export class OutboxRoom implements Room {
   private readonly underWay = new Map<string, number>();
   private readonly waiting: Waiting[] = [];
   private asking = false;
+  /** The service has answered without a word of its room. */
+  private isSilent = false;
   private fullSince = 0;
   /** The turn in which a campaign was last given a lot. */
   private readonly servedAt = new Map<string, number>();
@@ -60,7 +63,10 @@ export class OutboxRoom implements Room {
   /** What the service said with an answer. */
   learn({ headers }: HttpAnswer): void {
     const told = headers['x-outbox-room'];
-    if (typeof told === 'string') this.set(parseRoom(told));
+    if (typeof told === 'string') return this.set(parseRoom(told));
+    if (this.free.size > 0 || this.isSilent) return;
+    this.isSilent = true;
+    this.serve();
   }
 
   private set(rooms: ReadonlyMap<string, number>): void {
@@ -70,7 +76,7 @@ export class OutboxRoom implements Room {
 
   private isUnbounded(kind: string): boolean {
     // The first offering of a process is not known to fit; the next one waits for its answer.
-    return !this.free.has(kind) && (this.free.size > 0 || !this.underWay.get(kind));
+    return !this.free.has(kind) && (this.free.size > 0 || this.isSilent || !this.underWay.get(kind));
   }
 
   private lot(kind: string, count: number): Lot {
@@ -141,7 +147,7 @@ export class OutboxRoom implements Room {
     this.fullSince ||= performance.now();
     while (this.waiting.length > 0) {
       // A service that does not answer takes nothing either; what waits finds out by its own time.
-      const rooms = await this.ask().catch(() => undefined);
+      const rooms = this.free.size > 0 ? await this.ask().catch(() => undefined) : undefined;
       if (rooms) this.set(rooms);
       if (this.waiting.length > 0) await new Promise((done) => setTimeout(done, LIMITS.outboxRoomPollMs));
     }

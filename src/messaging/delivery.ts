@@ -1,15 +1,18 @@
 import type { Kysely } from 'kysely';
 import type { Message, MessageList } from '../contracts/send';
 import type { Channel } from '../domain/channel';
+import { LIMITS } from '../domain/limits';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
 import type { Log } from '../log';
 import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
+import { isDataError } from './database-error';
 import { createEventFeed, type EventFeed } from './events/events';
 import { listMessages, type MessageRecord, type TrackedMessage, trackMessage } from './events/tracking';
+import { createGroupCommit } from './group-commit';
 import { createInboundMessages } from './inbound/inbound-sms';
 import { type DeliveryObserver, tellMoves } from './observer';
 import { createAccept } from './outbox/accept';
-import { cancelMessage } from './outbox/cancel';
+import { type Canceled, cancelMessages } from './outbox/cancel';
 import type { AccountState } from './outbox/deliver/account-breaker';
 import { Dispatcher } from './outbox/dispatch';
 import { createDoubts } from './outbox/doubts';
@@ -136,6 +139,14 @@ export function createDelivery(deps: {
     onWaiting: (lane, id) => dispatcher.lookFor(lane, id),
     onEvents: feed.notify,
   });
+  const cancels = createGroupCommit<string, Canceled | 'already_canceled'>({
+    commit: (workspaceId, uids) => cancelMessages(db, workspaceId, uids),
+    isPoison: isDataError,
+    sizeOf: () => 0,
+    countMax: LIMITS.groupCommitMessages,
+    bytesMax: LIMITS.groupCommitBytes,
+    lingerMs: LIMITS.groupCommitLingerMs,
+  });
   const inbound = createInboundMessages({
     db,
     acceptOwn: acceptance.acceptOwn,
@@ -153,7 +164,9 @@ export function createDelivery(deps: {
     track: (workspaceId, uid) => trackMessage(db, workspaceId, uid),
     list: (workspaceId, query) => listMessages(db, workspaceId, query),
     async cancel(workspaceId, uid) {
-      const canceled = await cancelMessage(db, workspaceId, uid);
+      const [outcome] = await cancels.add(workspaceId, [uid]);
+      if (!outcome?.ok) throw outcome?.error;
+      const canceled = outcome.answer;
       if (canceled !== 'already_canceled') {
         dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
         if (canceled.wasDue) outbox.change(workspaceId, canceled.class, -1);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
@@ -128,7 +129,7 @@ async function launch(
 ): Promise<RunningServer> {
   const server = startSupervised(
     options.executable,
-    serverArguments(options.namespace, files.database, ports),
+    serverArguments([options.namespace, markerOf(files)], files.database, ports),
     {
       pidFile: files.pid,
       cwd: resolve(options.dataDir),
@@ -141,7 +142,7 @@ async function launch(
     end = result;
   });
   const deadline = Date.now() + READY_LIMIT_MS;
-  while (!(await isReady(ports.grpc, options.namespace))) {
+  while (!(await isReady(ports.grpc, [options.namespace, markerOf(files)]))) {
     if (!end && !signal.aborted && Date.now() < deadline) {
       await delay(POLL_MS);
       continue;
@@ -157,9 +158,10 @@ async function launch(
   return { process: server, pid: await server.pid() };
 }
 
-function serverArguments(namespace: string, database: string, ports: Ports): string[] {
+function serverArguments(namespaces: string[], database: string, ports: Ports): string[] {
   return [
-    ...['server', 'start-dev', '--ip', '127.0.0.1', '--log-level', 'warn', '--namespace', namespace],
+    ...['server', 'start-dev', '--ip', '127.0.0.1', '--log-level', 'warn'],
+    ...namespaces.flatMap((namespace) => ['--namespace', namespace]),
     ...['--port', `${ports.grpc}`, '--ui-port', `${ports.ui}`, '--db-filename', database],
     ...SQLITE_PRAGMAS.flatMap((pragma) => ['--sqlite-pragma', pragma]),
     ...DYNAMIC_CONFIG.flatMap((value) => ['--dynamic-config-value', value]),
@@ -167,9 +169,17 @@ function serverArguments(namespace: string, database: string, ports: Ports): str
 }
 
 /**
+ * A namespace that only this database has. Of two servers that are started at the same moment on the same port one
+ * does not get it, and its starter would find the other one ready.
+ */
+function markerOf({ database }: Files): string {
+  return `fanfare-${createHash('sha256').update(database).digest('hex').slice(0, 16)}`;
+}
+
+/**
  * The port is tried first: a gRPC client that is refused once waits for a second before it tries again.
  */
-async function isReady(port: number, namespace: string): Promise<boolean> {
+async function isReady(port: number, namespaces: readonly string[]): Promise<boolean> {
   const accepts = await new Promise<boolean>((done) => {
     const socket = connect({ port, host: '127.0.0.1' }, () => done(true)).on('error', () => done(false));
     socket.once('connect', () => socket.destroy());
@@ -177,9 +187,11 @@ async function isReady(port: number, namespace: string): Promise<boolean> {
   if (!accepts) return false;
   const connection = Connection.lazy({ address: `127.0.0.1:${port}` });
   try {
-    await connection.withDeadline(Date.now() + 2_000, () =>
-      connection.workflowService.describeNamespace({ namespace }),
-    );
+    for (const namespace of namespaces) {
+      await connection.withDeadline(Date.now() + 2_000, () =>
+        connection.workflowService.describeNamespace({ namespace }),
+      );
+    }
     return true;
   } catch {
     return false;

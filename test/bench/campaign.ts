@@ -15,7 +15,7 @@ import { writesPart } from './writes';
 
 /**
  * Campaigns, measured. `--part a,b` chooses the parts, which run one after the other, each on a place of its
- * own; DATABASE_URL chooses the engine. Prints one line of JSON. What the parts measure, and the options that
+ * own; DATABASE_URL chooses the database; without it each has a managed one. Prints one line of JSON. What the parts measure, and the options that
  * set their size, is told at the head of each and in docs/benchmarks.md.
  */
 const PARTS: Record<string, () => Promise<unknown>> = {

@@ -20,7 +20,7 @@ import { fillMessages, readStored } from './stored';
 
 /**
  * The messaging service under load, as one process that does everything (`fanfare up`), with the load in
- * another. Prints one line of JSON. DATABASE_URL chooses the engine.
+ * another. Prints one line of JSON. DATABASE_URL chooses the database; without it each place has a managed one.
  *
  *   send      `send-msg` over 50 connections: rate, latency, CPU of the service for a message
  *   bulk      requests of 500 messages

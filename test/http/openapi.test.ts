@@ -153,7 +153,7 @@ describeWithDatabase('the OpenAPI document', (database) => {
     'offer the send': () => sql`update durable_sends set offered = true, state = 'sending'`.execute(db),
     'call the send back': () =>
       sql`update durable_sends set finished_at = now(), state = 'canceled'`.execute(db),
-    'end the run': () => sql`update runs set phase = 'canceled'`.execute(db),
+    'end the run': () => sql`update runs set phase = 'canceled', finished_at = now()`.execute(db),
   };
 
   const titled = STORY.map((step, i): [string, Step] => [

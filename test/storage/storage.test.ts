@@ -29,7 +29,7 @@ describeWithDatabase('storage', (database) => {
     await sql`delete from probes`.execute(storage.tables());
   });
 
-  // The sixth time too: the embedded engine prepares what comes again, and writes its values by itself.
+  // The sixth time too: what comes again is prepared, and its values go another way.
   test.each([1, 2, 3, 4, 5, 6])(
     'every type that the tables use comes back as it went in, time %d',
     async () => {

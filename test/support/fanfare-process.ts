@@ -63,7 +63,18 @@ export function startFanfare(place: Place, args: string[] = ['up']): FanfareProc
   let output = '';
   child.stdout?.on('data', (chunk) => (output += chunk));
   child.stderr?.on('data', (chunk) => (output += chunk));
-  const exited = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
+  let isEnding = args[0] !== 'up';
+  const exited = new Promise<number | null>((done) => {
+    child.once('exit', (code, signal) => {
+      if (!isEnding) {
+        // Some tests expect it; in any other, every request after it is refused, and this says why.
+        process.stderr.write(
+          `fanfare ${args.join(' ')} ended by itself (${code ?? signal}):\n${output.slice(-4_000)}\n`,
+        );
+      }
+      done(code);
+    });
+  });
   const pid = child.pid as number;
   return {
     baseUrl: `http://127.0.0.1:${place.env.FANFARE_HTTP_PORT}`,
@@ -71,10 +82,12 @@ export function startFanfare(place: Place, args: string[] = ['up']): FanfareProc
     pid,
     exited,
     async killGroup() {
+      isEnding = true;
       process.kill(-pid, 'SIGKILL');
       await exited;
     },
     async stop(signal = 'SIGTERM') {
+      isEnding = true;
       if (child.exitCode === null && child.signalCode === null) child.kill(signal);
       return exited;
     },

@@ -56,7 +56,7 @@ export interface SurveyRules {
 /**
  * Judges an audience by the very expressions that freeze it, and leaves nothing behind: the verdicts are in
  * a temporary table that ends with the transaction, from which an SMS campaign's texts are rendered a page
- * at a time. On the embedded engine nobody else is served meanwhile, as while an audience is frozen.
+ * at a time.
  */
 export async function surveyAudience(
   db: Kysely<CampaignTables>,

@@ -268,7 +268,7 @@ export async function offerChunk(
 /**
  * Records everything offered so far and closes the page at its end, in one transaction; `also` does in it what else
  * depends on that. The database may give it up, and then all of it is done once more. Where the service took everybody
- * it is one statement: a transaction keeps the embedded database from everybody else whenever it waits for our thread.
+ * it is one statement, because each statement of a transaction is a round trip.
  * Answers what the owner wants by now. Fails with `page_fenced` when another attempt owns the page.
  */
 export async function recordChunk(

@@ -170,8 +170,7 @@ export async function readAfter(
 ): Promise<{ events: MessageEvent[]; position: number }> {
   // The row that holds the next number may have begun before it; one that was read to its end is none of them,
   // though the numbers after it are not there. A row is left out as soon as those before it fill the page, since
-  // each may hold a thousand events. They come as text: as objects they would be taken apart on the embedded
-  // engine's thread and copied to this one, member by member.
+  // each may hold a thousand events. They come as text, because the driver would parse the objects one row at a time.
   const { rows } = await sql<LogRow>`
     select first_seq, count, at, events::text as events from (
       select first_seq, count, at, events,

@@ -1,8 +1,9 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Message } from '../../contracts/send';
 import { DomainError } from '../../domain/errors';
 import { eventOf, historyEntry, historyText } from '../events/event-rows';
 import type { MessagingTables } from '../tables';
+import type { Outcome } from './outgoing';
 
 export interface Canceled {
   id: string;
@@ -13,70 +14,114 @@ export interface Canceled {
 }
 
 /**
- * Cancels a message that was not handed over. Its dispatcher may hold it in memory, in this process or
- * in another, so the row alone does not decide. The lane's row does: whoever cancels raises its count,
- * and a batch opens only under the count that its dispatcher knows, and only if no message in it was
- * canceled before (deliver/groups.ts). So either the batch is there first, and this fails, or the cancel is,
- * and the message is in no batch.
+ * Cancels messages that were not handed over. Their dispatcher may hold them in memory, in this process or
+ * in another, so their rows alone do not decide. The lane's row does: who cancels raises its count,
+ * and a group opens only under the count that its dispatcher knows, and only if no message in it was
+ * canceled before (deliver/groups.ts). So either the group is there first, and this fails, or the cancel is,
+ * and the message is in no group.
  *
- * Locks: lane, head, message, in the order everybody takes them.
+ * Cancels that come together are one transaction, because each one raises the count under the lane's lock: one by
+ * one, the thousands of a canceled campaign would keep the lane from opening groups for as long as they last.
+ *
+ * Locks: lanes, head, messages, in the order that every statement takes them.
  */
-export async function cancelMessage(
+export async function cancelMessages(
   db: Kysely<MessagingTables>,
   workspaceId: string,
-  uid: string,
-): Promise<Canceled | 'already_canceled'> {
+  uids: readonly string[],
+): Promise<Outcome<Canceled | 'already_canceled'>[]> {
   return db.transaction().execute(async (trx) => {
-    const message = await trx
+    const found = await trx
       .selectFrom('messages')
       .select(['id', 'lane', 'uid', 'channel', 'campaign', 'class'])
       .where('workspace_id', '=', workspaceId)
-      .where('uid', '=', uid)
-      .executeTakeFirst();
-    if (!message) throw new DomainError('not_found', `No message '${uid}' in this workspace`);
-    const lane = await trx
-      .updateTable('dispatch_lanes')
-      .set({ cancels: sql<number>`cancels + 1` })
-      .where('id', '=', message.lane)
-      .returning('cancels')
-      .executeTakeFirst();
-
-    // Its own statement, so that it sees what was committed while the lane's lock was waited for.
-    const now = await trx
-      .selectFrom('messages as m')
-      .select(['m.state', sql<boolean>`m.due_at <= now()`.as('due'), openBatch.as('sending')])
-      .where('m.id', '=', message.id)
-      .executeTakeFirstOrThrow();
-    if (now.state === 'canceled') return 'already_canceled';
-    if (!lane || now.sending || (now.state !== 'accepted' && now.state !== 'scheduled')) {
-      throw new DomainError('not_cancelable', `Message '${uid}' is ${now.sending ? 'sending' : now.state}`);
-    }
-
-    const at = new Date().toISOString();
-    const event = eventOf(
-      { id: message.id, uid: message.uid, channel: message.channel, campaign: message.campaign ?? undefined },
-      { type: 'canceled', state: 'canceled' },
+      .where('uid', '=', sql<string>`any(${[...uids]}::text[])`)
+      .execute();
+    const lanes = await raiseCounts(
+      trx,
+      found.map(({ lane }) => lane),
     );
-    await sql`
-      with head as (
-        update event_heads set next_seq = next_seq + 1 where workspace_id = ${workspaceId}
-        returning next_seq - 1 as first
-      ), changed as (
-        update messages set state = 'canceled', due_at = null, updated_at = ${at}::timestamptz,
-          history = history || ${historyEntry(sql`head.first`, sql`${historyText(event, at)}::text`)}
-        from head where id = ${message.id}
-      )
-      insert into event_log (workspace_id, first_seq, count, at, events)
-      select ${workspaceId}, head.first, 1, ${at}::timestamptz, ${JSON.stringify([event])}::json from head
-    `.execute(trx);
-    return {
-      id: message.id,
-      lane: message.lane,
-      cancels: lane.cancels,
-      class: message.class,
-      wasDue: now.due,
-    };
+    // Its own statement, so that it sees what was committed while the lanes' locks were waited for.
+    const states = await readStates(
+      trx,
+      found.map(({ id }) => id),
+    );
+    const byUid = new Map(found.map((message) => [message.uid, message]));
+    const ending = new Map<string, Found>();
+    const outcomes = uids.map((uid): Outcome<Canceled | 'already_canceled'> => {
+      const message = byUid.get(uid);
+      const now = message && states.get(message.id);
+      if (!message || !now) {
+        return refused(new DomainError('not_found', `No message '${uid}' in this workspace`));
+      }
+      if (now.state === 'canceled' || ending.has(message.id)) return { ok: true, answer: 'already_canceled' };
+      const { id, lane } = message;
+      const cancels = lanes.get(lane);
+      if (cancels === undefined || now.sending || (now.state !== 'accepted' && now.state !== 'scheduled')) {
+        const what = now.sending ? 'sending' : now.state;
+        return refused(new DomainError('not_cancelable', `Message '${uid}' is ${what}`));
+      }
+      ending.set(id, message);
+      return { ok: true, answer: { id, lane, cancels, class: message.class, wasDue: now.due } };
+    });
+    if (ending.size > 0) await recordCanceled(trx, workspaceId, [...ending.values()]);
+    return outcomes;
   });
+}
+
+type Found = Pick<MessageRow, 'id' | 'lane' | 'uid' | 'channel' | 'campaign' | 'class'>;
+type MessageRow = Selectable<MessagingTables['messages']>;
+
+const refused = (error: DomainError): Outcome<never> => ({ ok: false, error });
+
+/** The lanes' counts since then. */
+async function raiseCounts(
+  trx: Transaction<MessagingTables>,
+  lanes: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await sql<{ id: string; cancels: number }>`
+    with locked as materialized (
+      select id from dispatch_lanes where id = any(${[...new Set(lanes)]}::text[]) order by id for no key update
+    )
+    update dispatch_lanes l set cancels = l.cancels + 1 from locked where l.id = locked.id
+    returning l.id, l.cancels`.execute(trx);
+  return new Map(rows.map(({ id, cancels }) => [id, cancels]));
+}
+
+async function readStates(trx: Transaction<MessagingTables>, ids: readonly string[]) {
+  const rows = await trx
+    .selectFrom('messages as m')
+    .select(['m.id', 'm.state', sql<boolean>`m.due_at <= now()`.as('due'), openBatch.as('sending')])
+    .where('m.id', '=', sql<string>`any(${[...ids]}::text[])`)
+    .execute();
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+async function recordCanceled(
+  trx: Transaction<MessagingTables>,
+  workspaceId: string,
+  messages: readonly Found[],
+): Promise<void> {
+  const at = new Date().toISOString();
+  const events = messages.map(({ id, uid, channel, campaign }) =>
+    eventOf({ id, uid, channel, campaign: campaign ?? undefined }, { type: 'canceled', state: 'canceled' }),
+  );
+  const count = messages.length;
+  await sql`
+    with head as (
+      update event_heads set next_seq = next_seq + ${count}::int where workspace_id = ${workspaceId}
+      returning next_seq - ${count}::int as first
+    ), changed as (
+      update messages m set state = 'canceled', due_at = null, updated_at = ${at}::timestamptz,
+        history = m.history || ${historyEntry(sql`(head.first + r.position - 1)`, sql`r.entry`)}
+      from head, unnest(
+        ${messages.map(({ id }) => id)}::text[], ${events.map((event) => historyText(event, at))}::text[]
+      ) with ordinality as r(id, entry, position)
+      where m.id = r.id
+    )
+    insert into event_log (workspace_id, first_seq, count, at, events)
+    select ${workspaceId}, head.first, ${count}::int, ${at}::timestamptz, ${JSON.stringify(events)}::json from head
+  `.execute(trx);
 }
 
 const openBatch = sql<boolean>`exists (

@@ -102,7 +102,7 @@ function matching(
     : live.where(sql<boolean>`position(${search.toLowerCase()}::text in t.search_text) > 0`);
 }
 
-/** Names compare without case, and by code point on both engines, whatever their collation. */
+/** Names compare without case, and by code point, whatever the database's collation. */
 const COLUMNS: Record<TemplateColumn, { by: RawBuilder<unknown>[]; direction: 'asc' | 'desc' }> = {
   templateName: {
     by: [sql`lower(t.name) collate "C"`, sql`t.name collate "C"`, sql`t.id`],

@@ -53,7 +53,7 @@ describeWithDatabase('blocks that are lifted', (database) => {
     for (let i = 0; i < LIMITS.liftedBlocks + 3; i++) {
       await block(`block ${i}`);
       await lift();
-      // The embedded engine's clock counts milliseconds, and which of two in one is the later nobody knows.
+      // Two blocks in one millisecond have no order that a caller can see.
       const liftedAt = Date.now();
       while (Date.now() === liftedAt) await nextTurn();
     }
