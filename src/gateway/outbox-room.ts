@@ -63,10 +63,12 @@ export class OutboxRoom implements Room {
   /** What the service said with an answer. */
   learn({ headers }: HttpAnswer): void {
     const told = headers['x-outbox-room'];
-    if (typeof told === 'string') return this.set(parseRoom(told));
-    if (this.free.size > 0 || this.isSilent) return;
-    this.isSilent = true;
-    this.serve();
+    if (typeof told === 'string') {
+      this.set(parseRoom(told));
+    } else if (this.free.size === 0 && !this.isSilent) {
+      this.isSilent = true;
+      this.serve();
+    }
   }
 
   private set(rooms: ReadonlyMap<string, number>): void {
