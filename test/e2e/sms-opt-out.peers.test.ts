@@ -1,0 +1,3 @@
+import { describePhoneThatWritesStop } from './phone-that-writes-stop';
+
+describePhoneThatWritesStop('kannel');
