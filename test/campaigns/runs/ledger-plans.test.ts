@@ -61,7 +61,7 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
     });
     for (const { text, plan } of at.take()) {
       const again = [...nodesOf(plan)].filter(
-        (node) => node['CTE Name'] === 'member' && node['Actual Loops'] !== 1,
+        (node) => node['CTE Name'] === 'member' && (node['Actual Loops'] ?? 0) > 1,
       );
       expect({ text, again }).toEqual({ text, again: [] });
       expect(rowsRead(plan, 'contacts')).toBeLessThanOrEqual(5_000);

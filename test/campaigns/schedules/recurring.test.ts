@@ -154,7 +154,7 @@ describeWithDatabase('a recurring campaign', (database) => {
     const busy = await daily();
     const run = await busy.take(busy.first);
     expect(await busy.act('cancel')).toEqual({ schedule: true, controlChanged: [run] });
-    expect([(await busy.campaign()).phase, (await busy.runs())[0]?.control]).toEqual(['planning', 'cancel']);
+    expect([(await busy.campaign()).phase, (await busy.runs())[0]?.control]).toEqual(['canceled', 'cancel']);
     await expect(busy.act('resume')).rejects.toMatchObject({ code: 'illegal_transition' });
     expect(await busy.act('cancel')).toEqual({ schedule: true, controlChanged: [run] });
     await moveRun(db, String(run?.runId), 'canceled');
