@@ -110,26 +110,6 @@ describe('docs/decisions/README.md', () => {
 });
 
 describe('README.md', () => {
-  test('its first campaign, typed in as it stands, runs to its end', async () => {
-    const [, script = ''] =
-      /^## A first campaign\n[\s\S]*?^```bash\n([\s\S]*?)^```/m.exec(read('README.md')) ?? [];
-    expect(script).toContain('/api/campaign');
-
-    const { address, namespace } = await freshNamespace();
-    const place = await makePlace({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace });
-    const fanfare = startFanfare(place);
-    try {
-      await untilReady(fanfare);
-      const { stdout } = await run('bash', ['-c', script], { cwd: ROOT, env: place.env, timeout: 60_000 });
-      expect(stdout).toMatch(/"received":4/);
-      expect(stdout).toMatch(/total: 4,/);
-      expect(stdout).toMatch(/rejected: [01],/);
-    } finally {
-      await fanfare.stop();
-    }
-    await place.remove();
-  }, 120_000);
-
   test('its program for a backend, typed in as it stands, sends its message', async () => {
     const [, script = ''] =
       /^## From your own backend\n[\s\S]*?^```js\n([\s\S]*?)^```/m.exec(read('README.md')) ?? [];

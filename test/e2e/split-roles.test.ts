@@ -23,8 +23,8 @@ import { type Line, openLine } from '../support/line';
 import { freshNamespace, postgresUrl } from '../support/services';
 import { until } from '../support/until';
 
-/** Several pages for every lane of two shards. */
-const PEOPLE = 30_000;
+/** A page is up to 5,000, and two shards have four under way: enough that a second sender finds some left. */
+const PEOPLE = 80_000;
 const LIMIT_MS = 120_000;
 
 describe('the roles in processes of their own', () => {
