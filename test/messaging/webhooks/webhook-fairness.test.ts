@@ -49,13 +49,18 @@ describeWithDatabase('webhooks of several workspaces', (database) => {
     for (let i = 0; i < 3; i++) await rig.accept(100);
     await until('the slow ones are busy', () => slow.requests.length >= count);
 
-    for (let i = 1; i <= 8; i++) {
+    const delays: number[] = [];
+    for (let i = 1; i <= 9; i++) {
       await rig.accept(50);
       const begunAt = performance.now();
       await rig.webhooks.test(other.workspaceId, id);
       await until('it is there', () => quick.taken.size === i, SLOW_MS * 2);
-      expect(performance.now() - begunAt).toBeLessThan(DELAY_MAX_MS);
+      delays.push(performance.now() - begunAt);
       await delay(100);
     }
+    delays.sort((a, b) => a - b);
+    // One of them may meet a machine that does something else; one that waits for the slow ones takes longer than that.
+    expect(delays[4]).toBeLessThan(DELAY_MAX_MS);
+    expect(delays[8]).toBeLessThan(SLOW_MS / 2);
   });
 });
