@@ -7,6 +7,12 @@ import { ROOT } from '../../support/root';
 const PROGRAM = `
 const { startManagedPostgres } = require(process.argv[1]);
 const { createLog } = require(process.argv[2]);
+const [uid, gid] = process.argv.slice(4).map(Number);
+if (uid) {
+  process.setgroups([]);
+  process.setgid(gid);
+  process.setuid(uid);
+}
 startManagedPostgres({ dataDir: process.argv[3], env: process.env, log: createLog('silent') })
   .then(({ url, pid }) => console.log(JSON.stringify({ url, pid })));
 `;
@@ -22,13 +28,16 @@ export interface OwnerProcess {
 
 export async function startOwner(
   dataDir: string,
-  options: { uid?: number; gid?: number; env?: NodeJS.ProcessEnv } = {},
+  { as, env }: { as?: { uid: number; gid: number }; env?: NodeJS.ProcessEnv } = {},
 ): Promise<OwnerProcess> {
   const build = join(ROOT, 'dist', 'src');
   const modules = [join(build, 'storage', 'managed', 'managed-postgres.js'), join(build, 'log.js')];
-  const child: ChildProcess = spawn(process.execPath, ['-e', PROGRAM, ...modules, dataDir], {
+  // It becomes the other user after it has loaded the build, which may be where only this user can read it.
+  const user = as ? [String(as.uid), String(as.gid)] : [];
+  const child: ChildProcess = spawn(process.execPath, ['-e', PROGRAM, ...modules, dataDir, ...user], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    ...options,
+    cwd: '/',
+    env: env ?? process.env,
   });
   let errors = '';
   child.stderr?.on('data', (chunk) => (errors += chunk));

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Client } from 'pg';
 import { createLog } from '../../../src/log';
+import { findPostgresBinaries } from '../../../src/storage/managed/find-binaries';
 import { type ManagedPostgres, startManagedPostgres } from '../../../src/storage/managed/managed-postgres';
-import { ROOT } from '../../support/root';
 import { writeScript } from '../../temporal/download-site';
 import { startOwner } from './owner-process';
 
@@ -58,22 +58,16 @@ async function answers(url: string): Promise<boolean> {
 
 const ownerOf = (...path: string[]) => statSync(join(dataDir, ...path)).uid;
 
-/** npm may have installed the server where only root can read it. */
-function canOtherRead(path: string): boolean {
-  try {
-    execFileSync('test', ['-r', path], OTHER);
-    return true;
-  } catch {
-    return false;
-  }
+/** The programs where every user can read them: npm may have installed them in a folder of root's alone. */
+async function readablePrograms(): Promise<string> {
+  const { directory } = await findPostgresBinaries({ env: { PATH: process.env.PATH } });
+  chmodSync(base, 0o755);
+  cpSync(dirname(directory), join(base, 'programs'), { recursive: true, verbatimSymlinks: true });
+  return join(base, 'programs', basename(directory));
 }
 
 // Another user is nothing to become for one who is not root.
 (isRoot ? describe : describe.skip)('as root', () => {
-  const isReadable = canOtherRead(join(ROOT, 'package.json'));
-  // A checkout in a folder of root's alone has no programs that another user could run.
-  const testAsOther = isReadable ? test : test.skip;
-
   test('the server runs in a user namespace, with files of root, in a folder that only root may enter', async () => {
     mkdirSync(dataDir, { mode: 0o700 });
     chmodSync(base, 0o700);
@@ -82,8 +76,9 @@ function canOtherRead(path: string): boolean {
     expect([ownerOf('postgres'), ownerOf('postgres', 'PG_VERSION')]).toEqual([0, 0]);
   });
 
-  testAsOther('without namespaces it runs as the owner of the data directory', async () => {
-    const env = withoutNamespaces();
+  test('without namespaces it runs as the owner of the data directory', async () => {
+    const FANFARE_POSTGRES_BIN = await readablePrograms();
+    const env = { ...withoutNamespaces(), FANFARE_POSTGRES_BIN };
     mkdirSync(dataDir, { mode: 0o700 });
     chownSync(dataDir, OTHER.uid, OTHER.gid);
     const server = await start(env);
@@ -92,11 +87,12 @@ function canOtherRead(path: string): boolean {
 
     await server.stop();
     // Whoever owns the data opens it, also when a namespace could be made.
-    expect(await answers((await start()).url)).toBe(true);
+    expect(await answers((await start({ PATH: process.env.PATH, FANFARE_POSTGRES_BIN })).url)).toBe(true);
   });
 
-  testAsOther('without namespaces and in a directory of root, it runs as a user of servers', async () => {
-    const server = await start(withoutNamespaces());
+  test('without namespaces and in a directory of root, it runs as a user of servers', async () => {
+    const FANFARE_POSTGRES_BIN = await readablePrograms();
+    const server = await start({ ...withoutNamespaces(), FANFARE_POSTGRES_BIN });
     expect(await answers(server.url)).toBe(true);
     expect(ownerOf()).toBe(0);
     expect(ownerOf('postgres')).not.toBe(0);
@@ -115,37 +111,35 @@ function canOtherRead(path: string): boolean {
     });
   });
 
-  testAsOther(
-    'data that root made in a namespace is not opened where there is none, and the error says how',
-    async () => {
-      await (await start()).stop();
-      await expect(start(withoutNamespaces())).rejects.toMatchObject({
-        name: 'StartupError',
-        message: expect.stringContaining('belongs to root'),
-        wayOut: expect.stringContaining('chown -R'),
-      });
-    },
-  );
+  test('data that root made in a namespace is not opened where there is none, and the error says how', async () => {
+    await (await start()).stop();
+    await expect(start(withoutNamespaces())).rejects.toMatchObject({
+      name: 'StartupError',
+      message: expect.stringContaining('belongs to root'),
+      wayOut: expect.stringContaining('chown -R'),
+    });
+  });
 
   for (const [title, user] of [
     ['another user', OTHER],
     ['a user id without a name', NAMELESS],
   ] as const) {
-    testAsOther(`${title} runs it as themselves`, async () => {
+    test(`${title} runs it as themselves`, async () => {
       mkdirSync(dataDir, { mode: 0o700 });
       chownSync(dataDir, user.uid, user.gid);
-      chmodSync(base, 0o755);
-      const owner = await startOwner(dataDir, { ...user, env: { PATH: process.env.PATH } });
+      const FANFARE_POSTGRES_BIN = await readablePrograms();
+      const env = { PATH: process.env.PATH, FANFARE_POSTGRES_BIN };
+      const owner = await startOwner(dataDir, { as: user, env });
       expect(await answers(owner.url)).toBe(true);
       expect(ownerOf('postgres')).toBe(user.uid);
       await owner.kill();
     });
   }
 
-  testAsOther('a directory that the user cannot write is one error', async () => {
+  test('a directory that the user cannot write is one error', async () => {
     mkdirSync(dataDir, { mode: 0o755 });
     chmodSync(base, 0o755);
-    const owner = startOwner(dataDir, { ...OTHER, env: { PATH: process.env.PATH } });
+    const owner = startOwner(dataDir, { as: OTHER, env: { PATH: process.env.PATH } });
     await expect(owner).rejects.toThrow(/cannot be written: EACCES/);
   });
 
