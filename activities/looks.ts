@@ -7,6 +7,7 @@ import type { CampaignTables } from '../src/campaigns/tables';
 import type { Channel } from '../src/domain/channel';
 import { LIMITS } from '../src/domain/limits';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
+import { applyMissedControl } from './apply-control';
 import type { ActivityDeps } from './deps';
 import { TurnLooks } from './turn-looks';
 
@@ -46,7 +47,8 @@ const OVERDUE_MS = 3_000;
  * What a run's workflow does when it wakes: it looks once, and sleeps again until it is woken (src/campaigns/watch) or
  * until a moment that the look names. Nothing here waits.
  */
-export function lookActivities({ db, gatewayFor }: ActivityDeps) {
+export function lookActivities(deps: ActivityDeps) {
+  const { db, gatewayFor } = deps;
   const turnLooks = new TurnLooks(db, gatewayFor);
 
   return {
@@ -57,6 +59,7 @@ export function lookActivities({ db, gatewayFor }: ActivityDeps) {
     async lookWhileSending({ runId, launch }: LookInput): Promise<SendingLook> {
       const control = await readControl(db, runId, launch);
       if (control === 'fail') return { kind: 'failing' };
+      await applyMissedControl(deps, runId);
       if (control !== 'run') return { kind: 'wait' };
       const run = await loadRun(db, runId);
       const turns = await turnLooks.look(run);
@@ -78,6 +81,7 @@ export function lookActivities({ db, gatewayFor }: ActivityDeps) {
       const control = await readControl(db, runId, launch);
       if (control === 'cancel') return { kind: 'canceled' };
       if (control === 'fail') return { kind: 'failed' };
+      await applyMissedControl(deps, runId);
       const run = await loadRun(db, runId);
       const tellsMore = (await gatewayFor(run.workspaceId).capabilities()).has('events');
       const turns = control === 'run' ? await turnLooks.look(run) : undefined;

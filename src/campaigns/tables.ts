@@ -51,6 +51,8 @@ export interface CampaignTables {
     number: number;
     phase: RunPhase;
     control: Generated<Control>;
+    control_changes: Generated<number>;
+    control_applied: Generated<number>;
     reason: string | null;
     workflow_id: string;
     launches: Generated<number>;

@@ -20,6 +20,7 @@ import * as audienceFreezes from './migrations/0018-audience-freezes';
 import * as canceledAtOnce from './migrations/0019-canceled-at-once';
 import * as flows from './migrations/0020-flows';
 import * as expiringMessages from './migrations/0021-expiring-messages';
+import * as controlApplied from './migrations/0050-control-applied';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -44,6 +45,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0019-canceled-at-once': canceledAtOnce.UP,
   '0020-flows': flows.UP,
   '0021-expiring-messages': expiringMessages.UP,
+  '0050-control-applied': controlApplied.UP,
 };
 
 /**

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../src/campaigns/campaign-actions';
 import { openCalls } from '../../src/campaigns/runs/cancel-run';
 import { closeRun, dueShards } from '../../src/campaigns/runs/run-end';
-import { moveRun } from '../../src/campaigns/runs/runs';
+import { moveRun, readWantedControl } from '../../src/campaigns/runs/runs';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import type { Action } from '../../src/domain/campaign';
 import type { Gateway } from '../../src/gateway/gateway';
@@ -81,6 +81,35 @@ describeWithDatabase('the books of a run', (database) => {
       expect(asked).toEqual(['DELETE', 'PUT']);
       expect(await applyWhile(runId, async () => undefined)).toBe('pause');
       expect(asked).toEqual(['PUT']);
+    });
+
+    it('is released by the next look when a pause held it and the run was told neither of that nor of the resume', async () => {
+      const { runId, act } = await running();
+      service.capabilities = ['holds'];
+      asked.length = 0;
+      service.hold = async (method, response) => {
+        asked.push(method);
+        reply(response, 200);
+      };
+      await act('pause');
+      await act('resume');
+      const look = () => new MockActivityEnvironment().run(rig.orchestrator().lookWhileSending, { runId });
+      await look();
+      expect(asked).toEqual(['DELETE']);
+      await look();
+      expect(asked).toEqual(['DELETE']);
+    });
+
+    it('is asked for again when what is wanted has changed twice while it was asked for', async () => {
+      const { runId, act } = await running();
+      await act('pause');
+      await act('resume');
+      const twice = async () => {
+        await act('pause');
+        await act('resume');
+      };
+      expect(await applyWhile(runId, twice)).toBe('run');
+      expect(await readWantedControl(db, runId)).toMatchObject({ control: 'run', isApplied: false });
     });
   });
 

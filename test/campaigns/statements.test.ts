@@ -56,6 +56,8 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
       'runs/runs.ts': [
         'moveRun',
         'readControl',
+        'readWantedControl',
+        'noteControlApplied',
         'machinePolicyOf',
         'beginRun',
         'lockCampaignOf',

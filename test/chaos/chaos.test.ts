@@ -72,17 +72,9 @@ describe('an installation whose parts are killed, stalled and cut off from each 
   }, 400_000);
 
   it('would be caught if it forgot what it had claimed', async () => {
-    const args = ['--minutes', '0.35', '--only', 'kill serve', '--break', 'claim'];
-    const codes: (number | null)[] = [];
-    const broken: string[] = [];
-    // A kill has to meet a batch that is with the carrier, and on a busy machine seven of them may all miss.
-    for (const seed of ['2', '3', '4', '5']) {
-      const { code, told } = await runChaos('--seed', seed, ...args);
-      codes.push(code);
-      broken.push(...(told.match(/BROKEN: nothing is handed over twice/g) ?? []));
-      if (code !== 0) break;
-    }
-    expect(codes.at(-1)).toBe(1);
-    expect(broken).not.toEqual([]);
-  }, 600_000);
+    const args = ['--seed', '2', '--minutes', '0.2', '--only', 'kill serve', '--break', 'claim'];
+    const { code, told } = await runChaos(...args);
+    expect(code).toBe(1);
+    expect(told).toMatch(/BROKEN: nothing is handed over twice/);
+  }, 300_000);
 });

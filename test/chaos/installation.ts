@@ -73,8 +73,9 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     FANFARE_HTTP_PORT: String(ports.service),
     FANFARE_INBOUND_SECRET: inboundSecret,
     FANFARE_EMAIL_PROVIDER: 'http',
-    FANFARE_EMAIL_HTTP_URL: `${through('carrier')}/once`,
-    FANFARE_EMAIL_HTTP_IDEMPOTENT: 'true',
+    // What is sent again under its key is not seen at a carrier that knows keys, so the broken claim has none.
+    FANFARE_EMAIL_HTTP_URL: through('carrier') + (breakClaim ? '/each' : '/once'),
+    FANFARE_EMAIL_HTTP_IDEMPOTENT: String(!breakClaim),
     FANFARE_SMS_PROVIDER: 'http',
     FANFARE_SMS_HTTP_URL: `${through('carrier')}/each`,
     LOG_LEVEL: 'error',

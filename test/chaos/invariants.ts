@@ -37,7 +37,7 @@ export async function checkInvariants({
     if (reading?.phase !== 'completed') {
       report(
         'every campaign ends',
-        `${id} is ${reading?.phase ?? 'not answered for'}: ${reading?.reason ?? ''}`,
+        `${id} is ${reading?.phase ?? 'not answered for'}: ${reading?.reason ?? ''} ${JSON.stringify(reading?.counts)}`,
       );
       for (const { uid } of rows) known.add(uid);
       continue;

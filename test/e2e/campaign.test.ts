@@ -17,7 +17,7 @@ describe('campaigns through the whole program', () => {
   let here: Installation;
 
   beforeAll(async () => {
-    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '20' });
+    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '20', TEMPORAL_ADDRESS: '' });
   }, 120_000);
 
   afterAll(() => here?.remove());

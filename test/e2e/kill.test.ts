@@ -14,7 +14,7 @@ describe('a campaign whose whole process group is killed again and again', () =>
   let here: Installation;
 
   beforeAll(async () => {
-    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '50' });
+    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '50', TEMPORAL_ADDRESS: '' });
   }, 120_000);
   afterAll(() => here?.remove());
 

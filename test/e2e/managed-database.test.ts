@@ -20,7 +20,7 @@ describe('the database that `fanfare up` runs itself', () => {
   let running: FanfareProcess[];
 
   beforeEach(async () => {
-    place = await makePlace({ DATABASE_URL: '' });
+    place = await makePlace({ DATABASE_URL: '', TEMPORAL_ADDRESS: '' });
     running = [];
   });
 

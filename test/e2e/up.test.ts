@@ -20,7 +20,7 @@ describe('fanfare up', () => {
   const running: FanfareProcess[] = [];
 
   async function place(env: Record<string, string> = {}): Promise<Place> {
-    const made = await makePlace(env);
+    const made = await makePlace({ TEMPORAL_ADDRESS: '', ...env });
     places.push(made);
     return made;
   }

@@ -3,9 +3,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'undici';
-import { dropDatabase, emptyDatabase, newDatabaseName } from './databases';
+import { cloneDatabase, dropDatabase, newDatabaseName } from './databases';
 import { freePort } from './free-port';
 import { MAIN } from './root';
+import { freshNamespace } from './services';
 
 /** The program as a user runs it: its own process group, its own directory, its own port. */
 export interface FanfareProcess {
@@ -28,14 +29,13 @@ export interface Place {
 }
 
 /**
- * A data directory, a database and an environment that outlive a process, to start the next one on. In a test run
- * the database is one of the run's server, unless `env` says otherwise: with an empty `DATABASE_URL` the program
- * runs a server of its own.
+ * A data directory, a database and an environment that outlive a process, to start the next one on. In a test run the
+ * database and the Temporal namespace are on the run's servers, unless `env` says otherwise: with an empty
+ * `DATABASE_URL` or `TEMPORAL_ADDRESS` the program runs a server of its own.
  */
 export async function makePlace(env: Record<string, string> = {}): Promise<Place> {
   const dataDir = mkdtempSync(join(tmpdir(), 'fanfare-e2e-'));
-  const ownDatabase = env.DATABASE_URL === undefined && process.env.FANFARE_TEST_BROKER !== undefined;
-  const databaseUrl = ownDatabase ? await emptyDatabase(newDatabaseName()) : undefined;
+  const shared = process.env.FANFARE_TEST_BROKER === undefined ? undefined : await ofTheRun(env);
   return {
     dataDir,
     env: {
@@ -43,14 +43,24 @@ export async function makePlace(env: Record<string, string> = {}): Promise<Place
       FANFARE_DATA_DIR: dataDir,
       FANFARE_HTTP_PORT: String(await freePort()),
       LOG_LEVEL: 'warn',
-      ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
+      ...shared,
       ...env,
     },
     async remove() {
       rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
-      if (databaseUrl) await dropDatabase(databaseUrl);
+      if (shared?.DATABASE_URL) await dropDatabase(shared.DATABASE_URL);
     },
   };
+}
+
+async function ofTheRun(env: Record<string, string>): Promise<Record<string, string>> {
+  const shared: Record<string, string> = {};
+  if (env.DATABASE_URL === undefined) shared.DATABASE_URL = await cloneDatabase(newDatabaseName());
+  if (env.TEMPORAL_ADDRESS === undefined) {
+    const { address, namespace } = await freshNamespace();
+    Object.assign(shared, { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace });
+  }
+  return shared;
 }
 
 /** Starts the program without waiting for it. */

@@ -172,6 +172,38 @@ export async function readControl(
   return launch === undefined || launch === row.launches ? row.control : 'fail';
 }
 
+/** What is wanted of a run, as the latest of how many changes, and whether its messages follow that change already. */
+export interface WantedControl {
+  control: Control;
+  change: number;
+  isApplied: boolean;
+}
+
+export async function readWantedControl(db: Kysely<CampaignTables>, runId: string): Promise<WantedControl> {
+  const row = await db
+    .selectFrom('runs')
+    .select(['control', 'control_changes', 'control_applied'])
+    .where('id', '=', runId)
+    .executeTakeFirst();
+  if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
+  const { control, control_changes: change, control_applied: applied } = row;
+  return { control, change, isApplied: applied >= change };
+}
+
+/** The run's messages follow what was wanted with this change; a later one is still to be applied. */
+export async function noteControlApplied(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  change: number,
+): Promise<void> {
+  await db
+    .updateTable('runs')
+    .set({ control_applied: change })
+    .where('id', '=', runId)
+    .where('control_applied', '<', change)
+    .execute();
+}
+
 /** What reaching a machine is worth to these runs' campaigns, where they say so. */
 export async function machinePolicyOf(
   db: Kysely<CampaignTables>,

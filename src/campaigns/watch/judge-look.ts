@@ -10,6 +10,8 @@ export interface LookResult {
 /** A shard that sleeps until its retries are due has woken by itself this long after. */
 const OVERDUE_MS = 3_000;
 const AGAIN_MS = 60_000;
+/** A run that was told of a change of control has followed it by then. */
+const CONTROL_AGAIN_MS = 2_000;
 const AGAIN_MAX_MS = 30 * 60_000;
 
 /**
@@ -24,6 +26,8 @@ export function judgeLook(
   if (run.phase !== 'running' && run.phase !== 'finishing') return { wake: false };
   if (run.control === 'fail' || run.control === 'cancel') return { wake: true };
   if (!run.isSending && (tellsMore ? run.open : run.unsent) === 0) return { wake: true };
+  // Mostly the run was told and follows the change just now, so that the first look leaves it alone.
+  if (!run.isControlApplied) return { wake: run.tries > 0, later: againLater(run, CONTROL_AGAIN_MS, nowMs) };
   if (run.control !== 'run') return { wake: false };
   if (run.phase === 'running' && !run.isSending && run.waiting === 0) return { wake: true };
   if (run.waiting === 0) return { wake: false };
@@ -37,8 +41,12 @@ export function judgeLook(
   const overdueMs = run.nextDue.getTime() + OVERDUE_MS + gather;
   if (overdueMs > nowMs) return { wake: false, later: { atMs: overdueMs, tries: 0 } };
   // They may have to wait for an hour that is allowed, so that the same is found again, less and less often.
-  const againMs = Math.min(AGAIN_MAX_MS, AGAIN_MS * 2 ** Math.min(run.tries, 10));
-  return { wake: true, later: { atMs: nowMs + againMs, tries: run.tries + 1 } };
+  return { wake: true, later: againLater(run, AGAIN_MS, nowMs) };
+}
+
+function againLater({ tries }: RunFacts, firstMs: number, nowMs: number): { atMs: number; tries: number } {
+  const againMs = Math.min(AGAIN_MAX_MS, firstMs * 2 ** Math.min(tries, 10));
+  return { atMs: nowMs + againMs, tries: tries + 1 };
 }
 
 function gatherFor({ startedAt }: RunFacts, nowMs: number): number {

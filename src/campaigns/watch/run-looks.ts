@@ -14,6 +14,8 @@ export interface RunFacts {
   launch: number;
   phase: RunPhase;
   control: Control;
+  /** The run's messages follow the latest change of `control`. */
+  isControlApplied: boolean;
   startedAt: Date;
   isFallback: boolean;
   /** A page is still to be opened, or one is open. */
@@ -52,6 +54,7 @@ export async function readLooks(db: Kysely<CampaignTables>, owner: string, seen:
     )
     select true as held, look.run_id as "runId", look.ids, look.tries, r.workspace_id as "workspaceId",
       r.launches as launch, r.phase, r.control,
+      r.control_applied >= r.control_changes as "isControlApplied",
       r.started_at as "startedAt", c.options ->> 'strategy' = 'fallback' as "isFallback", facts.*,
       case when facts.waiting > 0 then ${NEXT_DUE} end as "nextDue"
     from held left join look on true

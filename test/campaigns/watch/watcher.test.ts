@@ -1,7 +1,8 @@
 import { type Kysely, sql } from 'kysely';
+import { changeCampaign } from '../../../src/campaigns/campaign-actions';
 import { failRun } from '../../../src/campaigns/runs/fail-run';
 import { closeRun } from '../../../src/campaigns/runs/run-end';
-import { moveRun } from '../../../src/campaigns/runs/runs';
+import { moveRun, noteControlApplied, readWantedControl } from '../../../src/campaigns/runs/runs';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { readLooks } from '../../../src/campaigns/watch/run-looks';
 import { startWatcher, type Watcher } from '../../../src/campaigns/watch/watcher';
@@ -106,6 +107,22 @@ describeWithDatabase('the watcher', (database) => {
     await sql`update run_looks set at = now()`.execute(db);
     start();
     await until('the run is woken', () => woken.includes(runId));
+  });
+
+  test('a run that was not told what is wanted of it is woken until it has followed that', async () => {
+    const { runId, workspaceId, campaignId } = await plantAudience(db, { contacts: 2 });
+    await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);
+    await count(runId, 'accepted', 2);
+    await moveRun(db, runId, 'running');
+    await changeCampaign(db, workspaceId, campaignId, 'pause');
+    await changeCampaign(db, workspaceId, campaignId, 'resume');
+    start();
+    await until('the run is woken', () => woken.length > 0);
+    const { change } = await readWantedControl(db, runId);
+    expect(change).toBe(2);
+    await noteControlApplied(db, runId, change);
+    await sql`update run_looks set at = now()`.execute(db);
+    await until('no look is left', async () => (await looks()) === 0);
   });
 
   test('runs that wait cost one statement a second, whatever their number', async () => {
