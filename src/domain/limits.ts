@@ -214,6 +214,8 @@ export const LIMITS = {
   dueReadMs: 100,
   /** After this it is read from its oldest message again, in case one was passed over. */
   dueFullReadMs: 5_000,
+  /** So often it is looked up which flows have messages, so that none waits for ever because of an oversight here. */
+  dueLookUpMs: 30_000,
   /** Rendered text of one batch: templates can be large, and each message holds a copy of its own. */
   handoverChars: 16 * MiB,
   /** Marketing messages of a channel kept in memory between acceptance and hand-over, shared by its flows; the rest

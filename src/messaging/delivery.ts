@@ -123,11 +123,12 @@ export function createDelivery(deps: {
     lanes,
     outbox,
     senders: createSmsSenders(db),
-    onAccepted(lane, drafts) {
+    onAccepted(lane, drafts, atMs) {
       tellMoves(observer, drafts, ({ channel }) => channel);
       dispatcher.offer(
         lane,
         drafts.filter((draft) => draft.state === 'accepted'),
+        atMs,
       );
       for (const draft of drafts) {
         if (draft.state === 'scheduled' && draft.sendAt) {

@@ -38,8 +38,8 @@ interface Deps {
   lanes: Lanes;
   outbox: OutboxCount;
   senders: SmsSenders;
-  /** These are in the table and due: the dispatcher may take them straight from memory. */
-  onAccepted(lane: Lane, drafts: readonly Draft[]): void;
+  /** These are in the table, those without a time of their own due at `atMs`: they may be taken straight from memory. */
+  onAccepted(lane: Lane, drafts: readonly Draft[], atMs: number): void;
   /** It is not known which of a workspace's messages were written. */
   onDoubt(): void;
   /** This was accepted before, waits in the table, and may not be known of. */
@@ -172,7 +172,7 @@ async function commit(deps: Deps, workspaceId: string, given: Draft[]): Promise<
       const { ids, suppressed } = outcome;
       const inserted = ids === 'all' ? drafts : drafts.filter((draft) => ids.has(draft.id));
       const toSend = suppressed.size === 0 ? inserted : inserted.filter((draft) => !suppressed.has(draft.id));
-      if (toSend.length > 0) onAccepted(lane, toSend);
+      if (toSend.length > 0) onAccepted(lane, toSend, Date.parse(at));
       if (inserted.length > 0) onEvents(workspaceId);
       if (ids === 'all') return drafts.map((draft) => ({ ok: true, answer: answerOf(draft, suppressed) }));
       const answers = new Map(inserted.map((draft) => [draft.id, answerOf(draft, suppressed)]));

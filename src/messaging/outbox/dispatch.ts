@@ -97,10 +97,10 @@ export class Dispatcher {
     return this.ways.map(({ desk }) => desk.account);
   }
 
-  /** These are in the table and due. */
-  offer(lane: Lane, messages: readonly OutgoingMessage[]): void {
+  /** These are in the table, due since then. */
+  offer(lane: Lane, messages: readonly OutgoingMessage[], dueMs: number): void {
     if (lane.lost) return;
-    this.queue.offer(lane, messages);
+    this.queue.offer(lane, messages, dueMs);
     this.wake();
   }
 

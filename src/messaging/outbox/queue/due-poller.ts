@@ -19,7 +19,7 @@ const READINGS_MAX = 3;
 /**
  * Fills the windows of memory from the table: with messages beyond a window's share, of a later time, released from
  * a hold, to be tried again, or left by a partition's former owner. Each flow has the moment at which reading it is
- * worth while, so that an idle service asks the database nothing.
+ * worth while, so that an idle service asks the database nothing but which flows have something, twice a minute.
  */
 export class DuePoller {
   private readings = 0;
@@ -82,7 +82,7 @@ export class DuePoller {
     this.lookingUp.add(lane);
     // What is asked for while the query runs asks anew.
     this.lookUpAtMs.set(lane, Number.POSITIVE_INFINITY);
-    let againAtMs = lane.adopted ? Date.now() + ADOPTED_POLL_MS : Number.POSITIVE_INFINITY;
+    let againAtMs = Date.now() + (lane.adopted ? ADOPTED_POLL_MS : LIMITS.dueLookUpMs);
     try {
       const found = await firstOfFlows(db, lane.id);
       if (!lane.lost) {

@@ -34,14 +34,17 @@ export class OutboxQueue {
     },
   ) {}
 
-  /** Freshly accepted and due: into memory, unless older ones of the flow wait in the table or there is no room. */
-  offer(lane: Lane, messages: readonly OutgoingMessage[]): void {
+  /**
+   * Freshly accepted: into memory, unless older ones of the flow wait in the table or there is no room. `dueMs` is what
+   * the table has as their time. The table was written after it, and a reading in between has passed them over.
+   */
+  offer(lane: Lane, messages: readonly OutgoingMessage[], dueMs: number): void {
     for (const message of messages) {
       if (this.inHand.has(message.id)) continue;
       const window = this.windowOf(lane, message);
       // A reading that is under way may have begun before the message was there.
       if (window.reading) this.fallBehind(window, ANY_TIME);
-      else if (window.behind || this.roomOf(window) === 0) this.fallBehind(window, Date.now());
+      else if (window.behind || this.roomOf(window) === 0) this.fallBehind(window, dueMs);
       else this.enter(window, message);
     }
   }
@@ -197,9 +200,9 @@ export class OutboxQueue {
 
   /** What is held waits in the table alone, since there may be much of it. */
   evict(entry: Entry): void {
-    const { window } = entry;
+    // Before it departs, so that the window is not forgotten with its last message.
+    if (entry.window) this.fallBehind(entry.window, ANY_TIME);
     this.depart(entry);
-    if (window) this.fallBehind(window, ANY_TIME);
   }
 
   isHeldWindow({ key }: Window): boolean {
@@ -261,7 +264,9 @@ export class OutboxQueue {
 
   private forget(window: Window): void {
     this.unread.delete(window);
-    if (!this.windows.delete(`${window.lane.id}/${window.flow}`)) return;
+    const id = `${window.lane.id}/${window.flow}`;
+    if (this.windows.get(id) !== window) return;
+    this.windows.delete(id);
     this.flows.set(window.channel, (this.flows.get(window.channel) ?? 1) - 1);
   }
 
