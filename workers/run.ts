@@ -3,12 +3,9 @@ import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/w
 import { createActivities } from '../activities';
 import type { ActivityDeps } from '../activities/deps';
 import { LIMITS } from '../src/domain/limits';
-import { TASK_QUEUES } from '../src/domain/task-queues';
+import { type Role, TASK_QUEUES } from '../src/domain/task-queues';
 import { StartupError } from '../src/startup-error';
 import { BUNDLE_FILE } from './bundle';
-
-export const ROLES = ['orchestrator', 'sender', 'voice'] as const;
-export type Role = (typeof ROLES)[number];
 
 export interface RunningWorkers {
   /** Settles when a worker has failed beyond repair; otherwise when all are stopped. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Role } from '../../workers/run';
 import type { Config } from '../config';
 import { type Credentials, readCredentials, writeCredentials } from '../credentials/credentials';
+import type { Role } from '../domain/task-queues';
 import type { Log } from '../log';
 import { isUnavailable } from '../messaging/database-error';
 import type { MessagingTables } from '../messaging/tables';

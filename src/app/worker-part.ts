@@ -1,8 +1,9 @@
-import { type Role, runWorkers } from '../../workers/run';
+import { runWorkers } from '../../workers/run';
 import { keepRunsLaunched } from '../campaigns/runs/relaunch';
 import type { CampaignTables } from '../campaigns/tables';
 import { Feeds } from '../campaigns/watch/feeds';
 import { startWatcher } from '../campaigns/watch/watcher';
+import type { Role } from '../domain/task-queues';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher, createSignals } from '../temporal/launcher';

@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { type Config, readConfig } from '../config';
 import { type Credentials, readCredentials } from '../credentials/credentials';
 import { createLog } from '../log';
@@ -45,23 +44,16 @@ const LOOKS: Record<string, Look> = {
   speech: lookAtSpeech,
 };
 
-export function addDoctorCommand(program: Command, end: (code: number) => void): void {
-  program
-    .command('doctor')
-    .description('check everything that an installation depends on, and say what to do')
-    .option('--json', 'print the findings as JSON')
-    .action(async ({ json }: { json?: boolean }) => {
-      const findings = await examine(process.env);
-      const broken = findings.filter(({ state }) => state === 'broken').length;
-      print(json, { healthy: broken === 0, findings }, [
-        ...findings.flatMap(linesOf),
-        '',
-        broken === 0
-          ? 'Nothing is broken.'
-          : `${broken} of ${findings.length} checks found something broken.`,
-      ]);
-      end(broken === 0 ? 0 : 1);
-    });
+/** Answers the exit code. */
+export async function runDoctor({ json }: { json?: boolean }): Promise<number> {
+  const findings = await examine(process.env);
+  const broken = findings.filter(({ state }) => state === 'broken').length;
+  print(json, { healthy: broken === 0, findings }, [
+    ...findings.flatMap(linesOf),
+    '',
+    broken === 0 ? 'Nothing is broken.' : `${broken} of ${findings.length} checks found something broken.`,
+  ]);
+  return broken === 0 ? 0 : 1;
 }
 
 async function examine(env: Record<string, string | undefined>): Promise<Finding[]> {

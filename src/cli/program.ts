@@ -1,19 +1,14 @@
 import { Command, CommanderError, Option } from 'commander';
-import { ROLES, type Role } from '../../workers/run';
-import { findDatabase } from '../app/database-part';
 import { FanfareError } from '../client/fanfare-error';
-import { readConfig } from '../config';
+import { ROLES, type Role } from '../domain/task-queues';
 import { createLog } from '../log';
 import { StartupError } from '../startup-error';
-import { openStorage } from '../storage/storage';
 import { addAdminCommands } from './admin-commands';
 import { addCampaignCommands } from './campaign-commands';
 import { addCheckoutCommands } from './checkout-commands';
-import { print } from './command';
 import { addContactCommands } from './contact-commands';
-import { addDoctorCommand } from './doctor';
 import { repeatDemo } from './first-demo';
-import { runParts } from './run-parts';
+import { migrateDatabase, runDoctor, runParts } from './loaded-when-run';
 import { addTemplateCommands } from './template-commands';
 
 const USAGE_ERROR = 2;
@@ -48,7 +43,11 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .description('Temporal workers; needs TEMPORAL_ADDRESS, and DATABASE_URL or `up` beside it')
     .addOption(new Option('--role <role>', 'what to run').choices([...ROLES, 'all']).default('all'))
     .action(async ({ role }: { role: Role | 'all' }) => {
-      code = await runParts({ http: false, roles: role === 'all' ? ROLES : [role], demo: false });
+      code = await runParts({
+        http: false,
+        roles: role === 'all' ? ROLES : [role],
+        demo: false,
+      });
     });
 
   program
@@ -65,18 +64,21 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   addCampaignCommands(program, end);
   addContactCommands(program);
   addTemplateCommands(program, end);
-  addDoctorCommand(program, end);
   addCheckoutCommands(program, end);
+
+  program
+    .command('doctor')
+    .description('check everything that an installation depends on, and say what to do')
+    .option('--json', 'print the findings as JSON')
+    .action(async (options: { json?: boolean }) => {
+      code = await runDoctor(options);
+    });
 
   program
     .command('migrate')
     .description('bring the database schema up to date')
     .option('--json', 'print the outcome as JSON')
-    .action(async ({ json }: { json?: boolean }) => {
-      const config = readConfig(process.env);
-      await (await openStorage({ databaseUrl: await findDatabase(config) })).close();
-      print(json, { upToDate: true }, ['The database schema is up to date.']);
-    });
+    .action((options: { json?: boolean }) => migrateDatabase(options));
 
   try {
     await program.parseAsync(argv);

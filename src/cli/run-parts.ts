@@ -1,7 +1,7 @@
-import type { Role } from '../../workers/run';
 import { type App, startApp } from '../app/app';
 import { type Config, readConfig } from '../config';
 import { credentialsFile } from '../credentials/credentials';
+import type { Role } from '../domain/task-queues';
 import { createLog } from '../log';
 import { installTemporalRuntime } from '../temporal/runtime';
 import { runFirstDemo } from './first-demo';

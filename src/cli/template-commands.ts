@@ -1,9 +1,7 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { withApi } from './command';
 import { openBackend } from './instance';
-import { previewTemplate, versionNumber } from './template-preview';
-import { pullTemplates } from './template-pull';
-import { pushTemplates } from './template-push';
+import { previewTemplate, pullTemplates, pushTemplates } from './loaded-when-run';
 
 /** `fanfare template …` (api.md 13), on a running instance over HTTP; a file is previewed without one. */
 export function addTemplateCommands(program: Command, end: (code: number) => void): void {
@@ -32,4 +30,9 @@ export function addTemplateCommands(program: Command, end: (code: number) => voi
     .option('--version <number>', 'of a stored template; the newest one unless said', versionNumber)
     .option('--json', 'print the parts as JSON')
     .action((source, options) => previewTemplate(() => openBackend(), source, options));
+}
+
+function versionNumber(value: string): number {
+  if (/^[1-9]\d{0,8}$/.test(value)) return Number(value);
+  throw new InvalidArgumentError('It must be a whole number from 1.');
 }

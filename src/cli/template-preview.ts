@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { params } from '../contracts/params';
 import { templateBody, warningsOf } from '../contracts/templates';
@@ -109,11 +108,6 @@ function valuesOf(given: Record<string, unknown>): z.infer<typeof params> {
   if (parsed.success) return parsed.data;
   const findings = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
   throw new StartupError(`The values cannot be used: ${findings.join('; ')}`, 'Correct these.');
-}
-
-export function versionNumber(value: string): number {
-  if (/^[1-9]\d{0,8}$/.test(value)) return Number(value);
-  throw new InvalidArgumentError('It must be a whole number from 1.');
 }
 
 /** What the findings of the preview already tell is not drawn. */

@@ -7,3 +7,7 @@ export const TASK_QUEUES = {
   /** Calls: their workflows and their activities. */
   voice: 'fanfare-voice',
 } as const;
+
+/** What a worker process may be for. */
+export type Role = keyof typeof TASK_QUEUES;
+export const ROLES = Object.keys(TASK_QUEUES) as Role[];

@@ -42,8 +42,11 @@ describe('a process that is killed while it delivers webhooks', () => {
     const wanted = await readFeed(here.api);
     expect(wanted.size).toBeGreaterThanOrEqual(2 * CONTACTS);
     const events = () => [...receiver.taken.values()].map(({ event }) => event);
-    const told = () => new Set(events().flatMap(({ data }) => data.sequence ?? []));
-    await until('all are there', () => [...wanted].every((seq) => told().has(seq)), 120_000, 100);
+    const isEveryOneTold = () => {
+      const told = new Set(events().flatMap(({ data }) => data.sequence ?? []));
+      return [...wanted].every((seq) => told.has(seq));
+    };
+    await until('all are there', isEveryOneTold, 120_000, 100);
     const phasesOf = () => events().filter(({ type }) => type.startsWith('campaign.'));
     await until('its end is told', () => phasesOf().some(({ type }) => type === 'campaign.completed'));
     const phases = phasesOf().sort((a, b) => Date.parse(a.timestamp) - Date.parse(b.timestamp));
