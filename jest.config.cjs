@@ -12,8 +12,10 @@ module.exports = {
     '<rootDir>/test/support/slow-reporter.cjs',
     '<rootDir>/test/support/count-reporter.cjs',
   ],
-  // The servers that tests talk to share the machine with them; more workers only make each other slow.
-  maxWorkers: 2,
+  testSequencer: '<rootDir>/test/support/longest-first.cjs',
+  // A third beside two cores, because suites of the whole program wait for half of their time; the servers that tests
+  // talk to share the machine with them, and with more they only make each other slow.
+  maxWorkers: 3,
   testTimeout: 90_000,
   transform: {
     // Inline on purpose: the bundler of the workflows picks up a .swcrc in the project and breaks on it.

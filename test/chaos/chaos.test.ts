@@ -54,9 +54,9 @@ test('the same seed gives the same schedule, another seed another', () => {
 
 describe('an installation whose parts are killed, stalled and cut off from each other', () => {
   it('accounts for everybody, and nobody is handed over twice', async () => {
-    const { code, told, result } = await runChaos('--seed', '1', '--minutes', '0.6');
+    const { code, told, result } = await runChaos('--seed', '1', '--minutes', '0.4');
     expect([told.match(/BROKEN.*/g), code]).toEqual([null, 0]);
-    expect(result.faults).toBeGreaterThanOrEqual(8);
+    expect(result.faults).toBeGreaterThanOrEqual(5);
     expect(result.campaigns).toBeGreaterThanOrEqual(2);
     expect(result.recipients).toBe(result.campaigns * 3_000);
     // Of those that go from channel to channel, hardly anybody is sent to on the second.
@@ -64,7 +64,7 @@ describe('an installation whose parts are killed, stalled and cut off from each 
   }, 400_000);
 
   it('accounts for every recipient where it runs its own servers, and these are killed too', async () => {
-    const { code, told, result } = await runChaos('--installation', 'up', '--seed', '1', '--minutes', '0.6');
+    const { code, told, result } = await runChaos('--installation', 'up', '--seed', '1', '--minutes', '0.4');
     expect([told.match(/BROKEN.*/g), code]).toEqual([null, 0]);
     expect(result.faults).toBeGreaterThanOrEqual(5);
     expect(result.recipients).toBe(result.campaigns * 3_000);
