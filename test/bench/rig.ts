@@ -21,7 +21,8 @@ export async function benchPlace(): Promise<Place & { remove(): Promise<void> }>
     FANFARE_SIMULATOR_LATENCY_MS: '0',
     LOG_LEVEL: 'error',
     // As `npm start`, the executable and the image have it.
-    NODE_OPTIONS: `--max-semi-space-size=64 ${process.env.NODE_OPTIONS ?? ''}`,
+    MALLOC_ARENA_MAX: '2',
+    NODE_OPTIONS: `--max-semi-space-size=32 ${process.env.NODE_OPTIONS ?? ''}`,
   });
   const server = process.env.DATABASE_URL;
   if (!server) return { ...place, remove: async () => place.remove() };
