@@ -27,6 +27,8 @@ export const LIMITS = {
   pageSizeDefault: 20,
   pageSizeMax: 100,
   longPageSizeMax: 1_000,
+  /** Messages that one page of a list looks at, when what it is asked for is found by no index: some 0.2 s. */
+  messagesLookedAt: 100_000,
   searchChars: 200,
   feedWaitSecondsMax: 20,
   sendAtYearsMax: 1,
@@ -210,6 +212,10 @@ export const LIMITS = {
   handoverLingerMs: 40,
   /** The same for storing receipts. */
   receiptLingerMs: 40,
+  /** So long receipts wait for their hand-over to be recorded by this process, looking so often: it is within
+   * recordLingerMs, and to put a receipt aside and take it up again costs three statements. */
+  receiptWaitMs: 300,
+  receiptLookMs: 20,
   /** At least so long between two readings of a lane for retries and planned messages that fell due. */
   dueReadMs: 100,
   /** After this it is read from its oldest message again, in case one was passed over. */
@@ -536,7 +542,7 @@ export const LIMITS = {
   sendRoundMs: 60_000,
   /** Within which the counts of a canceled campaign follow: until then its webhook waits for them. */
   canceledCountsSeconds: 60,
-  /** How long a pause or a cancel waits for the run's workflow to be told, once it is written down and held. */
+  /** How long a pause or a cancel, once it is written down, waits for the service to hold and the run to be told. */
   controlAnswerMs: 600,
   /** Due retries are waited for together, this part of the time since sending began: a few seconds after
    * minutes, and never longer than the second number, so that scattered retries cost few wake-ups. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
 import { LIMITS } from '../domain/limits';
 import type { HttpAnswer } from './http-answer';
-import { noticeOffers } from './notice-offers';
+import { exchange, type MayBegin, type NoAnswer } from './http-exchange';
 import { anyMayLeave, type HandOver, type HandOverResult, type Provider } from './provider';
 
 export interface HttpCarrierOptions {
@@ -14,21 +14,9 @@ export interface HttpCarrierOptions {
   answerBytes: number;
 }
 
-interface NoAnswer {
-  code: string;
-  /** The carrier may have it. */
-  offered: boolean;
-  /** It was not to be made any more when its turn came. */
-  stayed: boolean;
-}
-
-/** Whether a request may still be made, asked when a connection is there for it. */
-export type MayBegin = () => boolean;
-
 /** What providers have in common that hand over each message with a request of its own. */
 export interface HttpCarrier {
-  /** An answer whose body breaks off is an answer still, if its status says enough. */
-  ask(request: Dispatcher.RequestOptions, mayBegin: MayBegin): Promise<HttpAnswer | NoAnswer>;
+  ask(request: Dispatcher.DispatchOptions, mayBegin: MayBegin): Promise<HttpAnswer | NoAnswer>;
   handOver(handOne: (message: HandOver, mayBegin: MayBegin) => Promise<HandOverResult>): Provider['handOver'];
   close(): Promise<void>;
 }
@@ -48,28 +36,9 @@ export function openHttpCarrier({
     bodyTimeout: answerMs,
     maxResponseSize: answerBytes,
   });
-  const offered = new WeakSet<object>();
-  const stayed = new WeakSet<object>();
-  const gates = new WeakMap<object, MayBegin>();
-  const carrier = noticeOffers(pool, offered, (request) => {
-    if (gates.get(request)?.() !== false) return true;
-    stayed.add(request);
-    return false;
-  });
 
   return {
-    async ask(request, mayBegin) {
-      gates.set(request, mayBegin);
-      try {
-        const { statusCode: status, headers, body } = await carrier.request(request);
-        const text = await body.text().catch((error: Error) => error);
-        if (text instanceof Error && status < 300) throw text;
-        return { status, headers, text: text instanceof Error ? '' : text };
-      } catch (error) {
-        const code = (error as NodeJS.ErrnoException).code ?? 'no_answer';
-        return { code, offered: offered.has(request), stayed: stayed.has(request) };
-      }
-    },
+    ask: (request, mayBegin) => exchange(pool, request, mayBegin),
     handOver:
       (handOne) =>
       async (messages, mayLeave = anyMayLeave) => {

@@ -2,7 +2,8 @@ import type { Dispatcher } from 'undici';
 import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { readBody, resultOf } from './http-answer';
-import { type MayBegin, openHttpCarrier } from './http-carrier';
+import { openHttpCarrier } from './http-carrier';
+import type { MayBegin } from './http-exchange';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
 export interface HttpProviderOptions {
@@ -49,7 +50,7 @@ export function openHttpProvider(options: HttpProviderOptions): Provider {
   };
 }
 
-function requestFor(message: HandOver, url: URL): Dispatcher.RequestOptions {
+function requestFor(message: HandOver, url: URL): Dispatcher.DispatchOptions {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     'idempotency-key': message.id,

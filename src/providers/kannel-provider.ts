@@ -1,7 +1,8 @@
 import { LIMITS } from '../domain/limits';
 import { measureSms } from '../domain/sms-encoding';
 import { type AnswerBody, type HttpAnswer, resultOf } from './http-answer';
-import { type MayBegin, openHttpCarrier } from './http-carrier';
+import { openHttpCarrier } from './http-carrier';
+import type { MayBegin } from './http-exchange';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
 export interface KannelProviderOptions {

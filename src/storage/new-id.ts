@@ -13,14 +13,23 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
  * creation to the millisecond.
  */
 export function newId(prefix: string, nowMs: number = Date.now(), bytes: Uint8Array = nextRandom()): string {
+  let random = '';
+  for (const byte of bytes) random += ALPHABET[byte & 31];
+  return `${prefix}_${timePart(nowMs)}${random}`;
+}
+
+/** What ids sort after that were made at this time or later, and ids before that were made earlier. */
+export function firstIdAt(prefix: string, ms: number): string {
+  return `${prefix}_${timePart(Math.max(0, ms))}`;
+}
+
+function timePart(ms: number): string {
   let time = '';
-  for (let rest = nowMs, i = 0; i < 10; i++) {
+  for (let rest = ms, i = 0; i < 10; i++) {
     time = ALPHABET[rest % 32] + time;
     rest = Math.floor(rest / 32);
   }
-  let random = '';
-  for (const byte of bytes) random += ALPHABET[byte & 31];
-  return `${prefix}_${time}${random}`;
+  return time;
 }
 
 function nextRandom(): Uint8Array {

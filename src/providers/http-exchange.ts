@@ -1,0 +1,72 @@
+import type { Dispatcher } from 'undici';
+import type { HttpAnswer } from './http-answer';
+
+export interface NoAnswer {
+  code: string;
+  /** The carrier may have it. */
+  offered: boolean;
+  /** It was not to be made any more when its turn came. */
+  stayed: boolean;
+}
+
+/** Whether a request may still be made, asked when a connection is there for it. */
+export type MayBegin = () => boolean;
+
+/**
+ * Makes one request. It stands below undici's response streams, because a stream for an answer of a few bytes
+ * costs more than the request, and because a handler alone learns when the first byte is about to be written: the
+ * error of a failed request does not tell. A refused certificate and a reset connection look alike, but only after
+ * the second can a message be with the carrier.
+ */
+export function exchange(
+  dispatcher: Dispatcher,
+  request: Dispatcher.DispatchOptions,
+  mayBegin: MayBegin,
+): Promise<HttpAnswer | NoAnswer> {
+  return new Promise((resolve) => dispatcher.dispatch(request, new Exchange(mayBegin, resolve)));
+}
+
+class Exchange implements Dispatcher.DispatchHandler {
+  private offered = false;
+  private stayed = false;
+  private status = 0;
+  private headers: HttpAnswer['headers'] = {};
+  private text: Buffer | undefined;
+
+  constructor(
+    private readonly mayBegin: MayBegin,
+    private readonly done: (outcome: HttpAnswer | NoAnswer) => void,
+  ) {}
+
+  onRequestStart(): void {
+    if (!this.mayBegin()) {
+      this.stayed = true;
+      // Thrown here it ends this request alone; to abort it would end the connection.
+      throw new Error('The request was not to be made any more');
+    }
+    this.offered = true;
+  }
+
+  /** Called for informational answers too; the last call is the answer. */
+  onResponseStart(_: unknown, status: number, headers: HttpAnswer['headers']): void {
+    this.status = status;
+    this.headers = headers;
+  }
+
+  onResponseData(_: unknown, chunk: Buffer): void {
+    this.text = this.text ? Buffer.concat([this.text, chunk]) : chunk;
+  }
+
+  onResponseEnd(): void {
+    this.done({ status: this.status, headers: this.headers, text: this.text?.toString('utf8') ?? '' });
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    // An answer whose body breaks off is an answer still, if its status says enough.
+    if (this.status >= 300) this.done({ status: this.status, headers: this.headers, text: '' });
+    else {
+      const code = (error as NodeJS.ErrnoException).code ?? 'no_answer';
+      this.done({ code, offered: this.offered, stayed: this.stayed });
+    }
+  }
+}
