@@ -113,6 +113,8 @@ export interface MessagingTables {
     encoding: string | null;
     payload_hash: string;
     state: MessageState;
+    /** The state if it is a bad end; PostgreSQL keeps it. */
+    ended: ColumnType<MessageState | null, never, never>;
     code: string | null;
     provider: string | null;
     provider_id: string | null;

@@ -21,6 +21,7 @@ import * as canceledAtOnce from './migrations/0019-canceled-at-once';
 import * as flows from './migrations/0020-flows';
 import * as expiringMessages from './migrations/0021-expiring-messages';
 import * as controlApplied from './migrations/0050-control-applied';
+import * as messageLists from './migrations/0060-message-lists';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -46,6 +47,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0020-flows': flows.UP,
   '0021-expiring-messages': expiringMessages.UP,
   '0050-control-applied': controlApplied.UP,
+  '0060-message-lists': messageLists.UP,
 };
 
 /**

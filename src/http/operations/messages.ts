@@ -38,7 +38,7 @@ export const listMessages: Operation = {
   tag: 'Messages',
   summary: 'List messages',
   description:
-    'Newest first. `from` and `to` bound the time of acceptance if they are times, and are addresses otherwise.',
+    'Newest first. `from` and `to` bound the time of acceptance if they are times, and are addresses otherwise. A page may hold fewer messages than `limit`, even none, while `next` is not null: then many messages were looked at, and few of them are what was asked for. The end is where `next` is null.',
   parameters: { channel: 'sms', state: 'accepted', campaign: 'spring-sale', limit: '20' },
   answers: {
     200: json('A page of messages.', messages, { ...answered(200, 'Messages', [RECORD]), next: null }),

@@ -1,5 +1,4 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
-import type { MessageList } from '../../contracts/send';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import type { MessageEvent, MessageState } from '../../domain/message';
@@ -37,7 +36,7 @@ export interface MessageRecord {
 
 export type TrackedMessage = MessageRecord & { events: MessageEvent[] };
 
-const COLUMNS = [
+export const RECORD_COLUMNS = [
   'id',
   'uid',
   'channel',
@@ -62,7 +61,7 @@ const COLUMNS = [
   'created_at',
   'updated_at',
 ] as const;
-type Row = Pick<Selectable<MessagingTables['messages']>, (typeof COLUMNS)[number]> & {
+export type RecordRow = Pick<Selectable<MessagingTables['messages']>, (typeof RECORD_COLUMNS)[number]> & {
   present: MessageState;
 };
 
@@ -84,7 +83,7 @@ export async function trackMessages(
 ): Promise<TrackedMessage[]> {
   const rows = await db
     .selectFrom('messages as m')
-    .select(COLUMNS)
+    .select(RECORD_COLUMNS)
     .select(['accepted_seq', 'history', presentState('m').as('present')])
     .where('workspace_id', '=', workspaceId)
     .where('uid', '=', sql<string>`any(${uids}::text[])`)
@@ -92,13 +91,15 @@ export async function trackMessages(
   return rows.map(tracked);
 }
 
-function tracked(row: Row & { accepted_seq: number; history: Record<string, unknown>[] }): TrackedMessage {
+function tracked(
+  row: RecordRow & { accepted_seq: number; history: Record<string, unknown>[] },
+): TrackedMessage {
   const common = { uid: row.uid, id: row.id, channel: row.channel, campaign: row.campaign ?? undefined };
   const state = firstState(row);
   const first = { seq: row.accepted_seq, at: row.created_at.toISOString(), type: state, state } as const;
   const later = row.history as unknown as Omit<MessageEvent, 'uid' | 'id' | 'channel'>[];
   const events = [first, ...later].map((event): MessageEvent => ({ ...common, ...event }));
-  return { ...record(row), events };
+  return { ...recordOf(row), events };
 }
 
 /** A message that was suppressed when it came has only that one event, which its history leaves out. */
@@ -112,45 +113,7 @@ function firstState(row: {
   return row.send_at && row.send_at > row.created_at ? 'scheduled' : 'accepted';
 }
 
-/** Newest first. */
-export async function listMessages(
-  db: Kysely<MessagingTables>,
-  workspaceId: string,
-  query: MessageList,
-): Promise<{ messages: MessageRecord[]; next: string | null }> {
-  const filters = [sql<boolean>`m.workspace_id = ${workspaceId}`];
-  if (query.channel) filters.push(sql`m.channel = ${query.channel}`);
-  if (query.campaign !== undefined) filters.push(sql`m.campaign = ${query.campaign}`);
-  if (query.state) filters.push(stateFilter(query.state));
-  if (query.from !== undefined) filters.push(bound(query.from, 'm.from_address', '>='));
-  if (query.to !== undefined) filters.push(bound(query.to, 'm.to_address', '<'));
-  if (query.cursor !== undefined) filters.push(sql`m.id < ${query.cursor}`);
-  const rows = await db
-    .selectFrom('messages as m')
-    .select(COLUMNS)
-    .select(presentState('m').as('present'))
-    .where((where) => where.and(filters))
-    .orderBy('m.id', 'desc')
-    .limit(query.limit + 1)
-    .execute();
-  const page = rows.slice(0, query.limit);
-  return { messages: page.map(record), next: rows.length > page.length ? (page.at(-1)?.id ?? null) : null };
-}
-
-/** The stored state first, so that only the few rows that may be something else are looked at closer. */
-function stateFilter(state: MessageState) {
-  if (state !== 'scheduled' && state !== 'accepted' && state !== 'sending')
-    return sql<boolean>`m.state = ${state}`;
-  return sql<boolean>`m.state in ('scheduled', 'accepted') and ${presentState('m')} = ${state}`;
-}
-
-function bound(value: Date | string, addressColumn: string, comparison: '>=' | '<') {
-  return typeof value === 'string'
-    ? sql<boolean>`${sql.ref(addressColumn)} = ${value}`
-    : sql<boolean>`m.created_at ${sql.raw(comparison)} ${value.toISOString()}::timestamptz`;
-}
-
-function record(row: Row): MessageRecord {
+export function recordOf(row: RecordRow): MessageRecord {
   return {
     id: row.id,
     uid: row.uid,

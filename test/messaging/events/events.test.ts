@@ -185,7 +185,7 @@ describeWithDatabase('the event feed', (database) => {
     const quick = one.delivery.accept(rig.workspaceId, rig.sms('quick'));
     await until('the second writer waits', async () => {
       const { rows } = await sql`
-        select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%insert into messages%'
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%insert into messages%'
       `.execute(rig.db);
       return rows.length > 0;
     });

@@ -1,0 +1,87 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { MessageList } from '../../contracts/send';
+import { LIMITS } from '../../domain/limits';
+import type { MessageState } from '../../domain/message';
+import { firstIdAt } from '../../storage/new-id';
+import type { MessagingTables } from '../tables';
+import { presentState } from './present-state';
+import { type MessageRecord, RECORD_COLUMNS, type RecordRow, recordOf } from './tracking';
+
+type Condition = RawBuilder<boolean>;
+
+/** An id is made before its message is stored, and a busy database may take its time. */
+const STORED_WITHIN_MS = 60_000;
+
+/**
+ * A workspace's messages, newest first. What finds them is an index: of one address, one campaign, one bad end, or of
+ * all in order of their age. The other filters judge what it finds, up to `messagesLookedAt` of them: a page then holds
+ * fewer messages than were asked for, perhaps none, and `next` says where the list goes on.
+ */
+export async function listMessages(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  query: MessageList,
+): Promise<{ messages: MessageRecord[]; next: string | null }> {
+  const { indexed, judged } = conditionsOf(workspaceId, query);
+  const looked = db
+    .selectFrom('messages as m')
+    .where((where) => where.and(indexed))
+    .orderBy('m.id', 'desc');
+  const rows = await db
+    .selectFrom(looked.selectAll().limit(LIMITS.messagesLookedAt).as('m'))
+    .select(RECORD_COLUMNS)
+    .select(presentState('m').as('present'))
+    .where((where) => where.and(judged))
+    .orderBy('m.id', 'desc')
+    .limit(query.limit + 1)
+    .execute();
+  const page = rows.slice(0, query.limit).map((row: RecordRow) => recordOf(row));
+  if (rows.length > page.length) return { messages: page, next: page.at(-1)?.id ?? null };
+  if (judged.length === 0) return { messages: page, next: null };
+  const last = await looked
+    .select('m.id')
+    .offset(LIMITS.messagesLookedAt - 1)
+    .limit(1)
+    .executeTakeFirst();
+  return { messages: page, next: last?.id ?? null };
+}
+
+function conditionsOf(
+  workspaceId: string,
+  { channel, campaign, state, from, to, cursor }: MessageList,
+): { indexed: Condition[]; judged: Condition[] } {
+  const indexed = [sql<boolean>`m.workspace_id = ${workspaceId}`];
+  const judged: Condition[] = [];
+  // One of them, the most selective first: two that are both rare could read all that the other one has.
+  let isFound = false;
+  const find = (condition: Condition) => {
+    (isFound ? judged : indexed).push(condition);
+    isFound = true;
+  };
+  if (typeof to === 'string') find(sql`m.to_address = ${to}`);
+  if (campaign !== undefined) find(sql`m.campaign = ${campaign}`);
+  if (state !== undefined && isBadEnd(state)) find(sql`m.ended = ${state}`);
+  else if (state !== undefined) judged.push(stateIs(state));
+  if (channel) judged.push(sql`m.channel = ${channel}`);
+  if (typeof from === 'string') judged.push(sql`m.from_address = ${from}`);
+  if (from instanceof Date) {
+    indexed.push(sql`m.id >= ${firstIdAt('msg', from.getTime() - STORED_WITHIN_MS)}`);
+    judged.push(sql`m.created_at >= ${from.toISOString()}::timestamptz`);
+  }
+  if (to instanceof Date) {
+    indexed.push(sql`m.id < ${firstIdAt('msg', to.getTime())}`);
+    judged.push(sql`m.created_at < ${to.toISOString()}::timestamptz`);
+  }
+  if (cursor !== undefined) indexed.push(sql`m.id < ${cursor}`);
+  return { indexed, judged };
+}
+
+/** Whether `messages.ended` holds it (migration 0060). */
+const isBadEnd = (state: MessageState) =>
+  !['scheduled', 'accepted', 'sending', 'sent', 'delivered'].includes(state);
+
+/** The stored state first, so that only the few rows that may be something else are looked at closer. */
+function stateIs(state: MessageState): Condition {
+  if (state === 'sent' || state === 'delivered') return sql`m.state = ${state}`;
+  return sql`m.state in ('scheduled', 'accepted') and ${presentState('m')} = ${state}`;
+}

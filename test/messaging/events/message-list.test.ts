@@ -1,0 +1,106 @@
+import { type Kysely, sql } from 'kysely';
+import type { MessageList } from '../../../src/contracts/send';
+import { LIMITS } from '../../../src/domain/limits';
+import { listMessages } from '../../../src/messaging/events/message-list';
+import type { MessagingTables } from '../../../src/messaging/tables';
+import { firstIdAt } from '../../../src/storage/new-id';
+import { openStorage, type Storage } from '../../../src/storage/storage';
+import { type ExplainingDatabase, openExplaining, rowsRead } from '../../support/explained';
+import { describeWithDatabase } from '../../support/storage';
+
+const MESSAGES = 1_000_000;
+/** One a second, the last one at this time. */
+const LAST_MS = Date.parse('2026-06-01T00:00:00Z');
+const PAGE = 20;
+
+/** Beside a million messages, of which one in ten is of the other workspace, plans may read little more than a page. */
+describeWithDatabase('a list of messages among a million', (database) => {
+  let storage: Storage;
+  let at: ExplainingDatabase;
+
+  beforeAll(async () => {
+    const place = await database.place();
+    storage = await openStorage(place);
+    at = await openExplaining(place);
+    const db = storage.tables<MessagingTables>();
+    const idAt = (ms: number) => firstIdAt('msg', ms);
+    // The ids of the first hundred thousandths, and a number after each: as in the product, they sort by age.
+    const ids = Array.from({ length: 1_000 }, (_, i) => idAt(LAST_MS - (1_000 - i) * 1_000_000));
+    await sql`
+      insert into messages (id, workspace_id, uid, channel, to_address, from_address, params, campaign, class,
+        payload_hash, state, lane, accepted_seq, created_at)
+      select (${ids}::text[])[1 + i / 1000] || lpad((i % 1000)::text, 16, '0'),
+        case when i % 10 = 0 then 'ws_other' else 'ws_own' end, 'u' || i,
+        case when i < 200 then 'voice' else 'sms' end, '+1' || (2020000000 + i % 200000),
+        case when i < 200 then '54321' else '12345' end, '{}',
+        case when i < 300 then 'old' when i % 2 = 0 then 'large' end, 'marketing', 'h',
+        case when i < 100 then 'failed' when i < 200 then 'sent' else 'delivered' end, 'l', i,
+        to_timestamp(${LAST_MS / 1_000 - MESSAGES} + i)
+      from generate_series(0, ${MESSAGES - 1}) i`.execute(db);
+  }, 300_000);
+  afterAll(async () => {
+    await at.close();
+    await storage.close();
+  });
+
+  async function list(query: Partial<MessageList>) {
+    at.take();
+    const db = at.db as unknown as Kysely<MessagingTables>;
+    const found = await listMessages(db, 'ws_own', { limit: PAGE, ...query } as MessageList);
+    const read = at.take().map(({ plan }) => rowsRead(plan, 'messages'));
+    return { ...found, read: Math.max(...read) };
+  }
+
+  const hour = (hours: number) => new Date(LAST_MS - hours * 3_600_000);
+
+  describe.each([false, true])('analyzed: %s', (isAnalyzed) => {
+    beforeAll(async () => {
+      if (isAnalyzed) await sql`analyze messages`.execute(storage.tables());
+    });
+
+    test.each<[string, Partial<MessageList>]>([
+      ['nothing', {}],
+      ['a campaign', { campaign: 'large' }],
+      ['an old campaign', { campaign: 'old' }],
+      ['the failed', { state: 'failed' }],
+      ['the delivered', { state: 'delivered' }],
+      ['an address', { to: '+12020000007' }],
+      ['a channel', { channel: 'sms' }],
+      ['a sender', { from: '12345' }],
+      ['an hour long ago', { from: hour(200), to: hour(199) }],
+      ['all before an hour', { to: hour(150) }],
+    ])('asked for %s it reads little more than it answers', async (_, query) => {
+      const { messages, read } = await list(query);
+      expect(messages.length).toBeGreaterThan(0);
+      expect(read).toBeLessThanOrEqual(5_000);
+    });
+
+    test.each<[string, Partial<MessageList>]>([
+      ['a channel', { channel: 'voice' }],
+      ['a sender', { from: '54321' }],
+      ['a state', { state: 'sent' }],
+      ['a state of a campaign', { campaign: 'large', state: 'rejected' }],
+    ])(
+      'asked for %s that only the oldest have it looks at so many, and says where it goes on',
+      async (_, query) => {
+        const { messages, next, read } = await list(query);
+        expect([messages, typeof next]).toEqual([[], 'string']);
+        expect(read).toBeLessThanOrEqual(LIMITS.messagesLookedAt * 1.2);
+      },
+    );
+  });
+
+  test('page after page comes to the oldest, each message once', async () => {
+    const found: string[] = [];
+    let pages = 0;
+    for (let cursor: string | undefined; pages < 100; pages++) {
+      const { messages, next } = await list({ channel: 'voice', limit: 100, ...(cursor ? { cursor } : {}) });
+      found.push(...messages.map(({ uid }) => uid));
+      if (next === null) break;
+      cursor = next;
+    }
+    const voice = Array.from({ length: 200 }, (_, i) => i).filter((i) => i % 10 !== 0);
+    expect(found).toEqual(voice.map((i) => `u${i}`).reverse());
+    expect(pages).toBeLessThan(15);
+  }, 60_000);
+});
