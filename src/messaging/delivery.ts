@@ -7,7 +7,8 @@ import type { Log } from '../log';
 import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
 import { isDataError } from './database-error';
 import { createEventFeed, type EventFeed } from './events/events';
-import { listMessages, type MessageRecord, type TrackedMessage, trackMessage } from './events/tracking';
+import { listMessages } from './events/message-list';
+import { type MessageRecord, type TrackedMessage, trackMessage } from './events/tracking';
 import { createGroupCommit } from './group-commit';
 import { createInboundMessages } from './inbound/inbound-sms';
 import { type DeliveryObserver, tellMoves } from './observer';
@@ -85,6 +86,7 @@ export function createDelivery(deps: {
     db,
     templates,
     log,
+    isUnderWay: (messageId) => dispatcher.isUnderWay(messageId),
     onEvents: feed.notify,
     onCallsEnded: (workspaceId, ids) => limits.callsEnded(workspaceId, ids),
     observer,

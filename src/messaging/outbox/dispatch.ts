@@ -187,6 +187,11 @@ export class Dispatcher {
     for (const { recorder } of this.ways) recorder.giveUp();
   }
 
+  /** On its way to the provider, or back and not recorded yet. */
+  isUnderWay(messageId: string): boolean {
+    return this.queue.taken(messageId) !== undefined;
+  }
+
   private pump(): void {
     const now = Date.now();
     let nextAtMs = Math.min(now + SLEEP_MAX_MS, this.admission.pump(now));

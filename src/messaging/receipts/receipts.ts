@@ -58,10 +58,12 @@ export function createReceipts(deps: {
   observer?: DeliveryObserver | undefined;
   log: Log;
   onEvents(workspaceId: string): void;
+  /** Whether this process is handing the message over, or has its result and not recorded it yet. */
+  isUnderWay(messageId: string): boolean;
   /** These calls are over, however they ended. */
   onCallsEnded(workspaceId: string, messageIds: readonly string[]): Promise<void>;
 }): Receipts {
-  const { db, log, onEvents, onCallsEnded, observer } = deps;
+  const { db, log, isUnderWay, onEvents, onCallsEnded, observer } = deps;
   const targets = createReceiptTargets(db);
   let calls: Call[] = [];
   let waiting = 0;
@@ -75,7 +77,9 @@ export function createReceipts(deps: {
       if (waitMs > 0) await delay(waitMs);
       const group = takeGroup();
       try {
-        await store(group.flatMap((call) => call.receipts));
+        const receipts = group.flatMap((call) => call.receipts);
+        await untilRecorded(receipts);
+        await store(receipts);
         for (const call of group) call.done();
       } catch (error) {
         for (const call of group) call.fail(error);
@@ -97,6 +101,15 @@ export function createReceipts(deps: {
     calls = calls.slice(end);
     waiting -= size;
     return group;
+  }
+
+  /** A carrier reports faster than results are recorded; what it reports waits, unless that takes unusually long. */
+  async function untilRecorded(receipts: readonly FromProvider[]): Promise<void> {
+    let early = receipts.flatMap(({ receipt }) => receipt.id ?? []).filter(isUnderWay);
+    for (const deadline = Date.now() + LIMITS.receiptWaitMs; early.length > 0 && Date.now() < deadline; ) {
+      await delay(LIMITS.receiptLookMs);
+      early = early.filter(isUnderWay);
+    }
   }
 
   async function store(receipts: FromProvider[]): Promise<void> {

@@ -55,7 +55,7 @@ describeWithDatabase('an outbox whose connection breaks in the middle of a state
   async function waiting(words: string): Promise<number> {
     const { rows } = await sql<{ count: number }>`
       select count(*)::int as count from pg_stat_activity
-      where wait_event_type = 'Lock' and query like ${`%${words}%`}
+      where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${words}%`}
     `.execute(db);
     return rows[0]?.count ?? 0;
   }

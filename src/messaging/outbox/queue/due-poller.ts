@@ -155,12 +155,9 @@ export class DuePoller {
         queue.expectIn(window, ANY_TIME);
       }
     } finally {
+      for (const window of windows) queue.endReading(window, watch.departed);
       watch.end();
       this.readings -= 1;
-      for (const window of windows) {
-        window.reading = false;
-        queue.forgetIfIdle(window);
-      }
       wake();
     }
   }

@@ -42,11 +42,32 @@ export class OutboxQueue {
     for (const message of messages) {
       if (this.inHand.has(message.id)) continue;
       const window = this.windowOf(lane, message);
-      // A reading that is under way may have begun before the message was there.
-      if (window.reading) this.fallBehind(window, ANY_TIME);
-      else if (window.behind || this.roomOf(window) === 0) this.fallBehind(window, dueMs);
+      if (window.behind || this.roomOf(window) <= window.parked.length) {
+        // A reading that is under way may have begun before the message was there.
+        this.fallBehind(window, window.reading ? ANY_TIME : dueMs);
+      } else if (window.reading) window.parked.push(message);
       else this.enter(window, message);
     }
+  }
+
+  /**
+   * The reading has ended. What was accepted meanwhile comes behind what was read, unless that was read too or more of
+   * the flow is in the table. Without it, a flow that has once been read would be read again for as long as messages
+   * come without a pause.
+   */
+  endReading(window: Window, departed: ReadonlySet<string>): void {
+    const { lane, parked } = window;
+    window.reading = false;
+    window.parked = [];
+    if (parked.length > 0 && window.behind) this.fallBehind(window, ANY_TIME);
+    else if (!lane.lost) {
+      for (const message of parked) {
+        if (!this.inHand.has(message.id) && !departed.has(message.id)) {
+          this.enter(this.windowOf(lane, message), message);
+        }
+      }
+    }
+    this.forgetIfIdle(window);
   }
 
   /** What was read from the table. One message always finds room, so that a large content leaves all the same. */
@@ -132,11 +153,12 @@ export class OutboxQueue {
     });
   }
 
-  /** Removes messages that wait; those on their way stay. */
+  /** Removes messages that wait; those on their way stay, and a reading under way brings none of them in. */
   drop(ids: Iterable<string>): void {
     for (const id of ids) {
       const entry = this.inHand.get(id);
-      if (entry?.state === 'waiting') this.depart(entry);
+      if (!entry) this.tellDeparted(id);
+      else if (entry.state === 'waiting') this.depart(entry);
     }
   }
 
@@ -308,7 +330,11 @@ export class OutboxQueue {
     entry.state = 'gone';
     if (this.inHand.get(entry.message.id) !== entry) return;
     this.inHand.delete(entry.message.id);
-    for (const departed of this.watchers) departed.add(entry.message.id);
+    this.tellDeparted(entry.message.id);
+  }
+
+  private tellDeparted(id: string): void {
+    for (const departed of this.watchers) departed.add(id);
   }
 
   /** Where it waits: with all that could leave, or with its restrained sender. */

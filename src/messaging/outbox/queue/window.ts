@@ -17,6 +17,8 @@ export interface Window {
   /** More is due in the table than in memory, so that what is accepted now has to queue there. */
   behind: boolean;
   reading: boolean;
+  /** Accepted while a reading is under way: it may bring them, or what is older. */
+  parked: OutgoingMessage[];
   /** Reading before is not worth while; Infinity when the table holds nothing more. */
   readAtMs: number;
   /** Retries fall due one by one: what is due a little later is read with them. */
@@ -56,6 +58,7 @@ export function newWindow(lane: Lane, message: OutgoingMessage): Window {
     count: 0,
     behind: false,
     reading: false,
+    parked: [],
     readAtMs: Number.POSITIVE_INFINITY,
     notBeforeMs: 0,
     readUpToMs: 0,

@@ -1,0 +1,54 @@
+import type { Lane } from '../../../../src/messaging/outbox/lanes';
+import type { OutgoingMessage } from '../../../../src/messaging/outbox/outgoing';
+import { OutboxQueue } from '../../../../src/messaging/outbox/queue/outbox-queue';
+
+const LANE = { id: 'lane', lost: false, adopted: false } as Lane;
+const message = (id: string) =>
+  ({
+    ...{ id, workspaceId: 'wsp', channel: 'sms', from: '12345', class: 'transactional', flow: 1, size: 100 },
+  }) as OutgoingMessage;
+
+/** What is accepted while the table is read for its flow. */
+describe('a message that is accepted during a reading', () => {
+  let queue: OutboxQueue;
+  let reading: ReturnType<OutboxQueue['watch']>;
+  const window = () => queue.windowOf(LANE, message('any'));
+  const taken = () => queue.take('sms', 100).map((entry) => entry.message.id);
+
+  beforeEach(() => {
+    queue = new OutboxQueue({
+      limits: { keyOf: () => undefined, queueMax: () => undefined },
+      holds: { isHeld: () => false },
+    });
+    window().reading = true;
+    reading = queue.watch();
+    queue.offer(LANE, ['a', 'b'].map(message), 1);
+  });
+
+  test('waits for its end, and comes behind what was read', () => {
+    expect(queue.readyCount('sms')).toBe(0);
+    queue.addRead(LANE, [message('older')]);
+    queue.endReading(window(), reading.departed);
+    expect(taken()).toEqual(['older', 'a', 'b']);
+  });
+
+  test('comes once if the reading brought it too, also when it has left since', () => {
+    queue.addRead(LANE, [message('a')]);
+    queue.letGo(queue.take('sms', 1));
+    queue.addRead(LANE, [message('b')]);
+    queue.endReading(window(), reading.departed);
+    expect(taken()).toEqual(['b']);
+  });
+
+  test('does not come if it was canceled meanwhile', () => {
+    queue.drop(['a']);
+    queue.endReading(window(), reading.departed);
+    expect(taken()).toEqual(['b']);
+  });
+
+  test('is left to the table if more of the flow is there', () => {
+    window().behind = true;
+    queue.endReading(window(), reading.departed);
+    expect([taken(), queue.unread.has(window())]).toEqual([[], true]);
+  });
+});
