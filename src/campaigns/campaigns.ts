@@ -109,7 +109,7 @@ export function createCampaigns(deps: CampaignsDeps) {
    * Pages read the run's row, and the service holds what it has: a workflow that is busy need not be waited for. One
    * that cannot be told fails the call if that is known in time, and is told once more if not.
    */
-  async function tellRuns(runs: readonly RunAddress[]): Promise<void> {
+  async function tellRuns(runs: readonly RunAddress[], answerBy: Promise<void>): Promise<void> {
     const telling = Promise.all(runs.map((run) => launcher.controlChanged(run)));
     let isAnswered = false;
     void telling.catch(async (error: unknown) => {
@@ -119,7 +119,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         log.warn({ err: again }, 'a run could not be told what its owner wants; it looks by itself'),
       );
     });
-    await Promise.race([telling, delay(LIMITS.controlAnswerMs)]);
+    await Promise.race([telling, answerBy]);
     isAnswered = true;
   }
 
@@ -195,8 +195,10 @@ export function createCampaigns(deps: CampaignsDeps) {
       const consequence = await changeCampaign(db, workspaceId, campaignId, action, note);
       await launch(workspaceId, campaignId, consequence);
       if (consequence.controlChanged) {
-        if (action !== 'resume') await holdNow(workspaceId, campaignId);
-        await tellRuns(consequence.controlChanged);
+        const answerBy = delay(LIMITS.controlAnswerMs);
+        // A service that is slow to hold goes on doing so behind the answer.
+        if (action !== 'resume') await Promise.race([holdNow(workspaceId, campaignId), answerBy]);
+        await tellRuns(consequence.controlChanged, answerBy);
       }
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
     },

@@ -3,7 +3,7 @@ import { describeWithDatabase } from '../support/storage';
 import { campaignsRig, IN_AN_HOUR } from './campaigns-rig';
 
 describeWithDatabase('controls of a campaign over HTTP', (database) => {
-  const { launched, told, create, db, newCampaign, detail, act, call, setRun, findings } =
+  const { launched, told, create, db, newCampaign, detail, act, call, setRun, findings, holdUntil } =
     campaignsRig(database);
 
   test('a draft waits, can be edited and is started once', async () => {
@@ -83,6 +83,22 @@ describeWithDatabase('controls of a campaign over HTTP', (database) => {
     expect(told).toEqual([runId, runId, runId, runId]);
     expect((await act('cmp_none', 'pause')).status).toBe(404);
     expect((await act(id, 'cancel', { force: true })).status).toBe(422);
+  });
+
+  test('a pause is answered within a second, and the run told of it, while the service does not answer', async () => {
+    const id = await newCampaign();
+    await setRun(id, 'running');
+    let answer = () => {};
+    holdUntil(
+      new Promise((done) => {
+        answer = done;
+      }),
+    );
+    const begunAt = performance.now();
+    expect((await act(id, 'pause')).body.data).toMatchObject({ phase: 'paused' });
+    expect(performance.now() - begunAt).toBeLessThan(1_000);
+    expect(told).toEqual([launched[0]?.runId]);
+    answer();
   });
 
   test('a scheduled campaign can be paused and resumed before its hour', async () => {

@@ -38,6 +38,8 @@ export function campaignsRig(database: TestDatabase) {
   const launched: Parameters<RunLauncher['launch']>[0][] = [];
   const told: string[] = [];
   let launchFails = false;
+  /** What the service's answer to a hold waits for. */
+  let holding: Promise<void> | undefined;
   let now = DAYTIME;
 
   beforeAll(async () => {
@@ -55,6 +57,7 @@ export function campaignsRig(database: TestDatabase) {
       db,
       templates,
       launcher,
+      holds: { hold: async () => holding, release: async () => undefined },
       now: () => now,
       log: createLog('silent'),
     });
@@ -69,6 +72,7 @@ export function campaignsRig(database: TestDatabase) {
     launched.length = 0;
     told.length = 0;
     launchFails = false;
+    holding = undefined;
     now = DAYTIME;
   });
 
@@ -103,6 +107,9 @@ export function campaignsRig(database: TestDatabase) {
     list: () => list,
     failLaunches() {
       launchFails = true;
+    },
+    holdUntil(answer: Promise<void>) {
+      holding = answer;
     },
     call: (...request: Parameters<TestServer['call']>) => server.call(...request),
     newCampaign: async (more: object = {}): Promise<string> => (await create(more)).body.data.id,
