@@ -128,8 +128,9 @@ function urlOf(directory: string, database: string): string {
 }
 
 async function launch(plan: Plan, signal: AbortSignal): Promise<RunningServer> {
-  const { data, dataDir, binaries, runAs, pidFile, env, log } = plan;
-  const settings = Object.entries(serverSettings(thisMachine(), plan.socketDirectory));
+  const { data, dataDir, binaries, runAs, socketDirectory, pidFile, env, log } = plan;
+  const { major } = binaries;
+  const settings = Object.entries(serverSettings(thisMachine(), { socketDirectory, major }));
   const [command = '', ...args] = [
     ...[...runAs.prefix, binaries.postgres, '-D', data],
     ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]),

@@ -17,7 +17,7 @@ export function thisMachine(): Machine {
 /** What the managed server is started with. Each value that is not PostgreSQL's own default has its reason. */
 export function serverSettings(
   { memoryBytes, processors }: Machine,
-  socketDirectory: string,
+  { socketDirectory, major }: { socketDirectory: string; major: number },
 ): Record<string, string> {
   const memory = memoryBytes / MIB;
   return {
@@ -48,6 +48,8 @@ export function serverSettings(
     max_parallel_workers_per_gather: '0',
     // Nothing replicates from here; a process less.
     max_logical_replication_workers: '0',
+    // From 18 on, three processes that read ahead for long scans, of which there are none here.
+    ...(major >= 18 ? { io_method: 'sync' } : {}),
     log_destination: 'stderr',
     logging_collector: 'off',
     log_checkpoints: 'off',
