@@ -2,8 +2,9 @@
 module.exports = {
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
-  // They need programs of the system, which not every machine has; jest.peers.cjs runs them.
-  testPathIgnorePatterns: ['/node_modules/', '\\.peers\\.test\\.ts$'],
+  // Some need programs of the system, which not every machine has, and some take minutes each: jest.peers.cjs and
+  // jest.long.cjs run them.
+  testPathIgnorePatterns: ['/node_modules/', '\\.(peers|long)\\.test\\.ts$'],
   testEnvironment: '<rootDir>/test/support/environment.ts',
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',

@@ -15,16 +15,17 @@ const PEERS = JSON.parse(readFileSync(join(ROOT, 'test', 'support', 'peers.json'
 /** Places of programs that only administrators start, and that a user's PATH leaves out. */
 const SYSTEM_PLACES = ['/usr/sbin', '/usr/local/sbin'];
 
-export function peerSuites() {
+/** The suites whose files are named `*.<kind>.test.ts`. */
+export function suitesNamed(kind) {
   return readdirSync(join(ROOT, 'test'), { recursive: true })
-    .filter((name) => name.endsWith('.peers.test.ts'))
+    .filter((name) => name.endsWith(`.${kind}.test.ts`))
     .map((name) => `test/${name.replaceAll('\\', '/')}`)
     .sort();
 }
 
 /** What the suites that match one of these patterns need and this machine has not; all suites without a pattern. */
 export function missingPeers(patterns = []) {
-  const chosen = peerSuites().filter(
+  const chosen = suitesNamed('peers').filter(
     (suite) => patterns.length === 0 || patterns.some((pattern) => new RegExp(pattern).test(suite)),
   );
   return PEERS.filter(

@@ -20,7 +20,7 @@ const OTHER_PROCESSES = /from 'node:child_process'|freshNamespace\(|temporalAddr
 
 export function quickSuites() {
   return readdirSync(TESTS, { recursive: true })
-    .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.peers.test.ts'))
+    .filter((name) => name.endsWith('.test.ts') && !/\.(peers|long)\.test\.ts$/.test(name))
     .map((name) => join(TESTS, name))
     .filter(isQuick)
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))

@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { missingPeers, peerSuites } from './peers.mjs';
+import { missingPeers, suitesNamed } from './peers.mjs';
 import { prepare } from './prepare.mjs';
 import { quickSuites } from './quick-suites.mjs';
 
 /**
- * `npm test`, `npm run test:quick` and `npm run test:peers`: prepares the checkout, since worker threads run from the
- * build, sees to the `temporal` executable, since the first test that needs one could not wait minutes for it, then
- * runs jest.
+ * `npm test`, `npm run test:quick`, `npm run test:long` and `npm run test:peers`: prepares the checkout, since worker
+ * threads run from the build, sees to the `temporal` executable, since the first test that needs one could not wait
+ * minutes for it, then runs jest.
  */
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
@@ -36,7 +36,7 @@ async function main() {
 }
 
 function argumentsOf() {
-  if (kind === 'peers') return ['--config', join(root, 'jest.peers.cjs')];
+  if (kind === 'peers' || kind === 'long') return ['--config', join(root, `jest.${kind}.cjs`)];
   if (kind === 'quick') return ['--runTestsByPath', ...quickSuites()];
   return [];
 }
@@ -54,10 +54,13 @@ function demandPeers() {
 }
 
 function sayWhatWasLeftOut() {
-  const peers = `${peerSuites().length} suites that need programs of the system (npm run test:peers)`;
-  if (kind === 'all') process.stdout.write(`\nLeft out: ${peers}.\n`);
+  const long = `${suitesNamed('long').length} suites that take minutes each (npm run test:long)`;
+  const peers = `${suitesNamed('peers').length} that need programs of the system (npm run test:peers)`;
+  if (kind === 'all') process.stdout.write(`\nLeft out: ${long}, and ${peers}.\n`);
   if (kind === 'quick') {
-    process.stdout.write(`\nLeft out: what is slow or runs the whole program (npm test), and ${peers}.\n`);
+    process.stdout.write(
+      `\nLeft out: what is slow or runs the whole program (npm test), ${long}, and ${peers}.\n`,
+    );
   }
 }
 

@@ -1,19 +1,35 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiClient, createList, createSmsTemplate } from '../support/api-client';
-import { readCredentials } from '../support/fanfare-process';
 import type { Installation } from './installation';
+import type { Workspace } from './workspaces';
 
-/** The backend team: it starts campaigns while everything falls over, and asks again until it is answered. */
+/** The backend teams of all workspaces: they start campaigns while everything falls over, and ask again until they are answered. */
 export interface Backend {
-  /** Starts the next campaign; answers its id. */
+  /** Starts the next campaign, of the workspaces in turn; answers its id. */
   start(): Promise<string>;
   act(id: string, action: 'pause' | 'resume'): Promise<void>;
   /** A reading of a campaign, or `undefined` when nobody answers now. */
   look(id: string): Promise<Reading | undefined>;
   /** Every recipient: message uid and state. */
   recipients(id: string): Promise<{ channel: string; uid: string; state: string }[]>;
-  /** The types of what happened to a message, in order. */
+  /** The types of what happened to a message of a campaign, in order. */
+  events(id: string, uid: string): Promise<string[]>;
+  /** The addresses that only the campaign's workspace sends from. */
+  senders(id: string): readonly string[];
+  /** Whether a team of another workspace finds the message. */
+  isSeenByOthers(id: string, uid: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** What one workspace's team can do. */
+interface Team {
+  senders: readonly string[];
+  start(name: string, kind: object): Promise<string>;
+  act: Backend['act'];
+  look: Backend['look'];
+  recipients: Backend['recipients'];
   events(uid: string): Promise<string[]>;
+  has(uid: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -34,12 +50,48 @@ const KINDS: readonly object[] = [
 ];
 
 export async function openBackend(installation: Installation, contacts: number): Promise<Backend> {
-  const credentials = readCredentials({
-    dataDir: installation.dataDir,
-    env: {},
-    remove: async () => undefined,
-  });
-  const api = new ApiClient(installation.baseUrl, credentials);
+  const { baseUrl, workspaces } = installation;
+  const teams = await Promise.all(workspaces.map((one, i) => openTeam(baseUrl, one, i, contacts)));
+  const teamOf = new Map<string, Team>();
+  let started = 0;
+
+  function of(id: string): Team {
+    const team = teamOf.get(id);
+    if (!team) throw new RangeError(`Campaign ${id} was not started here`);
+    return team;
+  }
+
+  return {
+    async start() {
+      const team = teams[started % teams.length] as Team;
+      const kind = KINDS[started % KINDS.length] as object;
+      const id = await team.start(`chaos ${++started}`, kind);
+      teamOf.set(id, team);
+      return id;
+    },
+    act: (id, action) => of(id).act(id, action),
+    look: (id) => of(id).look(id),
+    recipients: (id) => of(id).recipients(id),
+    events: (id, uid) => of(id).events(uid),
+    senders: (id) => of(id).senders,
+    async isSeenByOthers(id, uid) {
+      const others = teams.filter((team) => team !== of(id));
+      return (await Promise.all(others.map((team) => team.has(uid)))).includes(true);
+    },
+    async close() {
+      for (const team of teams) await team.close();
+    },
+  };
+}
+
+async function openTeam(
+  baseUrl: string,
+  credentials: Workspace,
+  number: number,
+  contacts: number,
+): Promise<Team> {
+  const api = new ApiClient(baseUrl, credentials);
+  const senders = { email: `news${number}@example.com`, sms: String(12_345 + number) };
   const list = await createList(api, contacts);
   const sms = await createSmsTemplate(api);
   const { template } = await api.expect<{ template: { id: string } }>('POST', '/api/template/', {
@@ -53,7 +105,7 @@ export async function openBackend(installation: Installation, contacts: number):
   const headers = { authorization, 'x-api-key': credentials.apiKey };
 
   async function ask(method: string, path: string, body?: unknown, key?: string): Promise<Response> {
-    return fetch(installation.baseUrl + path, {
+    return fetch(baseUrl + path, {
       method,
       headers: {
         ...headers,
@@ -78,11 +130,9 @@ export async function openBackend(installation: Installation, contacts: number):
     }
   }
 
-  let started = 0;
   return {
-    async start() {
-      const name = `chaos ${++started}`;
-      const kind = KINDS[started % KINDS.length];
+    senders: Object.values(senders),
+    async start(name, kind) {
       const body = {
         ...kind,
         campaignId: null,
@@ -90,8 +140,8 @@ export async function openBackend(installation: Installation, contacts: number):
         channel: ['email', 'sms'],
         contactListId: [list],
         settings: {
-          email: { fromEmail: 'news@example.com', templateId: template.id, version: 1 },
-          sms: { shortCode: '12345', templateId: sms, version: 1 },
+          email: { fromEmail: senders.email, templateId: template.id, version: 1 },
+          sms: { shortCode: senders.sms, templateId: sms, version: 1 },
         },
       };
       const text = await insist('POST', '/api/campaign', body, name);
@@ -123,6 +173,14 @@ export async function openBackend(installation: Installation, contacts: number):
         data: { events: { type: string }[] };
       };
       return data.events.map(({ type }) => type);
+    },
+    async has(uid) {
+      for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await delay(200)) {
+        const answer = await ask('GET', `/messages/${uid}`).catch(() => undefined);
+        await answer?.arrayBuffer().catch(() => undefined);
+        if (answer && answer.status < 500) return answer.status !== 404;
+      }
+      throw new Error(`GET /messages/${uid} was not answered`);
     },
     close: () => api.close(),
   };

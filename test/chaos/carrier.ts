@@ -14,6 +14,7 @@ const [portText = '', record = '', inboundUrl = ''] = process.argv.slice(2);
 export interface CarrierLine {
   id: string;
   uid: string;
+  from: string;
   path: string;
 }
 
@@ -33,7 +34,11 @@ createServer((request, response) => {
 async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  const message = JSON.parse(Buffer.concat(chunks).toString('utf8')) as { id: string; uid: string };
+  const message = JSON.parse(Buffer.concat(chunks).toString('utf8')) as {
+    id: string;
+    uid: string;
+    from: string;
+  };
   const path = request.url ?? '';
   const fate = fateOf(message.id);
   // Each is refused at its first coming only, except the one whom the carrier never takes.
@@ -43,7 +48,7 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   if (fate < 15 && isNew) return answer(response, 503, {});
   if (fate < 20 && isNew) return answer(response, 429, {}, { 'retry-after': '1' });
   if (path === '/each' || !taken.has(message.id)) {
-    const line: CarrierLine = { id: message.id, uid: message.uid, path };
+    const line: CarrierLine = { id: message.id, uid: message.uid, from: message.from, path };
     writeSync(out, `${JSON.stringify(line)}\n`);
     remember(line);
     // So that a good part of what is killed is killed between a message and its answer.

@@ -12,6 +12,7 @@ import { MAIN, ROOT } from '../support/root';
 import { until } from '../support/until';
 import type { Fault, LineName, ProcessName } from './schedule';
 import { Supervised } from './supervised';
+import { twoWorkspaces, type Workspace, writeServiceAccounts } from './workspaces';
 
 export const START_MS = 120_000;
 /** How long a kill waits for something to be under way. */
@@ -19,7 +20,7 @@ const HAND_OVER_MS = 5_000;
 
 export interface Installation {
   baseUrl: string;
-  dataDir: string;
+  workspaces: readonly Workspace[];
   /** What the carrier took, in its own words. */
   carrierRecord: string;
   begin(fault: Fault, lastsMs: number): Promise<void>;
@@ -80,7 +81,8 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     FANFARE_SMS_HTTP_URL: `${through('carrier')}/each`,
     LOG_LEVEL: 'error',
   };
-  const worker = { ...env };
+  const accounts = join(directory, 'service-accounts.json');
+  const worker: Record<string, string> = { ...env, FANFARE_SERVICE_CREDENTIALS_FILE: accounts };
   for (const name of ['AUTH', 'SEND', 'APP']) worker[`FANFARE_${name}_URL`] = through('service');
   const broken = breakClaim ? ['--require', join(ROOT, 'test/chaos/broken-claim.cjs')] : [];
   const small = ['--require', join(ROOT, 'test/chaos/small-pieces.cjs')];
@@ -109,10 +111,13 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     rmSync(cluster.directory, { recursive: true, force: true, maxRetries: 5 });
   }
 
+  let workspaces: Workspace[];
   try {
     carrier.start();
     processes.serve.start();
     await until('the service', () => isReady(baseUrl), START_MS, 100);
+    workspaces = await twoWorkspaces(baseUrl, dataDir);
+    writeServiceAccounts(accounts, workspaces);
     const workers = [processes.orchestrator, processes['sender-1'], processes['sender-2']];
     for (const one of workers) one.start();
     await until('the workers', () => workers.every(({ words }) => words.includes('ready')), START_MS, 100);
@@ -123,7 +128,7 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
   }
   return {
     baseUrl,
-    dataDir,
+    workspaces,
     carrierRecord,
     async begin(fault, lastsMs) {
       if (fault.kind === 'cut') lines[fault.target].cut();

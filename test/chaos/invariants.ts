@@ -27,7 +27,7 @@ export async function checkInvariants({
 }: Evidence): Promise<{ findings: Finding[]; recipients: number; taken: number; unknown: number }> {
   const findings: Finding[] = [];
   const report = (invariant: string, found: string): void => void findings.push({ invariant, found });
-  const takenTimes = readTaken(carrierRecord);
+  const taken = readTaken(carrierRecord);
   const known = new Set<string>();
   let recipients = 0;
   let unknown = 0;
@@ -53,7 +53,10 @@ export async function checkInvariants({
     }
     for (const { uid, state, channel } of rows) {
       known.add(uid);
-      const times = takenTimes.get(uid) ?? 0;
+      const { times, senders } = taken.get(uid) ?? { times: 0, senders: [] };
+      const others = senders.filter((sender) => !backend.senders(id).includes(sender));
+      if (others.length > 0)
+        report('nothing crosses workspaces', `${uid} was sent from ${others.join(', ')}`);
       if (state === 'unknown') unknown += 1;
       if (!ENDS.has(state)) report('nobody is lost', `${uid} is ${state} in a campaign that has ended`);
       if (REACHED.has(state) && times === 0) {
@@ -62,32 +65,44 @@ export async function checkInvariants({
       if (REFUSED.has(state) && times > 0) {
         report('the ledger equals the carrier', `${uid} is ${state}, and the carrier took it`);
       }
-      if (times > 1 && !(await backend.events(uid)).includes('unknown')) {
+      if (times > 1 && !(await backend.events(id, uid)).includes('unknown')) {
         report('nothing is handed over twice', `${uid} (${channel}, ${state}): ${times} times`);
       }
     }
+    const [first] = rows;
+    if (first && (await backend.isSeenByOthers(id, first.uid))) {
+      report('nothing crosses workspaces', `${first.uid} is seen in another workspace`);
+    }
   }
-  for (const uid of takenTimes.keys()) {
+  for (const uid of taken.keys()) {
     if (!known.has(uid)) report('the ledger equals the carrier', `${uid} was taken and is nobody's`);
   }
   for (const ms of resumedMs) {
     if (ms > RESUME_LIMIT_MS) report('progress resumes within 60 s of healing', `after ${ms} ms`);
   }
-  return { findings, recipients, taken: takenTimes.size, unknown };
+  return { findings, recipients, taken: taken.size, unknown };
 }
 
 const REACHED = new Set(['sent', 'delivered', 'undelivered']);
 const REFUSED = new Set(['rejected', 'canceled', 'suppressed', 'expired']);
 const ENDS = new Set([...REACHED, ...REFUSED, 'failed', 'unknown']);
 
-/** How often the carrier took each uid. */
-function readTaken(record: string): Map<string, number> {
-  const times = new Map<string, number>();
+interface Taken {
+  times: number;
+  senders: string[];
+}
+
+/** How often the carrier took each uid, and in whose name. */
+function readTaken(record: string): Map<string, Taken> {
+  const taken = new Map<string, Taken>();
   for (const line of readFileSync(record, 'utf8').split('\n').filter(Boolean)) {
-    const { uid } = JSON.parse(line) as CarrierLine;
-    times.set(uid, (times.get(uid) ?? 0) + 1);
+    const { uid, from } = JSON.parse(line) as CarrierLine;
+    const one = taken.get(uid) ?? { times: 0, senders: [] };
+    one.times += 1;
+    if (!one.senders.includes(from)) one.senders.push(from);
+    taken.set(uid, one);
   }
-  return times;
+  return taken;
 }
 
 function tally(values: readonly string[]): Record<string, number> {

@@ -7,6 +7,7 @@ import { MAIN } from '../support/root';
 import { until } from '../support/until';
 import { carrierProcess, exitsOf, handOver, type Installation, isReady, START_MS } from './installation';
 import { Supervised } from './supervised';
+import { twoWorkspaces, type Workspace } from './workspaces';
 
 /** Where `up` writes the process ids of a server and of the watchdog that ends it with `up`. */
 const PID_FILES = { postgres: join('postgres-run', 'postgres.pid'), temporal: 'temporal.pid' };
@@ -61,10 +62,12 @@ export async function startUp(): Promise<Installation> {
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
   }
 
+  let workspaces: Workspace[];
   carrier.start();
   up.start();
   try {
     await until('the service', () => isReady(baseUrl), START_MS, 100);
+    workspaces = await twoWorkspaces(baseUrl, dataDir);
   } catch (error) {
     process.stderr.write(up.words);
     await stop();
@@ -72,7 +75,7 @@ export async function startUp(): Promise<Installation> {
   }
   return {
     baseUrl,
-    dataDir,
+    workspaces,
     carrierRecord,
     async begin(fault, lastsMs) {
       if (fault.kind === 'cut') return line.cut();

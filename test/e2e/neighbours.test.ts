@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { inParallel } from '../../src/domain/in-parallel';
 import {
   campaignDetail,
@@ -12,6 +11,8 @@ import { until } from '../support/until';
 
 const LIMIT_MS = 120_000;
 const WAITING = 150;
+const FIFTY = 50;
+const EACH = 30;
 
 /** A worker takes on 100 activities of the orchestrator at once, so 150 that wait inside one would stop it. */
 describe('campaigns beside others that wait', () => {
@@ -41,6 +42,22 @@ describe('campaigns beside others that wait', () => {
     return total - pending - waiting - sending;
   };
 
+  /** Those of a campaign that the carrier has, by the campaign's own counts. */
+  const handedOver = async (id: string) => {
+    const {
+      sent = 0,
+      delivered = 0,
+      undelivered = 0,
+    } = (await campaignDetail(here.api, id)).counts.sms ?? {};
+    return sent + delivered + undelivered;
+  };
+
+  /** Those of a campaign that do not yet stand in the outbox. */
+  const notReady = async (id: string) => {
+    const { total = 0, pending = 0 } = (await campaignDetail(here.api, id)).counts.sms ?? {};
+    return total === 0 ? EACH : pending;
+  };
+
   test('a campaign starts and ends while 150 others wait for an hour', async () => {
     const waiting = new Array<string>(WAITING);
     await inParallel([...waiting.keys()], 8, async (i) => {
@@ -65,6 +82,28 @@ describe('campaigns beside others that wait', () => {
     // Each of the eight holds its place for up to a minute, if it holds one.
     expect(Date.now() - begun).toBeLessThan(20_000);
     for (const id of paced) await here.api.expect('POST', `/api/campaign/${id}/cancel`);
-    await delay(0);
+  }, 300_000);
+
+  test('of fifty campaigns that run at once each goes on, though their sender is slow', async () => {
+    // Held at one a second until each has its messages ready: creating fifty takes a busy machine as long as sending.
+    const senderRate = (rate: number) =>
+      here.api.expect('PUT', '/api/sender-limit', { channel: 'sms', sender: '12345', rate, burst: 1 });
+    await senderRate(1);
+    const list = await createList(here.api, EACH, 'fifty', 4_000_000);
+    const before = here.record('sms').handOvers;
+    const ids = new Array<string>(FIFTY);
+    await inParallel([...ids.keys()], 4, async (i) => {
+      ids[i] = await start(list);
+    });
+    const ready = async () => (await Promise.all(ids.map(notReady))).every((count) => count === 0);
+    await until('all of fifty are ready', ready, LIMIT_MS, 1_000);
+    await senderRate(75);
+    const half = before + (FIFTY * EACH) / 2;
+    await until('half of all', () => here.record('sms').handOvers >= half, LIMIT_MS, 100);
+    const reached = await Promise.all(ids.map(handedOver));
+    // In exact turns each would have 15; counts follow the hand-overs by a moment.
+    expect(Math.min(...reached)).toBeGreaterThanOrEqual(EACH / 3);
+    await here.api.expect('DELETE', '/api/sender-limit?channel=sms&sender=12345');
+    for (const id of ids) await untilPhase(here.api, id, ['completed'], LIMIT_MS);
   }, 300_000);
 });

@@ -24,7 +24,7 @@ import { freshNamespace, postgresUrl } from '../support/services';
 import { until } from '../support/until';
 
 /** A page is up to 5,000, and two shards have four under way: enough that a second sender finds some left. */
-const PEOPLE = 80_000;
+const PEOPLE = 40_000;
 const LIMIT_MS = 120_000;
 
 describe('the roles in processes of their own', () => {

@@ -4,9 +4,10 @@ const { default: Sequencer } = require('@jest/test-sequencer');
 /** About what suites take that wait for whole programs, in milliseconds. Others are known by their size. */
 const WAITS = [
   [/^test\/chaos\//, 200_000],
-  [/^test\/e2e\/(recurring|call-|smpp-kill|split-roles)/, 120_000],
+  [/\.long\.test\.ts$/, 150_000],
+  [/^test\/e2e\/(recurring|call-|split-roles|waiting)/, 120_000],
   [/^test\/(e2e|storage\/managed)\//, 60_000],
-  [/^test\/(client|readme|docs|package)/, 30_000],
+  [/^test\/(client|readme|docs|package|temporal)/, 30_000],
 ];
 
 /**

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { ROOT } from '../support/root';
-import { planFaults } from './schedule';
 
 /** From source: the build holds the product, not the tests. */
 const CHAOS = ['--require', require.resolve('tsx/cjs'), join(ROOT, 'test/chaos/main.ts')];
@@ -27,33 +26,8 @@ async function runChaos(...args: string[]): Promise<Result> {
   return { code, told, result: JSON.parse(out) as Result['result'] };
 }
 
-test('the same seed gives the same schedule, another seed another', () => {
-  expect(planFaults(7, 600_000)).toEqual(planFaults(7, 600_000));
-  expect(planFaults(7, 600_000)).not.toEqual(planFaults(8, 600_000));
-  const kinds = new Set(planFaults(7, 600_000).map(({ kind, target }) => `${kind} ${target}`));
-  expect([...kinds].sort()).toEqual([
-    'cut carrier',
-    'cut database',
-    'cut service',
-    'cut temporal',
-    'kill orchestrator',
-    'kill postgres',
-    'kill sender-1',
-    'kill sender-2',
-    'kill serve',
-    'kill temporal',
-    'pause campaigns',
-    'stall orchestrator',
-    'stall sender-1',
-    'stall sender-2',
-    'stall serve',
-  ]);
-  const onUp = new Set(planFaults(7, 600_000, { installation: 'up' }).map(({ target }) => target));
-  expect([...onUp].sort()).toEqual(['campaigns', 'carrier', 'everything', 'postgres', 'temporal', 'up']);
-});
-
 describe('an installation whose parts are killed, stalled and cut off from each other', () => {
-  it('accounts for everybody, and nobody is handed over twice', async () => {
+  it('accounts for every recipient of both workspaces, and hands no message over twice', async () => {
     const { code, told, result } = await runChaos('--seed', '1', '--minutes', '0.4');
     expect([told.match(/BROKEN.*/g), code]).toEqual([null, 0]);
     expect(result.faults).toBeGreaterThanOrEqual(5);

@@ -1,0 +1,6 @@
+/** The suites that take minutes each (`npm run test:long`). */
+module.exports = {
+  ...require('./jest.config.cjs'),
+  testMatch: ['**/*.long.test.ts'],
+  testPathIgnorePatterns: ['/node_modules/'],
+};

@@ -1,0 +1,25 @@
+import { writeFileSync } from 'node:fs';
+import { asUser } from '../support/as-user';
+import { type Credentials, readCredentials } from '../support/fanfare-process';
+
+/** A workspace, and what a backend team of it proves itself with. */
+export type Workspace = Pick<Credentials, 'workspace' | 'client' | 'apiKey'>;
+
+/** The installation's first workspace and another, of which neither may touch what is the other's. */
+export async function twoWorkspaces(baseUrl: string, dataDir: string): Promise<Workspace[]> {
+  const first = readCredentials({ dataDir, env: {}, remove: async () => undefined });
+  const second = await asUser<Workspace>(baseUrl, first.user, 'POST', '/api/admin/workspaces', {
+    name: 'Second',
+    email: 'second@example.com',
+  });
+  return [first, second];
+}
+
+/** For workers in processes of their own (docs/operating.md). */
+export function writeServiceAccounts(file: string, workspaces: readonly Workspace[]): void {
+  const accounts = workspaces.map(({ workspace, client, apiKey }) => [
+    workspace.id,
+    { clientId: client.id, clientSecret: client.secret, apiKey },
+  ]);
+  writeFileSync(file, JSON.stringify(Object.fromEntries(accounts)), { mode: 0o600 });
+}
