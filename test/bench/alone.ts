@@ -2,9 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { ApiClient, createList, createSmsCampaign, untilPhase } from '../support/api-client';
-import { readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
+import { readCredentials, untilReady } from '../support/fanfare-process';
 import { ROOT } from '../support/root';
-import { benchPlace, load, median, note, numberOption, rate, round2 } from './rig';
+import { benchPlace, load, median, note, numberOption, rate, round2, startProduct } from './rig';
 import type { SinkCounts } from './sink';
 
 /**
@@ -29,7 +29,7 @@ export async function alonePart(): Promise<unknown> {
     FANFARE_API_KEY: 'bench',
     FANFARE_SESSION_COOKIE: 'bench',
   });
-  const fanfare = startFanfare(place);
+  const fanfare = startProduct(place);
   try {
     await untilReady(fanfare);
     const api = new ApiClient(fanfare.baseUrl, readCredentials(place));

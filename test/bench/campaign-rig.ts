@@ -5,14 +5,8 @@ import { request } from 'undici';
 import type { Channel } from '../../src/domain/channel';
 import { type RecordSummary, readRecord, recordFile } from '../../src/providers/simulator/simulator-record';
 import { ApiClient } from '../support/api-client';
-import {
-  type Credentials,
-  type Place,
-  readCredentials,
-  startFanfare,
-  untilReady,
-} from '../support/fanfare-process';
-import { benchPlace, note } from './rig';
+import { type Credentials, type Place, readCredentials, untilReady } from '../support/fanfare-process';
+import { benchPlace, note, startProduct } from './rig';
 
 /** What the parts of the campaign benchmark share: one `fanfare up`, an audience for it, and the record. */
 export interface CampaignBench {
@@ -36,7 +30,7 @@ export async function withFanfare<T>(
   place: Place,
   measure: (bench: CampaignBench) => Promise<T>,
 ): Promise<T> {
-  const fanfare = startFanfare(place);
+  const fanfare = startProduct(place);
   try {
     await untilReady(fanfare);
     const credentials = readCredentials(place);

@@ -30,6 +30,8 @@ export async function neighboursPart(): Promise<unknown> {
     if (!measure) throw new Error(`There is no figure ${figure}; there are ${Object.keys(FIGURES).join()}`);
     note(`neighbours, ${figure}`);
     result[figure] = await measure();
+    // So that figures are not lost with a later one that is given up.
+    note(JSON.stringify(result[figure]));
   }
   return result;
 }

@@ -4,13 +4,29 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { Pool } from 'undici';
-import { type Credentials, makePlace, type Place } from '../support/fanfare-process';
+import {
+  type Credentials,
+  type FanfareProcess,
+  makePlace,
+  type Place,
+  startFanfare,
+} from '../support/fanfare-process';
 import { ROOT } from '../support/root';
 import type { LoadInput, LoadResult } from './load';
 
 /** What the benchmarks share: the load process, its token, and the figures. */
 
 const run = promisify(execFile);
+
+/** The product, which ends with the benchmark also when that is told to end in the middle. */
+export function startProduct(place: Place): FanfareProcess {
+  const fanfare = startFanfare(place);
+  const end = () => process.kill(fanfare.pid, 'SIGTERM');
+  process.once('exit', end);
+  void fanfare.exited.then(() => process.off('exit', end));
+  return fanfare;
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 /**
  * A place of its own for a benchmark: a directory, and with DATABASE_URL, which names a server and a user

@@ -1,5 +1,5 @@
 import { ApiClient, createSmsTemplate } from '../support/api-client';
-import { type Place, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
+import { type Place, readCredentials, untilReady } from '../support/fanfare-process';
 import { feedEnd, toProviderMs, untilQuiet } from './delivered';
 import type { LoadInput, LoadResult } from './load';
 import {
@@ -14,6 +14,7 @@ import {
   peakMemoryMb,
   rate,
   round2,
+  startProduct,
   token,
 } from './rig';
 import { fillMessages, readStored } from './stored';
@@ -77,7 +78,7 @@ async function main(): Promise<void> {
 }
 
 async function withService<T>(place: Place, measure: (bench: Bench) => Promise<T>): Promise<T> {
-  const fanfare = startFanfare(place);
+  const fanfare = startProduct(place);
   try {
     await untilReady(fanfare);
     const { baseUrl, pid } = fanfare;

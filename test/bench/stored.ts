@@ -2,9 +2,9 @@ import { performance } from 'node:perf_hooks';
 import { sql } from 'kysely';
 import type { Storage } from '../../src/storage/storage';
 import type { ApiClient } from '../support/api-client';
-import { type Place, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
+import { type Place, readCredentials, untilReady } from '../support/fanfare-process';
 import { withStorage } from './bench-database';
-import { median, note } from './rig';
+import { median, note, startProduct } from './rig';
 
 const SAMPLES = 200;
 const TEMPLATES = 5_000;
@@ -16,7 +16,7 @@ const EVENTS_IN_ROW = 500;
  */
 export async function fillMessages(place: Place, count: number): Promise<number> {
   note(`filling in ${count} messages`);
-  const first = startFanfare(place);
+  const first = startProduct(place);
   await untilReady(first);
   await first.stop();
   const workspace = readCredentials(place).workspace.id;
