@@ -543,7 +543,7 @@ export const LIMITS = {
   /** Within which the counts of a canceled campaign follow: until then its webhook waits for them. */
   canceledCountsSeconds: 60,
   /** How long a pause or a cancel, once it is written down, waits for the service to hold and the run to be told. */
-  controlAnswerMs: 600,
+  controlAnswerMs: 300,
   /** Due retries are waited for together, this part of the time since sending began: a few seconds after
    * minutes, and never longer than the second number, so that scattered retries cost few wake-ups. */
   gatherShare: 0.05,
