@@ -25,7 +25,7 @@ RUN apt-get update \
   && install --directory --owner=node --group=node --mode=0700 /data
 WORKDIR /app
 # Room for young objects: a request's live until its insert is committed (docs/benchmarks.md).
-ENV NODE_ENV=production MALLOC_ARENA_MAX=2 NODE_OPTIONS=--max-semi-space-size=32 FANFARE_DATA_DIR=/data FANFARE_HTTP_HOST=0.0.0.0
+ENV NODE_ENV=production MALLOC_ARENA_MAX=2 NODE_OPTIONS="--max-semi-space-size=32 --max-old-space-size=2000" FANFARE_DATA_DIR=/data FANFARE_HTTP_HOST=0.0.0.0
 COPY --from=build /app/package.json ./
 COPY --from=build /app/packages packages
 COPY --from=build /app/node_modules node_modules

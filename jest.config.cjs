@@ -6,6 +6,7 @@ module.exports = {
   // jest.long.cjs run them.
   testPathIgnorePatterns: ['/node_modules/', '\\.(peers|long)\\.test\\.ts$'],
   testEnvironment: '<rootDir>/test/support/environment.ts',
+  runtime: '<rootDir>/test/support/runtime.cjs',
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   reporters: [

@@ -1,11 +1,12 @@
 import { type FreezeStep, freezeNextShard } from '../src/campaigns/audience/freeze-run';
-import { frozenShards, type ShardRef } from '../src/campaigns/runs/run-end';
+import { dueShards, frozenShards, type ShardRef } from '../src/campaigns/runs/run-end';
 import { beginRun, hasPredecessor, loadRun } from '../src/campaigns/runs/runs';
 import type { Channel } from '../src/domain/channel';
 import { createTurns } from '../src/domain/in-turns';
 import { LIMITS } from '../src/domain/limits';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
+import { closedChannels, lookAtStages } from './stage-looks';
 
 export type { FreezeStep };
 
@@ -21,12 +22,20 @@ export interface BegunRun {
   again: boolean;
 }
 
-export function audienceActivities({ db, suppression }: ActivityDeps) {
+export function audienceActivities(deps: ActivityDeps) {
+  const { db, suppression, suppressionEntry } = deps;
   const inTurn = createTurns(LIMITS.audiencePiecesAtOnce);
 
   async function freeze({ runId, ...input }: FreezeInput): Promise<FreezeStep> {
     const run = await loadRun(db, runId);
-    return freezeNextShard(db, run, { ...input, suppression, inTurn, onPiece: stopIfCancelled });
+    const step = await freezeNextShard(db, run, {
+      ...{ ...input, suppression, suppressionEntry, inTurn },
+      onPiece: stopIfCancelled,
+    });
+    if (!step.isOver || !run.options.release) return step;
+    // The first stage begins as soon as it is known who is in it.
+    await lookAtStages(deps, await loadRun(db, runId), input.launch);
+    return { ...step, shards: await dueShards(db, runId, { closed: closedChannels(run) }) };
   }
 
   return {

@@ -13,7 +13,7 @@ import {
   withdrawCall,
 } from '../src/campaigns/calls/calls';
 import { lookAgain } from '../src/campaigns/policy/recall-waiting';
-import type { AbortWatch } from '../src/campaigns/runs/abort-watch';
+import { type AbortWatch, isWatched } from '../src/campaigns/runs/abort-watch';
 import { offerChunk, recordChunk, takePage } from '../src/campaigns/runs/ledger';
 import { readCounts } from '../src/campaigns/runs/ledger-counts';
 import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/run-pace';
@@ -157,7 +157,7 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
     async recordCall(input: CallKey & { step: CallStep; latest: CallOutcome }): Promise<void> {
       const { options } = await loadRun(db, input.runId);
       await recordStep(db, input, input.step, input.latest, deliveryRule(options));
-      if (options.abort) await abort.note(input.runId, true);
+      if (isWatched(options)) await abort.note(input.runId, true);
     },
 
     async cancelCallRecipient(input: { runId: string; seq: number }): Promise<void> {

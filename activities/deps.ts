@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { SuppressionRule } from '../src/campaigns/ports';
+import type { SuppressionEntry, SuppressionRule } from '../src/campaigns/ports';
 import type { CampaignTables } from '../src/campaigns/tables';
 import type { CallPolicy, CallTimes } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
@@ -14,6 +14,8 @@ export interface ActivityDeps {
   signals: WorkflowSignals;
   /** Whom the workspace does not write to or call; without it, everybody may be. */
   suppression?: SuppressionRule | undefined;
+  /** Why not, to be kept with those who are left out; without it, the reason alone is. */
+  suppressionEntry?: SuppressionEntry | undefined;
   callTimes?: CallTimes | undefined;
   log: Log;
 }

@@ -1,14 +1,15 @@
 import type { Kysely } from 'kysely';
+import { hasLaterStage, isStageFresh } from '../src/campaigns/release/later-stages';
 import { hasUnsent, readCounts, unsettled } from '../src/campaigns/runs/ledger-counts';
 import { firstDue } from '../src/campaigns/runs/next-due';
 import { dueShards, gatherMs, type ShardRef } from '../src/campaigns/runs/run-end';
 import { loadRun, moveRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
 import type { CampaignTables } from '../src/campaigns/tables';
-import type { Channel } from '../src/domain/channel';
 import { LIMITS } from '../src/domain/limits';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import { applyMissedControl } from './apply-control';
 import type { ActivityDeps } from './deps';
+import { closedChannels, lookAtStages } from './stage-looks';
 import { TurnLooks } from './turn-looks';
 
 export type { ShardRef };
@@ -62,11 +63,14 @@ export function lookActivities(deps: ActivityDeps) {
       await applyMissedControl(deps, runId);
       if (control !== 'run') return { kind: 'wait' };
       const run = await loadRun(db, runId);
+      const stages = await lookAtStages(deps, run, launch);
       const turns = await turnLooks.look(run);
-      if (turns.shards.length) return { kind: 'due', ...turns };
+      const wait = waiting(stages.waitMs, turns.waitMs);
+      const begun = [...stages.shards, ...turns.shards];
+      if (begun.length) return { ...wait, kind: 'due', shards: distinct(begun) };
       const overdueMs = OVERDUE_MS + (await gatherMs(db, runId));
       const shards = await dueShards(db, runId, { overdueMs, closed: closedChannels(run) });
-      return shards.length ? { ...turns, kind: 'due', shards } : waiting(turns.waitMs);
+      return shards.length ? { ...wait, kind: 'due', shards } : wait;
     },
 
     /**
@@ -84,14 +88,17 @@ export function lookActivities(deps: ActivityDeps) {
       await applyMissedControl(deps, runId);
       const run = await loadRun(db, runId);
       const tellsMore = (await gatewayFor(run.workspaceId).capabilities()).has('events');
+      const stages = control === 'run' ? await lookAtStages(deps, run, launch) : undefined;
       const turns = control === 'run' ? await turnLooks.look(run) : undefined;
       const counts = await readCounts(db, runId);
       if (unsettled(counts, tellsMore) === 0) return { kind: 'settled' };
-      if (!hasUnsent(counts, tellsMore)) await moveRun(db, runId, 'finishing');
+      if (!hasUnsent(counts, tellsMore) && !(await hasLaterStage(db, runId))) {
+        await moveRun(db, runId, 'finishing');
+      }
       if (control !== 'run') return { kind: 'wait' };
-      const gatherLeft = (await gatherMs(db, runId)) - sinceMs;
+      const gatherLeft = (await isStageFresh(db, runId)) ? 0 : (await gatherMs(db, runId)) - sinceMs;
       const shards = await dueShards(db, runId, { closed: closedChannels(run) });
-      if (shards.length === 0) return waiting(turns?.waitMs, await untilDue(db, run));
+      if (shards.length === 0) return waiting(stages?.waitMs, turns?.waitMs, await untilDue(db, run));
       if (gatherLeft > 0) return waiting(gatherLeft);
       await moveRun(db, runId, 'running');
       return { kind: 'due', shards };
@@ -109,12 +116,6 @@ export function lookActivities(deps: ActivityDeps) {
   };
 }
 
-/** On which of a run's channels nobody at all may be reached at this hour. */
-function closedChannels(run: RunPlan): Channel[] {
-  const now = Date.now();
-  return run.channels.filter((channel) => openHours(run.options, channel).nextForAll(now) > now);
-}
-
 /** When the first recipient that waits may be sent to: when its retry is due, and its channel open. */
 async function untilDue(db: Kysely<CampaignTables>, run: RunPlan): Promise<number | undefined> {
   const now = Date.now();
@@ -126,6 +127,11 @@ async function untilDue(db: Kysely<CampaignTables>, run: RunPlan): Promise<numbe
   }
   return soonest;
 }
+
+/** Each shard once. */
+const distinct = (shards: readonly ShardRef[]): ShardRef[] => [
+  ...new Map(shards.map((shard) => [`${shard.channel} ${shard.shard}`, shard])).values(),
+];
 
 function waiting(...waits: (number | undefined)[]): Waiting {
   const known = waits.filter((wait) => wait !== undefined);

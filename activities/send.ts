@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Transaction } from 'kysely';
 import { lookAgain } from '../src/campaigns/policy/recall-waiting';
-import type { AbortWatch } from '../src/campaigns/runs/abort-watch';
+import { type AbortWatch, isWatched } from '../src/campaigns/runs/abort-watch';
 import {
   type OpenPage,
   offerChunk,
@@ -11,6 +11,7 @@ import {
 } from '../src/campaigns/runs/ledger';
 import { pageAtPace } from '../src/campaigns/runs/run-pace';
 import { loadRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
+import { StopWatch } from '../src/campaigns/stops/stop-watch';
 import type { CampaignTables } from '../src/campaigns/tables';
 import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import type { Control } from '../src/domain/campaign';
@@ -58,6 +59,7 @@ export type SendPageOutcome =
  */
 export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWatch) {
   const feeds = new FeedAsks(db);
+  const stops = new StopWatch(db);
   const workers = new PageWorkers(LIMITS.pageWorkers, LIMITS.pageWorkersPerCampaign);
 
   return {
@@ -134,7 +136,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       });
       if (ended) return ended;
     }
-    if (run.options.abort) await abort.last(run.runId, able.has('events'));
+    if (isWatched(run.options)) await abort.last(run.runId, able.has('events'));
     // Waiting for a turn says nothing about the service, by whose speed the next page is measured.
     return { kind: 'sent', size: page.size, durationMs: Math.round(workedMs) };
   }
@@ -154,9 +156,13 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
     // Of what is in doubt, whoever has no place among the messages of his address has not been sent to.
     const { ready, held } = await caps.part(open.ready);
     const messages = ready.map((recipient) => toMessage(run, page, recipient, judgement.rule));
+    const stop = able.has('bulk') ? undefined : stops.attend(run.workspaceId);
     const answers = await gateway
-      .send(messages)
-      .finally(lots.end)
+      .send(messages, stop?.isStopped)
+      .finally(() => {
+        stop?.end();
+        lots.end();
+      })
       .catch(async (error: unknown) => {
         // Sending throws for want of a token only, before anything has left.
         if (isDomainError(error) && !doubtful) await caps.withdraw(ready);
@@ -177,7 +183,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       await release?.(tx);
     };
     const control = await recordChunk(db, page, results, waiting.length || release ? also : undefined);
-    if (run.options.abort) await abort.note(run.runId, able.has('events'));
+    if (isWatched(run.options)) await abort.note(run.runId, able.has('events'));
     for (const answer of answers) if (answer.kind === 'account') throw accountRefused(answer.code);
     return control !== 'run' && page.resolved < page.size ? { kind: 'stopped', control } : undefined;
   }

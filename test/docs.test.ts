@@ -4,6 +4,7 @@ import { join, posix, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { VARIABLES } from '../src/config';
 import { ERRORS } from '../src/domain/errors';
+import { FIELD_CODES } from '../src/domain/field-codes';
 import { makePlace, startFanfare, untilReady } from './support/fanfare-process';
 import { freshNamespace } from './support/services';
 
@@ -18,6 +19,11 @@ describe('docs/errors.md', () => {
   test('has every code of the catalogue and no other, with its status and retry class', () => {
     const actual = Object.entries(ERRORS).map(([code, { status, retry }]) => [code, String(status), retry]);
     expect(entries.map(([, ...entry]) => entry)).toEqual(actual);
+  });
+
+  test('has every code of a field and no other, each with its meaning', () => {
+    const rows = [...section(read('docs/errors.md'), 'Fields').matchAll(/^\| `(\w+)` \| (.+) \|$/gm)];
+    expect(rows.map(([, code, meaning]) => [code, meaning])).toEqual(Object.entries(FIELD_CODES));
   });
 });
 

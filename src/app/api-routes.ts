@@ -3,17 +3,20 @@ import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contacts/contact-lists';
 import { createContactParams } from '../campaigns/contacts/contact-params';
 import { createContactTimeline } from '../campaigns/contacts/contact-timeline';
+import { createExplanations } from '../campaigns/explain/explain';
 import { followPolicy } from '../campaigns/policy/follow-policy';
 import { createPolicies } from '../campaigns/policy/policy';
 import type {
   CampaignHolds,
   CampaignSchedules,
+  MessageStories,
   RunLauncher,
   SendLauncher,
   TemplateLookup,
 } from '../campaigns/ports';
 import { createProgressFeed } from '../campaigns/progress-feed';
 import { createDurableSends } from '../campaigns/sends/durable-sends';
+import { createStops } from '../campaigns/stops/stops';
 import type { CampaignTables } from '../campaigns/tables';
 import type { OptedOutCodes } from '../domain/opted-out-codes';
 import type { Speaks } from '../domain/voice/spoken-languages';
@@ -23,11 +26,13 @@ import { adminUserRoutes } from '../http/routes/admin-users';
 import { adminWorkspaceRoutes } from '../http/routes/admin-workspaces';
 import { campaignCallRoutes } from '../http/routes/campaign-calls';
 import { campaignProgressRoutes } from '../http/routes/campaign-progress';
+import { campaignRecipientRoutes } from '../http/routes/campaign-recipients';
 import { campaignReportRoutes } from '../http/routes/campaign-reports';
 import { campaignRoutes } from '../http/routes/campaigns';
 import { contactListRoutes } from '../http/routes/contact-lists';
 import { durableSendRoutes } from '../http/routes/durable-sends';
 import { eventRoutes } from '../http/routes/events';
+import { explainRoutes } from '../http/routes/explain';
 import { healthRoutes } from '../http/routes/health';
 import { holdRoutes } from '../http/routes/holds';
 import { inboundRoutes } from '../http/routes/inbound';
@@ -38,6 +43,7 @@ import { policyRoutes } from '../http/routes/policy';
 import { sendRoutes } from '../http/routes/send';
 import { senderLimitRoutes } from '../http/routes/sender-limits';
 import { sessionRoutes } from '../http/routes/session';
+import { stopRoutes } from '../http/routes/stop';
 import { suppressionRoutes } from '../http/routes/suppression';
 import { templateTrialRoutes } from '../http/routes/template-trials';
 import { templateRoutes } from '../http/routes/templates';
@@ -56,20 +62,21 @@ import type { TemplateVersions } from '../messaging/templates/template-versions'
 import { createTemplates } from '../messaging/templates/templates';
 import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Metrics } from '../metrics/metrics';
-import type { Storage } from '../storage/storage';
+import type { Tables } from '../storage/storage';
 import { contactNews } from './contact-news';
 import { isToldHowToOptOut } from './notice-rule';
 import { suppression } from './suppression-rule';
 
 /** What the routes of the whole API are made on. */
 export interface ApiParts {
-  storage: Storage;
+  storage: Tables;
   identity: Identity;
   delivery: Delivery;
   versions: TemplateVersions;
   /** Whether texts in a language can be spoken, where texts are spoken at all. */
   speaks?: Speaks | undefined;
   templateLookup: TemplateLookup;
+  stories: MessageStories;
   webhooks: Webhooks;
   launcher: RunLauncher & SendLauncher;
   schedules: CampaignSchedules;
@@ -105,6 +112,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     senderRate: delivery.senderRate,
     log,
   });
+  const stops = createStops({ db: campaignsDb, changed: delivery.stopsChanged, log });
   const tellOfPolicy = (workspaceId: string) =>
     void followPolicy(campaignsDb, launcher, log, workspaceId).catch((error: unknown) =>
       log.warn({ err: error, workspaceId }, 'nobody was told of a new policy; it will be tried again'),
@@ -123,9 +131,10 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       templates,
       contactParams: createContactParams({ db: campaignsDb }),
       delivery,
+      stops,
     }),
     sendRoutes(delivery),
-    messageRoutes(delivery),
+    messageRoutes(delivery, stops),
     eventRoutes(delivery),
     holdRoutes(delivery),
     senderLimitRoutes(delivery.senderLimits),
@@ -143,13 +152,20 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       optedOut: parts.smsOptedOut,
     }),
     unsubscribeRoutes(createUnsubscribe({ db: messagingDb, tokens: parts.unsubscribeTokens })),
+    stopRoutes({ stops }),
     policyRoutes({
       policies: createPolicies({ db: campaignsDb, changed: tellOfPolicy }),
       timeline: createContactTimeline({ db: campaignsDb, news: contactNews(messagingDb) }),
     }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
+    (scope) => campaignRecipientRoutes(scope, { campaigns }),
     (scope) => campaignReportRoutes(scope, { campaigns }),
+    (scope) =>
+      explainRoutes(scope, {
+        campaigns,
+        explanations: createExplanations({ db: campaignsDb, stories: parts.stories }),
+      }),
     (scope) => campaignCallRoutes(scope, { calls: createCallRecords({ db: campaignsDb }) }),
     (scope) => durableSendRoutes(scope, { sends: createDurableSends({ db: campaignsDb, launcher, log }) }),
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),

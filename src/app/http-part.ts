@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { sql } from 'kysely';
+import { stoppedWorkspaces } from '../campaigns/stops/stops';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
@@ -30,7 +31,7 @@ import type { Closers } from './closers';
 import { policySource } from './policy-source';
 import { openProviders, unsubscribeAddress } from './providers';
 import { openSecretsPart } from './secrets-part';
-import { campaignHolds, type ServiceGateways, templateLookup } from './service-gateway';
+import { campaignHolds, messageStories, type ServiceGateways, templateLookup } from './service-gateway';
 import { openSpeech } from './speech';
 import { openWebhookPart } from './webhook-part';
 
@@ -62,7 +63,8 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const messagingDb = storage.tables<MessagingTables>();
   const { publicUrl, trustProxy } = config.http;
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
-  const identity = createIdentity({ db: messagingDb });
+  const requestsDb = storage.forRequests.tables<MessagingTables>();
+  const identity = createIdentity({ db: requestsDb });
   const versions = createTemplateVersions(messagingDb);
   const secrets = await openSecretsPart(config, messagingDb, log);
   const unsubscribeTokens = createUnsubscribeTokens(await secrets.ofInstallation('unsubscribe'));
@@ -71,8 +73,10 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
   const synthesizer = await openSpeech(config);
   const delivery = createDelivery({
     db: messagingDb,
+    requestDb: requestsDb,
     templates: versions,
     policyOf: policySource(storage.tables<CampaignTables>()),
+    stops: stoppedWorkspaces,
     providers: await openProviders(config, {
       returnPathSecret: await secrets.ofInstallation('return_path'),
       async unsubscribe(token) {
@@ -120,14 +124,15 @@ export async function openHttpPart(options: HttpPartOptions, closers: Closers): 
     publicUrl,
     trustProxy,
     observe: options.metrics.requests,
-    idempotency: createIdempotency({ db: messagingDb }),
+    idempotency: createIdempotency({ db: requestsDb }),
     routes: apiRoutes({
-      storage,
+      storage: storage.forRequests,
       speaks: synthesizer?.speaks,
       identity,
       delivery,
       versions,
       templateLookup: templateLookup(options.service),
+      stories: messageStories(options.service),
       webhooks,
       launcher: createLauncher(temporal.client),
       schedules: createSchedules(temporal.client),

@@ -1,10 +1,19 @@
 import { createHash } from 'node:crypto';
-import type { Kysely } from 'kysely';
-import type { CampaignHolds, OutcomeNews, TemplateLookup } from '../campaigns/ports';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Kysely, sql } from 'kysely';
+import type {
+  CampaignHolds,
+  FeedHeads,
+  MessageStories,
+  OutcomeNews,
+  TemplateLookup,
+  ToldStories,
+} from '../campaigns/ports';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
 import { readServiceAccounts, type ServiceAccount } from '../credentials/service-accounts';
 import { DomainError, ERRORS, isDomainError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
 import type { Gateway } from '../gateway/gateway';
 import { type GatewayOptions, openGateway } from '../gateway/http-gateway';
 import { serviceAccess } from '../gateway/service-access';
@@ -19,6 +28,8 @@ export interface ServiceGateways {
   gatewayFor: GatewayFor;
   /** False where this process has no credentials for the workspace: it refuses the workspace's campaigns. */
   hasAccess(workspaceId: string): Promise<boolean>;
+  /** How far the feeds of our own service have come. */
+  heads: FeedHeads;
   /** The same in processes that have access to the same workspaces: one of them reads their feeds. */
   scope: string;
 }
@@ -64,11 +75,27 @@ export function openServiceGateways(parts: ServiceParts, closers: Closers): Serv
 
   return {
     hasAccess,
+    heads: feedHeads(parts.db, (id) => !isElsewhere(parts.config.service) && !isElsewhere(accounts.get(id))),
     scope: createHash('sha256').update(scope).digest('hex').slice(0, 16),
     gatewayFor: (workspaceId) => {
       const gateway = opened.get(workspaceId) ?? open(workspaceId);
       opened.set(workspaceId, gateway);
       return gateway;
+    },
+  };
+}
+
+/** A workspace whose messages go to another address than our own has its feed there. */
+const isElsewhere = (at: Pick<ServiceAccount, 'authUrl' | 'sendUrl'> | Config['service'] | undefined) =>
+  at?.authUrl !== undefined || at?.sendUrl !== undefined;
+
+export function feedHeads(db: Kysely<MessagingTables>, isOf: FeedHeads['isOf']): FeedHeads {
+  return {
+    isOf,
+    stamp: sql<string>`(select count(*) || ' ' || coalesce(sum(next_seq), 0) from event_heads)`,
+    async read() {
+      const rows = await db.selectFrom('event_heads').select(['workspace_id', 'next_seq']).execute();
+      return new Map(rows.map(({ workspace_id: id, next_seq: seq }) => [id, seq]));
     },
   };
 }
@@ -147,7 +174,10 @@ export function templateLookup({ gatewayFor, hasAccess }: ServiceGateways): Temp
 }
 
 /** Nothing of a workspace that this process has no credentials for: a process that has them follows its feed. */
-export function outcomeNews({ gatewayFor, hasAccess }: Omit<ServiceGateways, 'scope'>): OutcomeNews {
+export function outcomeNews({
+  gatewayFor,
+  hasAccess,
+}: Omit<ServiceGateways, 'scope' | 'heads'>): OutcomeNews {
   return {
     isTold: async (workspaceId) =>
       (await hasAccess(workspaceId)) && (await gatewayFor(workspaceId).capabilities()).has('events'),
@@ -155,6 +185,39 @@ export function outcomeNews({ gatewayFor, hasAccess }: Omit<ServiceGateways, 'sc
       gatewayFor(workspaceId).readEvents(after, limit, waitSeconds),
   };
 }
+
+/**
+ * A person who asks is answered by the ledger alone where the service cannot tell, or does not answer in time. A
+ * recipient with more messages than one request names has the latest of them told.
+ */
+export function messageStories({ gatewayFor, hasAccess }: Omit<ServiceGateways, 'scope'>): MessageStories {
+  const ask = async (workspaceId: string, uids: readonly string[]): Promise<ToldStories> => {
+    if (!(await hasAccess(workspaceId))) return AWAY;
+    const gateway = gatewayFor(workspaceId);
+    const able = await gateway.capabilities();
+    const events = able.has('events');
+    if (!able.has('stories')) return { kind: 'untold', events, stories: [] };
+    const stories = uids.length === 0 ? [] : await gateway.stories(uids.slice(-LIMITS.storyUids));
+    return { kind: 'told', events, stories };
+  };
+  return {
+    async read(workspaceId, uids) {
+      const given = new AbortController();
+      const tooLate = delay(LIMITS.storyTimeoutMs, AWAY, { signal: given.signal, ref: false });
+      try {
+        // A token may have to be fetched first, which has a longer time-out of its own.
+        return await Promise.race([ask(workspaceId, uids), tooLate]);
+      } catch {
+        return AWAY;
+      } finally {
+        tooLate.catch(() => undefined);
+        given.abort();
+      }
+    },
+  };
+}
+
+const AWAY = { kind: 'away', events: true, stories: [] } as const;
 
 /** Nothing at a service that cannot hold. */
 export function campaignHolds(gatewayFor: GatewayFor): CampaignHolds {

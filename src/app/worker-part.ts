@@ -1,5 +1,6 @@
 import { runWorkers } from '../../workers/run';
 import { keepRunsLaunched } from '../campaigns/runs/relaunch';
+import { followStops } from '../campaigns/stops/follow-stops';
 import type { CampaignTables } from '../campaigns/tables';
 import { Feeds } from '../campaigns/watch/feeds';
 import { startWatcher } from '../campaigns/watch/watcher';
@@ -10,7 +11,7 @@ import { createLauncher, createSignals } from '../temporal/launcher';
 import type { AppOptions } from './app';
 import type { Closers } from './closers';
 import { outcomeNews, type ServiceGateways } from './service-gateway';
-import { suppression } from './suppression-rule';
+import { suppression, suppressionEntry } from './suppression-rule';
 
 export interface WorkerPartOptions extends AppOptions {
   roles: readonly Role[];
@@ -33,7 +34,7 @@ export async function openWorkerPart(
     namespace: temporal.namespace,
     roles: options.roles,
     deps: {
-      ...{ db, gatewayFor: service.gatewayFor, suppression, log },
+      ...{ db, gatewayFor: service.gatewayFor, suppression, suppressionEntry, log },
       signals,
       callTimes: config.callTimes,
     },
@@ -43,8 +44,11 @@ export async function openWorkerPart(
   if (options.roles.includes('orchestrator')) {
     const launcher = createLauncher(temporal.client);
     const news = outcomeNews(service);
-    const feeds = new Feeds(db, { scope: service.scope, news, signals, log });
-    const watcher = startWatcher(db, { waker: launcher, news, feeds, log });
+    const feeds = new Feeds(db, { scope: service.scope, news, heads: service.heads, signals, log });
+    const watcher = startWatcher(db, {
+      ...{ waker: launcher, news, feeds, log },
+      stops: followStops(db, launcher, log),
+    });
     closers.add('watcher', () => watcher.stop());
     const relaunch = await keepRunsLaunched(db, launcher, log);
     closers.add('relaunch', () => relaunch.stop());

@@ -3,7 +3,7 @@ import { ACTIONS, type Action, type Control, isLive } from '../domain/campaign';
 import { DomainError } from '../domain/errors';
 import { nextIn, recurrenceOf } from '../domain/recurrence';
 import { type HourOptions, runStart } from '../domain/time-zones/recipient-hours';
-import { requireLists } from './campaign-checks';
+import { requireAudience, requireLists } from './campaign-checks';
 import { type CampaignRecord, lockCampaign } from './campaign-record';
 import type { CallNote } from './ports';
 import { frozenShards } from './runs/run-end';
@@ -92,6 +92,7 @@ export function illegal(campaign: CampaignRecord, action: string): DomainError {
 /** A draft starts when its schedule says; started once more, or if it has none, it starts now. */
 async function start(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<Consequence> {
   if (campaign.stage === 'started') return {};
+  requireAudience(campaign.id, campaign, campaign.ownMembers);
   await requireLists(tx, workspaceId, campaign.contactListIds);
   const recurrence = recurrenceOf(campaign.options);
   if (recurrence) {

@@ -3,8 +3,8 @@ import { CHANNELS, type Channel } from '../domain/channel';
 import { DomainError, type ErrorCode, type FieldError } from '../domain/errors';
 import { isAllowedSender, type WorkspacePolicy } from '../domain/policy';
 import { paramValue, requiredNames } from './audience/fill-params';
-import type { CampaignContent } from './campaign-record';
-import { contactById } from './contacts/contact-by-id';
+import { audienceLists, type CampaignContent } from './campaign-record';
+import { contactOfMember } from './contacts/contact-by-id';
 import type { TemplateFound, TemplateLookup } from './ports';
 import { readSettings } from './runs/runs';
 import type { CampaignTables } from './tables';
@@ -21,8 +21,18 @@ export async function checkReferences(
   content: CampaignContent,
   policy?: WorkspacePolicy,
 ): Promise<Partial<Record<Channel, TemplateFound>>> {
-  const { findings, placeholders, byChannel } = await lookUpTemplates(templates, workspaceId, content);
-  findings.push(...refusedSenders(content, policy));
+  return checkFound(db, workspaceId, content, await lookUpTemplates(templates, workspaceId, content), policy);
+}
+
+/** The same with templates that were looked up before, because a transaction never waits for HTTP. */
+export async function checkFound(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  content: CampaignContent,
+  { findings: ofTemplates, placeholders, byChannel }: TemplatesFound,
+  policy?: WorkspacePolicy,
+): Promise<Partial<Record<Channel, TemplateFound>>> {
+  const findings = [...ofTemplates, ...refusedSenders(content, policy)];
   findings.push(...(await missingLists(db, workspaceId, content.contactListIds)));
   findings.push(...(await missingCampaigns(db, workspaceId, content.options.exclude?.campaignIds ?? [])));
   const unfilled = await unfilledPlaceholders(db, workspaceId, content, [...placeholders.keys()]);
@@ -48,6 +58,15 @@ function refusedSenders({ channels, settings }: CampaignContent, policy: Workspa
     const message = `The workspace's policy does not allow this sender of ${channel}`;
     return [{ refusal: 'sender_not_allowed', path, code: 'sender_not_allowed', message }];
   });
+}
+
+/** Fails with `no_audience` for a campaign that could never reach a recipient, and is told to start. */
+export function requireAudience(id: string, { contactListIds }: CampaignContent, ownMembers: number): void {
+  if (contactListIds.length > 0 || ownMembers > 0) return;
+  throw new DomainError(
+    'no_audience',
+    `Campaign ${id} has no contact list and no recipients of its own; give it either before it starts`,
+  );
 }
 
 /** Those of the lists that the workspace does not have; in a transaction, the others stay until it ends. */
@@ -81,17 +100,19 @@ const notThere = (refusal: ErrorCode, path: string, what: string): Finding => ({
   message: `There is no ${what} in this workspace`,
 });
 
-async function lookUpTemplates(
+export interface TemplatesFound {
+  findings: Finding[];
+  /** Each name, with the path of the first template that has it. */
+  placeholders: Map<string, string>;
+  byChannel: Partial<Record<Channel, TemplateFound>>;
+}
+
+export async function lookUpTemplates(
   templates: TemplateLookup,
   workspaceId: string,
   content: CampaignContent,
-): Promise<{
-  findings: Finding[];
-  placeholders: Map<string, string>;
-  byChannel: Partial<Record<Channel, TemplateFound>>;
-}> {
+): Promise<TemplatesFound> {
   const findings: Finding[] = [];
-  /** Each name, with the path of the first template that has it. */
   const placeholders = new Map<string, string>();
   const byChannel: Partial<Record<Channel, TemplateFound>> = {};
   const lookUps = CHANNELS.filter((channel) => content.channels.includes(channel)).map(async (channel) => {
@@ -154,13 +175,16 @@ async function unfilledPlaceholders(
   names: string[],
 ): Promise<string[]> {
   const params = content.options.params ?? {};
+  const lists = audienceLists(content);
+  // A draft without an audience is filled before its start, which checks again.
+  if (lists.length === 0) return [];
   const open = requiredNames(names).filter((name) => params[name] === undefined || params[name] === '');
   if (open.length === 0) return [];
   const unfilled = open.map(
     (name) => sql`
       select ${name}::text as name where not exists (
-        select 1 from contact_list_members m cross join lateral ${contactById(sql`m.contact_id`)} c
-        where m.list_id = any(${content.contactListIds}::text[]) and c.workspace_id = ${workspaceId}
+        select 1 from contact_list_members m cross join lateral ${contactOfMember(sql`m.contact_id`, content.ownListId)} c
+        where m.list_id = any(${lists}::text[]) and c.workspace_id = ${workspaceId}
           and ${paramValue(name, {})} is not null)`,
   );
   const { rows } = await sql<{ name: string }>`${sql.join(unfilled, sql` union all `)}`.execute(db);

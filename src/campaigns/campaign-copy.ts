@@ -1,6 +1,15 @@
 import type { Kysely } from 'kysely';
 import { LIMITS } from '../domain/limits';
-import { type CampaignContent, type CampaignOptions, columnsOf, readCampaign } from './campaign-record';
+import {
+  type CampaignContent,
+  type CampaignOptions,
+  columnsOf,
+  findCampaign,
+  readCampaign,
+} from './campaign-record';
+import { lockContacts } from './contacts/contacts';
+import { copyOwnAudience } from './own-audience';
+import { ownColumns } from './save-campaign';
 import type { CampaignTables } from './tables';
 
 /**
@@ -13,23 +22,39 @@ export async function copyCampaign(
   workspaceId: string,
   { campaignId, id, userId }: { campaignId: string; id: string; userId: string | undefined },
 ): Promise<void> {
-  const original = await readCampaign(db, workspaceId, campaignId);
-  const content: CampaignContent = {
-    ...original,
-    name: copyName(original.name),
-    options: withoutPastTimes(original.options),
-  };
-  await db
-    .insertInto('campaigns')
-    .values({
-      id,
-      workspace_id: workspaceId,
-      ...columnsOf(content),
-      stage: 'draft',
-      created_by: userId ?? null,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  await db.transaction().execute(async (tx) => {
+    if (await findCampaign(tx, workspaceId, id)) return;
+    let original = await readCampaign(tx, workspaceId, campaignId);
+    if (original.ownListId !== undefined) {
+      // Under this lock the own audience neither grows nor is replaced.
+      await lockContacts(tx, workspaceId);
+      original = await readCampaign(tx, workspaceId, campaignId);
+    }
+    const content: CampaignContent = {
+      ...original,
+      name: copyName(original.name),
+      options: withoutPastTimes(original.options),
+    };
+    const inserted = await tx
+      .insertInto('campaigns')
+      .values({
+        id,
+        workspace_id: workspaceId,
+        ...columnsOf(content),
+        stage: 'draft',
+        created_by: userId ?? null,
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('id')
+      .executeTakeFirst();
+    if (!inserted || original.ownListId === undefined) return;
+    await tx
+      .updateTable('campaigns')
+      .set(ownColumns(await copyOwnAudience(tx, original.ownListId)))
+      .where('id', '=', id)
+      .where('workspace_id', '=', workspaceId)
+      .execute();
+  });
 }
 
 /** `Sale` becomes `Sale (copy)`, and that `Sale (copy 2)`. */

@@ -3,9 +3,11 @@ import { statusOf } from '../domain/campaign';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { RECIPIENT_STATES } from '../domain/recipient';
 import { type CampaignOptions, readCampaign } from './campaign-record';
+import { readReleaseView, reasonOf } from './release/release-view';
 import { type ChannelCounts, readCounts } from './runs/ledger-counts';
 import { readSpeed, STANDING } from './runs/run-speed';
 import { hasSchedule, nextRun } from './schedules/recurring';
+import { readStop } from './stops/stops';
 import type { CampaignTables } from './tables';
 
 /** Everything about a campaign (api.md 7). Costs the same for a million recipients as for one. */
@@ -14,6 +16,7 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
   const { run, phase, options } = campaign;
   const recurs = hasSchedule(campaign);
   const counts = run ? await readCounts(db, run.id) : {};
+  const release = await readReleaseView(db, campaign);
   return {
     id: campaign.id,
     name: campaign.name,
@@ -25,8 +28,10 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
     createdBy: campaign.createdBy,
     settings: campaign.settings,
     contactListId: campaign.contactListIds,
+    inline: campaign.ownMembers,
     ...options,
     ...(options.schedule && { schedule: inUtc(options.schedule) }),
+    ...(release && { release }),
     counts: Object.fromEntries(
       shown(campaign.channels).map((channel) => [channel, counts[channel] ?? NOBODY]),
     ),
@@ -36,7 +41,8 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
     // A one-off's run that waits for its hour has not started; of a schedule it is the newest occurrence's.
     startedAt: run && (campaign.stage !== 'scheduled' || recurs) ? run.started_at : null,
     finishedAt: run?.finished_at ?? null,
-    reason: run?.reason ?? null,
+    reason: reasonOf(run, phase),
+    stopped: await readStop(db, workspaceId),
     ...(await nextRun(db, campaign)),
     ...(run
       ? await readSpeed(db, run, recurs && phase === 'scheduled' ? run.phase : phase, counts)

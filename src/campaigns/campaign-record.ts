@@ -11,8 +11,14 @@ export interface CampaignContent {
   channels: Channel[];
   settings: CampaignBody['settings'];
   contactListIds: string[];
+  /** The campaign's own audience, if it has one (own-audience.ts). */
+  ownListId?: string | undefined;
   options: CampaignOptions;
 }
+
+/** Every list that its audience is read from. */
+export const audienceLists = ({ contactListIds, ownListId }: CampaignContent): string[] =>
+  ownListId === undefined ? contactListIds : [...contactListIds, ownListId];
 
 /** The additions of api.md 7 that are kept with a campaign. */
 export type CampaignOptions = Pick<
@@ -26,6 +32,7 @@ export type CampaignOptions = Pick<
   | 'fallbackAfterSeconds'
   | 'exclude'
   | 'abort'
+  | 'release'
 >;
 
 /** A campaign with its current run, if it has one. */
@@ -33,6 +40,8 @@ export interface CampaignRecord extends CampaignContent {
   id: string;
   stage: Stage;
   phase: Phase;
+  /** Contacts of its own audience. */
+  ownMembers: number;
   createdBy: string | null;
   createdAt: Date;
   updatedAt: Date;
@@ -122,6 +131,8 @@ function toRecord(
     // Written by this folder only, from what the contract has let through.
     settings: row.settings as CampaignContent['settings'],
     contactListIds: row.contact_list_ids,
+    ownListId: row.own_list_id ?? undefined,
+    ownMembers: row.own_members,
     options: row.options as CampaignOptions,
     stage: row.stage,
     phase: phaseOf(row.stage, run),

@@ -1,5 +1,6 @@
+import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Kysely } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import type { CampaignBody, CampaignListQuery } from '../contracts/campaigns';
 import type { Action } from '../domain/campaign';
 import type { Finding } from '../domain/finding';
@@ -9,12 +10,26 @@ import { newId } from '../storage/new-id';
 import { creationWarnings } from './audience/campaign-warnings';
 import { createDryRuns } from './audience/dry-run';
 import { type Consequence, changeCampaign, launchAgain } from './campaign-actions';
-import { checkReferences } from './campaign-checks';
+import { checkFound, checkReferences, lookUpTemplates, requireAudience } from './campaign-checks';
 import { copyCampaign } from './campaign-copy';
 import { describeCampaign } from './campaign-detail';
 import { listCampaigns } from './campaign-list';
-import { type CampaignRecord, findCampaign, readCampaign, summaryOf } from './campaign-record';
+import {
+  type CampaignContent,
+  type CampaignRecord,
+  findCampaign,
+  lockCampaign,
+  readCampaign,
+  summaryOf,
+} from './campaign-record';
+import type { ImportRow } from './contacts/contact-import';
+import { readCsvRows } from './contacts/csv-rows';
+import type { InlineRecipients } from './contacts/inline-recipients';
+import { readNdjsonRows } from './contacts/ndjson-rows';
 import { changeDelivery, type DeliveryChange } from './delivery-change';
+import { alreadyStarted } from './editable';
+import { listSkipped, type SkippedContact, skippedPages } from './explain/skipped';
+import { appendRecipients, requireAppendable, storeOwnAudience } from './own-audience';
 import { readPolicy } from './policy/policy';
 import type {
   CallNote,
@@ -26,6 +41,8 @@ import type {
   SuppressionRule,
   TemplateLookup,
 } from './ports';
+import { letGo } from './release/let-go';
+import { readReleaseView } from './release/release-view';
 import {
   listRecipients,
   type RecipientFilter,
@@ -37,8 +54,9 @@ import {
 import { type RetriedState, retryFailed } from './runs/retry-failed';
 import { findRun, listRuns } from './runs/run-list';
 import type { RunAddress } from './runs/run-rows';
-import { alreadyStarted, contentOf, insertCampaign, replaceCampaign } from './save-campaign';
+import { contentOf, insertCampaign, replaceCampaign } from './save-campaign';
 import { keepSchedule } from './schedules/keep-schedules';
+import { readStop } from './stops/stops';
 import type { CampaignTables } from './tables';
 
 export interface CampaignsDeps {
@@ -60,13 +78,24 @@ export interface CampaignsDeps {
   log: Log;
 }
 
+type AppendTarget = Parameters<typeof appendRecipients>[1];
+
+interface SaveCall {
+  userId?: string | undefined;
+  newCampaignId?: string;
+  /** The campaign's own audience; without it, an edit keeps the one that it has. */
+  recipients?: InlineRecipients | undefined;
+  /** Of an edit, once however often the call is repeated. */
+  note?: CallNote | undefined;
+}
+
 export type Campaigns = ReturnType<typeof createCampaigns>;
 
 /** Campaigns as the API offers them (api.md 7). */
 export function createCampaigns(deps: CampaignsDeps) {
   const { db, templates, launcher, schedules, holds, suppression, senderRate, log, now = Date.now } = deps;
-  const dryRun = createDryRuns({
-    ...{ db, suppression, senderRate, now },
+  const { dryRun, limited } = createDryRuns({
+    ...{ suppression, senderRate, now },
     isToldHowToOptOut: deps.isToldHowToOptOut,
   });
 
@@ -138,50 +167,75 @@ export function createCampaigns(deps: CampaignsDeps) {
     async save(
       workspaceId: string,
       body: CampaignBody,
-      { userId, newCampaignId = newId('cmp') }: { userId?: string | undefined; newCampaignId?: string } = {},
+      { userId, newCampaignId = newId('cmp'), recipients, note }: SaveCall = {},
     ) {
       const earlier = body.campaignId ? undefined : await findCampaign(db, workspaceId, newCampaignId);
       if (earlier) {
         await launch(workspaceId, earlier.id, launchAgain(earlier));
         return { ...summaryOf(earlier), warnings: await warningsAgain(workspaceId, earlier) };
       }
-      const content = contentOf(body);
-      // Templates are looked up over HTTP, and so before the transaction.
       const policy = await readPolicy(db, workspaceId);
-      const found = await checkReferences(db, templates, workspaceId, content, policy);
-      const warnings = await creationWarnings(db, workspaceId, content, {
-        smsText: found.sms?.text,
-        now: now(),
-        policy,
+      // Templates are looked up over HTTP, and so before the transaction.
+      const templatesFound = await lookUpTemplates(templates, workspaceId, contentOf(body));
+      const { saved, warnings } = await db.transaction().execute(async (tx) => {
+        const own = recipients && (await storeOwnAudience(tx, workspaceId, recipients.rows));
+        const campaign = body.campaignId ? await lockCampaign(tx, workspaceId, body.campaignId) : undefined;
+        const ownListId = own ? (own.listId ?? undefined) : campaign?.ownListId;
+        const content: CampaignContent = { ...contentOf(body), ownListId };
+        const found = await checkFound(tx, workspaceId, content, templatesFound, policy);
+        const smsText = found.sms?.text;
+        const warnings = await creationWarnings(tx, workspaceId, content, { smsText, now: now(), policy });
+        const saved = campaign
+          ? await replaceCampaign(tx, workspaceId, campaign, { start: body.start, own, note }, content)
+          : await insertCampaign(
+              tx,
+              workspaceId,
+              { id: newCampaignId, start: body.start ?? true, userId, own: own ?? NO_OWN_AUDIENCE },
+              content,
+            );
+        return { saved, warnings };
       });
-      const saved = body.campaignId
-        ? await replaceCampaign(db, workspaceId, { id: body.campaignId, start: body.start }, content)
-        : await insertCampaign(
-            db,
-            workspaceId,
-            { id: newCampaignId, start: body.start ?? true, userId },
-            content,
-          );
       await launch(workspaceId, saved.id, saved);
       return { ...summaryOf(await readCampaign(db, workspaceId, saved.id)), warnings };
     },
 
     /** Refuses what `save` would refuse, and makes nothing. */
-    async dryRun(workspaceId: string, body: CampaignBody) {
-      if (body.campaignId) {
-        const campaign = await readCampaign(db, workspaceId, body.campaignId);
-        const { stage } = campaign;
-        if (stage === 'started' || stage === 'canceled') throw alreadyStarted(campaign);
-      }
-      const content = contentOf(body);
+    async dryRun(workspaceId: string, body: CampaignBody, recipients?: InlineRecipients) {
+      const campaign = body.campaignId ? await readCampaign(db, workspaceId, body.campaignId) : undefined;
+      const { stage } = campaign ?? {};
+      if (campaign && (stage === 'started' || stage === 'canceled')) throw alreadyStarted(campaign);
       const policy = await readPolicy(db, workspaceId);
-      const found = await checkReferences(db, templates, workspaceId, content, policy);
-      return dryRun(workspaceId, content, found, policy);
+      const content: CampaignContent = { ...contentOf(body), ownListId: campaign?.ownListId };
+      if (!recipients) {
+        const found = await checkReferences(db, templates, workspaceId, content, policy);
+        return limited(() => dryRun(db, workspaceId, content, found, policy));
+      }
+      const templatesFound = await lookUpTemplates(templates, workspaceId, content);
+      return limited(() =>
+        withoutTrace(db, async (tx) => {
+          const { listId } = await storeOwnAudience(tx, workspaceId, recipients.rows);
+          const tried = { ...content, ownListId: listId ?? undefined };
+          const found = await checkFound(tx, workspaceId, tried, templatesFound, policy);
+          return dryRun(tx, workspaceId, tried, found, policy);
+        }),
+      );
     },
+
+    /** Fails for a campaign that takes no more recipients, before anything of an upload is read. */
+    requireAppendable: (campaign: { workspaceId: string; campaignId: string }) =>
+      requireAppendable(db, campaign),
+
+    appendRows: (target: AppendTarget, rows: Iterable<ImportRow>) => appendRecipients(db, target, rows),
+
+    appendStream: (target: AppendTarget, source: Readable, type: 'csv' | 'ndjson') =>
+      appendRecipients(db, target, type === 'csv' ? readCsvRows(source) : readNdjsonRows(source)),
 
     list: (workspaceId: string, query: CampaignListQuery) => listCampaigns(db, workspaceId, query),
 
     read: (workspaceId: string, campaignId: string) => describeCampaign(db, workspaceId, campaignId),
+
+    /** Why nothing of the workspace is sent, if it is stopped. */
+    currentStop: (workspaceId: string) => readStop(db, workspaceId),
 
     runs: (workspaceId: string, campaignId: string, page: Parameters<typeof listRuns>[3]) =>
       listRuns(db, workspaceId, campaignId, page),
@@ -190,6 +244,7 @@ export function createCampaigns(deps: CampaignsDeps) {
     async act(workspaceId: string, campaignId: string, action: Action, note?: CallNote) {
       if (action === 'start') {
         const campaign = await readCampaign(db, workspaceId, campaignId);
+        if (campaign.stage === 'draft') requireAudience(campaignId, campaign, campaign.ownMembers);
         if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign);
       }
       const consequence = await changeCampaign(db, workspaceId, campaignId, action, note);
@@ -215,6 +270,13 @@ export function createCampaigns(deps: CampaignsDeps) {
       await launch(workspaceId, campaignId, launched ? { launch: launched } : {});
       if (tell && !launched) await launcher.controlChanged(tell);
       return { ...summaryOf(await readCampaign(db, workspaceId, campaignId)), retried };
+    },
+
+    /** Lets the next stages of a release go. With a note, once however often the call is repeated. */
+    async release(workspaceId: string, campaignId: string, stages: number | 'all', note?: CallNote) {
+      await letGo(db, workspaceId, campaignId, { stages, note });
+      const campaign = await readCampaign(db, workspaceId, campaignId);
+      return { ...summaryOf(campaign), release: await readReleaseView(db, campaign) };
     },
 
     async changeDelivery(workspaceId: string, campaignId: string, change: DeliveryChange) {
@@ -255,6 +317,26 @@ export function createCampaigns(deps: CampaignsDeps) {
       return { recipients: await withCalls(db, runId, recipients), next };
     },
 
+    /** Of one run, the current one unless said: contacts that did not become recipients. */
+    async skipped(
+      workspaceId: string,
+      campaignId: string,
+      { runId: chosen, ...options }: Parameters<typeof listSkipped>[2] & { runId?: string | undefined },
+    ): ReturnType<typeof listSkipped> {
+      const runId = await findRun(db, workspaceId, campaignId, chosen);
+      if (!runId) return { skipped: [], next: undefined };
+      return listSkipped(db, { workspaceId, runId }, options);
+    },
+
+    async skippedPages(
+      workspaceId: string,
+      campaignId: string,
+      { runId: chosen, ...filter }: Parameters<typeof skippedPages>[2] & { runId?: string | undefined },
+    ): Promise<AsyncIterable<SkippedContact[]>> {
+      const runId = await findRun(db, workspaceId, campaignId, chosen);
+      return skippedPages(db, runId === undefined ? undefined : { workspaceId, runId }, filter);
+    },
+
     /** All of one run as it is now: one that takes its place meanwhile is not mixed in. */
     async recipientPages(
       workspaceId: string,
@@ -264,4 +346,19 @@ export function createCampaigns(deps: CampaignsDeps) {
       return recipientPages(db, await findRun(db, workspaceId, campaignId, runId), filter);
     },
   };
+}
+
+const NO_OWN_AUDIENCE = { listId: null, members: 0 };
+
+/** Works on rows that are there for one transaction only, which is rolled back whatever comes of it. */
+async function withoutTrace<T>(
+  db: Kysely<CampaignTables>,
+  work: (tx: Transaction<CampaignTables>) => Promise<T>,
+): Promise<T> {
+  const tx = await db.startTransaction().execute();
+  try {
+    return await work(tx);
+  } finally {
+    await tx.rollback().execute();
+  }
 }

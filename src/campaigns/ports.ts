@@ -2,6 +2,7 @@ import type { RawBuilder } from 'kysely';
 import type { CallEnding } from '../domain/call-policy';
 import type { Channel } from '../domain/channel';
 import type { MessageEvent } from '../domain/message';
+import type { MessageStory } from '../domain/message-story';
 
 /** What campaigns need of the world outside their tables; src/app gives them the real ones. */
 
@@ -44,6 +45,16 @@ export type SuppressionRule = (
   workspaceId: string,
   message: { channel: Channel; from: string; address: RawBuilder<unknown> },
 ) => RawBuilder<boolean>;
+
+/**
+ * SQL: the entry of the suppression list by which `SuppressionRule` forbids an address, as JSON (`SuppressionEvidence`).
+ * It is asked for where the rule has forbidden one, and is kept with the contact that was left out, because the entry
+ * may be lifted before a person asks why.
+ */
+export type SuppressionEntry = (
+  workspaceId: string,
+  message: { channel: Channel; from: string; address: RawBuilder<unknown> },
+) => RawBuilder<unknown>;
 
 /** SQL: whether a sender has told a number how to opt out; who was not told is with the next SMS (policy.md). */
 export type NoticeRule = (
@@ -110,6 +121,30 @@ export interface OutcomeNews {
     after: string,
     options: { limit: number; waitSeconds: number },
   ): Promise<{ events: readonly MessageEvent[]; next: string }>;
+}
+
+/** What the service through which a workspace's campaigns are sent tells of their messages. */
+export interface MessageStories {
+  read(workspaceId: string, uids: readonly string[]): Promise<ToldStories>;
+}
+
+/**
+ * `events`: the service tells what becomes of messages. `untold`: it has nothing to add, because it has no stories;
+ * `away`: it did not answer in time, or this process has no credentials for the workspace.
+ */
+export type ToldStories =
+  | { kind: 'told'; events: boolean; stories: readonly MessageStory[] }
+  | { kind: 'untold'; events: boolean; stories: readonly [] }
+  | { kind: 'away'; events: true; stories: readonly [] };
+
+/** How far the feeds have come that are in this database, so that one that is quiet need not be asked. */
+export interface FeedHeads {
+  /** Whether the workspace's messages are sent through the service of this database. */
+  isOf(workspaceId: string): boolean;
+  /** SQL, a text that changes with every event of every workspace. */
+  stamp: RawBuilder<string>;
+  /** The position of each workspace's feed. */
+  read(): Promise<ReadonlyMap<string, number>>;
 }
 
 /** Tells a call's workflow that its call has ended. Harmless when the workflow has ended too. */

@@ -1,44 +1,57 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import type { CampaignBody } from '../contracts/campaigns';
 import { isLive, type Stage } from '../domain/campaign';
-import { DomainError } from '../domain/errors';
 import { recurrenceOf } from '../domain/recurrence';
-import { type Consequence, futureStart } from './campaign-actions';
-import { requireLists } from './campaign-checks';
-import { type CampaignContent, type CampaignRecord, columnsOf, lockCampaign } from './campaign-record';
-import { controlLiveRuns, insertRun, liveRunsOf, withdrawRun } from './runs/run-rows';
+import { type Consequence, futureStart, launchAgain } from './campaign-actions';
+import { requireAudience } from './campaign-checks';
+import { type CampaignContent, type CampaignRecord, columnsOf } from './campaign-record';
+import { requireEditable } from './editable';
+import { dropOwnAudience, type OwnAudience } from './own-audience';
+import type { CallNote } from './ports';
+import { controlLiveRuns, insertRun, withdrawRun } from './runs/run-rows';
 import { beginSchedule, endSchedule, hasSchedule } from './schedules/recurring';
 import type { CampaignTables } from './tables';
 
-/** A campaign's rows as it is created and edited, with the run or the schedule by which it begins. */
+/**
+ * A campaign's rows as it is created and edited, with the run or the schedule by which it begins. The caller's
+ * transaction has checked what the content names, which keeps its lists as they are.
+ */
 
 type Saved = { id: string } & Consequence;
 
 export async function insertCampaign(
-  db: Kysely<CampaignTables>,
+  tx: Transaction<CampaignTables>,
   workspaceId: string,
-  { id, start, userId }: { id: string; start: boolean; userId: string | undefined },
+  { id, start, userId, own }: { id: string; start: boolean; userId: string | undefined; own: OwnAudience },
   content: CampaignContent,
 ): Promise<Saved> {
-  return db.transaction().execute(async (tx) => {
-    await requireLists(tx, workspaceId, content.contactListIds);
-    const inserted = await tx
-      .insertInto('campaigns')
-      .values({
-        id,
-        workspace_id: workspaceId,
-        ...columnsOf(content),
-        stage: 'draft',
-        created_by: userId ?? null,
-      })
-      .onConflict((conflict) => conflict.doNothing())
-      .returning('id')
-      .executeTakeFirst();
+  const inserted = await tx
+    .insertInto('campaigns')
+    .values({
+      id,
+      workspace_id: workspaceId,
+      ...columnsOf(content),
+      ...ownColumns(own),
+      stage: 'draft',
+      created_by: userId ?? null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  if (!inserted) {
     // Another attempt at the same call was quicker, and starts it.
-    if (!inserted || !start) return { id };
-    return { id, ...(await begin(tx, { id, workspaceId }, content)) };
-  });
+    if (own.listId !== null) await dropOwnAudience(tx, own.listId);
+    return { id };
+  }
+  if (!start) return { id };
+  requireAudience(id, content, own.members);
+  return { id, ...(await begin(tx, { id, workspaceId }, content)) };
 }
+
+export const ownColumns = ({ listId, members }: OwnAudience) => ({
+  own_list_id: listId,
+  own_members: members,
+});
 
 /** At its hour, or now; or, a recurring one, at its hours. `paused`: nothing is sent before it is resumed. */
 async function begin(
@@ -55,48 +68,57 @@ async function begin(
   return { launch: { runId, launch: 1, startAt } };
 }
 
-/**
- * A draft stays one unless it is told to start, and what was scheduled stays so unless it is told not to. What its
- * owner has paused stays paused, whatever it is changed into: only `start` says that it may send. While an
- * occurrence goes on, what it sends cannot be replaced under it.
- */
-export async function replaceCampaign(
-  db: Kysely<CampaignTables>,
-  workspaceId: string,
-  { id, start }: { id: string; start: boolean | undefined },
-  content: CampaignContent,
-): Promise<Saved> {
-  return db.transaction().execute(async (tx) => {
-    const campaign = await lockCampaign(tx, workspaceId, id);
-    const { stage } = campaign;
-    const paused = campaign.phase === 'paused' && start !== true;
-    const run = campaign.run && isLive(campaign.run.phase) ? campaign.run : undefined;
-    const recurred = hasSchedule(campaign);
-    const goesOn = recurred && (await liveRunsOf(tx, id)).length > 0;
-    if (stage === 'started' || stage === 'canceled' || goesOn) throw alreadyStarted(campaign);
-    await requireLists(tx, workspaceId, content.contactListIds);
-    if (run) await withdrawRun(tx, run.id);
-    await tx
-      .updateTable('campaigns')
-      .set({ ...columnsOf(content), stage: 'draft', current_run: null, updated_at: sql<Date>`now()` })
-      .where('id', '=', id)
-      .where('workspace_id', '=', workspaceId)
-      .execute();
-    if (recurred) await endSchedule(tx, id);
-    if (!(start ?? stage !== 'draft')) return { id, schedule: recurred };
-    const begun = await begin(tx, { id, workspaceId }, content, { paused });
-    return { id, ...begun, schedule: recurred || begun.schedule === true };
-  });
+interface Edit {
+  start: boolean | undefined;
+  /** In place of the own audience that it has. */
+  own: OwnAudience | undefined;
+  /** By which an earlier attempt at the same call is known, which may have started the campaign. */
+  note: CallNote | undefined;
 }
 
-export const alreadyStarted = ({ id, phase }: Pick<CampaignRecord, 'id' | 'phase'>) =>
-  new DomainError('campaign_started', `Campaign ${id} has started (${phase}) and can no longer be edited`, {
-    phase,
-  });
+/**
+ * A draft stays one unless it is told to start, and what was scheduled stays so unless it is told not to. What its
+ * owner has paused stays paused, whatever it is changed into: only `start` says that it may send. The campaign was
+ * locked by the caller's transaction.
+ */
+export async function replaceCampaign(
+  tx: Transaction<CampaignTables>,
+  workspaceId: string,
+  campaign: CampaignRecord,
+  { start, own, note }: Edit,
+  content: CampaignContent,
+): Promise<Saved> {
+  const { id, stage } = campaign;
+  const noted = note && (await note.execute(tx)).rows[0];
+  if (noted && noted.attempt > 1) {
+    if (own?.listId) await dropOwnAudience(tx, own.listId);
+    return { id, ...launchAgain(campaign) };
+  }
+  await requireEditable(tx, campaign);
+  const paused = campaign.phase === 'paused' && start !== true;
+  const run = campaign.run && isLive(campaign.run.phase) ? campaign.run : undefined;
+  const recurred = hasSchedule(campaign);
+  const begins = start ?? stage !== 'draft';
+  if (begins) requireAudience(id, content, own ? own.members : campaign.ownMembers);
+  if (run) await withdrawRun(tx, run.id);
+  await tx
+    .updateTable('campaigns')
+    .set({ ...columnsOf(content), ...(own ? ownColumns(own) : {}), stage: 'draft', current_run: null })
+    .set({ updated_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .execute();
+  if (own && campaign.ownListId !== undefined) await dropOwnAudience(tx, campaign.ownListId);
+  if (recurred) await endSchedule(tx, id);
+  if (!begins) return { id, schedule: recurred };
+  const begun = await begin(tx, { id, workspaceId }, content, { paused });
+  return { id, ...begun, schedule: recurred || begun.schedule === true };
+}
 
 const stageFor = (startAt: Date | undefined): Stage => (startAt ? 'scheduled' : 'started');
 
 export function contentOf(body: CampaignBody): CampaignContent {
-  const { campaignId: _, name, settings, channel, contactListId, start: __, ...options } = body;
-  return { name, channels: channel, settings, contactListIds: contactListId, options };
+  const { campaignId, name, settings, channel, contactListId, start, recipients, skipInvalid, ...options } =
+    body;
+  return { name, channels: channel, settings, contactListIds: contactListId ?? [], options };
 }

@@ -4,6 +4,8 @@ import type { Control, Phase, RunPhase, Stage } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import type { WorkspacePolicy } from '../domain/policy';
 import type { RecipientState, Skipped, SkipReason } from '../domain/recipient';
+import type { GateReason, Judged } from '../domain/release';
+import type { SkipEvidence } from './audience/skip-evidence';
 import type { SendContent } from './sends/send-content';
 
 /** The campaigns' tables, as Kysely sees them (schema: storage/migrations). */
@@ -29,7 +31,13 @@ export interface CampaignTables {
     created_at: CreatedAt;
     updated_at: CreatedAt;
   };
-  contact_list_members: { list_id: string; contact_id: string; added_at: CreatedAt };
+  contact_list_members: {
+    list_id: string;
+    contact_id: string;
+    added_at: CreatedAt;
+    /** Of a campaign's own audience: values that go before the contact's. */
+    params: Json<Record<string, string | number>> | null;
+  };
   campaigns: {
     id: string;
     workspace_id: string;
@@ -39,6 +47,8 @@ export interface CampaignTables {
     contact_list_ids: string[];
     options: Json<Record<string, unknown>>;
     stage: Stage;
+    own_list_id: string | null;
+    own_members: Generated<number>;
     current_run: string | null;
     created_by: string | null;
     created_at: CreatedAt;
@@ -62,6 +72,7 @@ export interface CampaignTables {
     scheduled_for: Timestamp | null;
     local_time: string | null;
     policy_version: number | null;
+    own_reason: ColumnType<GateReason | null, string | null | undefined, string | null>;
     abort_baseline: ColumnType<AbortBaseline | null, string | null | undefined, string | null>;
   };
   recipients: {
@@ -86,6 +97,7 @@ export interface CampaignTables {
     updated_at: CreatedAt;
     call_from: number | null;
     turn: number | null;
+    put_back: Date[] | null;
   };
   audience_freezes: {
     run_id: string;
@@ -126,6 +138,28 @@ export interface CampaignTables {
     resolved: Generated<number>;
     offered: Generated<number>;
     opened_at: CreatedAt;
+  };
+  run_releases: {
+    run_id: string;
+    workspace_id: string;
+    stages: number;
+    stage: Generated<number>;
+    contacts: number | null;
+    released_to: Generated<number>;
+    passed_to: Generated<number>;
+    closed_at: Timestamp | null;
+  };
+  run_stages: {
+    run_id: string;
+    stage: number;
+    contacts: number;
+    upto: string;
+    begun_at: Timestamp | null;
+    opened_to: Generated<number>;
+    opened_at: Timestamp | null;
+    sent_at: Timestamp | null;
+    next_at: Timestamp | null;
+    judged: ColumnType<Judged[], string | undefined, string>;
   };
   run_paces: { run_id: string; rate: number | null; next_at: CreatedAt };
   shard_seconds: {
@@ -207,6 +241,13 @@ export interface CampaignTables {
     policy: Json<WorkspacePolicy>;
     created_at: CreatedAt;
   };
+  workspace_stops: {
+    workspace_id: string;
+    since: CreatedAt;
+    stopped_by: string | null;
+    reason: string;
+    ended_at: Timestamp | null;
+  };
   contact_uses: {
     workspace_id: string;
     address: string;
@@ -215,7 +256,14 @@ export interface CampaignTables {
     used_at: ColumnType<Date[], string[], string[]>;
     last_at: Timestamp;
   };
-  skipped_contacts: { run_id: string; channel: Channel; contact_id: string; reason: SkipReason };
+  skipped_contacts: {
+    run_id: string;
+    channel: Channel;
+    contact_id: string;
+    reason: SkipReason;
+    address: string | null;
+    evidence: Json<SkipEvidence> | null;
+  };
   event_cursors: { workspace_id: string; cursor: string; updated_at: CreatedAt; asked_at: Timestamp | null };
   run_looks: { id: Generated<string>; run_id: string; at: CreatedAt; tries: Generated<number> };
   watches: { name: string; owner: string; held_until: Timestamp };

@@ -24,6 +24,7 @@ export interface ApiClient {
   post<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
   put<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
   patch<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
+  delete<T>(path: string, schema: z.ZodType<T>): Promise<T>;
   /** Sends a file as it is, however long; `onProgress` hears how many bytes have been read. */
   postFile<T>(
     path: string,
@@ -85,6 +86,7 @@ export function createApiClient({ baseUrl, authUrl, signal, ...who }: ApiClientO
     put: (path, json, schema) =>
       read({ method: 'PUT', path, json, headers: { 'idempotency-key': randomUUID() } }, parsedBy(schema)),
     patch: (path, json, schema) => read({ method: 'PATCH', path, json }, parsedBy(schema)),
+    delete: (path, schema) => read({ method: 'DELETE', path }, parsedBy(schema)),
     postFile: (path, file, type, schema, onProgress) => {
       const text = { type, open: () => openFile(file, onProgress), once: false };
       return read({ method: 'POST', path, text, timeoutMs: UPLOAD_TIMEOUT_MS }, parsedBy(schema));

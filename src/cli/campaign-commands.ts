@@ -6,7 +6,8 @@ import { createCampaign, dryRunCampaign } from './campaign-from-file';
 import { listCampaigns } from './campaign-list';
 import { actOnCampaign, reportCampaign, showCampaign } from './campaign-reading';
 import { listRuns } from './campaign-runs';
-import { changePace, retryFailed } from './campaign-steering';
+import { sendCampaign } from './campaign-send';
+import { changePace, releaseCampaign, retryFailed } from './campaign-steering';
 import { watchCampaign } from './campaign-watch';
 import { withApi } from './command';
 import { openBackend } from './instance';
@@ -34,6 +35,20 @@ export function addCampaignCommands(program: Command, end: (code: number) => voi
     .description('create a campaign from what POST /api/campaign takes; - reads the standard input')
     .option('--json', 'print the campaign as JSON')
     .action((file, options) => withApi(openBackend(), (api) => createCampaign(api, file, options)));
+
+  campaign
+    .command('send')
+    .description('send a template to a few addresses, or to those of a file: one call creates and starts it')
+    .addOption(new Option('--channel <channel>', 'on this channel').choices(CHANNELS).makeOptionMandatory())
+    .requiredOption('--template <name>', 'what is sent, by its name; its newest version')
+    .requiredOption('--from <sender>', 'email address, short code or caller id')
+    .requiredOption('--to <address...>', 'addresses, or one .csv, .ndjson or .json file of recipients')
+    .option('--name <name>', 'of the campaign; the template’s unless given')
+    .option('--param <name=value...>', 'a value for every recipient')
+    .option('--country <code>', 'where phone numbers are that name no country, such as US')
+    .option('--skip-invalid', 'leave wrong rows out instead of sending nothing')
+    .option('--json', 'print the campaign as JSON')
+    .action((options) => withApi(openBackend(), (api) => sendCampaign(api, options)));
 
   campaign
     .command('dry-run <file>')
@@ -85,6 +100,13 @@ export function addCampaignCommands(program: Command, end: (code: number) => voi
     .action((id, options) => withApi(openBackend(), (api) => retryFailed(api, id, options)));
 
   campaign
+    .command('release <id>')
+    .description('let the next stage of a release go')
+    .addOption(new Option('--stages <n>', 'how many stages, or "all"').argParser(stagesOf).default(1))
+    .option('--json', 'print the answer as JSON')
+    .action((id, options) => withApi(openBackend(), (api) => releaseCampaign(api, id, options)));
+
+  campaign
     .command('pace <id> <per-second>')
     .description('change how many recipients are taken on a second; "off" lifts the limit')
     .option('--json', 'print the answer as JSON')
@@ -108,6 +130,13 @@ const ACTIONS = {
   resume: 'go on where it stopped, paused or failed',
   cancel: 'stop for good',
 };
+
+function stagesOf(value: string): number | 'all' {
+  if (value === 'all') return value;
+  const stages = Number(value);
+  if (Number.isInteger(stages) && stages >= 1 && stages <= LIMITS.releaseStages + 1) return stages;
+  throw new InvalidArgumentError(`It must be a whole number up to ${LIMITS.releaseStages + 1}, or "all".`);
+}
 
 function paceOf(value: string): number | null {
   if (value === 'off') return null;

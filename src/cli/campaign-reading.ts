@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { ApiClient } from './api-client';
+import { reasonText } from './campaign-reason';
 import {
   type CampaignProgress,
   callSummary,
@@ -63,6 +64,6 @@ export async function reportCampaign(api: ApiClient, id: string, options: Report
 
 function linesOf(data: CampaignProgress): string[] {
   const { id, name, phase, reason } = data;
-  const title = `${printable(String(name))} (${String(id)}) is ${phase}${reason ? `: ${printable(reason)}` : ''}`;
+  const title = `${printable(String(name))} (${String(id)}) is ${phase}${reason ? `: ${reasonText(reason)}` : ''}`;
   return [title, '', summaryTable(data).trimEnd()];
 }

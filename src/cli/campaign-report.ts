@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { RECIPIENT_STATES, type RecipientState, SETTLED } from '../domain/recipient';
+import { reason } from './campaign-reason';
 
 const perChannel = z.record(z.string(), z.record(z.string(), z.number()));
 
@@ -10,7 +11,7 @@ export const campaignDetail = z.object({
     phase: z.string(),
     counts: perChannel.default({}),
     skipped: perChannel.default({}),
-    reason: z.string().nullish(),
+    reason: reason.nullish(),
     runId: z.string().nullish(),
     finishedAt: z.string().nullish(),
   }),

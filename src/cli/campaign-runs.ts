@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ApiClient } from './api-client';
-import { print, printable } from './command';
+import { reason, reasonText } from './campaign-reason';
+import { print } from './command';
 
 const runs = z.object({
   data: z.array(
@@ -11,7 +12,7 @@ const runs = z.object({
       scheduledFor: z.string().nullable(),
       localTime: z.string().nullish(),
       startedAt: z.string().nullable(),
-      reason: z.string().nullable(),
+      reason: reason.nullable(),
       counts: z.record(z.string(), z.record(z.string(), z.number())),
     }),
   ),
@@ -34,6 +35,6 @@ function lineOf({ number, id, phase, scheduledFor, localTime, startedAt, counts,
   const sizes = Object.entries(counts).map(([channel, { total = 0 }]) => `${channel} ${total}`);
   const when = minute(scheduledFor ?? startedAt);
   const local = localTime && `everybody’s ${localTime}`;
-  const what = [sizes.join(', '), local, reason && printable(reason)].filter(Boolean).join('; ');
+  const what = [sizes.join(', '), local, reason && reasonText(reason)].filter(Boolean).join('; ');
   return [String(number).padStart(4), id, phase.padEnd(9), when, what].join('  ').trimEnd();
 }

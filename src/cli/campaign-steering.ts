@@ -20,6 +20,24 @@ export async function retryFailed(
   print(json, data, [`Campaign ${data.id} is ${data.phase}. Sent to again: ${each.join(', ') || 'nobody'}.`]);
 }
 
+const released = z.object({
+  data: z.looseObject({
+    id: z.string(),
+    phase: z.string(),
+    release: z.looseObject({ stage: z.number(), of: z.number() }),
+  }),
+});
+
+export async function releaseCampaign(
+  api: ApiClient,
+  id: string,
+  { stages, json }: { stages: number | 'all'; json?: boolean },
+): Promise<void> {
+  const { data } = await api.post(`${pathOf(id)}/release`, { stages }, released);
+  const { stage, of } = data.release;
+  print(json, data, [`Campaign ${data.id} is ${data.phase}, in stage ${stage} of ${of}. The wait is over.`]);
+}
+
 const changed = z.object({ data: z.looseObject({ id: z.string(), phase: z.string() }) });
 
 /** `null` lifts the limit. */

@@ -1,4 +1,5 @@
 import type { ApiClient } from './api-client';
+import { reasonText } from './campaign-reason';
 import { type CampaignProgress, progressText, summaryTable } from './campaign-report';
 import { followCampaign } from './follow-campaign';
 import { createProgressLine } from './progress-line';
@@ -39,7 +40,8 @@ function showLine(): Show {
     tell: (progress) => line.update(textOf(progress)),
     end(last) {
       line.finish(last && textOf(last));
-      if (last) process.stdout.write(`${last.reason ? `${last.reason}\n` : ''}\n${summaryTable(last)}`);
+      if (last)
+        process.stdout.write(`${last.reason ? `${reasonText(last.reason)}\n` : ''}\n${summaryTable(last)}`);
     },
   };
 }

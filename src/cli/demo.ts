@@ -1,6 +1,7 @@
 import { FanfareError } from '../client/fanfare-error';
 import type { Credentials } from '../credentials/credentials';
 import { type ApiClient, createApiClient } from './api-client';
+import { reasonText } from './campaign-reason';
 import { type CampaignProgress, campaignDetail, progressText, summaryTable } from './campaign-report';
 import { type DemoState, demoStateFile, newDemo } from './demo-state';
 import { prepareDemo } from './demo-steps';
@@ -44,7 +45,9 @@ export async function runDemo(options: DemoOptions): Promise<DemoOutcome> {
     const campaignId = await prepareDemo(state, { api, csvPath: options.csvPath, stateFile, say });
     const last = await follow(api, campaignId, out, signal);
     await stateFile.write({ ...state, stage: 'finished' });
-    say(`${state.name} (${campaignId}) is ${last.phase}${last.reason ? `: ${last.reason}` : ''}\n`);
+    say(
+      `${state.name} (${campaignId}) is ${last.phase}${last.reason ? `: ${reasonText(last.reason)}` : ''}\n`,
+    );
     say(summaryTable(last));
     return { result: endOf(last.phase) ?? 'failed', campaignId };
   } catch (error) {

@@ -7,8 +7,10 @@ import { addAdminCommands } from './admin-commands';
 import { addCampaignCommands } from './campaign-commands';
 import { addCheckoutCommands } from './checkout-commands';
 import { addContactCommands } from './contact-commands';
+import { addExplainCommand } from './explain-command';
 import { repeatDemo } from './first-demo';
 import { migrateDatabase, runDoctor, runParts } from './loaded-when-run';
+import { addStopCommand } from './stop-commands';
 import { addTemplateCommands } from './template-commands';
 
 const USAGE_ERROR = 2;
@@ -63,6 +65,8 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   addAdminCommands(program);
   addCampaignCommands(program, end);
   addContactCommands(program);
+  addExplainCommand(program);
+  addStopCommand(program);
   addTemplateCommands(program, end);
   addCheckoutCommands(program, end);
 

@@ -16,12 +16,18 @@ import type {
   DryRun,
   DurableMessage,
   DurableSend,
+  Explanation,
   ImportReport,
   Message,
+  PersonExplanation,
   Recipient,
   RecipientState,
+  ReleasedCampaign,
   RetriedCampaign,
   SavedCampaign,
+  SkippedContact,
+  SkipReason,
+  Stop,
   TrackedMessage,
 } from './types';
 
@@ -59,13 +65,42 @@ export class FanfareClient {
     this.transport = clientTransport(options);
   }
 
-  createCampaign(campaign: CampaignInput, options: RequestOptions = {}): Promise<SavedCampaign> {
-    return this.once('/api/campaign', { campaignId: null, ...campaign }, options);
+  /** With `recipients`, creates and starts in one call; `country` is the region of phone numbers without one. */
+  createCampaign(
+    campaign: CampaignInput,
+    options: RequestOptions & { country?: string } = {},
+  ): Promise<SavedCampaign> {
+    return this.once(`/api/campaign${inCountry(options)}`, { campaignId: null, ...campaign }, options);
   }
 
   /** Sends and creates nothing. */
-  dryRun(campaign: CampaignInput, options: RequestOptions = {}): Promise<DryRun> {
-    return this.post('/api/campaign/dry-run', { campaignId: null, ...campaign }, options);
+  dryRun(campaign: CampaignInput, options: RequestOptions & { country?: string } = {}): Promise<DryRun> {
+    const path = `/api/campaign/dry-run${inCountry(options)}`;
+    return this.post(path, { campaignId: null, ...campaign }, options);
+  }
+
+  /**
+   * Adds recipients to a campaign that has not started, as many as come. An iterator can be sent only once; an array,
+   * or a function that makes one, also after a failure.
+   */
+  async appendRecipients(
+    id: string,
+    recipients: readonly ContactInput[] | AsyncIterable<ContactInput> | (() => AsyncIterable<ContactInput>),
+    options: RequestOptions & { country?: string } = {},
+  ): Promise<ImportReport> {
+    const open = typeof recipients === 'function' ? recipients : () => recipients;
+    const { data } = await this.transport.json<{ data: ImportReport }>({
+      method: 'POST',
+      path: `/api/campaign/${encodeURIComponent(id)}/recipients${inCountry(options)}`,
+      text: {
+        type: 'application/x-ndjson',
+        open: () => linesOf(open()),
+        once: typeof recipients === 'object' && !Array.isArray(recipients),
+      },
+      timeoutMs: IMPORT_TIMEOUT_MS,
+      signal: options.signal,
+    });
+    return data;
   }
 
   campaign(id: string, options: RequestOptions = {}): Promise<Campaign> {
@@ -94,6 +129,11 @@ export class FanfareClient {
     options: RequestOptions & { states?: ('failed' | 'undelivered' | 'unknown')[] } = {},
   ): Promise<RetriedCampaign> {
     return this.act(id, 'retry-failed', options.states ? { states: options.states } : {}, options);
+  }
+
+  /** Lets the next stage of a release go, or more of them; while one is being sent, leaves out the wait that comes. */
+  release(id: string, options: RequestOptions & { stages?: number | 'all' } = {}): Promise<ReleasedCampaign> {
+    return this.act(id, 'release', options.stages ? { stages: options.stages } : {}, options);
   }
 
   /** The runs of a campaign, newest first: those of a recurring one are its occurrences. */
@@ -130,6 +170,38 @@ export class FanfareClient {
     if (options.channel) query.set('channel', options.channel);
     if (options.state) query.set('state', options.state);
     return this.pages(`/api/campaign/${encodeURIComponent(id)}/recipients`, query, options);
+  }
+
+  /** Why one recipient was sent something, or was not, and what comes next. */
+  explainRecipient(id: string, recipientId: string, options: RequestOptions = {}): Promise<Explanation> {
+    const path = `/api/campaign/${encodeURIComponent(id)}/recipients/${encodeURIComponent(recipientId)}`;
+    return this.get(path, options);
+  }
+
+  /** The same of a person, by the contact's id or by an address. */
+  explain(
+    campaignId: string,
+    person: ({ contact: string } | { to: string }) & { channel?: Channel; runId?: string },
+    options: RequestOptions = {},
+  ): Promise<PersonExplanation> {
+    return this.get(`/api/explain?${new URLSearchParams({ campaign: campaignId, ...person })}`, options);
+  }
+
+  /** Contacts that did not become recipients, page by page. */
+  skipped(
+    id: string,
+    options: RequestOptions & {
+      channel?: Channel;
+      reason?: SkipReason;
+      runId?: string;
+      pageSize?: number;
+    } = {},
+  ): AsyncGenerator<SkippedContact, void, undefined> {
+    const query = new URLSearchParams({ limit: String(options.pageSize ?? 1_000) });
+    for (const name of ['channel', 'reason', 'runId'] as const) {
+      if (options[name] !== undefined) query.set(name, options[name]);
+    }
+    return this.pages(`/api/campaign/${encodeURIComponent(id)}/skipped`, query, options);
   }
 
   /** One message; its `uid` makes a repetition harmless. */
@@ -177,6 +249,20 @@ export class FanfareClient {
     }
   }
 
+  /** Nothing of the workspace is handed to any provider until `endStop`; a second stop keeps the first's reason. */
+  stop(reason: string, options: RequestOptions = {}): Promise<Stop> {
+    return this.post('/api/stop', { reason }, options);
+  }
+
+  /** Null while the workspace is not stopped. */
+  currentStop(options: RequestOptions = {}): Promise<Stop | null> {
+    return this.get('/api/stop', options);
+  }
+
+  async endStop(options: RequestOptions = {}): Promise<void> {
+    await this.transport.json({ method: 'DELETE', path: '/api/stop', ...options });
+  }
+
   createContactList(name: string, options: RequestOptions = {}): Promise<ContactList> {
     return this.once('/api/contact-list', { name }, options);
   }
@@ -206,11 +292,10 @@ export class FanfareClient {
     csv: string | AsyncIterable<string | Uint8Array> | (() => AsyncIterable<string | Uint8Array>),
     options: RequestOptions & { country?: string } = {},
   ): Promise<ImportReport> {
-    const query = options.country ? `?country=${encodeURIComponent(options.country)}` : '';
     const open = typeof csv === 'function' ? csv : () => csv;
     const { data } = await this.transport.json<{ data: ImportReport }>({
       method: 'POST',
-      path: `/api/contact-list/${encodeURIComponent(listId)}/contacts${query}`,
+      path: `/api/contact-list/${encodeURIComponent(listId)}/contacts${inCountry(options)}`,
       text: { type: 'text/csv', open, once: typeof csv === 'object' },
       timeoutMs: IMPORT_TIMEOUT_MS,
       signal: options.signal,
@@ -259,4 +344,24 @@ export class FanfareClient {
   private act<T>(id: string, action: string, json: unknown, options: RequestOptions): Promise<T> {
     return this.once(`/api/campaign/${encodeURIComponent(id)}/${action}`, json, options);
   }
+}
+
+const inCountry = ({ country }: { country?: string }): string =>
+  country ? `?country=${encodeURIComponent(country)}` : '';
+
+/** Characters of one chunk: a chunk a row would cost more than the row. */
+const CHUNK_CHARS = 64_000;
+
+async function* linesOf(
+  rows: Iterable<ContactInput> | AsyncIterable<ContactInput>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const encoder = new TextEncoder();
+  let chunk = '';
+  for await (const row of rows) {
+    chunk += `${JSON.stringify(row)}\n`;
+    if (chunk.length < CHUNK_CHARS) continue;
+    yield encoder.encode(chunk);
+    chunk = '';
+  }
+  if (chunk !== '') yield encoder.encode(chunk);
 }

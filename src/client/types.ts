@@ -1,14 +1,16 @@
 import type { CallOutcome } from '../domain/call-policy';
 import type { Phase } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
+import type { StepWhat } from '../domain/explanation';
 import type { MessageState } from '../domain/message';
 import type { RecipientState, SkipReason } from '../domain/recipient';
+import type { WaitWhy } from '../domain/wait-reasons';
 
 /**
  * What the client takes and gives, written out: whoever uses it needs none of the libraries that the server
  * checks requests with. test/client/types.test.ts holds these against the contracts.
  */
-export type { CallOutcome, Channel, MessageState, Phase, RecipientState };
+export type { CallOutcome, Channel, MessageState, Phase, RecipientState, SkipReason, StepWhat, WaitWhy };
 
 export type Params = Record<string, string | number>;
 
@@ -53,7 +55,12 @@ export interface CampaignInput {
     sms?: Template & { shortCode: string };
     voice?: Template & { callerId: string };
   };
-  contactListId: string[];
+  /** May be left out with `recipients`, and with `start: false`. */
+  contactListId?: string[];
+  /** The campaign's own audience, up to 10,000; `params` are for this campaign alone. */
+  recipients?: ContactInput[];
+  /** Leaves wrong rows of `recipients` out instead of refusing the campaign. */
+  skipInvalid?: boolean;
   /** Of a draft or planned campaign that is to be changed. */
   campaignId?: string | null;
   /** Default true; false leaves a draft. */
@@ -85,7 +92,38 @@ export interface CampaignInput {
   fallbackAfterSeconds?: number;
   exclude?: { campaignIds?: string[]; suppressionOnly?: boolean };
   abort?: { failureRate: number; minSample?: number };
+  release?: ReleaseRule;
 }
+
+export type GateMetric = 'failed' | 'undelivered' | 'rejected' | 'unknown' | 'suppressed';
+
+/** A part of the audience first. A stage has `recipients` or `percent`; without `waitSeconds` it waits for `release`. */
+export interface ReleaseRule {
+  stages: { recipients?: number; percent?: number; waitSeconds?: number }[];
+  gates?: { metric: GateMetric; above: number; minSample: number }[];
+  onGate?: 'pause' | 'cancel';
+}
+
+export interface CampaignRelease extends ReleaseRule {
+  /** The stage that has begun last, 0 before the first; and how many there are. */
+  stage: number;
+  of: number;
+  /** When the next stage begins. */
+  next: string | 'manual' | null;
+  judged: {
+    stage: number;
+    at: string;
+    metric: GateMetric;
+    value: number;
+    sample: number;
+    passed: boolean;
+  }[];
+}
+
+/** Why a campaign failed; or, of one that is paused or was canceled by itself, which gate of its release closed. */
+export type Reason =
+  | string
+  | { code: 'gate'; metric: GateMetric; value: number; above: number; sample: number };
 
 export interface Warning {
   path: string;
@@ -103,10 +141,21 @@ export interface CampaignSummary {
   createdAt: string;
 }
 
-export type SavedCampaign = CampaignSummary & { warnings: Warning[] };
+export type SavedCampaign = CampaignSummary & { warnings: Warning[]; rejected?: RejectedRecipient[] };
+
+/** A row of `recipients` that `skipInvalid` left out, counted from 0; `field` is empty for a row as a whole. */
+export interface RejectedRecipient {
+  index: number;
+  field: string;
+  code: string;
+  message: string;
+}
 
 /** `retried`: how many recipients are sent to again. */
 export type RetriedCampaign = CampaignSummary & { retried: Partial<Record<Channel, number>> };
+
+/** How far the release in stages is. */
+export type ReleasedCampaign = CampaignSummary & { release: CampaignRelease };
 
 export interface CampaignProgress {
   id: string;
@@ -120,12 +169,16 @@ export interface CampaignProgress {
   eta: string | null;
   startedAt: string | null;
   finishedAt: string | null;
-  reason: string | null;
+  reason: Reason | null;
 }
 
 export type Campaign = CampaignSummary &
   CampaignProgress &
-  Omit<CampaignInput, 'campaignId' | 'start'> & {
+  Omit<CampaignInput, 'campaignId' | 'start' | 'release' | 'contactListId' | 'recipients' | 'skipInvalid'> & {
+    release?: CampaignRelease;
+    contactListId: string[];
+    /** Contacts of the campaign's own audience. */
+    inline: number;
     createdBy: string | null;
     updatedAt: string;
     /** Of its current run, or the newest. */
@@ -134,6 +187,8 @@ export type Campaign = CampaignSummary &
     nextRunAt: string | null;
     /** With `recipientLocal`: what recipients' own clocks show then. */
     nextLocalTime: string | null;
+    /** Set while the whole workspace is stopped. */
+    stopped: Stop | null;
   };
 
 /** One execution of a campaign. */
@@ -147,7 +202,7 @@ export interface CampaignRun {
   localTime: string | null;
   startedAt: string | null;
   finishedAt: string | null;
-  reason: string | null;
+  reason: Reason | null;
   counts: CampaignProgress['counts'];
   skipped: CampaignProgress['skipped'];
   workflowId: string;
@@ -172,6 +227,7 @@ export interface DryRun {
   >;
   durationSeconds: number | null;
   warnings: Warning[];
+  rejected?: RejectedRecipient[];
 }
 
 export interface Recipient {
@@ -275,6 +331,15 @@ export interface DurableSend {
   sentAt: string | null;
   finishedAt: string | null;
   updatedAt: string;
+  stopped: Stop | null;
+}
+
+/** Of a workspace: nothing of it is handed to any provider. */
+export interface Stop {
+  since: string;
+  /** The user or the client that stopped it. */
+  by: string | null;
+  reason: string;
 }
 
 export interface ContactInput {
@@ -299,4 +364,35 @@ export interface ImportReport {
   unchanged: number;
   rejected: number;
   errors: { line: number; field: string; code: string; message: string }[];
+}
+
+/** One thing that happened to a recipient; `detail` is a sentence that can be read out. */
+export interface ExplainedStep {
+  at: string;
+  what: StepWhat;
+  code?: string;
+  detail: string;
+  data?: Record<string, unknown>;
+}
+
+export interface Explanation {
+  recipient: Recipient | null;
+  /** Where the contact did not become a recipient. */
+  skipped?: { channel: Channel; reason: SkipReason; evidence: string };
+  summary: string;
+  next: { at?: string; why: WaitWhy; detail: string } | null;
+  /** Oldest first. */
+  steps: ExplainedStep[];
+}
+
+/** `others`: the person's other recipients in the campaign. */
+export type PersonExplanation = Explanation & { others: string[] };
+
+/** A contact that did not become a recipient. */
+export interface SkippedContact {
+  contactId: string;
+  channel: Channel;
+  address: string | null;
+  reason: SkipReason;
+  evidence: string;
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Channel } from '../domain/channel';
 import { EMAIL_ADDRESS } from '../domain/email-address';
+import { finding, refused } from './finding';
 
 /** Addresses of people and senders, normalised as they enter (api.md 4). */
 
@@ -24,10 +25,11 @@ const emailSender = z
   .string()
   .trim()
   .max(EMAIL_CHARS * 2)
-  .refine((value) => !/[\r\n]/.test(value), 'A sender is one line')
-  .refine((value) => EMAIL_ADDRESS.test(addressOf(value)), {
-    message: 'This must be an email address, with or without a display name',
-  });
+  .refine((value) => !/[\r\n]/.test(value), refused('line_break', 'A sender is one line'))
+  .refine(
+    (value) => EMAIL_ADDRESS.test(addressOf(value)),
+    refused('invalid_sender', 'This must be an email address, with or without a display name'),
+  );
 
 const SHORT_CODE = /^\d{3,8}$/;
 /**
@@ -46,7 +48,7 @@ const smsSender = z
     if (SHORT_CODE.test(number) || phone.safeParse(number).success) return number;
     const message =
       'This must be a phone number, a short code of 3 to 8 digits, or at most 11 letters, digits and spaces';
-    context.addIssue({ code: 'custom', message });
+    context.addIssue(finding('invalid_sender', message));
     return z.NEVER;
   });
 
@@ -57,6 +59,12 @@ export const senderOf: Record<Channel, z.ZodType<string, string>> = {
   sms: smsSender,
   voice: phone,
 };
+
+/** An address that a person is looked for by, as it is written in a query: there a plus arrives as a space. */
+export function lookedForAddress(value: string): string {
+  if (value.includes('@')) return value.trim();
+  return withoutSeparators(value.replace(/^ (?=\d)/, '+'));
+}
 
 function withoutSeparators(value: string): string {
   return value.replace(/[\s()[\]\u002d\u2010-\u2015]/g, '');

@@ -1,9 +1,12 @@
 import { z } from 'zod';
+import type { FieldCode } from '../domain/field-codes';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_ZONE } from '../domain/time-zones/hours';
 import { isIanaZone } from '../domain/time-zones/wall-time';
 import { MACHINE_BEHAVIOURS } from '../domain/voice/answer-detection/machine-behaviour';
+import { release } from './campaign-release';
 import { id, instant, instantAsWritten, integer } from './common';
+import { finding, refused } from './finding';
 import { params } from './params';
 import { isWithinAYear } from './year-ahead';
 
@@ -19,10 +22,13 @@ const zoneOr = (...words: string[]) =>
     .string()
     .min(1)
     .max(64)
-    .refine((name) => words.includes(name) || isIanaZone(name), {
-      message: ['This must be an IANA time zone such as Europe/Rome', ...words].join(', or '),
-      params: { code: 'invalid_timezone' },
-    });
+    .refine(
+      (name) => words.includes(name) || isIanaZone(name),
+      refused(
+        'invalid_timezone',
+        ['This must be an IANA time zone such as Europe/Rome', ...words].join(', or '),
+      ),
+    );
 const days = z.array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])).min(1);
 const windowFields = {
   from: timeOfDay,
@@ -39,12 +45,7 @@ export const weeklyWindow = <More extends z.ZodRawShape>(more: More) =>
     (value, context) => {
       const { from, to } = value as { from?: unknown; to?: unknown };
       if (from === undefined || from !== to) return;
-      context.addIssue({
-        code: 'custom',
-        path: ['to'],
-        message: 'This is the same as from: hours begin and end',
-        params: { code: 'empty_window' },
-      });
+      context.addIssue(finding('empty_window', 'This is the same as from: hours begin and end', ['to']));
     },
     // Beside the other findings, not after them.
     { when: ({ value }) => typeof value === 'object' && value !== null },
@@ -53,7 +54,9 @@ export const window = weeklyWindow({});
 
 const schedule = z.strictObject({
   /** With its offset as given, which tells the hour that is meant when there is no timezone. */
-  startAt: instantAsWritten.refine((value) => isWithinAYear(value), 'At most one year ahead').optional(),
+  startAt: instantAsWritten
+    .refine((value) => isWithinAYear(value), refused('too_far_ahead', 'At most one year ahead'))
+    .optional(),
   endAt: instant.optional().meta({
     description:
       'No occurrence of `cron` begins after it; without `cron`, nobody is sent to after it, and who is left is `expired`.',
@@ -84,11 +87,8 @@ const retry = z
     (value, context) => {
       const { initialDelaySeconds: initial, maxDelaySeconds: max } = value;
       if (!(Number.isInteger(initial) && Number.isInteger(max) && Number(max) < Number(initial))) return;
-      context.addIssue({
-        code: 'custom',
-        path: ['maxDelaySeconds'],
-        message: 'The longest delay cannot be shorter than the first',
-      });
+      const message = 'The longest delay cannot be shorter than the first';
+      context.addIssue(finding('too_small', message, ['maxDelaySeconds']));
     },
     // Beside the other findings, not after them.
     { when: ({ value }) => typeof value === 'object' && value !== null },
@@ -100,7 +100,10 @@ const liveCalls = integer.min(1).max(LIMITS.liveCallsMax);
 /** What of it may be changed while a campaign goes on; null takes it away. */
 export const deliveryChange = z
   .strictObject({ ratePerSecond: pace.nullish(), maxConcurrentCalls: liveCalls.nullish() })
-  .refine((value) => Object.values(value).some((given) => given !== undefined), 'Nothing is to be changed');
+  .refine(
+    (value) => Object.values(value).some((given) => given !== undefined),
+    refused('empty', 'Nothing is to be changed'),
+  );
 
 const delivery = z.strictObject({
   ratePerSecond: pace.optional(),
@@ -160,13 +163,14 @@ export const additions = {
   abort: z
     .strictObject({ failureRate: z.number().gt(0).max(1), minSample: integer.min(1).optional() })
     .optional(),
+  release: release.optional(),
 };
 
 /** A fallback needs something to fall back to. */
 export function checkStrategy(value: unknown, context: z.RefinementCtx): void {
   const { strategy, channel, fallbackAfterSeconds } = value as Record<string, unknown>;
-  const refuse = (path: string, code: string, message: string) =>
-    context.addIssue({ code: 'custom', path: [path], message, params: { code } });
+  const refuse = (path: string, code: FieldCode, message: string) =>
+    context.addIssue(finding(code, message, [path]));
   if (strategy === 'fallback' && Array.isArray(channel) && channel.length < 2) {
     refuse('strategy', 'too_few_channels', 'A fallback needs at least two channels');
   }

@@ -1,11 +1,13 @@
 import type { z } from 'zod';
+import type { FieldCode } from '../domain/field-codes';
 import { nextAllowed } from '../domain/time-zones/hours';
 import { campaignZone, type HourOptions, hourRules } from '../domain/time-zones/recipient-hours';
+import { finding } from './finding';
 
 /** What a campaign says about hours must be possible, all of it together (api.md 7). */
 export function checkHours(value: unknown, context: z.RefinementCtx): void {
-  const refuse = (path: string[], code: string, message: string) =>
-    context.addIssue({ code: 'custom', path, message, params: { code } });
+  const refuse = (path: string[], code: FieldCode, message: string) =>
+    context.addIssue(finding(code, message, path));
   const { schedule } = value as HourOptions;
   if (schedule?.recipientLocal === true && schedule.startAt === undefined && schedule.cron === undefined) {
     refuse(['schedule', 'startAt'], 'required', 'recipientLocal needs the hour at which to start');

@@ -1,14 +1,16 @@
 import type { z } from 'zod';
 import { CronFault } from '../domain/cron';
+import type { FieldCode } from '../domain/field-codes';
 import { nextIn, recurrenceOf, type ScheduleOptions } from '../domain/recurrence';
 import { isIanaZone } from '../domain/time-zones/wall-time';
+import { finding } from './finding';
 
 /** What a campaign says about when it happens must be possible, all of it together (api.md 7). */
 export function checkSchedule(value: unknown, context: z.RefinementCtx): void {
   const { schedule } = value as { schedule?: unknown };
   if (typeof schedule !== 'object' || schedule === null) return;
-  const refuse = (member: string, code: string, message: string) =>
-    context.addIssue({ code: 'custom', path: ['schedule', member], message, params: { code } });
+  const refuse = (member: string, code: FieldCode, message: string) =>
+    context.addIssue(finding(code, message, ['schedule', member]));
   const { cron, startAt, endAt } = schedule as Record<string, unknown>;
 
   if (typeof endAt === 'string' && cron === undefined && Date.parse(endAt) <= Date.now()) {
@@ -23,7 +25,7 @@ export function checkSchedule(value: unknown, context: z.RefinementCtx): void {
 
 function checkCron(
   schedule: ScheduleOptions,
-  refuse: (member: string, code: string, message: string) => void,
+  refuse: (member: string, code: FieldCode, message: string) => void,
 ): void {
   try {
     // Other members that are wrong are reported where they are.

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Status } from '../domain/campaign';
 import { CHANNELS } from '../domain/channel';
+import type { FieldCode } from '../domain/field-codes';
 import { isOfCalendar } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
@@ -18,6 +19,7 @@ import {
   pageNumber,
   searchTerm,
 } from './common';
+import { finding, refused } from './finding';
 
 /**
  * messaging-service.md, Create campaign and List campaigns; api.md 7. The specification's objects ignore
@@ -44,15 +46,22 @@ export const campaignBody = z
     channel: z.array(z.enum(CHANNELS)).min(1),
     contactListId: z
       .array(id)
-      .min(1)
       .max(LIMITS.campaignLists)
-      .transform((ids) => [...new Set(ids)]),
+      .transform((ids) => [...new Set(ids)])
+      .optional(),
+    // The envelope alone: each row is judged by itself (campaigns/contacts/inline-recipients.ts).
+    recipients: z.array(z.unknown()).min(1).max(LIMITS.contactsPerRequest).optional(),
+    skipInvalid: z
+      .boolean()
+      .optional()
+      .meta({ description: 'Leaves rows of `recipients` out that are wrong, and names them in `rejected`.' }),
     ...additions,
   })
   // `when`: fields that belong together are checked beside the others, so that all errors come at once.
   .superRefine(
     (value, context) => {
       checkChannels(value, context);
+      checkAudience(value, context);
       checkStrategy(value, context);
       checkSchedule(value, context);
       checkHours(value, context);
@@ -62,11 +71,24 @@ export const campaignBody = z
 
 export type CampaignBody = z.output<typeof campaignBody>;
 
+/** An edit may rely on the recipients that its campaign has; whether there are any is checked when it starts. */
+function checkAudience(
+  { campaignId, contactListId, recipients, start }: Record<string, unknown>,
+  context: z.RefinementCtx,
+): void {
+  const isEmpty = Array.isArray(contactListId) && contactListId.length === 0;
+  if (!isEmpty && contactListId !== undefined) return;
+  if (recipients !== undefined || start === false || (campaignId ?? null) !== null) return;
+  const code = isEmpty ? 'too_small' : 'required';
+  const message = 'Name a contact list, give recipients, or create a draft with start: false';
+  context.addIssue(finding(code, message, ['contactListId']));
+}
+
 function checkChannels(value: { channel?: unknown; settings?: unknown }, context: z.RefinementCtx): void {
   if (!Array.isArray(value.channel)) return;
   const listed: unknown[] = value.channel;
-  const refuse = (path: (string | number)[], code: string, message: string) =>
-    context.addIssue({ code: 'custom', path, message, params: { code } });
+  const refuse = (path: (string | number)[], code: FieldCode, message: string) =>
+    context.addIssue(finding(code, message, path));
 
   for (const [i, channel] of listed.entries()) {
     if (listed.indexOf(channel) < i) refuse(['channel', i], 'repeated', 'This channel is listed twice');
@@ -90,7 +112,7 @@ const day = z
   .string()
   .regex(/^\d{2}\/\d{2}\/\d{4}$/, 'This must be a date as MM/DD/YYYY')
   .transform((value) => `${value.slice(6)}-${value.slice(0, 2)}-${value.slice(3, 5)}`)
-  .refine((value) => exists(value), 'There is no such day');
+  .refine((value) => exists(value), refused('invalid_date', 'There is no such day'));
 
 function exists(isoDay: string): boolean {
   const time = Date.parse(`${isoDay}T00:00:00Z`);
@@ -112,7 +134,7 @@ export const campaignListQuery = z
   })
   .refine(({ dateFrom, dateTo }) => !dateFrom || !dateTo || dateFrom <= dateTo, {
     path: ['dateTo'],
-    message: 'This is before dateFrom',
+    ...refused('before_start', 'This is before dateFrom'),
     when: ({ value }) => isDay((value as Days).dateFrom) && isDay((value as Days).dateTo),
   });
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isOfOurTime } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
+import { refused } from './finding';
 
 /** Pieces that several contracts share (api.md 1). */
 
@@ -15,11 +16,14 @@ export const integer = z.number().multipleOf(1, 'This must be a whole number').m
 export const INT_MAX = 2_147_483_647;
 
 /** As it is written, with its offset, for what means the hour on the wall as well. */
-export const instantAsWritten = z.iso.datetime({ offset: true }).refine((value) => {
-  const ms = Date.parse(value);
-  // What cannot be read at all has its own finding.
-  return Number.isNaN(ms) || isOfOurTime(ms);
-}, 'This must be a time between the years 1970 and 9999');
+export const instantAsWritten = z.iso.datetime({ offset: true }).refine(
+  (value) => {
+    const ms = Date.parse(value);
+    // What cannot be read at all has its own finding.
+    return Number.isNaN(ms) || isOfOurTime(ms);
+  },
+  refused('invalid_time', 'This must be a time between the years 1970 and 9999'),
+);
 
 export const instant = instantAsWritten.transform((value) => new Date(value).toISOString());
 
@@ -50,19 +54,25 @@ export const pageQuery = {
 
 /** For long lists read by cursor. */
 export const cursorQuery = {
-  cursor: emptyAsAbsent(z.string().max(512).meta({ description: '`next` of the page before.' }).optional()),
+  cursor: z
+    .string()
+    .max(512)
+    // Not taken for an absent one: a program that lost its place would read the first page for ever.
+    .refine((value) => value !== '', refused('invalid_cursor', 'This is no cursor of this list'))
+    .meta({ description: '`next` of the page before.' })
+    .optional(),
   limit: emptyAsAbsent(pageLimit(LIMITS.longPageSizeMax).default(LIMITS.pageSizeMax)),
 };
 
 /** The same for lists whose cursor is the last id of the page, of the kind that begins so. */
 export const idCursor = (prefix: string) =>
-  emptyAsAbsent(
-    z
-      .string()
-      .regex(new RegExp(`^${prefix}_[0-9a-z]{26}$`), 'This is no cursor of this list')
-      .meta({ description: '`next` of the page before.' })
-      .optional(),
-  );
+  z
+    .string()
+    .refine((value) => isIdOf(prefix, value), refused('invalid_cursor', 'This is no cursor of this list'))
+    .meta({ description: '`next` of the page before.' })
+    .optional();
+
+const isIdOf = (prefix: string, value: string) => new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(value);
 
 const NAME_CHARS_MAX = 200;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them is the point.
@@ -74,7 +84,10 @@ export const displayName = z
   .trim()
   .min(1)
   .max(NAME_CHARS_MAX)
-  .refine((value) => !CONTROL.test(value), 'This holds line breaks or other control characters');
+  .refine(
+    (value) => !CONTROL.test(value),
+    refused('control_character', 'This holds line breaks or other control characters'),
+  );
 
 export const id = z.string().min(1).max(LIMITS.idChars);
 

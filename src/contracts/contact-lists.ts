@@ -16,6 +16,7 @@ export const contactQuery = z.object({
 
 export const contactParams = z.object({ id, contactId: id });
 
+/** `country`, of imports and of campaigns with recipients. */
 export const contactImportQuery = z.object({
   /** Default region of phone numbers, an ISO 3166 code; whether there is such a region, the importer knows. */
   country: emptyAsAbsent(

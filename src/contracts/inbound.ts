@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
 import { RECEIPT_STATE, type ReceiptType } from '../domain/message';
 import { instant } from './common';
+import { refused } from './finding';
 
 /** What carriers tell us (api.md 12). They may tell more than this; what is not known here is passed over. */
 const TYPES = Object.keys(RECEIPT_STATE) as ReceiptType[];
@@ -12,7 +13,10 @@ const carrierId = z
   .transform((value) => String(value).slice(0, LIMITS.providerIdChars));
 const data = z
   .record(z.string(), z.unknown())
-  .refine((value) => JSON.stringify(value).length <= LIMITS.receiptDataChars, 'This is too large');
+  .refine(
+    (value) => JSON.stringify(value).length <= LIMITS.receiptDataChars,
+    refused('too_large', 'This is too large'),
+  );
 
 const receipt = z
   .object({
@@ -28,7 +32,7 @@ const receipt = z
   })
   .refine(({ id, providerId }) => id !== undefined || providerId !== undefined, {
     path: ['id'],
-    message: 'Either id or providerId is needed, to say which message this is about',
+    ...refused('required', 'Either id or providerId is needed, to say which message this is about'),
   });
 
 const inboundSms = z.object({

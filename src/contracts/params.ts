@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
+import { finding } from './finding';
 
 /** Values for placeholders by name (messaging-service.md, Message; bounds from api.md 1). */
 
@@ -9,15 +10,15 @@ export const params = z.record(z.string(), z.union([z.string(), z.number()])).su
   (value, context) => {
     const entries = Object.entries(value);
     if (entries.length > LIMITS.paramsKeys) {
-      context.addIssue({ code: 'custom', message: `At most ${LIMITS.paramsKeys} values` });
+      context.addIssue(finding('too_many', `At most ${LIMITS.paramsKeys} values`));
     }
     for (const [name, content] of entries) {
       if (name.length > LIMITS.paramsKeyChars || !NAME.test(name)) {
         const message = `Names are upper-case letters, digits and _, at most ${LIMITS.paramsKeyChars} characters`;
-        context.addIssue({ code: 'custom', path: [name], message });
+        context.addIssue(finding('invalid_param_name', message, [name]));
       } else if (typeof content === 'string' && isOver(content, LIMITS.paramsValueBytes)) {
         const message = `At most ${LIMITS.paramsValueBytes} bytes`;
-        context.addIssue({ code: 'custom', path: [name], message });
+        context.addIssue(finding('too_large', message, [name]));
       }
     }
   },

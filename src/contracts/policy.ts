@@ -6,6 +6,7 @@ import { POLICY_PRESETS, type WorkspacePolicy } from '../domain/policy';
 import { senderOf } from './addresses';
 import { weeklyWindow } from './campaign-additions';
 import { cursorQuery, emptyAsAbsent, integer, pageLimit } from './common';
+import { finding, refused } from './finding';
 
 /** What `PUT /api/policy` takes. It replaces the whole, so that what is left out is off. All of it is strict. */
 
@@ -13,7 +14,7 @@ const channels = z
   .array(z.enum(CHANNELS))
   .min(1)
   .max(CHANNELS.length)
-  .refine(isSet, 'A channel stands here twice');
+  .refine(isSet, refused('repeated', 'A channel stands here twice'));
 const DOMAIN = /^@(?=.{4,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+$/i;
 // Placeholders are the template's; what is added after them is the same for everybody.
 const optOutText = z
@@ -21,8 +22,8 @@ const optOutText = z
   .trim()
   .min(1)
   .max(LIMITS.optOutTextChars)
-  .refine((text) => !/[\r\n]/.test(text), 'This is one line')
-  .refine((text) => !text.includes('{{'), 'Nothing is filled in here');
+  .refine((text) => !/[\r\n]/.test(text), refused('line_break', 'This is one line'))
+  .refine((text) => !text.includes('{{'), refused('not_applicable', 'Nothing is filled in here'));
 
 const senders = (channel: Channel) =>
   z
@@ -31,7 +32,7 @@ const senders = (channel: Channel) =>
         if (channel === 'email' && DOMAIN.test(value)) return value.toLowerCase();
         const sender = senderOf[channel].safeParse(value);
         if (sender.success) return sender.data;
-        context.addIssue({ code: 'custom', message: `This is not a sender of ${channel}` });
+        context.addIssue(finding('invalid_sender', `This is not a sender of ${channel}`));
         return z.NEVER;
       }),
     )
@@ -84,7 +85,7 @@ export const policyBody = z
       for (const path of Object.keys(policy)) {
         if (!(path in value)) continue;
         const message = 'The preset says it all; set what it sets, to change some of it';
-        context.addIssue({ code: 'custom', path: [path], message, params: { code: 'not_applicable' } });
+        context.addIssue(finding('not_applicable', message, [path]));
       }
     },
     // Beside the other findings, not after them.
@@ -113,6 +114,8 @@ export const timelineQuery = z.object({
 });
 
 export const timelinePosition = z.strictObject({
-  at: z.iso.datetime().refine((at) => isOfCalendar(Date.parse(at))),
+  at: z.iso
+    .datetime()
+    .refine((at) => isOfCalendar(Date.parse(at)), refused('invalid_time', 'There is no such time')),
   key: z.string().max(LIMITS.uidChars * 2),
 });

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
+import type { FieldCode } from '../domain/field-codes';
 import { isOfCalendar } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
 import { MESSAGE_STATES } from '../domain/message';
 import { MACHINE_BEHAVIOURS } from '../domain/voice/answer-detection/machine-behaviour';
 import { email, recipientOf, senderOf } from './addresses';
 import { emptyAsAbsent, INT_MAX, id, idCursor, instant, integer, pageLimit } from './common';
+import { finding } from './finding';
 import { params } from './params';
 import { isWithinAYear } from './year-ahead';
 
@@ -71,16 +73,17 @@ export const message = z
   // `when`: fields that belong together are checked beside the others, so that all errors come at once.
   .superRefine(
     (value, context) => {
-      const problem = (path: string, text: string) =>
-        context.addIssue({ code: 'custom', path: [path], message: text });
+      const problem = (path: string, code: FieldCode, text: string) =>
+        context.addIssue(finding(code, text, [path]));
       normaliseAddresses(value, problem);
       const ownTexts = value.channel === 'email' && value.body !== undefined && value.subject !== undefined;
       if (value['template-id'] === undefined && !ownTexts) {
-        problem('template-id', 'This is required, except for email with subject and body');
+        problem('template-id', 'required', 'This is required, except for email with subject and body');
       }
-      if (value.voice !== undefined && value.channel !== 'voice') problem('voice', 'This is for calls only');
+      if (value.voice !== undefined && value.channel !== 'voice')
+        problem('voice', 'not_applicable', 'This is for calls only');
       if (typeof value.sendAt === 'string' && !isWithinAYear(value.sendAt)) {
-        problem('sendAt', 'At most one year ahead');
+        problem('sendAt', 'too_far_ahead', 'At most one year ahead');
       }
     },
     { when: ({ value }) => typeof value === 'object' && value !== null },
@@ -92,17 +95,17 @@ export type Message = z.output<typeof message>;
 /** What an address may be depends on the channel, so that the object has to be there before it is checked. */
 function normaliseAddresses(
   value: { channel: Channel; to: string; from: string },
-  problem: (path: string, text: string) => void,
+  problem: (path: string, code: FieldCode, text: string) => void,
 ): void {
   if (!CHANNELS.includes(value.channel)) return;
-  for (const [field, schema] of [
-    ['to', recipientOf[value.channel]],
-    ['from', senderOf[value.channel]],
+  for (const [field, schema, code] of [
+    ['to', recipientOf[value.channel], 'invalid_address'],
+    ['from', senderOf[value.channel], 'invalid_sender'],
   ] as const) {
     if (typeof value[field] !== 'string') continue;
     const checked = schema.safeParse(value[field]);
     if (checked.success) value[field] = checked.data;
-    else problem(field, checked.error.issues[0]?.message ?? 'This is not an address');
+    else problem(field, code, checked.error.issues[0]?.message ?? 'This is not an address');
   }
 }
 
@@ -110,6 +113,16 @@ function normaliseAddresses(
 export const bulk = z.strictObject({ messages: z.array(z.unknown()).min(1).max(LIMITS.bulkMessages) });
 
 export const messageKey = z.object({ uid: z.string().min(1).max(LIMITS.uidChars) });
+/** A uid has no spaces, so that one parameter holds several. */
+export const storyQuery = z.object({
+  uids: z
+    .string()
+    .min(1)
+    .max(LIMITS.storyUids * (LIMITS.uidChars + 1))
+    .transform((text) => [...new Set(text.split(' ').filter((uid) => uid !== ''))])
+    .pipe(z.array(z.string().max(LIMITS.uidChars)).min(1).max(LIMITS.storyUids))
+    .meta({ type: 'string', description: `Up to ${LIMITS.storyUids}, with spaces between them.` }),
+});
 export const holdKey = z.object({ campaign: campaignTag });
 
 const TIME = /^\d{4}-\d{2}-\d{2}(?:T|$)/;
@@ -123,7 +136,7 @@ const timeOrAddress = z
     if (!TIME.test(value)) return value.replace(/^ (?=\d)/, '+').trim();
     const time = new Date(value.replace(/ (?=\d{2}:\d{2}$)/, '+'));
     if (isOfCalendar(time.getTime())) return time;
-    context.addIssue({ code: 'custom', message: 'This is not a time' });
+    context.addIssue(finding('invalid_time', 'This is not a time'));
     return z.NEVER;
   });
 

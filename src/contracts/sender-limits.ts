@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { senderOf } from './addresses';
 import { emptyAsAbsent, integer, pageQuery } from './common';
+import { finding } from './finding';
 
 /** What callers of the sender limit endpoints write. All of it is ours, so all of it is strict. */
 
@@ -22,10 +23,10 @@ export const senderLimitBody = z
     (value, context) => {
       checkSender(value, context);
       if (value.channel !== 'voice' && typeof value.concurrentCalls === 'number') {
-        context.addIssue({ code: 'custom', path: ['concurrentCalls'], message: 'Only voice has calls' });
+        context.addIssue(finding('not_applicable', 'Only voice has calls', ['concurrentCalls']));
       }
       if (typeof value.burst === 'number' && typeof value.rate !== 'number') {
-        context.addIssue({ code: 'custom', path: ['burst'], message: 'This needs a rate' });
+        context.addIssue(finding('not_applicable', 'This needs a rate', ['burst']));
       }
     },
     // Beside the other fields' findings, so that all errors come at once.
@@ -50,6 +51,5 @@ function checkSender(value: { channel: Channel; sender: string }, context: z.cor
   if (!CHANNELS.includes(value.channel) || typeof value.sender !== 'string') return;
   const checked = senderOf[value.channel].safeParse(value.sender);
   if (checked.success) value.sender = checked.data;
-  else
-    context.addIssue({ code: 'custom', path: ['sender'], message: 'This is not a sender of this channel' });
+  else context.addIssue(finding('invalid_sender', 'This is not a sender of this channel', ['sender']));
 }

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
+import type { FieldCode } from '../domain/field-codes';
 import { SUPPRESSION_CHANNELS, type Suppression, senderKey } from '../domain/suppression';
 import { recipientOf, senderOf } from './addresses';
 import { emptyAsAbsent, pageQuery } from './common';
+import { finding, refused } from './finding';
 
 /**
  * What callers of the suppression endpoints write (api.md 9). All of it is ours, so all of it is strict.
@@ -23,14 +25,17 @@ const reason = z
   .trim()
   .min(1)
   .max(REASON_CHARS_MAX)
-  .refine((value) => !CONTROL.test(value), 'This holds line breaks or other control characters');
+  .refine(
+    (value) => !CONTROL.test(value),
+    refused('control_character', 'This holds line breaks or other control characters'),
+  );
 const scope = z.string().trim().max(600);
 
 export const suppressionBody = z
   .strictObject({ channel, address: z.string(), reason, scope: scope.optional() })
   .superRefine(
     (value, context) =>
-      checkKey(value, (path, message) => context.addIssue({ code: 'custom', path: [path], message })),
+      checkKey(value, (path, code, message) => context.addIssue(finding(code, message, [path]))),
     // Beside the other fields' findings, so that all errors come at once.
     { when: ({ value }) => typeof value === 'object' && value !== null },
   )
@@ -57,14 +62,14 @@ export const suppressionKey = z
     scope: emptyAsAbsent(scope.transform(plusInQuery).optional()),
   })
   .superRefine((value, context) =>
-    checkKey(value, (path, message) => context.addIssue({ code: 'custom', path: [path], message })),
+    checkKey(value, (path, code, message) => context.addIssue(finding(code, message, [path]))),
   )
   .transform((value) => ({ ...toBlock({ ...value, reason: '' }), anySender: value.scope === undefined }));
 
 /** The scope as callers write it. */
 export const scopeOf = (sender: string): string => (sender === '' ? 'workspace' : `sender:${sender}`);
 
-type Problem = (path: string, message: string) => void;
+type Problem = (path: string, code: FieldCode, message: string) => void;
 
 /** Normalises the address as for sending; what an address may be depends on the channel. */
 function checkKey(
@@ -78,7 +83,7 @@ function checkKey(
       channels.map((one) => recipientOf[one]),
       value.address,
     );
-    if (address === undefined) problem('address', ADDRESS_HINT[value.channel]);
+    if (address === undefined) problem('address', 'invalid_address', ADDRESS_HINT[value.channel]);
     else value.address = address;
   }
   if (typeof value.scope !== 'string' || isWorkspace(value.scope)) return;
@@ -91,7 +96,7 @@ function checkKey(
           sender,
         );
   if (valid === undefined)
-    problem('scope', 'This must be workspace, or sender: and a sender of this channel');
+    problem('scope', 'invalid_sender', 'This must be workspace, or sender: and a sender of this channel');
   else value.scope = `sender:${valid}`;
 }
 

@@ -7,6 +7,7 @@ import { checkPlaceholders, lintPlaceholders, type TemplateText } from '../domai
 import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../domain/voice/voice-template';
 import { emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
+import { finding as findingOf, refused } from './finding';
 import { params } from './params';
 
 /** messaging-service.md, List and Create templates; api.md 5. */
@@ -26,12 +27,15 @@ export const templateListQuery = z.object({
 });
 
 const templateName = z.string().trim().min(1).max(LIMITS.templateNameChars);
-const someText = z.string().refine((value) => value.trim() !== '', 'This may not be empty');
+const someText = z.string().refine((value) => value.trim() !== '', refused('empty', 'This may not be empty'));
 
 /** What the visual editors save: kept as it came, so that a newer editor's fields survive. */
 const design = z
   .record(z.string(), z.unknown())
-  .refine((value) => depthOf(value) <= LIMITS.designDepth, `Nested deeper than ${LIMITS.designDepth} levels`);
+  .refine(
+    (value) => depthOf(value) <= LIMITS.designDepth,
+    refused('too_deep', `Nested deeper than ${LIMITS.designDepth} levels`),
+  );
 
 const flow = design.pipe(
   z.looseObject({
@@ -48,7 +52,7 @@ const emailTemplate = z
     templateName,
     subject: someText
       .max(LIMITS.subjectChars)
-      .refine((value) => !/[\r\n]/.test(value), 'A subject is one line'),
+      .refine((value) => !/[\r\n]/.test(value), refused('line_break', 'A subject is one line')),
     body: z
       .string()
       .nullish()
@@ -63,12 +67,7 @@ const emailTemplate = z
   .superRefine(
     (value, context) => {
       if (isBlank(value.body) && (value.template === undefined || value.template === null)) {
-        context.addIssue({
-          code: 'custom',
-          path: ['body'],
-          message: BODY_OR_TEMPLATE,
-          params: { code: 'required' },
-        });
+        context.addIssue(findingOf('required', BODY_OR_TEMPLATE, ['body']));
       }
       for (const finding of emailFindings(value)) report(finding, context);
     },
@@ -217,7 +216,7 @@ function textsIn(value: unknown, path: string): TemplateText[] {
 }
 
 function report({ path, code, message }: Finding, context: z.RefinementCtx): void {
-  context.addIssue({ code: 'custom', path: [path], message, params: { code } });
+  context.addIssue(findingOf(code, message, [path]));
 }
 
 function isBlank(value: unknown): boolean {

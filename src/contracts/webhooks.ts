@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
 import { isEventPattern, WEBHOOK_DELIVERY_STATES } from '../domain/webhook';
 import { cursorQuery, emptyAsAbsent, id, idCursor, instant, pageLimit, pageNumber } from './common';
+import { finding, refused } from './finding';
 
 /** What callers of the webhook endpoints write (api.md 10). All of it is ours, so all of it is strict. */
 
@@ -14,7 +15,7 @@ const url = z
   .max(LIMITS.webhookUrlChars)
   .superRefine((value, context) => {
     const message = urlProblem(value);
-    if (message) context.addIssue({ code: 'custom', message });
+    if (message) context.addIssue(finding('invalid_url', message));
   })
   .transform((value) => (URL.canParse(value) ? new URL(value).href : value));
 
@@ -28,10 +29,12 @@ function urlProblem(value: string): string | undefined {
   return undefined;
 }
 
-const pattern = z.string().refine(isEventPattern, {
-  error: 'This is neither *, message.*, campaign.* nor the type of an event',
-  params: { code: 'unknown_event' },
-});
+const pattern = z
+  .string()
+  .refine(
+    isEventPattern,
+    refused('unknown_event', 'This is neither *, message.*, campaign.* nor the type of an event'),
+  );
 const events = z
   .array(pattern)
   .min(1)
@@ -41,7 +44,10 @@ const description = z
   .string()
   .trim()
   .max(LIMITS.webhookDescriptionChars)
-  .refine((value) => !CONTROL.test(value), 'This holds line breaks or other control characters');
+  .refine(
+    (value) => !CONTROL.test(value),
+    refused('control_character', 'This holds line breaks or other control characters'),
+  );
 
 export const webhookBody = z.strictObject({ url, events, description: description.nullish() });
 

@@ -1,4 +1,5 @@
 import { addressFindings } from './email-layout-addresses';
+import type { FieldCode } from './field-codes';
 import type { Finding } from './finding';
 import { LIMITS } from './limits';
 
@@ -183,13 +184,13 @@ function tooDeep(children: Map<string, Reference[]>): string[] {
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const error = (path: string, code: string, message: string): Finding => ({
+const error = (path: string, code: FieldCode, message: string): Finding => ({
   path,
   code,
   message,
   severity: 'error',
 });
-const warning = (path: string, code: string, message: string): Finding => ({
+const warning = (path: string, code: FieldCode, message: string): Finding => ({
   path,
   code,
   message,

@@ -1,4 +1,5 @@
 import type { Phase } from './campaign';
+import type { FieldCode } from './field-codes';
 
 /**
  * The error catalogue. One code is at once the HTTP problem code, the Temporal failure type, the log
@@ -36,6 +37,7 @@ export const ERRORS = {
   contact_list_not_found: { title: 'Contact list not found', status: 422, retry: 'permanent' },
   // Concerns every message of the sender alike: a run stops for it and can be resumed.
   sender_not_allowed: { title: 'Sender not allowed by the policy', status: 422, retry: 'account' },
+  no_audience: { title: 'Campaign has no recipients', status: 422, retry: 'permanent' },
   campaign_not_found: { title: 'Campaign not found', status: 422, retry: 'permanent' },
   method_not_allowed: { title: 'Method not allowed', status: 405, retry: 'permanent' },
   request_timeout: { title: 'Request took too long to arrive', status: 408, retry: 'transient' },
@@ -64,6 +66,7 @@ export const ERRORS = {
   not_cancelable: { title: 'Message can no longer be canceled', status: 409, retry: 'permanent' },
   campaign_started: { title: 'Campaign has already started', status: 409, retry: 'permanent' },
   illegal_transition: { title: 'Not possible in this phase', status: 409, retry: 'permanent' },
+  stopped: { title: 'Workspace is stopped', status: 409, retry: 'transient' },
   list_in_use: { title: 'Contact list is in use', status: 409, retry: 'permanent' },
   webhook_disabled: { title: 'Webhook is disabled', status: 409, retry: 'permanent' },
   // Capacity and dependencies
@@ -100,7 +103,7 @@ export function retryClassOf(code: string | undefined): RetryClass | undefined {
 /** One finding about one field of an input; `path` is dotted, as in `settings.sms.templateId`. */
 export interface FieldError {
   path: string;
-  code: string;
+  code: FieldCode;
   message: string;
 }
 

@@ -32,6 +32,14 @@ export function recipientId(key: RecipientKey): string {
   return `${key.runId}.${key.channel}.${key.seq}`;
 }
 
+const RECIPIENT_ID = /^(run_[0-9a-z]{26})\.(email|sms|voice)\.(\d{1,9})$/;
+
+/** `undefined` for text that is no recipient's id. */
+export function parseRecipientId(id: string): RecipientKey | undefined {
+  const [, runId, channel, seq] = RECIPIENT_ID.exec(id) ?? [];
+  return runId === undefined ? undefined : { runId, channel: channel as Channel, seq: Number(seq) };
+}
+
 /** The uid of a durable send's message: `<send>.<attempt>`, for the same reason. */
 export function sendMessageUid(sendId: string, attempt: number): string {
   return `${sendId}.${attempt}`;

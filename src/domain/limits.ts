@@ -577,6 +577,17 @@ export const LIMITS = {
   turnLookShare: 0.1,
   /** A shard whose recipients wait for their turn looks for them by itself after so long: the word may be lost. */
   turnWaitMs: 60_000,
+  /** Stages that a campaign lists, and its gates: each gate is read with every stage in the campaign's detail. */
+  releaseStages: 20,
+  releaseGates: 10,
+  /** A stage's wait: a month, as for all delays of a campaign. */
+  stageWaitSecondsMax: 30 * 24 * 3_600,
+  /** Recipients that wait for hours, a window or a retry hold their stage for so long after it has begun. */
+  stageHeldMs: 3_600_000,
+  /** Numbers that one transaction looks through for recipients of a stage: a tenth of a second. */
+  stageRange: 10_000,
+  /** So many are opened before the first of them are sent to. */
+  stageOpenedAtOnce: 20_000,
   /** How late something may begin before its schedule says that it is left out: more than a restart takes, and
    * more than the two looks a minute apart that find what was lost. */
   misfireToleranceSeconds: 300,
@@ -593,6 +604,10 @@ export const LIMITS = {
   strangeServiceMs: 300_000,
   /** Of one answer of the messaging service: a page of a thousand events, each with what a carrier may say. */
   gatewayAnswerBytes: 32 * MiB,
+  /** Connections of a process to PostgreSQL, which allows 100 in all by default: for the dispatcher, the feeds and a few
+   * pages at once, and for requests that a caller waits for. */
+  databaseConnections: 12,
+  databaseRequestConnections: 6,
   /** A query without an answer for so long is asked after: how long that may take, and how often a pooler, which
    * cannot say what became of it, is believed that it still comes (ten minutes). */
   databaseAnswerMs: 20_000,
@@ -657,6 +672,8 @@ export const LIMITS = {
   /** How long after its end a run is asked for by itself; bounces and complaints come within days. What comes later
    * still is taken in with the workspace's next run. */
   lateOutcomeDays: 30,
+  /** A reason for a stop is a line, shown with every campaign. */
+  stopReasonChars: 500,
   /** How stale a service's copy of a policy may be. */
   policyCacheMs: 1_000,
   /** Messages to one recipient that a timeline shows: the last of them. */
@@ -669,6 +686,20 @@ export const LIMITS = {
   liftedBlocks: 100,
   /** Addresses that one look, once a minute, forgets because nobody wrote to them for longer than any cap. */
   contactUsesForgotten: 10_000,
+
+  // Explanations
+  /** Messages that one request for stories names: twice those of a recipient who is told of at once. */
+  storyUids: 40,
+  /** Messages to one recipient that an explanation tells of: the last of them. */
+  explainedMessages: 20,
+  /** Beyond this the service is too slow for a person who waits, and the explanation does without it. */
+  storyTimeoutMs: 2_000,
+  /** Runs of a campaign in which an address is looked for, the newest: three years of a daily one. */
+  explainedRuns: 1_000,
+  /** Other recipients of the campaign that are the same person, the newest. */
+  explainedOthers: 100,
+  /** Times that a recipient remembers having been sent to again by `retry-failed`, the latest. */
+  putBackTimes: 20,
 
   // Speech
   /** Of one text that is spoken: some six minutes. */

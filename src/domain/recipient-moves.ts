@@ -31,6 +31,8 @@ export const MOVES = {
   cancel: { from: ['pending', 'waiting'], to: ['canceled', 'accepted'], rank: 'above' },
   /** The run is canceled, and the service never had the message. */
   absent: { from: ['pending', 'accepted'], to: ['canceled'], rank: 'above' },
+  /** Its time is over while its workspace is stopped, and it has not been offered. */
+  overdue: { from: ['pending', 'waiting'], to: ['expired'], rank: 'above' },
   /** The campaign's owner wants another attempt. */
   retry: { from: RETRIED, to: ['waiting'], rank: 'any' },
   /** In a fallback campaign: the recipient's channel begins, or is needed no more. */

@@ -1,3 +1,4 @@
+import type { FieldCode } from './field-codes';
 import type { Finding } from './finding';
 import { LIMITS } from './limits';
 import { measureSms, outsideGsm7 } from './sms-encoding';
@@ -76,7 +77,7 @@ function named(character: string): string {
   return /^[\p{L}\p{N}\p{P}\p{S}]$/u.test(character) ? `${character} (U+${point})` : `U+${point}`;
 }
 
-const warning = (path: string, code: string, message: string): Finding => ({
+const warning = (path: string, code: FieldCode, message: string): Finding => ({
   path,
   code,
   message,

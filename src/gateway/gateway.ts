@@ -1,5 +1,6 @@
 import type { Channel } from '../domain/channel';
 import type { MessageEvent } from '../domain/message';
+import type { MessageStory } from '../domain/message-story';
 import type { CallOptions } from '../domain/voice/call-options';
 
 /**
@@ -11,8 +12,11 @@ export interface Gateway {
   /** Fetches a token if none is at hand, and answers what the service can do. */
   capabilities(): Promise<ReadonlySet<Capability>>;
   findTemplate(channel: Channel, templateId: string, version: number): Promise<TemplateInfo | undefined>;
-  /** One message or many; answers one result each, in order, and never throws for a message's sake. */
-  send(messages: readonly OutgoingMessage[]): Promise<SendAnswer[]>;
+  /**
+   * One message or many; answers one result each, in order, and never throws for a message's sake. Where they go in
+   * single requests, `isStopped` is asked right before each: what has not left by then is answered as `later`.
+   */
+  send(messages: readonly OutgoingMessage[], isStopped?: () => boolean): Promise<SendAnswer[]>;
   /** How much the service's outbox takes now; a service that says nothing of it takes everything. */
   readonly room: Room;
   /** Needs `events`. Waits up to `waitSeconds` for something new. */
@@ -21,6 +25,8 @@ export interface Gateway {
     limit: number,
     waitSeconds: number,
   ): Promise<{ events: MessageEvent[]; next: string }>;
+  /** Needs `stories`. Of those of these that the service has, in no order. */
+  stories(uids: readonly string[]): Promise<MessageStory[]>;
   /** Needs `holds`. */
   hold(campaign: string): Promise<void>;
   release(campaign: string): Promise<void>;
@@ -29,7 +35,7 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-export type Capability = 'bulk' | 'events' | 'holds' | 'idempotent';
+export type Capability = 'bulk' | 'events' | 'holds' | 'idempotent' | 'stories';
 
 export interface TemplateInfo {
   name: string;

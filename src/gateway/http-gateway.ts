@@ -3,6 +3,7 @@ import { DomainError, isDomainError, retryClassOf } from '../domain/errors';
 import { inParallel } from '../domain/in-parallel';
 import { LIMITS } from '../domain/limits';
 import type { MessageEvent } from '../domain/message';
+import type { MessageStory } from '../domain/message-story';
 import { ANY_PLACEHOLDER, ifThere, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
 import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
 import { campaignRoom, OutboxRoom } from './outbox-room';
@@ -54,11 +55,16 @@ class HttpGateway implements Gateway {
       : this.findListedTemplate(channel, templateId);
   }
 
-  async send(messages: readonly OutgoingMessage[]): Promise<SendAnswer[]> {
+  async send(
+    messages: readonly OutgoingMessage[],
+    isStopped: () => boolean = () => false,
+  ): Promise<SendAnswer[]> {
     const known = await this.capabilities();
     if (known.has('bulk') && messages.length > 1) return this.sendBulk(messages);
     const atOnce = known.size ? LIMITS.sendConcurrencyKnown : LIMITS.sendConcurrency;
-    return inParallel(messages, atOnce, (message) => this.sendOne(message, known.size > 0, atOnce));
+    return inParallel(messages, atOnce, async (message) =>
+      isStopped() ? NOT_SENT : this.sendOne(message, known.size > 0, atOnce),
+    );
   }
 
   async readEvents(
@@ -75,6 +81,13 @@ class HttpGateway implements Gateway {
     if (answer.status !== 200) throw refusal('GET /events', answer);
     const body = answer.body as { data: MessageEvent[]; next: string };
     return { events: body.data, next: body.next };
+  }
+
+  async stories(uids: readonly string[]): Promise<MessageStory[]> {
+    const query = new URLSearchParams({ uids: uids.join(' ') });
+    const answer = await this.call('send', 'GET', `/stories?${query}`, { timeoutMs: LIMITS.storyTimeoutMs });
+    if (answer.status !== 200) throw refusal('GET /stories', answer);
+    return (answer.body as { data: MessageStory[] }).data;
   }
 
   private async askRoom(): Promise<ReadonlyMap<string, number> | undefined> {
@@ -300,6 +313,9 @@ function* inBulks(bodies: readonly string[]): Generator<string[]> {
 
 /** Room for the envelope below the service's own bound. */
 const BULK_BYTES = LIMITS.bulkBodyBytes - 1024;
+
+/** As from a service that looked at nothing: no attempt is counted, and the recipient waits for a page. */
+const NOT_SENT: SendAnswer = { kind: 'later', code: 'stopped', retryAfterMs: 0, because: 'down' };
 
 /** Whatever keeps a token from being given, nobody is sent to without one, and the next request may get it. */
 function tokenRefusal(status: number): DomainError {

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { DomainError, isDomainError } from '../domain/errors';
+import { DomainError, type FieldError, isDomainError } from '../domain/errors';
 import type { Authenticator, AuthKind, Caller } from './caller';
 import { sessionTokenOf } from './cookie';
 import type { App } from './routing';
@@ -57,7 +57,7 @@ const ADMIT: Record<Exclude<AuthKind, 'open'>, Admit> = {
     const actingUser = actingUserOf(request);
     if (caller.via === 'bearer') return { ...caller, userId: actingUser };
     if (actingUser === undefined) {
-      const missing = {
+      const missing: FieldError = {
         path: 'x-user-id',
         code: 'required',
         message: 'This header is required with a cookie',

@@ -20,6 +20,8 @@ export interface Caller {
   workspaceId: string;
   /** The session's user, or the acting user a Bearer caller named in `x-user-id`. */
   userId?: string | undefined;
+  /** The client whose Bearer token it is. */
+  clientId?: string | undefined;
   role?: 'owner' | 'admin' | 'member' | undefined;
   via: 'cookie' | 'bearer';
 }

@@ -21,10 +21,11 @@ export function answerUnknownPaths(app: App): void {
     known.set(url, entry);
   });
 
+  const pathOf = ({ url }: FastifyRequest) => (url.split('?')[0] as string).replace(/(?<=.)\/$/, '');
   const refuse = (request: FastifyRequest, reply: FastifyReply): never => {
-    const path = (request.url.split('?')[0] as string).replace(/(?<=.)\/$/, '');
-    const methods = [...known.values()]
-      .filter(({ pattern }) => pattern.test(path))
+    const path = pathOf(request);
+    const methods = [known.get(path) ?? [...known.values()].filter(({ pattern }) => pattern.test(path))]
+      .flat()
       .flatMap((k) => [...k.methods]);
     if (methods.length === 0) throw new DomainError('not_found', 'There is nothing at this path');
     reply.header('allow', [...new Set(methods)].sort().join(', '));
@@ -33,7 +34,9 @@ export function answerUnknownPaths(app: App): void {
   app.setNotFoundHandler(refuse);
   // Before the body is read: what is wrong with a body does not matter where there is nobody to take it.
   app.addHook('onRequest', async (request, reply) => {
-    if (request.is404) refuse(request, reply);
+    // A path of its own is no id of another one's: GET of a dry run is not a campaign that was not found.
+    const own = known.get(pathOf(request));
+    if (request.is404 || (own && !own.methods.has(request.method))) refuse(request, reply);
   });
 }
 

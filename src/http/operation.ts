@@ -56,6 +56,7 @@ export const TAGS = {
   Templates: 'Texts with placeholders, in versions that never change.',
   'Contact lists': 'Whom campaigns are for.',
   Campaigns: 'One or more channels, a template for each, and lists of contacts.',
+  Stop: 'Stopping all that a workspace sends, at once, and letting it go on.',
   Policy: 'What a workspace holds back in all that it sends, and what became of one contact.',
   'Durable sends': 'One message each, followed by a workflow of its own until its outcome is known.',
   Suppression: 'Whom a workspace does not write to.',

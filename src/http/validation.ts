@@ -1,6 +1,7 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { z } from 'zod';
 import { DomainError, type FieldError } from '../domain/errors';
+import type { FieldCode } from '../domain/field-codes';
 import { findUnstorable } from './unstorable-text';
 
 /**
@@ -53,6 +54,6 @@ export function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
   if (MISSING_AS.has(issue.code) && issue.input === undefined) {
     return [{ path, code: 'required', message: 'This field is required' }];
   }
-  const own = issue.code === 'custom' ? issue.params?.code : undefined;
-  return [{ path, code: typeof own === 'string' ? own : issue.code, message: issue.message }];
+  const code = issue.code === 'custom' ? (issue.params?.code as FieldCode) : issue.code;
+  return [{ path, code, message: issue.message }];
 }

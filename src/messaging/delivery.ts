@@ -2,12 +2,14 @@ import type { Kysely } from 'kysely';
 import type { Message, MessageList } from '../contracts/send';
 import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
+import type { MessageStory } from '../domain/message-story';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
 import type { Log } from '../log';
 import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
 import { isDataError } from './database-error';
 import { createEventFeed, type EventFeed } from './events/events';
 import { listMessages } from './events/message-list';
+import { messageStories } from './events/stories';
 import { type MessageRecord, type TrackedMessage, trackMessage } from './events/tracking';
 import { createGroupCommit } from './group-commit';
 import { createInboundMessages } from './inbound/inbound-sms';
@@ -23,6 +25,7 @@ import type { ListMail } from './outbox/list-mail';
 import { createOutboxCount, type OutboxCount } from './outbox/outbox-count';
 import type { Accepted, Outcome } from './outbox/outgoing';
 import type { PolicySource } from './outbox/policy-rules';
+import type { StopRule } from './outbox/stop-rule';
 import { createReceipts } from './receipts/receipts';
 import { createSenderLimitList, type SenderLimitList } from './senders/sender-limit-list';
 import { createSenderLimits, type SenderLimits } from './senders/sender-limits';
@@ -40,6 +43,8 @@ export interface Delivery {
   /** One outcome per message, in order; each is judged alone. */
   acceptMany(workspaceId: string, messages: readonly Message[]): Promise<Outcome<Accepted>[]>;
   track(workspaceId: string, uid: string): Promise<TrackedMessage>;
+  /** Of those of these uids that the workspace has, in no order. */
+  stories(workspaceId: string, uids: readonly string[]): Promise<MessageStory[]>;
   list(workspaceId: string, query: MessageList): Promise<{ messages: MessageRecord[]; next: string | null }>;
   /** `not_cancelable` once a provider has it or may have it. Repeating it is harmless. */
   cancel(workspaceId: string, uid: string): Promise<TrackedMessage>;
@@ -58,6 +63,8 @@ export interface Delivery {
   accounts(): AccountState[];
   hold(workspaceId: string, campaign: string): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
+  /** A workspace was stopped, or its stop has ended: this process need not wait to learn of it. */
+  stopsChanged(): Promise<void>;
   /** Opens this process's lane, takes over those of processes that are gone, and starts the providers. */
   start(): Promise<void>;
   /** Lets batches under way finish, for 5 seconds at most, lets go of the lanes, and closes the providers. */
@@ -68,9 +75,13 @@ const DRAIN_MS = 5_000;
 
 export function createDelivery(deps: {
   db: Kysely<MessagingTables>;
+  /** By connections of their own, where there are some: holds and look-ups wait behind no batch. */
+  requestDb?: Kysely<MessagingTables> | undefined;
   templates: TemplateVersions;
   /** Without it, no workspace has a policy. */
   policyOf?: PolicySource | undefined;
+  /** Without it, no workspace is ever stopped. */
+  stops?: StopRule | undefined;
   providers: Record<Channel, Provider>;
   /** What every sender of a channel is limited to that has no limit of its own. */
   senderLimits?: SenderLimitDefaults;
@@ -79,7 +90,8 @@ export function createDelivery(deps: {
   observer?: DeliveryObserver | undefined;
   log: Log;
 }): Delivery {
-  const { db, templates, policyOf, providers, senderLimits = {}, listMail, observer, log } = deps;
+  const { db, templates, policyOf, stops, providers, senderLimits = {}, listMail, observer, log } = deps;
+  const { requestDb = db } = deps;
   const feed = createEventFeed({ db });
   const outbox = createOutboxCount(db);
   const receipts = createReceipts({
@@ -91,7 +103,7 @@ export function createDelivery(deps: {
     onCallsEnded: (workspaceId, ids) => limits.callsEnded(workspaceId, ids),
     observer,
   });
-  const holds = createHolds({ db, onReleased: () => dispatcher.lookAgain() });
+  const holds = createHolds({ db: requestDb, stops, onReleased: () => dispatcher.lookAgain() });
   const lanes = createLanes({
     db,
     log,
@@ -164,8 +176,9 @@ export function createDelivery(deps: {
       return outcome.answer;
     },
     acceptMany: (workspaceId, messages) => acceptance.accept(workspaceId, messages),
-    track: (workspaceId, uid) => trackMessage(db, workspaceId, uid),
-    list: (workspaceId, query) => listMessages(db, workspaceId, query),
+    track: (workspaceId, uid) => trackMessage(requestDb, workspaceId, uid),
+    stories: (workspaceId, uids) => messageStories(requestDb, workspaceId, uids, dispatcher.accounts()),
+    list: (workspaceId, query) => listMessages(requestDb, workspaceId, query),
     async cancel(workspaceId, uid) {
       const [outcome] = await cancels.add(workspaceId, [uid]);
       if (!outcome?.ok) throw outcome?.error;
@@ -175,7 +188,7 @@ export function createDelivery(deps: {
         if (canceled.wasDue) outbox.change(workspaceId, canceled.class, -1);
         feed.notify(workspaceId);
       }
-      return trackMessage(db, workspaceId, uid);
+      return trackMessage(requestDb, workspaceId, uid);
     },
     outboxDepth: outbox.depth,
     readEvents: feed.read,
@@ -186,6 +199,7 @@ export function createDelivery(deps: {
     accounts: () => dispatcher.accounts(),
     hold: holds.hold,
     release: holds.release,
+    stopsChanged: holds.refresh,
     async start() {
       await holds.start();
       await limits.start();

@@ -21,6 +21,11 @@ import * as canceledAtOnce from './migrations/0019-canceled-at-once';
 import * as flows from './migrations/0020-flows';
 import * as expiringMessages from './migrations/0021-expiring-messages';
 import * as controlApplied from './migrations/0050-control-applied';
+import * as workspaceStops from './migrations/0051-workspace-stops';
+import * as ownAudiences from './migrations/0053-own-audiences';
+import * as explained from './migrations/0055-explained';
+import * as peopleByAddress from './migrations/0056-people-by-address';
+import * as releaseStages from './migrations/0057-release-stages';
 import * as messageLists from './migrations/0060-message-lists';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
@@ -47,6 +52,11 @@ export const MIGRATIONS: Record<string, string> = {
   '0020-flows': flows.UP,
   '0021-expiring-messages': expiringMessages.UP,
   '0050-control-applied': controlApplied.UP,
+  '0051-workspace-stops': workspaceStops.UP,
+  '0053-own-audiences': ownAudiences.UP,
+  '0055-explained': explained.UP,
+  '0056-people-by-address': peopleByAddress.UP,
+  '0057-release-stages': releaseStages.UP,
   '0060-message-lists': messageLists.UP,
 };
 
@@ -57,6 +67,9 @@ export const MIGRATIONS: Record<string, string> = {
 export async function migrateToLatest(kysely: Kysely<unknown>): Promise<void> {
   const migrator = new Migrator({
     db: kysely,
+    // Numbers are given before work begins, so that one below the highest may come later than it; none builds on another
+    // that has a higher number.
+    allowUnorderedMigrations: true,
     provider: {
       getMigrations: async () =>
         Object.fromEntries(

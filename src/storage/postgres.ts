@@ -11,12 +11,11 @@ import { textOf } from './text-values';
 /** What Kysely needs of a connection pool. */
 type ConnectionPool = Exclude<PostgresDialectConfig['pool'], (...args: never[]) => unknown>;
 
+export type PostgresPool = ConnectionPool & { connections(): Connections };
+
 /** int8 as number: no count or sequence of ours comes near 2^53. */
 const INT8_OID = 20;
 types.setTypeParser(INT8_OID, Number);
-
-/** Enough for the dispatcher, the API and a few pages at once; PostgreSQL allows 100 in all by default. */
-const POOL_SIZE_DEFAULT = 12;
 
 /** In seconds and tries: a minute after the last sign of life the server lets go of a client that is gone. */
 const KEEPALIVE_SETTINGS = {
@@ -32,10 +31,24 @@ export interface PostgresOptions {
   idleInTransactionMs?: number | undefined;
 }
 
+/** Fails when the server is unreachable or refuses us. */
 export async function openPostgresPool(
   connectionString: string,
   options: PostgresOptions,
-): Promise<ReturnType<typeof withPreparedStatements>> {
+): Promise<PostgresPool> {
+  const pool = createPostgresPool(connectionString, options);
+  try {
+    const client = await pool.connect();
+    client.release();
+  } catch (error) {
+    await pool.end();
+    throw noAnswer(error);
+  }
+  return pool;
+}
+
+/** Connects when it is used, and lets go of a connection that was not used for ten seconds. */
+export function createPostgresPool(connectionString: string, options: PostgresOptions): PostgresPool {
   const { answerMs = LIMITS.databaseAnswerMs, idleInTransactionMs = LIMITS.databaseIdleInTransactionMs } =
     options;
   const settings = {
@@ -47,7 +60,7 @@ export async function openPostgresPool(
   };
   const pool = new Pool({
     connectionString,
-    max: options.size ?? POOL_SIZE_DEFAULT,
+    max: options.size ?? LIMITS.databaseConnections,
     connectionTimeoutMillis: 10_000,
     // A server that is gone shows on connections that nobody uses, or that wait for an answer.
     keepAlive: true,
@@ -61,13 +74,6 @@ export async function openPostgresPool(
   // it would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
-  try {
-    const client = await pool.connect();
-    client.release();
-  } catch (error) {
-    await pool.end();
-    throw noAnswer(error);
-  }
   return withPreparedStatements(pool, createPostgresWatch({ connectionString, answerMs }));
 }
 
@@ -109,10 +115,7 @@ export function isConnectionLoss(error: unknown): boolean {
 const DRIVER_WORDS = /^(Connection terminated|timeout exceeded|connect|Client (was closed|has encountered))/i;
 
 /** A pooler in front of PostgreSQL has to keep prepared statements apart; docs/operating.md says which do. */
-function withPreparedStatements(
-  pool: Pool,
-  watch: PostgresWatch,
-): ConnectionPool & { connections: () => Connections } {
+function withPreparedStatements(pool: Pool, watch: PostgresWatch): PostgresPool {
   const names = createStatementNames();
   const prepared = {
     async connect() {
@@ -137,5 +140,5 @@ function withPreparedStatements(
     connections: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     end: () => pool.end(),
   };
-  return prepared as unknown as ReturnType<typeof withPreparedStatements>;
+  return prepared as unknown as PostgresPool;
 }

@@ -1,7 +1,8 @@
 import { Kysely } from 'kysely';
+import { LIMITS } from '../domain/limits';
 import { migrateToLatest } from './migrate';
 import { OwnTablesDialect } from './own-tables';
-import { isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
+import { createPostgresPool, isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
 
 export interface Connections {
   open: number;
@@ -10,13 +11,22 @@ export interface Connections {
   waiting: number;
 }
 
-export interface Storage {
+export interface Tables {
   /**
    * The database as one half of the program sees it. Messaging and campaigns each pass the tables they
    * own, so that a query across the line does not compile.
    */
   tables<Tables>(): Kysely<Tables>;
-  /** Of the pool. */
+}
+
+export interface Storage extends Tables {
+  /**
+   * The same by connections of their own, for requests that a caller waits for. Pages, pieces of an audience and feeds
+   * keep the other connections busy: where fourteen audiences of 150,000 were frozen at once, each statement of a
+   * request waited 96 ms for one on average, and up to 307 ms.
+   */
+  forRequests: Tables;
+  /** Of both pools together. */
   connections(): Connections;
   close(): Promise<void>;
 }
@@ -45,9 +55,27 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     await kysely.destroy();
     throw isConnectionLoss(error) || isRefusal(error) ? noAnswer(error) : error;
   }
+  const requestPool = createPostgresPool(options.databaseUrl, {
+    ...options,
+    size: options.poolSize ?? LIMITS.databaseRequestConnections,
+  });
+  const requests = new Kysely<unknown>({ dialect: new OwnTablesDialect({ pool: requestPool }) });
   return {
-    tables: <Tables>() => kysely as unknown as Kysely<Tables>,
-    connections: () => pool.connections(),
-    close: () => kysely.destroy(),
+    ...tablesOf(kysely),
+    forRequests: tablesOf(requests),
+    connections: () => sum(pool.connections(), requestPool.connections()),
+    close: async () => {
+      await Promise.all([kysely.destroy(), requests.destroy()]);
+    },
   };
 }
+
+const tablesOf = (kysely: Kysely<unknown>): Tables => ({
+  tables: <Tables>() => kysely as unknown as Kysely<Tables>,
+});
+
+const sum = (one: Connections, other: Connections): Connections => ({
+  open: one.open + other.open,
+  idle: one.idle + other.idle,
+  waiting: one.waiting + other.waiting,
+});

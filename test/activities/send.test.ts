@@ -1,9 +1,12 @@
 import type { Kysely } from 'kysely';
+import { createStops } from '../../src/campaigns/stops/stops';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import type { Gateway } from '../../src/gateway/gateway';
+import { createLog } from '../../src/log';
 import { plantAudience } from '../support/audience';
 import { reply } from '../support/reply';
 import { describeWithDatabase } from '../support/storage';
+import { until } from '../support/until';
 import { PageRig, StubService } from './page-rig';
 
 describeWithDatabase('sending a page', (database) => {
@@ -37,6 +40,32 @@ describeWithDatabase('sending a page', (database) => {
     expect(await rig.sendPage(runId)).toMatchObject({ kind: 'sent', size: 10 });
     expect(await rig.states(runId)).toEqual({ accepted: 8, rejected: 1, waiting: 1 });
     expect(service.uids[0]).toBe(`${runId}.sms.0.0`);
+  });
+
+  it('offers a slow service nothing within a second of a stop, and the rest once when it has ended', async () => {
+    const { runId, workspaceId } = await plantAudience(db, { contacts: 400 });
+    const stops = createStops({ db, changed: async () => undefined, log: createLog('silent') });
+    const offeredAt: number[] = [];
+    service.answer = (_, response) => {
+      offeredAt.push(Date.now());
+      setTimeout(() => reply(response, 202), 250);
+    };
+    const sending = rig.sendPage(runId, 400);
+    await until('a quarter is offered', () => offeredAt.length >= 100);
+    await stops.begin(workspaceId, { by: undefined, reason: 'Wrong price' });
+    const answeredAt = Date.now();
+    await sending;
+    expect(Math.max(...offeredAt)).toBeLessThan(answeredAt + 1_000);
+    const before = offeredAt.length;
+    expect(before).toBeLessThan(400);
+    expect(await rig.states(runId)).toEqual({ accepted: before, waiting: 400 - before });
+    expect(await rig.sendPage(runId, 400)).toEqual({ kind: 'stopped', control: 'pause' });
+
+    await stops.end(workspaceId);
+    await rig.sendPage(runId, 400);
+    expect(await rig.states(runId)).toEqual({ accepted: 400 });
+    expect([service.uids.length, new Set(service.uids).size]).toEqual([400, 400]);
+    expect(await rig.recipient(runId, 399)).toMatchObject({ attempts: 1 });
   });
 
   it('calls recipients unknown whose answer was lost, where asking again could send twice', async () => {

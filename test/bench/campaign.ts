@@ -10,6 +10,7 @@ import { sleepingPart } from './sleeping';
 import { smppPart } from './smpp';
 import { smtpPart } from './smtp';
 import { pacePart, pausePart } from './steering';
+import { triggerPart } from './trigger';
 import { webhooksPart } from './webhooks';
 import { writesPart } from './writes';
 
@@ -35,6 +36,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   smtp: smtpPart,
   smpp: smppPart,
   webhooks: webhooksPart,
+  trigger: triggerPart,
 };
 
 async function main(): Promise<void> {

@@ -38,7 +38,7 @@ export async function benchPlace(): Promise<Place & { remove(): Promise<void> }>
     LOG_LEVEL: 'error',
     // As `npm start`, the executable and the image have it.
     MALLOC_ARENA_MAX: '2',
-    NODE_OPTIONS: `--max-semi-space-size=32 ${process.env.NODE_OPTIONS ?? ''}`,
+    NODE_OPTIONS: `--max-semi-space-size=32 --max-old-space-size=2000 ${process.env.NODE_OPTIONS ?? ''}`,
   });
   const server = process.env.DATABASE_URL;
   if (!server) return { ...place, remove: async () => place.remove() };

@@ -18,7 +18,9 @@ const OF_ONE_RUN: Record<string, string> = {
   'calls/call-places.ts': "the workflow of the run's call",
   'calls/call-records.ts': 'findRun, by the workspace and the campaign',
   'calls/calls.ts': "the workflow of the run's call, or a page of the run",
+  'explain/': 'findRun or findPerson, by the workspace and the campaign',
   'policy/recall-waiting.ts': 'a run that was loaded by its workflow',
+  'release/': "the run's workflow, or a campaign's run that was locked or read with its workspace",
   'runs/cancel-run.ts': "the run's workflow",
   'runs/ledger-counts.ts': "a campaign's run that was read with its workspace, or the run's workflow",
   'runs/ledger.ts': "the workflow of the run's shard",
@@ -31,6 +33,7 @@ const OF_ONE_RUN: Record<string, string> = {
   'runs/shared-pace.ts': 'pages of these runs in this process',
   'runs/turn-wanted.ts': 'a recipient of the run',
   'runs/turns.ts': "the run's workflow",
+  'stops/expire-stopped.ts': 'a run of a workspace that is stopped, read with that workspace',
 };
 
 /** Functions with statements that name neither, each with the reason. */
@@ -39,10 +42,11 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
     {
       'campaign-actions.ts': ['start', 'withdraw'],
       'campaign-record.ts': ['selectRun'],
+      'own-audience.ts': ['copyOwnAudience', 'dropOwnAudience'],
       'contacts/contact-lists.ts': ['readList', 'deleteList'],
       'contacts/list-members.ts': ['removeMember'],
       'policy/follow-policy.ts': ['markTold'],
-      'runs/abort-run.ts': ['abortIfTooManyFail', 'moveBaseline'],
+      'runs/abort-run.ts': ['moveBaseline'],
       'runs/fail-run.ts': ['failRun'],
       'runs/run-rows.ts': [
         'insertRun',
@@ -52,6 +56,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
         'hasShards',
         'liveRunsOf',
         'controlLiveRuns',
+        'passGates',
       ],
       'runs/runs.ts': [
         'moveRun',
@@ -84,11 +89,11 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
     'audience/audience-sql.ts': ['allMembers'],
     'contacts/contact-by-id.ts': ['contactById'],
     'runs/ledger.ts': ['isOurs', 'offerChunk', 'resolvePage', 'fencedUpdate'],
-    'watch/run-looks.ts': ['FACTS', 'NEXT_DUE'],
+    'stops/expire-stopped.ts': ['expireSome', 'takeOverdue'],
+    'watch/run-looks.ts': ['FACTS', 'STAGE', 'NEXT_DUE'],
   },
   'it looks at all workspaces, and answers nothing that a caller sees': {
     'phase-changes.ts': ['countsFollow', 'createPhaseChanges'],
-    'runs/relaunch.ts': ['overdueSends'],
     'runs/run-phases.ts': ['runPhases'],
     'watch/run-looks.ts': ['endWatch', 'putAway'],
     'watch/watch.ts': ['holdWatch', 'giveUpWatch'],

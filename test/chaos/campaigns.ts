@@ -41,12 +41,25 @@ export interface Reading {
 
 const PATIENCE_MS = 180_000;
 
-/** What campaigns differ in, one after the other: channels at once, channels in turn, and hours of the recipient's own. */
+/** In stages of which the next begins soon, so that kills meet each step between two of them. */
+const release = {
+  stages: [
+    { percent: 20, waitSeconds: 2 },
+    { percent: 30, waitSeconds: 2 },
+  ],
+};
+
+/**
+ * What campaigns differ in, one after the other: channels at once, channels in turn, hours of the recipient's own, and
+ * stages. As many kinds as are no multiple of the workspaces, so that each workspace has each kind.
+ */
 const KINDS: readonly object[] = [
   {},
   { strategy: 'fallback', fallbackAfterSeconds: 5 },
   // One minute of the day, so that nearly every recipient is due at once.
   { delivery: { quietHours: { from: '03:00', to: '03:01', timezone: 'recipient' } } },
+  { release },
+  { release, strategy: 'fallback', fallbackAfterSeconds: 5 },
 ];
 
 export async function openBackend(installation: Installation, contacts: number): Promise<Backend> {

@@ -141,6 +141,9 @@ describeWithDatabase('fanfare campaign and fanfare contacts', (database) => {
       const again = await fanfare(['campaign', 'retry-failed', campaignId, '--state', 'failed', 'unknown']);
       expect(again.out).toBe(`Campaign ${campaignId} is running. Sent to again: sms 0.\n`);
       expect((await fanfare(['campaign', 'retry-failed', campaignId, '--state', 'sent'])).code).toBe(2);
+      expect((await fanfare(['campaign', 'release', campaignId, '--stages', 'none'])).code).toBe(2);
+      const whole = await fanfare(['campaign', 'release', campaignId, '--stages', 'all']);
+      expect([whole.code, whole.err]).toEqual([1, expect.stringContaining('is not released in stages')]);
       expect((await fanfare(['campaign', 'cancel', campaignId])).code).toBe(0);
       const refused = await fanfare(['campaign', 'start', campaignId]);
       expect(refused).toEqual({

@@ -68,6 +68,7 @@ describeWithDatabase('fanfare template, and campaigns from files', (database) =>
           templates,
           contactParams: createContactParams({ db }),
           delivery: { accept: () => Promise.reject(new Error('nothing is sent here')) },
+          stops: { read: () => Promise.reject(new Error('nothing is sent here')) },
         }),
       ],
     });

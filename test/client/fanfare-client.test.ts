@@ -89,6 +89,7 @@ describe('the client', () => {
     ['resume', (one: FanfareClient) => one.resume('cmp_1')],
     ['cancel', (one: FanfareClient) => one.cancel('cmp_1')],
     ['retry-failed', (one: FanfareClient) => one.retryFailed('cmp_1')],
+    ['release', (one: FanfareClient) => one.release('cmp_1')],
     ['duplicate', (one: FanfareClient) => one.duplicate('cmp_1')],
   ])('names every %s by a key of its own, the same for its repetitions', async (action, act) => {
     scripted('cut');
@@ -198,11 +199,30 @@ describe('the client', () => {
     expect(seen.slice(1).map(({ body }) => body)).toEqual([wanted, wanted]);
   });
 
+  it('adds recipients to a campaign as they come, one a line', async () => {
+    async function* rows() {
+      yield { phone: '+12025550123', params: { CODE: 'a' } };
+      yield { email: 'ann@example.com' };
+    }
+    const wanted = '{"phone":"+12025550123","params":{"CODE":"a"}}\n{"email":"ann@example.com"}\n';
+    await client().appendRecipients('cmp_1', rows(), { country: 'US' });
+    expect(seen[0]).toMatchObject({ path: 'POST /api/campaign/cmp_1/recipients?country=US', body: wanted });
+    scripted(503);
+    await client().appendRecipients('cmp_1', rows);
+    await client().appendRecipients('cmp_1', [{ email: 'ann@example.com' }]);
+    expect(seen.slice(1).map(({ body }) => body)).toEqual([wanted, wanted, '{"email":"ann@example.com"}\n']);
+  });
+
   it('asks to send again to those in the states that are named', async () => {
     await client().retryFailed('cmp_1', { states: ['failed'] });
     expect(seen[0]).toMatchObject({
       path: 'POST /api/campaign/cmp_1/retry-failed',
       body: '{"states":["failed"]}',
     });
+  });
+
+  it('lets go as many stages as are named', async () => {
+    await client().release('cmp_1', { stages: 'all' });
+    expect(seen[0]).toMatchObject({ path: 'POST /api/campaign/cmp_1/release', body: '{"stages":"all"}' });
   });
 });

@@ -9,23 +9,33 @@ import type {
   DryRun,
   DurableMessage,
   DurableSend,
+  Explanation,
   FanfareClient,
   Message,
+  PersonExplanation,
   Recipient,
   Redials,
+  ReleasedCampaign,
   RetriedCampaign,
   SavedCampaign,
+  SkippedContact,
 } from '../../src/client/fanfare-client';
 import type {
   campaignDetail,
   changedCampaign,
   dryRun,
   recipients,
+  releasedCampaign,
   retriedCampaign,
   runs,
   savedCampaign,
 } from '../../src/contracts/answers/campaigns';
 import type { durableSend } from '../../src/contracts/answers/durable-sends';
+import type {
+  personExplanation,
+  recipientExplanation,
+  skippedContacts,
+} from '../../src/contracts/answers/explain';
 import type { campaignBody } from '../../src/contracts/campaigns';
 import type { durableSendBody } from '../../src/contracts/durable-sends';
 import type { message } from '../../src/contracts/send';
@@ -66,11 +76,16 @@ const checks: true[] = [
   true satisfies Told<Data<typeof changedCampaign>, CampaignSummary>,
   true satisfies Told<Data<typeof savedCampaign>, SavedCampaign>,
   true satisfies Told<Data<typeof retriedCampaign>, RetriedCampaign>,
+  true satisfies Told<Data<typeof releasedCampaign>, ReleasedCampaign>,
   true satisfies Told<Data<typeof campaignDetail>, Campaign>,
   true satisfies Told<Data<typeof recipients>[number], Recipient>,
+  true satisfies Told<Data<typeof recipientExplanation>, Explanation>,
+  true satisfies Told<Data<typeof personExplanation>, PersonExplanation>,
+  true satisfies Told<Data<typeof skippedContacts>[number], SkippedContact>,
   true satisfies Same<keyof Progress, keyof CampaignProgress>,
   true satisfies Same<Method<'duplicate'>, SavedCampaign>,
   true satisfies Same<Method<'retryFailed'>, RetriedCampaign>,
+  true satisfies Same<Method<'release'>, ReleasedCampaign>,
 ];
 
 test('what the client takes and gives is what the contracts say', () => {

@@ -1,3 +1,4 @@
+import type { PersonExplanation } from '../../src/client/types';
 import { ApiClient, type CampaignDetail, createList, untilPhase } from '../support/api-client';
 import { asUser } from '../support/as-user';
 import type { Credentials } from '../support/fanfare-process';
@@ -161,6 +162,19 @@ describe('campaigns at a hosted service that has only what the specification has
     const done = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);
     expect(states(done, 'voice')).toEqual({ accepted: 68, unknown: 2 });
     expectNobodyTwice('to');
+  }, 150_000);
+
+  it('are explained as far as it tells, and the last step says that it tells no more', async () => {
+    const id = await create(1, ['sms']);
+    await untilPhase(here.api, id, ['completed'], SETTLED_MS);
+    const { data } = await here.api.expect<{ data: PersonExplanation }>(
+      'GET',
+      `/api/explain?campaign=${id}&to=${encodeURIComponent('+12022000000')}`,
+    );
+    expect(data).toMatchObject({ recipient: { state: 'accepted' }, next: null });
+    expect(data.steps.map(({ what }) => what)).toEqual(['frozen', 'answered']);
+    expect(data.steps.at(-1)?.detail).toContain('tells no more');
+    expect(data.summary).toContain('taken by the messaging service');
   }, 150_000);
 
   it('are paused, go on and are canceled without a hold at the service', async () => {

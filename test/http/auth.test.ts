@@ -48,7 +48,11 @@ describeWithDatabase('callers', (database) => {
   test('an app route takes a session cookie or a Bearer token', async () => {
     expect((await get('app', { cookie })).body).toEqual(bySession());
     const workspaceId = service.workspace.workspace.id;
-    expect((await get('app', bearer)).body).toEqual({ workspaceId, via: 'bearer' });
+    expect((await get('app', bearer)).body).toEqual({
+      workspaceId,
+      clientId: service.workspace.client.id,
+      via: 'bearer',
+    });
     const spelled = { authorization: service.bearer.replace('Bearer', 'bearer') };
     expect((await get('app', spelled)).status).toBe(200);
   });

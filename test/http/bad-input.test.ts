@@ -70,6 +70,7 @@ const BODIES: Record<string, unknown> = {
     description: 'D',
   },
   'PATCH /api/webhook/whk_none': { url: 'https://hooks.example.com/y', events: ['*'], enabled: true },
+  'POST /api/stop': { reason: 'Wrong price' },
   'PUT /api/policy': {
     quietHours: { from: '21:00', to: '08:00', timezone: 'recipient', days: ['mon'], channels: ['sms'] },
     caps: [{ channels: ['sms'], classes: ['marketing'], max: 3, days: 7 }],
@@ -90,6 +91,11 @@ const BODIES: Record<string, unknown> = {
     start: false,
     params: { NAME: 'Ada' },
     delivery: { retry: { maxAttempts: 2 } },
+    release: {
+      stages: [{ recipients: 5, waitSeconds: 60 }, { percent: 10 }],
+      gates: [{ metric: 'failed', above: 0.1, minSample: 10 }],
+      onGate: 'cancel',
+    },
   },
   'POST /api/campaign/dry-run': {
     name: 'C',
@@ -101,6 +107,7 @@ const BODIES: Record<string, unknown> = {
   },
   'PATCH /api/campaign/cmp_none': { delivery: { ratePerSecond: 5, maxConcurrentCalls: 2 } },
   'POST /api/campaign/cmp_none/retry-failed': { states: ['failed'] },
+  'POST /api/campaign/cmp_none/release': { stages: 2 },
   'POST /api/send': {
     channel: 'voice',
     uid: 'd-1',
@@ -363,6 +370,7 @@ describeWithDatabase('bad input', (database) => {
     };
     await call('DELETE', `/api/suppression?channel=sms&address=${encodeURIComponent(ADDRESS.phone)}`);
     await call('DELETE', '/api/sender-limit?channel=sms&sender=12345');
+    await call('DELETE', '/api/stop');
     expect((await call('POST', '/send-msg', { body: message })).status).toBe(202);
     await until('it is sent', async () => {
       const { body } = await call('GET', '/messages/after-all');

@@ -61,7 +61,7 @@ describeWithDatabase('controls of a campaign over HTTP', (database) => {
     const far = await create({
       schedule: { startAt: new Date(Date.now() + 400 * 86_400_000).toISOString() },
     });
-    expect(findings(far)).toEqual(['schedule.startAt custom']);
+    expect(findings(far)).toEqual(['schedule.startAt too_far_ahead']);
   });
 
   test('a running campaign is paused, resumed and canceled, and its workflow told each time', async () => {

@@ -59,6 +59,7 @@ describeWithDatabase('the list of campaigns', (database) => {
         },
       ],
       pagination: { page: 2, limit: 3, total: 4 },
+      stopped: null,
     });
     expect((await list('page=1&limit=10&channel=sms', 'ws_b')).pagination.total).toBe(0);
   });
@@ -88,9 +89,9 @@ describeWithDatabase('the list of campaigns', (database) => {
       'page=1&limit=1&channel=sms&column=id&direction=up&status=live',
       ['column invalid_value', 'direction invalid_value', 'status invalid_value'],
     ],
-    ['page=1&limit=1&channel=sms&dateFrom=02/30/2026', ['dateFrom custom']],
+    ['page=1&limit=1&channel=sms&dateFrom=02/30/2026', ['dateFrom invalid_date']],
     ['page=1&limit=1&channel=sms&dateFrom=2026-02-01', ['dateFrom invalid_format']],
-    ['page=1&limit=1&channel=sms&dateFrom=02/02/2026&dateTo=02/01/2026', ['dateTo custom']],
+    ['page=1&limit=1&channel=sms&dateFrom=02/02/2026&dateTo=02/01/2026', ['dateTo before_start']],
   ])('%p is refused, naming what is wrong', async (query, expected) => {
     const answer = await list(query);
     expect(answer.status).toBe(422);

@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import type { RunLauncher, TemplateLookup } from '../../src/campaigns/ports';
 import type { CampaignTables } from '../../src/campaigns/tables';
+import { campaignRecipientRoutes } from '../../src/http/routes/campaign-recipients';
 import { campaignRoutes } from '../../src/http/routes/campaigns';
 import { createLog } from '../../src/log';
 import type { TestDatabase } from '../support/storage';
@@ -61,7 +62,10 @@ export function campaignsRig(database: TestDatabase) {
       now: () => now,
       log: createLog('silent'),
     });
-    server = await startServer(db, [(scope) => campaignRoutes(scope, { campaigns })]);
+    server = await startServer(db, [
+      (scope) => campaignRoutes(scope, { campaigns }),
+      (scope) => campaignRecipientRoutes(scope, { campaigns }),
+    ]);
     list = await newList([
       { email: 'ann@example.com', name: 'Ann', phone: '+12025550101', params: { CITY: 'Rome' } },
       { email: 'bob@example.com' },

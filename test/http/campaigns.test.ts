@@ -112,14 +112,14 @@ describeWithDatabase('campaigns over HTTP', (database) => {
       [
         'name too_small',
         'channel.2 repeated',
-        'settings.email.fromEmail custom',
+        'settings.email.fromEmail invalid_sender',
         'settings.email.version not_multiple_of',
         'settings.sms required',
         'settings.voice not_listed',
         'contactListId too_small',
         'schedule.when unknown_field',
         'schedule.cron invalid_cron',
-        'params.lower custom',
+        'params.lower invalid_param_name',
       ].sort(),
     );
   });

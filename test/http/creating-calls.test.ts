@@ -62,12 +62,18 @@ const CREATING: Record<
     body: () => ({}),
     tables: ['campaigns'],
   },
+  '/api/campaign/:id/recipients': {
+    path: (of) => `/api/campaign/${of.campaign}/recipients`,
+    body: () => ({ recipients: [{ phone: '+12025550177' }] }),
+    tables: ['contacts', 'contact_list_members'],
+  },
   // What else they must not do again, repeated-actions.test.ts tells.
   '/api/campaign/:id/start': action('start', ['runs']),
   '/api/campaign/:id/pause': action('pause', []),
   // One that is paused may be told so, one that is being planned not.
   '/api/campaign/:id/retry-failed': action('retry-failed', []),
   '/api/campaign/:id/resume': action('resume', []),
+  '/api/campaign/:id/release': action('release', ['run_releases']),
   '/api/campaign/:id/cancel': action('cancel', []),
   '/send-msg': { body: (of) => sms(of.template), tables: ['messages'] },
   '/send-msg/bulk': { body: (of) => ({ messages: [sms(of.template)] }), tables: ['messages'] },
@@ -122,6 +128,7 @@ describeWithDatabase('creating calls with an Idempotency-Key', (database) => {
       channel: ['sms'],
       settings: { sms: { shortCode: '12345', templateId: template.id, version: 1 } },
       contactListId: [list],
+      release: { stages: [{ recipients: 1 }] },
       start: false,
     });
     const hook = await post('/api/webhook', { url: 'https://hooks.example.com/', events: ['*'] });

@@ -1,17 +1,21 @@
 import type { Kysely } from 'kysely';
+import { freezeAudience } from '../../src/campaigns/audience/audience';
+import type { CampaignTables } from '../../src/campaigns/tables';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { newId } from '../../src/storage/new-id';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, type HttpAnswer, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';
 
-/** What the victim has, by the name under which paths and bodies below refer to it. */
+/** What the victim has, by the name under which paths and bodies below refer to it; long because each route has its probe. */
 interface Things {
   template: string;
   list: string;
   contact: string;
   campaign: string;
   endedCampaign: string;
+  /** Of the campaign that has ended. */
+  recipient: string;
   send: string;
   user: string;
   client: string;
@@ -103,6 +107,10 @@ const PROBES: Record<string, Probe> = {
   'GET /messages': { kind: 'list', path: '/messages' },
   'GET /messages/:uid': at((of) => `/messages/${of.uid}`),
   'DELETE /messages/:uid': at((of) => `/messages/${of.uid}`),
+  'GET /stories': {
+    kind: 'own',
+    why: 'a uid is the caller’s own word, told apart in events/stories.test.ts',
+  },
   'GET /events': { kind: 'list', path: '/events' },
   'GET /outbox': { kind: 'own', why: "tells how much room the caller's workspace has" },
   'PUT /holds/:campaign': { kind: 'own', why: 'a tag is the caller’s own word, told apart below' },
@@ -132,6 +140,9 @@ const PROBES: Record<string, Probe> = {
   ),
   'POST /api/webhook/:id/redeliver': at((of) => `/api/webhook/${of.webhook}/redeliver`),
   'DELETE /api/webhook/:id': at((of) => `/api/webhook/${of.webhook}`),
+  'GET /api/stop': { kind: 'own', why: 'a workspace has one stop' },
+  'POST /api/stop': { kind: 'own', why: 'a workspace has one stop' },
+  'DELETE /api/stop': { kind: 'own', why: 'a workspace has one stop' },
   'GET /api/policy': { kind: 'own', why: 'a workspace has one policy' },
   'PUT /api/policy': { kind: 'own', why: 'a workspace has one policy' },
   'GET /api/contact/:id/timeline': at((of) => `/api/contact/${of.contact}/timeline`),
@@ -142,6 +153,16 @@ const PROBES: Record<string, Probe> = {
   'GET /api/campaign/:id': at((of) => `/api/campaign/${of.campaign}`),
   'GET /api/campaign/:id/runs': at((of) => `/api/campaign/${of.campaign}/runs`),
   'GET /api/campaign/:id/recipients': at((of) => `/api/campaign/${of.campaign}/recipients`),
+  'POST /api/campaign/:id/recipients': at(
+    (of) => `/api/campaign/${of.campaign}/recipients`,
+    () => ({ recipients: [{ phone: '+12025550199' }] }),
+  ),
+  'GET /api/campaign/:id/recipients/:recipientId': at(
+    (of) => `/api/campaign/${of.endedCampaign}/recipients/${of.recipient}`,
+  ),
+  'GET /api/explain': at((of) => `/api/explain?campaign=${of.endedCampaign}&contact=${of.contact}`),
+  'GET /api/campaign/:id/skipped': at((of) => `/api/campaign/${of.campaign}/skipped`),
+  'GET /api/campaign/:id/skipped.csv': at((of) => `/api/campaign/${of.campaign}/skipped.csv`),
   'GET /api/campaign/:id/recipients.csv': at((of) => `/api/campaign/${of.campaign}/recipients.csv`),
   'GET /api/campaign/:id/calls': at((of) => `/api/campaign/${of.campaign}/calls`),
   'GET /api/campaign/:id/calls.csv': at((of) => `/api/campaign/${of.campaign}/calls.csv`),
@@ -151,6 +172,7 @@ const PROBES: Record<string, Probe> = {
     () => ({ delivery: { ratePerSecond: 5 } }),
   ),
   'POST /api/campaign/:id/retry-failed': at((of) => `/api/campaign/${of.campaign}/retry-failed`),
+  'POST /api/campaign/:id/release': at((of) => `/api/campaign/${of.campaign}/release`),
   'POST /api/campaign/:id/start': at((of) => `/api/campaign/${of.campaign}/start`),
   'POST /api/campaign/:id/pause': at((of) => `/api/campaign/${of.campaign}/pause`),
   'POST /api/campaign/:id/resume': at((of) => `/api/campaign/${of.campaign}/resume`),
@@ -207,6 +229,7 @@ const NOWHERE: Things = {
   contact: newId('con'),
   campaign: newId('cmp'),
   endedCampaign: newId('cmp'),
+  recipient: `${newId('run')}.sms.0`,
   send: newId('snd'),
   user: newId('usr'),
   client: newId('cli'),
@@ -291,6 +314,7 @@ describeWithDatabase('isolation between workspaces', (database) => {
     return {
       ...of,
       endedCampaign,
+      recipient: await freezeOne(as, endedCampaign, list),
       send: (await make('/api/send', sms(template.id))).data.id,
       contact: members.body.data[0].id,
       campaign: (await make('/api/campaign', campaign(of, { start: false }))).data.id,
@@ -304,6 +328,16 @@ describeWithDatabase('isolation between workspaces', (database) => {
       webhook,
       webhookDelivery: (await make(`/api/webhook/${webhook}/test`, {})).data.id,
     };
+  }
+
+  /** The id of the campaign's only recipient. */
+  async function freezeOne(as: Caller, campaignId: string, listId: string): Promise<string> {
+    const { runId } = (await call(as, 'GET', `/api/campaign/${campaignId}`)).body.data;
+    await freezeAudience(db as unknown as Kysely<CampaignTables>, {
+      ...{ runId, workspaceId: as.workspaceId, channel: 'sms', contactListIds: [listId] },
+      ...{ placeholders: [], campaignParams: {} },
+    });
+    return `${runId}.sms.0`;
   }
 
   const keyOf = ({ method, url }: { method: string | string[]; url: string }) =>

@@ -181,10 +181,10 @@ describeWithDatabase('the policy of a workspace', (database) => {
     ]);
     const pages = [];
     for (let cursor = ''; ; ) {
-      const page = await call('GET', `/api/contact/${id}/timeline?limit=1&cursor=${cursor}`);
+      const page = await call('GET', `/api/contact/${id}/timeline?limit=1${cursor}`);
       pages.push(...page.data);
       if (page.next === null) break;
-      cursor = page.next;
+      cursor = `&cursor=${page.next}`;
     }
     expect(pages).toEqual(data);
     const blocked = await Promise.all(contacts.map((one) => call('GET', `/api/contact/${one.id}/timeline`)));

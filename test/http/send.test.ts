@@ -1,8 +1,11 @@
 import { sql } from 'kysely';
+import { createStops } from '../../src/campaigns/stops/stops';
+import type { CampaignTables } from '../../src/campaigns/tables';
 import { eventRoutes } from '../../src/http/routes/events';
 import { holdRoutes } from '../../src/http/routes/holds';
 import { messageRoutes } from '../../src/http/routes/messages';
 import { sendRoutes } from '../../src/http/routes/send';
+import { createLog } from '../../src/log';
 import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../messaging/outbox-rig';
 import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
@@ -14,10 +17,16 @@ describeWithDatabase('sending over HTTP', (database) => {
   let service: TestService;
   let template: string;
   beforeAll(async () => {
-    rig = await createOutboxRig(await database.open());
+    const storage = await database.open();
+    rig = await createOutboxRig(storage);
     one = await rig.process();
     const { delivery } = one;
-    const routes = [sendRoutes, messageRoutes, eventRoutes, holdRoutes].map((add) => add(delivery));
+    const db = storage.tables<CampaignTables>();
+    const stops = createStops({ db, changed: delivery.stopsChanged, log: createLog('silent') });
+    const routes = [
+      ...[sendRoutes, eventRoutes, holdRoutes].map((add) => add(delivery)),
+      messageRoutes(delivery, stops),
+    ];
     service = await startService(rig.db, { routes });
     const workspaceId = service.workspace.workspace.id;
     template = await addTemplate(rig.db, workspaceId, { channel: 'sms', body: 'Hello {{NAME}} {{N}}' });

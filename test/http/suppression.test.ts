@@ -130,7 +130,7 @@ describeWithDatabase('/api/suppression', (database) => {
         {
           line: 5,
           field: 'address',
-          code: 'custom',
+          code: 'invalid_address',
           message: 'This must be a phone number such as +14155550123',
         },
         { line: 6, field: 'reason', code: 'required', message: 'This field is required' },

@@ -1,8 +1,10 @@
 import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
 import { createContactParams } from '../../src/campaigns/contacts/contact-params';
+import { createStops, type Stops } from '../../src/campaigns/stops/stops';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { contactListRoutes } from '../../src/http/routes/contact-lists';
 import { templateTrialRoutes } from '../../src/http/routes/template-trials';
+import { createLog } from '../../src/log';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
 import { createTemplates } from '../../src/messaging/templates/templates';
 import { createOutboxRig, type OutboxRig, type TestProcess } from '../messaging/outbox-rig';
@@ -15,13 +17,16 @@ describeWithDatabase('trying a template', (database) => {
   let one: TestProcess;
   let service: TestService;
   let names = 0;
+  let stops: Stops;
   beforeAll(async () => {
     const storage = await database.open();
     rig = await createOutboxRig(storage);
     one = await rig.process();
     const db = storage.tables<CampaignTables>();
     const templates = createTemplates({ db: rig.db, versions: createTemplateVersions(rig.db) });
-    const trials = { templates, contactParams: createContactParams({ db }), delivery: one.delivery };
+    const { delivery } = one;
+    stops = createStops({ db, changed: delivery.stopsChanged, log: createLog('silent') });
+    const trials = { templates, contactParams: createContactParams({ db }), delivery, stops };
     service = await startService(rig.db, {
       routes: [
         templateTrialRoutes(trials),

@@ -44,7 +44,7 @@ describeWithDatabase('the webhook endpoints', (database) => {
       ['color', 'unknown_field'],
       ['events.1', 'unknown_event'],
       ['events.2', 'unknown_event'],
-      ['url', 'custom'],
+      ['url', 'invalid_url'],
     ]);
   });
 

@@ -63,6 +63,12 @@ export async function startWholeApi(
         delivery,
         versions,
         templateLookup,
+        stories: {
+          read: async (workspaceId, uids) => ({
+            ...{ kind: 'told', events: true },
+            stories: await delivery.stories(workspaceId, uids),
+          }),
+        },
         webhooks: createWebhooks({
           db,
           guard: createTargetGuard({ allowPrivate: false }),

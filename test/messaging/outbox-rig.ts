@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { stoppedWorkspaces } from '../../src/campaigns/stops/stops';
 import { type Message, message as messageSchema } from '../../src/contracts/send';
 import type { MessageEvent } from '../../src/domain/message';
 import type { SenderLimits } from '../../src/domain/sender-limit';
@@ -70,6 +71,7 @@ export async function createOutboxRig(
       const delivery = createDelivery({
         db,
         templates: createTemplateVersions(db),
+        stops: stoppedWorkspaces,
         providers: { sms, email, voice },
         ...options,
         log,

@@ -46,6 +46,18 @@ describeWithDatabase('migrations', (database) => {
     expect(rows).toEqual([{ message_id: '2026-03-01' }, { message_id: '2026-03-02' }]);
   });
 
+  test('a migration that comes after one with a higher number is made up for', async () => {
+    const place = await database.place({ migrated: true });
+    const before = await openStorage(place);
+    await sql`drop table workspace_stops`.execute(before.tables());
+    await sql`delete from kysely_migration where name = '0051-workspace-stops'`.execute(before.tables());
+    await before.close();
+    const after = await openStorage(place);
+    const { rows } = await sql`select * from workspace_stops`.execute(after.tables());
+    await after.close();
+    expect(rows).toEqual([]);
+  });
+
   test('many that open an empty database at once all find it migrated', async () => {
     const place = await database.place();
     const opened = await Promise.all(Array.from({ length: 8 }, () => openStorage({ ...place, poolSize: 2 })));

@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { REACHED } from '../../domain/recipient';
 import type { HourOptions } from '../../domain/time-zones/recipient-hours';
-import { contactById } from '../contacts/contact-by-id';
-import type { SuppressionRule } from '../ports';
+import { contactOfMember } from '../contacts/contact-by-id';
+import type { SuppressionEntry, SuppressionRule } from '../ports';
 import type { ChannelSettings, RunOptions } from '../runs/runs';
 import type { PlacePlan } from './audience-places';
 import { filledParams, requiredNames } from './fill-params';
@@ -12,7 +12,10 @@ import { filledParams, requiredNames } from './fill-params';
 export interface Audience {
   workspaceId: string;
   channel: Channel;
+  /** With the campaign's own audience. */
   contactListIds: string[];
+  /** The one of them that is the campaign's own audience. */
+  ownListId?: string | undefined;
   /** The template's placeholders; each recipient keeps the values of these and no others. */
   placeholders: string[];
   /** Values for contacts that have none of their own. */
@@ -23,6 +26,8 @@ export interface Audience {
   excludesOptedOut?: boolean | undefined;
   /** SQL: whether an address may not be sent to. Without it, all may. */
   isSuppressed?: ((address: RawBuilder<unknown>) => RawBuilder<boolean>) | undefined;
+  /** SQL: why not, for an address that may not be sent to. */
+  suppressionOf?: ((address: RawBuilder<unknown>) => RawBuilder<unknown>) | undefined;
   /** At which hours they may be reached. */
   hours?: HourOptions | undefined;
 }
@@ -32,26 +37,30 @@ export interface AudienceSource {
   workspaceId: string;
   settings: Partial<Record<Channel, ChannelSettings>>;
   contactListIds: string[];
+  ownListId?: string | undefined;
   options: Pick<RunOptions, 'params' | 'exclude'> & HourOptions;
 }
 
 export function audienceOf(
-  { workspaceId, settings, contactListIds, options }: AudienceSource,
+  { workspaceId, settings, contactListIds, ownListId, options }: AudienceSource,
   channel: Channel,
   placeholders: string[],
   suppression: SuppressionRule | undefined,
+  entry?: SuppressionEntry | undefined,
 ): Audience {
   const from = settings[channel]?.from ?? '';
   return {
     workspaceId,
     channel,
     contactListIds,
+    ownListId,
     placeholders,
     campaignParams: options.params ?? {},
     excludedCampaigns: options.exclude?.campaignIds,
     excludesOptedOut: options.exclude?.suppressionOnly,
     hours: options,
     isSuppressed: suppression && ((address) => suppression(workspaceId, { channel, from, address })),
+    suppressionOf: entry && ((address) => entry(workspaceId, { channel, from, address })),
   };
 }
 
@@ -89,7 +98,7 @@ export function rankedContacts(
     candidate as (
       select c.id, ${address} as address, ${filledParams(placeholders, campaignParams)} as params,
         ${place} as place
-      from member m cross join lateral ${contactById(sql`m.contact_id`)} c
+      from member m cross join lateral ${contactOfMember(sql`m.contact_id`, audience.ownListId)} c
       where c.workspace_id = ${workspaceId} ${piece ? unmarked(audience, piece) : sql``}
     ), ${excluded.expressions} judged as materialized (
       select id, address, params, place, case
@@ -141,11 +150,15 @@ export function pieceMembers({ contactListIds, channel }: Audience, piece: Audie
 const begunAt = (channel: Channel, runId: string) =>
   sql`(select begun_at from audience_freezes where run_id = ${runId} and channel = ${channel})`;
 
-/** Contacts that the marking of exclusions (`excludedContacts`) has left out are counted already. */
+/**
+ * Contacts that the marking of exclusions (`excludedContacts`) has left out are counted already. Found by their own
+ * index: that of the run would lead through all that it has left out, as in `isTaken`.
+ */
 function unmarked({ channel, excludedCampaigns }: Audience, { runId }: AudiencePiece) {
   if (!excludedCampaigns?.length) return sql``;
   return sql`and not exists (
-        select from skipped_contacts k where k.contact_id = m.contact_id and k.run_id = ${runId} and k.channel = ${channel})`;
+        select from skipped_contacts k where k.contact_id = m.contact_id
+          and k.run_id || '' = ${runId} and k.channel || '' = ${channel})`;
 }
 
 /**

@@ -61,31 +61,43 @@ export interface SurveyRules {
 export async function surveyAudience(
   db: Kysely<CampaignTables>,
   audience: Audience,
+  rules: SurveyRules,
+): Promise<AudienceSurvey> {
+  const survey = (tx: Transaction<CampaignTables>) => surveyIn(tx, audience, rules);
+  return isTransaction(db) ? survey(db) : db.transaction().execute(survey);
+}
+
+const isTransaction = (db: Kysely<CampaignTables>): db is Transaction<CampaignTables> => db.isTransaction;
+
+async function surveyIn(
+  tx: Transaction<CampaignTables>,
+  audience: Audience,
   { smsText, ending, isTold, caps }: SurveyRules,
 ): Promise<AudienceSurvey> {
-  return db.transaction().execute(async (tx) => {
-    const keeps = smsText === undefined ? sql`reason = 'missing_params'` : sql`true`;
-    const places = await planPlaces(tx, audience, { otherwise: UNKNOWN_PLACE, due: () => null });
-    await sql`
-      create temporary table surveyed on commit drop as
-      with ${rankedContacts(audience, places)}
-      select id, reason, place, ${overCap(audience, caps)} as over_cap,
-        ${ending?.onlyFirst ? isTold(sql`ranked.address`) : sql`false`} as told, case when ${keeps} then params end as params from ranked`.execute(
-      tx,
-    );
-    const { rows } = await sql<{ reason: SkipReason | null; contacts: number }>`
-      select reason, count(*)::int as contacts from surveyed group by reason`.execute(tx);
-    const left = rows.filter((row): row is { reason: SkipReason; contacts: number } => row.reason !== null);
-    return {
-      contacts: rows.reduce((sum, row) => sum + row.contacts, 0),
-      recipients: rows.find((row) => row.reason === null)?.contacts ?? 0,
-      skipped: skippedOf(left),
-      offenders: await findOffenders(tx, audience.placeholders),
-      segments: smsText === undefined ? undefined : await countSegments(tx, smsText, ending?.text),
-      places: await countPlaces(tx),
-      overCap: caps.length ? await countOverCap(tx) : 0,
-    };
-  });
+  const keeps = smsText === undefined ? sql`reason = 'missing_params'` : sql`true`;
+  const places = await planPlaces(tx, audience, { otherwise: UNKNOWN_PLACE, due: () => null });
+  await sql`
+    create temporary table surveyed on commit drop as
+    with ${rankedContacts(audience, places)}
+    select id, reason, place, ${overCap(audience, caps)} as over_cap,
+      ${ending?.onlyFirst ? isTold(sql`ranked.address`) : sql`false`} as told, case when ${keeps} then params end as params from ranked`.execute(
+    tx,
+  );
+  const { rows } = await sql<{ reason: SkipReason | null; contacts: number }>`
+    select reason, count(*)::int as contacts from surveyed group by reason`.execute(tx);
+  const left = rows.filter((row): row is { reason: SkipReason; contacts: number } => row.reason !== null);
+  const found = {
+    contacts: rows.reduce((sum, row) => sum + row.contacts, 0),
+    recipients: rows.find((row) => row.reason === null)?.contacts ?? 0,
+    skipped: skippedOf(left),
+    offenders: await findOffenders(tx, audience.placeholders),
+    segments: smsText === undefined ? undefined : await countSegments(tx, smsText, ending?.text),
+    places: await countPlaces(tx),
+    overCap: caps.length ? await countOverCap(tx) : 0,
+  };
+  // The next channel may be surveyed in the same transaction.
+  await sql`drop table surveyed`.execute(tx);
+  return found;
 }
 
 async function findOffenders(
@@ -141,6 +153,8 @@ async function countSegments(
       count.longest = Math.max(count.longest, segments);
       if (segments > 1) count.several += 1;
     }
-    if (rows.length < LIMITS.dryRunPage) return count;
+    if (rows.length < LIMITS.dryRunPage) break;
   }
+  await sql`close texts`.execute(tx);
+  return count;
 }

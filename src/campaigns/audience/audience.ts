@@ -19,6 +19,8 @@ export interface AudienceInput extends Audience {
   runId: string;
   /** The channel's place in the order of a run that goes from channel to channel, whose earlier ones are frozen. */
   turn?: number | undefined;
+  /** The recipients wait for their stage (release/step-release.ts). */
+  isStaged?: boolean | undefined;
   /** Of the workspace's policy that the hours are of. */
   policyVersion?: number | undefined;
 }

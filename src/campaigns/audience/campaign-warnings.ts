@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
+import type { FieldCode } from '../../domain/field-codes';
 import type { Finding } from '../../domain/finding';
 import { LIMITS } from '../../domain/limits';
 import type { WorkspacePolicy } from '../../domain/policy';
@@ -10,7 +11,7 @@ import { runStart } from '../../domain/time-zones/recipient-hours';
 import { isIanaZone } from '../../domain/time-zones/wall-time';
 import { otherDocuments } from '../../domain/voice/call-documents';
 import { runnableProgram } from '../../domain/voice/parse-voice-xml';
-import type { CampaignContent } from '../campaign-record';
+import { audienceLists, type CampaignContent } from '../campaign-record';
 import { contactById } from '../contacts/contact-by-id';
 import { quietWarnings } from '../policy/policy-warnings';
 import type { CampaignTables } from '../tables';
@@ -33,7 +34,7 @@ export async function creationWarnings(
   const { smsText, now, policy } = of;
   const warnings = startWarnings(content);
   for (const channel of inOrder(content.channels)) {
-    const sample = await samplePlaces(db, workspaceId, content.contactListIds, channel);
+    const sample = await samplePlaces(db, workspaceId, audienceLists(content), channel);
     const people = sample.reduce((sum, { recipients }) => sum + recipients, 0);
     if (people === 0) {
       const what = channel === 'email' ? 'an email address' : 'a phone number';
@@ -113,7 +114,7 @@ function startWarnings({ options }: CampaignContent): Finding[] {
   return [{ path: 'schedule.startAt', code: 'start_in_past', message, severity: 'warning' }];
 }
 
-const warning = (channel: Channel, code: string, message: string): Finding => ({
+const warning = (channel: Channel, code: FieldCode, message: string): Finding => ({
   path: `settings.${channel}`,
   code,
   message,

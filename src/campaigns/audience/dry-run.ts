@@ -5,7 +5,7 @@ import type { Finding } from '../../domain/finding';
 import { LIMITS } from '../../domain/limits';
 import { capsOf, optOutTextOf, type WorkspacePolicy } from '../../domain/policy';
 import type { Skipped } from '../../domain/recipient';
-import type { CampaignContent } from '../campaign-record';
+import { audienceLists, type CampaignContent } from '../campaign-record';
 import { policyWarnings } from '../policy/policy-warnings';
 import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../ports';
 import { type ChannelSettings, readSettings } from '../runs/runs';
@@ -40,21 +40,15 @@ export interface ChannelForecast {
  * seconds for a large audience, so a process makes few at a time and answers `overloaded` to more.
  */
 export function createDryRuns(deps: {
-  db: Kysely<CampaignTables>;
   suppression: SuppressionRule | undefined;
   isToldHowToOptOut: NoticeRule | undefined;
   senderRate: SenderRate | undefined;
   now: () => number;
 }) {
-  const { db, suppression, isToldHowToOptOut, senderRate, now } = deps;
+  const { suppression, isToldHowToOptOut, senderRate, now } = deps;
   let running = 0;
 
-  return async function dryRun(
-    workspaceId: string,
-    content: CampaignContent,
-    templates: Partial<Record<Channel, TemplateFound>>,
-    policy?: WorkspacePolicy,
-  ): Promise<DryRun> {
+  async function limited<T>(work: () => Promise<T>): Promise<T> {
     if (running >= LIMITS.dryRunsAtOnce) {
       throw new DomainError('overloaded', 'Other dry runs are under way; try again in a while', {
         retryAfterSeconds: 5,
@@ -62,46 +56,60 @@ export function createDryRuns(deps: {
     }
     running += 1;
     try {
-      const settings = readSettings(content.settings);
-      const source = {
-        workspaceId,
-        settings,
-        contactListIds: content.contactListIds,
-        options: { ...content.options, policy },
-      };
-      const surveys: Partial<Record<Channel, AudienceSurvey>> = {};
-      const hours: Partial<Record<Channel, ForecastHours>> = {};
-      const startedAt = now();
-      for (const channel of CHANNELS.filter((one) => content.channels.includes(one))) {
-        const audience = audienceOf(source, channel, templates[channel]?.placeholders ?? [], suppression);
-        const from = settings[channel]?.from ?? '';
-        const survey = await surveyAudience(db, audience, {
-          smsText: channel === 'sms' ? templates.sms?.text : undefined,
-          ending: optOutTextOf(policy, channel, content.options.class),
-          isTold: (address) => isToldHowToOptOut?.(workspaceId, { from, address }) ?? sql<boolean>`false`,
-          caps: capsOf(policy, channel, content.options.class),
-        });
-        surveys[channel] = survey;
-        hours[channel] = forecastHours(source.options, channel, survey.places, startedAt);
-      }
-      return {
-        channels: Object.fromEntries(
-          Object.entries(surveys).map(([channel, survey]) => [
-            channel,
-            forecastOf(survey, hours[channel as Channel]),
-          ]),
-        ),
-        durationSeconds: durationOf(workspaceId, content, settings, surveys, senderRate),
-        warnings: [
-          ...surveyWarnings(content, surveys, hours),
-          ...otherDocumentWarnings(templates.voice?.text),
-          ...policyWarnings(content, surveys, hours, policy),
-        ],
-      };
+      return await work();
     } finally {
       running -= 1;
     }
-  };
+  }
+
+  /** `on` is a transaction when it holds an audience that nothing else may see. */
+  async function dryRun(
+    on: Kysely<CampaignTables>,
+    workspaceId: string,
+    content: CampaignContent,
+    templates: Partial<Record<Channel, TemplateFound>>,
+    policy?: WorkspacePolicy,
+  ): Promise<DryRun> {
+    const settings = readSettings(content.settings);
+    const source = {
+      workspaceId,
+      settings,
+      contactListIds: audienceLists(content),
+      ownListId: content.ownListId,
+      options: { ...content.options, policy },
+    };
+    const surveys: Partial<Record<Channel, AudienceSurvey>> = {};
+    const hours: Partial<Record<Channel, ForecastHours>> = {};
+    const startedAt = now();
+    for (const channel of CHANNELS.filter((one) => content.channels.includes(one))) {
+      const audience = audienceOf(source, channel, templates[channel]?.placeholders ?? [], suppression);
+      const from = settings[channel]?.from ?? '';
+      const survey = await surveyAudience(on, audience, {
+        smsText: channel === 'sms' ? templates.sms?.text : undefined,
+        ending: optOutTextOf(policy, channel, content.options.class),
+        isTold: (address) => isToldHowToOptOut?.(workspaceId, { from, address }) ?? sql<boolean>`false`,
+        caps: capsOf(policy, channel, content.options.class),
+      });
+      surveys[channel] = survey;
+      hours[channel] = forecastHours(source.options, channel, survey.places, startedAt);
+    }
+    return {
+      channels: Object.fromEntries(
+        Object.entries(surveys).map(([channel, survey]) => [
+          channel,
+          forecastOf(survey, hours[channel as Channel]),
+        ]),
+      ),
+      durationSeconds: durationOf(workspaceId, content, settings, surveys, senderRate),
+      warnings: [
+        ...surveyWarnings(content, surveys, hours),
+        ...otherDocumentWarnings(templates.voice?.text),
+        ...policyWarnings(content, surveys, hours, policy),
+      ],
+    };
+  }
+
+  return { limited, dryRun };
 }
 
 function forecastOf(

@@ -1,10 +1,12 @@
 import { sql, type Transaction } from 'kysely';
 import { EARLIER_CHANNEL } from '../../domain/fallback';
 import type { SkipReason } from '../../domain/recipient';
+import { LATER_STAGE } from '../../domain/release';
 import type { CampaignTables } from '../tables';
 import type { AudienceInput } from './audience';
 import { dueSeconds, placesOfRun, UNKNOWN_PLACE } from './audience-places';
 import { type AudiencePiece, pieceMembers, rankedContacts } from './audience-sql';
+import { skipEvidence } from './skip-evidence';
 
 export interface FrozenPiece {
   /** The last contact that was judged; null when none was left. */
@@ -43,8 +45,8 @@ export async function freezePiece(
       select ${runId}, ${channel}, ${fromSeq}::int - 1 + row_number() over (order by ${order}), ${shard}::int, id, address,
         params, place, due_at${first.values} from due
     ), left_out as (
-      insert into skipped_contacts (run_id, channel, contact_id, reason)
-      select ${runId}, ${channel}, id, reason from ranked where reason is not null
+      insert into skipped_contacts (run_id, channel, contact_id, reason, address, evidence)
+      select ${runId}, ${channel}, id, reason, address, ${skipEvidence(input)} from ranked where reason is not null
     )
     select (select max(contact_id) from member) as last_id, (select count(*) from member)::int as contacts,
       (select count(*) from due)::int as recipients,
@@ -63,12 +65,19 @@ interface Row extends Pick<FrozenPiece, 'contacts' | 'recipients' | 'skipped'> {
   is_last: boolean;
 }
 
-/** Later channels wait for their turn (turns.ts), also of those who have no earlier one: theirs comes at once. */
-function firstState({ channel, turn }: AudienceInput) {
-  if (turn === undefined) return { columns: sql``, values: sql`` };
-  if (turn === 0) return { columns: sql`, turn`, values: sql`, 0` };
+/**
+ * Later channels wait for their turn (turns.ts), also of those who have no earlier one: theirs comes at once. Where the
+ * campaign is released in stages, all wait for their stage first, because the order is drawn of the whole audience.
+ */
+function firstState({ channel, turn, isStaged }: AudienceInput) {
+  const isLater = turn !== undefined && turn > 0;
+  const ofTurn = turn === undefined ? NOTHING : { columns: sql`, turn`, values: sql`, ${turn}::int` };
+  if (!isLater && !isStaged) return ofTurn;
+  const code = isStaged ? LATER_STAGE : EARLIER_CHANNEL;
   return {
-    columns: sql`, turn, state, code, call_from`,
-    values: sql`, ${turn}::int, 'waiting', ${EARLIER_CHANNEL}, ${channel === 'voice' ? 1 : null}::int`,
+    columns: sql`${ofTurn.columns}, state, code, call_from`,
+    values: sql`${ofTurn.values}, 'waiting', ${code}, ${channel === 'voice' ? 1 : null}::int`,
   };
 }
+
+const NOTHING = { columns: sql``, values: sql`` };

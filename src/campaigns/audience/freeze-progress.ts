@@ -116,11 +116,11 @@ export async function saveProgress(
  */
 export async function closeShard(
   tx: Transaction<CampaignTables>,
-  { runId, channel, turn = 0 }: Key & { turn?: number | undefined },
+  { runId, channel, turn = 0, isStaged = false }: Key & Pick<AudienceInput, 'turn' | 'isStaged'>,
   { shard, shardFrom: from, nextSeq: to, skipped, policyVersion }: FreezeProgress,
 ): Promise<void> {
-  // Later channels of a run that goes from channel to channel wait for their turn, and no page takes them on.
-  const isTaken = turn > 0;
+  // Recipients that wait for their stage, or for their turn after another channel, are taken on by no page.
+  const isTaken = turn > 0 || isStaged;
   await tx
     .insertInto('shards')
     .values({

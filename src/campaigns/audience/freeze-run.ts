@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { Channel } from '../../domain/channel';
-import type { SuppressionRule } from '../ports';
+import type { SuppressionEntry, SuppressionRule } from '../ports';
 import { type ShardRef, standingShards } from '../runs/run-end';
 import { moveRun, type RunPlan, readControl } from '../runs/runs';
 import type { CampaignTables } from '../tables';
@@ -27,31 +27,35 @@ export async function freezeNextShard(
   input: {
     placeholders: Partial<Record<Channel, string[]>>;
     suppression: SuppressionRule | undefined;
+    suppressionEntry?: SuppressionEntry | undefined;
     launch?: number | undefined;
     inTurn: NonNullable<FreezeOptions['inTurn']>;
     /** Called before each piece; may throw to give the step up. */
     onPiece: () => void;
   },
 ): Promise<FreezeStep> {
-  const { placeholders, suppression, launch, inTurn, onPiece } = input;
+  const { placeholders, suppression, suppressionEntry, launch, inTurn, onPiece } = input;
   let control = await readControl(db, run.runId, launch);
   const wanted = async () => {
     onPiece();
     control = await readControl(db, run.runId, launch);
     return WISHES[control];
   };
+  const isStaged = run.options.release !== undefined;
   let channel = await nextChannel(db, run);
   while (channel !== undefined) {
-    const audience = audienceOf(run, channel, placeholders[channel] ?? [], suppression);
+    const audience = audienceOf(run, channel, placeholders[channel] ?? [], suppression, suppressionEntry);
     const turn = run.options.strategy === 'fallback' ? run.channels.indexOf(channel) : undefined;
     const { runId, policyVersion } = run;
-    await freezeShard(db, { runId, turn, policyVersion, ...audience }, { wanted, inTurn });
+    await freezeShard(db, { runId, turn, isStaged, policyVersion, ...audience }, { wanted, inTurn });
     channel = await nextChannel(db, run);
     if (control !== 'cancel') break;
   }
-  const shards = await standingShards(db, run.runId);
+  const isOver = channel === undefined || control === 'fail';
+  // Of whom the first stage is, is known when all are frozen; until then there is nothing to send.
+  const shards = isStaged && channel !== undefined ? [] : await standingShards(db, run.runId);
   if (shards.length > 0 && run.phase === 'planning') await moveRun(db, run.runId, 'running');
-  return { shards, isOver: channel === undefined || control === 'fail' };
+  return { shards, isOver };
 }
 
 /** A paused run is frozen on, so that it is ready when it is resumed. */

@@ -118,7 +118,9 @@ export async function storeCallNews(
 ): Promise<void> {
   const news = callNews(events);
   if (!news.length) return;
+  // A call that was answered rings no more, which may be what a stage waited for (release/stage-sent.ts).
   await sql`
+    with told as (
     update calls c set heard_at = now(),
       dialled_at = coalesce(c.dialled_at, n.dialled_at),
       answered_at = coalesce(c.answered_at, n.answered_at),
@@ -140,7 +142,13 @@ export async function storeCallNews(
       ${news.map((n) => JSON.stringify(n.data))}::jsonb[]
     ) as n(run_id, seq, attempt, dialled_at, answered_at, ended_at, outcome, code, fault, data)
     join runs on runs.id = n.run_id and runs.workspace_id = ${workspaceId}
-    where c.run_id = n.run_id and c.seq = n.seq and c.attempt = n.attempt`.execute(tx);
+    where c.run_id = n.run_id and c.seq = n.seq and c.attempt = n.attempt
+    returning c.run_id, n.answered_at
+    )
+    insert into run_looks (run_id)
+    select distinct told.run_id from told join run_releases l on l.run_id = told.run_id
+    join run_stages s on s.run_id = l.run_id and s.stage = l.stage and s.sent_at is null
+    where told.answered_at is not null`.execute(tx);
   await settleUnknown(
     tx,
     { workspaceId, runIds: [...new Set(news.map(({ runId }) => runId))] },

@@ -1,10 +1,8 @@
-import type { Kysely } from 'kysely';
 import type { CountryCode } from 'libphonenumber-js/max';
 import type { RowFinding } from '../../csv/csv-problems';
 import { LIMITS } from '../../domain/limits';
-import type { CampaignTables } from '../tables';
 import { type ContactRow, judgeContact, type RawContact } from './contact-row';
-import { type ListKey, type UpsertCounts, upsertContacts } from './contacts';
+import type { UpsertCounts } from './contacts';
 
 /** A row of an import, numbered as its sender counts: a CSV's lines, or an array's elements from 1. */
 export type ImportRow = { line: number; raw: unknown } | { line: number; finding: RowFinding };
@@ -17,8 +15,10 @@ export interface ImportReport extends UpsertCounts {
 }
 
 /** Where an import goes, and the region of phone numbers that name none. */
-export interface ImportTarget extends ListKey {
+export interface ImportTarget {
   country?: CountryCode | undefined;
+  /** Stores a batch in one transaction. */
+  store: (batch: readonly ContactRow[]) => Promise<UpsertCounts>;
 }
 
 /** Rows stored in one transaction. */
@@ -32,15 +32,14 @@ const BATCH_CHARS = 4_000_000;
  * in; importing the same again finds them unchanged.
  */
 export async function importContacts(
-  db: Kysely<CampaignTables>,
-  target: ImportTarget,
+  { country, store }: ImportTarget,
   rows: AsyncIterable<ImportRow> | Iterable<ImportRow>,
 ): Promise<ImportReport> {
   const report: ImportReport = { received: 0, created: 0, updated: 0, unchanged: 0, rejected: 0, errors: [] };
   let batch: ContactRow[] = [];
   let chars = 0;
   const flush = async () => {
-    const counts = await upsertContacts(db, target, batch);
+    const counts = await store(batch);
     report.created += counts.created;
     report.updated += counts.updated;
     report.unchanged += counts.unchanged;
@@ -49,25 +48,46 @@ export async function importContacts(
   };
   for await (const row of rows) {
     report.received++;
-    const judged = judge(row, target.country);
+    const judged = judge(row, country);
     if ('findings' in judged) {
       reject(report, row.line, judged.findings);
       continue;
     }
     batch.push(judged.row);
     chars += charsOf(judged.row);
-    if (batch.length >= BATCH_ROWS || chars >= BATCH_CHARS) await flush();
+    if (isFull(batch.length, chars)) await flush();
   }
-  await flush();
+  if (batch.length > 0) await flush();
   return report;
 }
 
-function judge(row: ImportRow, country: CountryCode | undefined): ReturnType<typeof judgeContact> {
-  if ('finding' in row) return { findings: [row.finding] };
-  if (typeof row.raw !== 'object' || row.raw === null || Array.isArray(row.raw)) {
-    return { findings: [{ field: '', code: 'not_an_object', message: 'must be an object' }] };
+function judge(row: ImportRow, country: CountryCode | undefined): JudgedRow {
+  return 'finding' in row ? { findings: [row.finding] } : judgeRow(row.raw, country);
+}
+
+type JudgedRow = ReturnType<typeof judgeContact>;
+
+export function judgeRow(raw: unknown, country: CountryCode | undefined): JudgedRow {
+  if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) {
+    return judgeContact(raw as RawContact, country);
   }
-  return judgeContact(row.raw as RawContact, country);
+  return { findings: [{ field: '', code: 'not_an_object', message: 'must be an object' }] };
+}
+
+const isFull = (rows: number, chars: number) => rows >= BATCH_ROWS || chars >= BATCH_CHARS;
+
+/** Rows that were judged already, cut into batches as an import's are. */
+export function* batchesOf(rows: readonly ContactRow[]): Generator<readonly ContactRow[]> {
+  let from = 0;
+  let chars = 0;
+  for (const [at, row] of rows.entries()) {
+    chars += charsOf(row);
+    if (!isFull(at + 1 - from, chars)) continue;
+    yield rows.slice(from, at + 1);
+    from = at + 1;
+    chars = 0;
+  }
+  if (from < rows.length) yield rows.slice(from);
 }
 
 function reject(report: ImportReport, line: number, findings: RowFinding[]): void {

@@ -5,8 +5,8 @@ import { newId } from '../../storage/new-id';
 import { likePattern } from '../like-pattern';
 import type { CampaignTables } from '../tables';
 import { type ImportRow, type ImportTarget, importContacts } from './contact-import';
-import { type ListKey, lockContacts, requireList } from './contacts';
-import { importCsv } from './csv-import';
+import { type ListKey, lockContacts, requireList, upsertContacts } from './contacts';
+import { readCsvRows } from './csv-rows';
 import { listMembers, type MemberPage, removeMember } from './list-members';
 
 export interface ContactList {
@@ -28,6 +28,10 @@ export type ContactLists = ReturnType<typeof createContactLists>;
 
 /** Contact lists and their contacts, as the API offers them (api.md 6). */
 export function createContactLists({ db }: { db: Db }) {
+  const into = (list: ListImport): ImportTarget => ({
+    country: list.country,
+    store: (batch) => upsertContacts(db, list, batch),
+  });
   return {
     /** A list that has the id already was created by an earlier attempt at the same call. */
     create: (workspaceId: string, input: { name: string }, id = newId('lst')) =>
@@ -38,12 +42,15 @@ export function createContactLists({ db }: { db: Db }) {
     delete: (list: ListKey) => deleteList(db, list),
     /** Fails for a list that the workspace does not have, before anything of an upload is read. */
     require: (list: ListKey) => requireList(db, list),
-    importCsv: (target: ImportTarget, source: Readable) => importCsv(db, target, source),
-    importRows: (target: ImportTarget, rows: Iterable<ImportRow>) => importContacts(db, target, rows),
+    importCsv: (list: ListImport, source: Readable) => importContacts(into(list), readCsvRows(source)),
+    importRows: (list: ListImport, rows: Iterable<ImportRow>) => importContacts(into(list), rows),
     contacts: (list: ListKey, page: MemberPage) => listMembers(db, list, page),
     removeContact: (list: ListKey, contactId: string) => removeMember(db, list, contactId),
   };
 }
+
+/** The list that an import goes into, and the region of phone numbers that name none. */
+interface ListImport extends ListKey, Pick<ImportTarget, 'country'> {}
 
 interface ListPage {
   page: number;

@@ -63,7 +63,7 @@ export async function requireList(db: Kysely<CampaignTables>, list: ListKey): Pr
 }
 
 /** One statement may touch a row once only, so the n-th row of an identity goes into the n-th round. */
-function roundsOf(rows: readonly ContactRow[]): ContactRow[][] {
+export function roundsOf(rows: readonly ContactRow[]): ContactRow[][] {
   const rounds: ContactRow[][] = [];
   const seen = new Map<string, number>();
   for (const row of rows) {
@@ -76,7 +76,7 @@ function roundsOf(rows: readonly ContactRow[]): ContactRow[][] {
   return rounds;
 }
 
-async function upsertRound(
+export async function upsertRound(
   tx: Transaction<CampaignTables>,
   workspaceId: string,
   rows: readonly ContactRow[],

@@ -1,4 +1,5 @@
 import { CHANNELS, type Channel } from '../../domain/channel';
+import type { FieldCode } from '../../domain/field-codes';
 import type { Finding } from '../../domain/finding';
 import { optOutTextOf, type WorkspacePolicy } from '../../domain/policy';
 import type { AudienceSurvey } from '../audience/audience-survey';
@@ -40,7 +41,7 @@ export function quietWarnings(channel: Channel, { quiet }: ForecastHours, all: s
   return [warning(channel, 'policy_quiet_hours', text)];
 }
 
-const warning = (channel: Channel, code: string, message: string): Finding => ({
+const warning = (channel: Channel, code: FieldCode, message: string): Finding => ({
   path: `settings.${channel}`,
   code,
   message,

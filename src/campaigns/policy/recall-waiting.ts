@@ -56,7 +56,7 @@ interface Place {
 }
 
 /** When somebody is due by what holds now. Recipients are many and their places few. */
-function dueTimes({ options }: RunPlan, channel: Channel, now: number): (where: Place) => number {
+export function dueTimes({ options }: RunPlan, channel: Channel, now: number): (where: Place) => number {
   const due = dueSeconds(options, channel, now);
   const known = new Map<string, number>();
   return ({ place, address }) => {

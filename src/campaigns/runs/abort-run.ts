@@ -1,11 +1,14 @@
 import { type Kysely, sql } from 'kysely';
 import { type AbortBaseline, type AbortRule, abortReason, abortTally } from '../../domain/abort-threshold';
+import type { ReleaseOptions } from '../../domain/release';
+import { closeGateAtOnce } from '../release/gates';
 import type { CampaignTables } from '../tables';
 import { failRun } from './fail-run';
 import { readCounts } from './ledger-counts';
 
 /**
- * Stops a run of which too many recipients fail (domain/abort-threshold.ts). What had ended by then is kept in
+ * Stops a run of which too many recipients fail (domain/abort-threshold.ts), or closes a gate of its release
+ * (release/gates.ts). What had ended by then is kept in
  * `runs.abort_baseline`. A run that goes on after its end has another `launches`: the first look at it moves the
  * baseline up to what had ended meanwhile, and from then on the threshold counts from there. Costs one query
  * for a run without a threshold, and another over a few rows per shard for one that has it.
@@ -19,10 +22,16 @@ export async function abortIfTooManyFail(
     .selectFrom('runs')
     .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
     .select(['runs.control', 'runs.launches', 'runs.abort_baseline'])
-    .select(sql<AbortRule | null>`campaigns.options -> 'abort'`.as('rule'))
+    .select(['runs.workspace_id', sql<AbortRule | null>`campaigns.options -> 'abort'`.as('rule')])
+    .select(sql<ReleaseOptions | null>`campaigns.options -> 'release'`.as('release'))
     .where('runs.id', '=', runId)
     .executeTakeFirst();
-  if (!run?.rule || run.control !== 'run') return;
+  if (run?.control !== 'run') return;
+  if (run.release?.gates?.length) {
+    const options = { release: run.release };
+    await closeGateAtOnce(db, { runId, workspaceId: run.workspace_id, options }, tellsMore);
+  }
+  if (!run.rule) return;
   const tally = abortTally(await readCounts(db, runId), tellsMore);
   const baseline = { ...tally, launch: run.launches };
   if (run.abort_baseline && run.abort_baseline.launch !== run.launches) {

@@ -1,9 +1,14 @@
 import type { Kysely } from 'kysely';
 import type { CampaignTables } from '../tables';
 import { abortIfTooManyFail } from './abort-run';
+import type { RunOptions } from './runs';
 
 /** A run is looked at no more often than this, by one process: the counts cost a few rows per shard. */
 const LOOK_MS = 1_000;
+
+/** Whether a run's outcomes may stop it: by `abort`, or by a gate of its release. */
+export const isWatched = ({ abort, release }: RunOptions): boolean =>
+  abort !== undefined || release?.gates !== undefined;
 
 /**
  * Looks at runs after something was recorded in them. A look that comes too soon after the one before is

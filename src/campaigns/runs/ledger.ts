@@ -3,7 +3,9 @@ import type { Control } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { LATER_STAGE } from '../../domain/release';
 import { repeated, repeatedTransaction } from '../repeated-transaction';
+import { wantedControl } from '../stops/wanted-control';
 import type { CampaignTables } from '../tables';
 import { countTaken } from './run-speed';
 import { readControl } from './runs';
@@ -23,7 +25,8 @@ import { type RecipientResult, writeResults } from './write-results';
  *   stored pending, seq in an open page               → sending     a send activity has it
  *   stored pending, seq < next_seq, no open page      → accepted    the service took it, nothing else said
  *   stored waiting, seq in an open list page          → sending     its retry is under way
- *   stored waiting without retry_at                   → waiting     its turn has not come (turns.ts)
+ *   stored waiting without retry_at                   → waiting     its turn (turns.ts) or its stage
+ *                                                                   (release/step-release.ts) has not come
  *   anything else                                     → as stored
  *
  * A page is one row, written before anything is sent. Its positions fall into three parts:
@@ -190,6 +193,7 @@ async function dueEnd(
   return found.rows[0]?.end ?? from;
 }
 
+/** Recipients of later stages keep no shard awake: their stage may begin in a month, and starts the shard again. */
 async function nextDue(
   tx: Transaction<CampaignTables>,
   key: ShardKey,
@@ -202,7 +206,8 @@ async function nextDue(
        where run_id = ${key.runId} and channel = ${key.channel} and seq = ${nextSeq} and ${nextSeq} < ${toSeq}::int),
       (select min(coalesce(retry_at, now() + ${LIMITS.turnWaitMs} * interval '1 millisecond')) from recipients
        where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard} and state = 'waiting'
-         and waits and ${isOurs(key)} and seq <> all (${claimedRetries(key)}))
+         and waits and (retry_at is not null or code is distinct from ${LATER_STAGE}) and ${isOurs(key)}
+         and seq <> all (${claimedRetries(key)}))
     ) as until`.execute(tx);
   return rows[0]?.until ?? undefined;
 }
@@ -297,7 +302,7 @@ async function resolvePage(db: Kysely<CampaignTables>, page: OpenPage): Promise<
   const { rows } = await sql<{ control: Control }>`
     with page as (${change} where ${pageIs(page)} returning run_id),
     counted as (${countTaken(page, page.offered - page.resolved)})
-    select runs.control from page join runs on runs.id = page.run_id`.execute(db);
+    select ${wantedControl()} as control from page join runs on runs.id = page.run_id`.execute(db);
   if (!rows[0]) throw fenced(page);
   return rows[0].control;
 }

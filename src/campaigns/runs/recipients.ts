@@ -70,19 +70,7 @@ export async function listRecipients(
     state && SETTLED.includes(state) ? await countIn(db, runId, state, channel) : Number.POSITIVE_INFINITY;
   const most = Math.min(limit + 1, known);
   if (most === 0) return { recipients: [], next: undefined };
-  const { rows } = await sql<{
-    channel: Channel;
-    seq: number;
-    contact_id: string;
-    address: string;
-    derived: RecipientState;
-    outcome: string | null;
-    code: string | null;
-    attempt: number;
-    attempts: number;
-    due_at: Date;
-    updated_at: Date;
-  }>`
+  const { rows } = await sql<ListedRow>`
     select * from (
       select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.updated_at,
         greatest(r.attempts, case when r.seq < s.next_seq then 1 else 0 end) as attempts,
@@ -102,23 +90,40 @@ export async function listRecipients(
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {
-    recipients: page.map((row) => ({
-      id: recipientId({ runId, channel: row.channel, seq: row.seq }),
-      contactId: row.contact_id,
-      channel: row.channel,
-      address: row.address,
-      state: row.derived,
-      outcome: row.outcome,
-      code: row.code,
-      attempts: row.attempts,
-      uid: messageUid(
-        { runId, channel: row.channel, seq: row.seq },
-        row.channel === 'voice' ? Math.max(1, row.attempt) : row.attempt,
-      ),
-      dueAt: row.due_at,
-      updatedAt: row.updated_at,
-    })),
+    recipients: page.map((row) => viewOf(runId, row)),
     next: rows.length > limit && last ? { channel: last.channel, seq: last.seq } : undefined,
+  };
+}
+
+/** A row of a listing, with its derived state. */
+export interface ListedRow {
+  channel: Channel;
+  seq: number;
+  contact_id: string;
+  address: string;
+  derived: RecipientState;
+  outcome: string | null;
+  code: string | null;
+  attempt: number;
+  attempts: number;
+  due_at: Date;
+  updated_at: Date;
+}
+
+export function viewOf(runId: string, row: ListedRow): RecipientView {
+  const { channel, seq, attempt } = row;
+  return {
+    id: recipientId({ runId, channel, seq }),
+    contactId: row.contact_id,
+    channel,
+    address: row.address,
+    state: row.derived,
+    outcome: row.outcome,
+    code: row.code,
+    attempts: row.attempts,
+    uid: messageUid({ runId, channel, seq }, channel === 'voice' ? Math.max(1, attempt) : attempt),
+    dueAt: row.due_at,
+    updatedAt: row.updated_at,
   };
 }
 

@@ -5,6 +5,7 @@ import { forgetContactUses } from '../policy/contact-caps';
 import { followPolicy } from '../policy/follow-policy';
 import type { CampaignSchedules, RunLauncher, SendLauncher } from '../ports';
 import { lookAtSchedules } from '../schedules/keep-schedules';
+import { isStopped } from '../stops/stops';
 import type { CampaignTables } from '../tables';
 import { type LiveRun, liveRuns } from './runs';
 
@@ -73,13 +74,13 @@ const keyOf = ({ runId, launch }: LiveRun): string => `${runId}:${launch}`;
 
 /**
  * Sends that nobody has looked at when they were due, and planned ones whose hour comes before the next
- * sweep. The rest are left alone: there may be a hundred thousand that wait for next week.
+ * sweep. The rest are left alone: there may be a hundred thousand that wait for next week, or for the end of a stop.
  */
 export async function overdueSends(db: Kysely<CampaignTables>): Promise<{ sendId: string; startAt: Date }[]> {
   const soonSeconds = (2 * INTERVAL_MS) / 1000;
   const { rows } = await sql<{ id: string; due_at: Date }>`
-    select id, due_at from durable_sends
-    where finished_at is null and (due_at < now() - make_interval(secs => ${LATE_SECONDS})
+    select id, due_at from durable_sends s
+    where finished_at is null and not ${isStopped(sql`s.workspace_id`)} and (due_at < now() - make_interval(secs => ${LATE_SECONDS})
       or (due_at between now() and now() + make_interval(secs => ${soonSeconds}) and started_at is null))
     order by due_at limit ${LIMITS.sendsRelaunched}`.execute(db);
   return rows.map((row) => ({ sendId: row.id, startAt: row.due_at }));

@@ -117,6 +117,8 @@ async function putBack(
       attempt: sql`r.attempt + case when r.channel = 'voice' then 0 else 1 end`,
       doubts: sql`case when r.state = 'unknown' and r.channel <> 'voice' then array_append(r.doubts, r.attempt) else r.doubts end`,
       call_from: sql`case when r.channel = 'voice' then r.attempt + 1 end`,
+      // What an explanation tells; the latest times, because it may be asked for again and again.
+      put_back: sql`(array_prepend(now(), r.put_back))[1:${sql.lit(LIMITS.putBackTimes)}]`,
     },
   });
   return waiting;

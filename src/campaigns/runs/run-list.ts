@@ -3,7 +3,9 @@ import { type Control, type Phase, phaseOf, type RunPhase } from '../../domain/c
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import type { Skipped } from '../../domain/recipient';
+import type { GateReason } from '../../domain/release';
 import { readCampaign } from '../campaign-record';
+import { reasonOf } from '../release/release-view';
 import type { CampaignTables } from '../tables';
 import { type ChannelCounts, readCounts } from './ledger-counts';
 
@@ -17,7 +19,7 @@ export interface RunView {
   localTime: string | null;
   startedAt: Date | null;
   finishedAt: Date | null;
-  reason: string | null;
+  reason: string | GateReason | null;
   counts: Partial<Record<Channel, ChannelCounts>>;
   skipped: Partial<Record<Channel, Skipped>>;
   workflowId: string;
@@ -41,6 +43,7 @@ export async function listRuns(
     started_at: Date;
     finished_at: Date | null;
     reason: string | null;
+    own_reason: GateReason | null;
     skipped: RunView['skipped'];
     workflow_id: string;
   }>`
@@ -51,15 +54,16 @@ export async function listRuns(
   for (const row of rows.slice(0, limit)) {
     const counts = await readCounts(db, row.id);
     const waits = campaign.options.schedule?.cron === undefined && campaign.stage === 'scheduled';
+    const phase = phaseOf(waits && row.id === campaign.run?.id ? 'scheduled' : 'started', row);
     runs.push({
       id: row.id,
       number: row.number,
-      phase: phaseOf(waits && row.id === campaign.run?.id ? 'scheduled' : 'started', row),
+      phase,
       scheduledFor: row.scheduled_for,
       localTime: row.local_time,
       startedAt: waits && row.id === campaign.run?.id ? null : row.started_at,
       finishedAt: row.finished_at,
-      reason: row.reason,
+      reason: reasonOf(row, phase),
       counts,
       skipped: row.skipped,
       workflowId: row.workflow_id,

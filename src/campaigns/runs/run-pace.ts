@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Control } from '../../domain/campaign';
 import { LIMITS } from '../../domain/limits';
+import { wantedControl } from '../stops/wanted-control';
 import type { CampaignTables } from '../tables';
 
 /**
@@ -80,7 +81,7 @@ export async function readPace(
   return db
     .selectFrom('runs')
     .leftJoin('run_paces', 'run_paces.run_id', 'runs.id')
-    .select(['runs.control', 'run_paces.rate as ratePerSecond'])
+    .select([wantedControl().as('control'), 'run_paces.rate as ratePerSecond'])
     .where('runs.id', '=', runId)
     .executeTakeFirstOrThrow();
 }

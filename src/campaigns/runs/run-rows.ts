@@ -83,7 +83,7 @@ export async function reopenRun(
   const launch = run.launches + 1;
   await sql`
     update runs r set phase = case when ${hasShards} then 'running' else 'planning' end, control = ${control},
-      reason = null, finished_at = null, launches = ${launch}, workflow_id = ${campaignRunWorkflowId(run.id, launch)}
+      reason = null, own_reason = null, finished_at = null, launches = ${launch}, workflow_id = ${campaignRunWorkflowId(run.id, launch)}
     where id = ${run.id}`.execute(tx);
   return { runId: run.id, launch };
 }
@@ -131,14 +131,25 @@ export async function controlLiveRuns(
   to: Control,
   from: readonly Control[],
 ): Promise<RunAddress[]> {
-  await tx
+  const changed = await tx
     .updateTable('runs')
-    .set({ control: to })
+    .set({ control: to, own_reason: null })
     .where('campaign_id', '=', campaignId)
     .where('control', 'in', from)
     .where('phase', 'in', ['planning', 'running', 'finishing'])
+    .returning('id')
     .execute();
+  const runIds = changed.map(({ id }) => id);
+  if (to === 'run') await passGates(tx, runIds);
   return (await liveRunsOf(tx, campaignId)).map(addressOf);
+}
+
+/** Who resumes a run at a closed gate goes past it: the gates of that stage have had their say. */
+async function passGates(tx: Transaction<CampaignTables>, runIds: readonly string[]): Promise<void> {
+  if (runIds.length === 0) return;
+  await sql`
+    update run_releases set closed_at = null, passed_to = stage
+    where run_id = any(${runIds}::text[]) and closed_at is not null`.execute(tx);
 }
 
 /** A run's workflow. */

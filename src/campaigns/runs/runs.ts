@@ -6,15 +6,20 @@ import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import type { WorkspacePolicy } from '../../domain/policy';
 import { misfire } from '../../domain/recurrence';
+import type { ReleaseOptions } from '../../domain/release';
 import type { RetryPolicy } from '../../domain/retry-policy';
 import type { WeeklyWindow } from '../../domain/time-zones/hours';
 import { runStart } from '../../domain/time-zones/recipient-hours';
 import type { MachineBehaviour } from '../../domain/voice/answer-detection/machine-behaviour';
 import { databaseNow } from '../database-now';
 import { policyInForce, policyVersion } from '../policy/policy';
+import { wantedControl } from '../stops/wanted-control';
 import type { CampaignTables } from '../tables';
 
-/** A run with what its campaign says about sending; everything but `control`, `phase` and the policy is fixed. */
+/**
+ * A run with what its campaign says about sending; everything but `control`, `phase` and the policy is fixed. Of a
+ * workspace that is stopped, `control` is `pause` where the owner wants it to go on.
+ */
 export interface RunPlan {
   runId: string;
   /** How often its workflow was launched, the one that goes on now included. */
@@ -23,7 +28,9 @@ export interface RunPlan {
   campaignId: string;
   channels: Channel[];
   settings: Partial<Record<Channel, ChannelSettings>>;
+  /** With the campaign's own audience, which is `ownListId`. */
   contactListIds: string[];
+  ownListId?: string | undefined;
   options: RunOptions;
   phase: RunPhase;
   control: Control;
@@ -59,6 +66,7 @@ export interface RunOptions {
     expireAfterSeconds?: number;
   };
   abort?: AbortRule;
+  release?: ReleaseOptions;
   strategy?: 'broadcast' | 'fallback';
   fallbackAfterSeconds?: number;
   exclude?: { campaignIds?: string[]; suppressionOnly?: boolean };
@@ -80,9 +88,10 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
   const row = await db
     .selectFrom('runs')
     .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
-    .select(['runs.workspace_id', 'runs.campaign_id', 'runs.phase', 'runs.control', 'runs.launches'])
+    .select(['runs.workspace_id', 'runs.campaign_id', 'runs.phase', 'runs.launches'])
+    .select(wantedControl().as('control'))
     .select(['campaigns.channels', 'campaigns.settings', 'campaigns.contact_list_ids', 'campaigns.options'])
-    .select(['runs.policy_version', 'runs.local_time'])
+    .select(['runs.policy_version', 'runs.local_time', 'campaigns.own_list_id'])
     .select(policyInForce(sql.ref('runs.workspace_id')).as('policy'))
     .select(policyVersion(sql.ref('runs.workspace_id')).as('newest_policy'))
     .where('runs.id', '=', runId)
@@ -95,7 +104,8 @@ export async function loadRun(db: Kysely<CampaignTables>, runId: string): Promis
     campaignId: row.campaign_id,
     channels: row.channels,
     settings: readSettings(row.settings),
-    contactListIds: row.contact_list_ids,
+    contactListIds: row.own_list_id ? [...row.contact_list_ids, row.own_list_id] : row.contact_list_ids,
+    ownListId: row.own_list_id ?? undefined,
     options: {
       ...(row.options as RunOptions),
       ...(row.local_time ? { localTime: row.local_time } : {}),
@@ -165,14 +175,17 @@ export async function readControl(
 ): Promise<Control> {
   const row = await db
     .selectFrom('runs')
-    .select(['control', 'launches'])
+    .select([wantedControl().as('control'), 'launches'])
     .where('id', '=', runId)
     .executeTakeFirst();
   if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
   return launch === undefined || launch === row.launches ? row.control : 'fail';
 }
 
-/** What is wanted of a run, as the latest of how many changes, and whether its messages follow that change already. */
+/**
+ * What is wanted of a run, as the latest of how many changes, and whether its messages follow that change already. A
+ * stop of the workspace is no change of the run: what has to follow its end is told by follow-stops.ts.
+ */
 export interface WantedControl {
   control: Control;
   change: number;
@@ -182,7 +195,7 @@ export interface WantedControl {
 export async function readWantedControl(db: Kysely<CampaignTables>, runId: string): Promise<WantedControl> {
   const row = await db
     .selectFrom('runs')
-    .select(['control', 'control_changes', 'control_applied'])
+    .select([wantedControl().as('control'), 'control_changes', 'control_applied'])
     .where('id', '=', runId)
     .executeTakeFirst();
   if (!row) throw new DomainError('run_not_found', `Run ${runId} does not exist`);

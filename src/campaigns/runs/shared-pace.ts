@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Control } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { wantedControl } from '../stops/wanted-control';
 import type { CampaignTables } from '../tables';
 
 export interface RunPace {
@@ -47,7 +48,7 @@ function createReader(db: Kysely<CampaignTables>): Reader {
 
 async function readPaces(db: Kysely<CampaignTables>, runIds: string[]): Promise<Map<string, RunPace>> {
   const { rows } = await sql<RunPace & { id: string }>`
-    select r.id, r.control, p.rate as "ratePerSecond" from runs r left join run_paces p on p.run_id = r.id
+    select r.id, ${wantedControl(sql`r`)} as control, p.rate as "ratePerSecond" from runs r left join run_paces p on p.run_id = r.id
     where r.id = any(${runIds}::text[])`.execute(db);
   return new Map(rows.map((row) => [row.id, row]));
 }

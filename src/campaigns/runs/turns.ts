@@ -2,6 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { REACHED_BEFORE, standings } from '../../domain/fallback';
 import { LIMITS } from '../../domain/limits';
+import { LATER_STAGE } from '../../domain/release';
 import { moveRecipients } from '../ledger/move-recipients';
 import type { CampaignTables } from '../tables';
 import type { ShardRef } from './run-end';
@@ -90,7 +91,8 @@ async function turnWindow(
     with candidate as materialized (
       select r.seq, r.contact_id, r.retry_at from recipients r
       where r.run_id = ${runId} and r.channel = ${channel} and r.shard = ${shard} and r.seq > ${after}
-        and r.state = 'waiting' and r.waits and r.code is distinct from 'answer_lost' and r.seq <> all (coalesce((
+        and r.state = 'waiting' and r.waits and r.code is distinct from 'answer_lost'
+        and r.code is distinct from ${LATER_STAGE} and r.seq <> all (coalesce((
           select array_agg(claimed) from pages, unnest(seqs) claimed
           where run_id = ${runId} and channel = ${channel} and shard = ${shard}), '{}'))
       order by r.seq limit ${LIMITS.turnsAtOnce}

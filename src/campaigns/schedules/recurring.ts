@@ -102,6 +102,8 @@ export async function steerSchedule(
     told = await controlLiveRuns(tx, id, 'run', ['pause']);
     await resume(tx, workspaceId, campaign);
   }
+  // An occurrence has paused itself at a gate, and the schedule goes on.
+  if (action === 'resume' && stage === 'scheduled') told = await controlLiveRuns(tx, id, 'run', ['pause']);
   // Also what is repeated: the word of the first time may have been lost.
   told ??= (await liveRunsOf(tx, id)).map(addressOf);
   return { schedule: true, ...(told.length > 0 ? { controlChanged: told } : {}) };

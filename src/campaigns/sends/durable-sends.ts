@@ -8,6 +8,7 @@ import type { RecipientState } from '../../domain/recipient';
 import type { Log } from '../../log';
 import { readPolicy } from '../policy/policy';
 import type { SendLauncher } from '../ports';
+import { readStop, type Stop } from '../stops/stops';
 import type { CampaignTables } from '../tables';
 import type { SendContent } from './send-content';
 import type { SendRow } from './send-step';
@@ -50,6 +51,8 @@ export interface SendView {
   sentAt: Date | null;
   finishedAt: Date | null;
   updatedAt: Date;
+  /** Why it waits, with all that its workspace sends. */
+  stopped: Stop | null;
 }
 
 export function createDurableSends(deps: {
@@ -63,7 +66,7 @@ export function createDurableSends(deps: {
     async create(workspaceId, id, body) {
       const { uid, channel, sendAt, ...rest } = body;
       const content: SendContent = { ...rest, ...(sendAt === undefined ? {} : { sendAt }) };
-      await refuseSender(db, workspaceId, body);
+      const [stop] = await Promise.all([readStop(db, workspaceId), refuseSender(db, workspaceId, body)]);
       const found = await insertOrFind(db, { workspaceId, id, uid, channel, content });
       if (!found.same) {
         throw new DomainError('uid_conflict', `uid ${uid} was used for a durable send with other content`);
@@ -79,7 +82,7 @@ export function createDurableSends(deps: {
             ),
           );
       }
-      return viewOf(found.row);
+      return viewOf(found.row, stop);
     },
 
     async read(workspaceId, id) {
@@ -90,7 +93,7 @@ export function createDurableSends(deps: {
         .where('workspace_id', '=', workspaceId)
         .executeTakeFirst();
       if (!row) throw new DomainError('not_found', `There is no durable send ${id}`);
-      return viewOf(row);
+      return viewOf(row, await readStop(db, workspaceId));
     },
 
     async cancel(workspaceId, id) {
@@ -102,7 +105,7 @@ export function createDurableSends(deps: {
       await launcher
         .wakeSend(id)
         .catch((error: unknown) => log.warn({ err: error, sendId: id }, 'a send could not be woken'));
-      return viewOf(row);
+      return viewOf(row, await readStop(db, workspaceId));
     },
   };
 }
@@ -164,7 +167,7 @@ async function wishCanceled(db: Kysely<CampaignTables>, workspaceId: string, id:
   return row;
 }
 
-function viewOf(row: SendRow): SendView {
+function viewOf(row: SendRow, stopped: Stop | null): SendView {
   const isDue = row.finished_at === null && (row.state === 'pending' || row.state === 'waiting');
   return {
     id: row.id,
@@ -184,6 +187,7 @@ function viewOf(row: SendRow): SendView {
     sentAt: row.sent_at,
     finishedAt: row.finished_at,
     updatedAt: row.updated_at,
+    stopped,
   };
 }
 

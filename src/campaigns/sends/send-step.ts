@@ -37,8 +37,11 @@ export type SendStep =
 export function nextSendStep(
   row: SendRow,
   now: Date,
-  policy?: WorkspacePolicy,
-  times: CallTimes = {},
+  {
+    policy,
+    times = {},
+    isStopped = false,
+  }: { policy?: WorkspacePolicy | undefined; times?: CallTimes | undefined; isStopped?: boolean } = {},
 ): SendStep {
   if (row.finished_at !== null) return { kind: 'ended' };
   if (row.ended !== null)
@@ -51,10 +54,16 @@ export function nextSendStep(
   const dueInMs = row.due_at.getTime() - now.getTime();
   // One that expires while it waits is told so then.
   if (dueInMs > 0) return { kind: 'wait', waitMs: row.offered ? dueInMs : Math.min(dueInMs, expiresInMs) };
+  // Until it is woken when the stop ends, or is too late.
+  if (isStopped)
+    return { kind: 'wait', waitMs: Math.min(STOPPED_WAIT_MS, row.offered ? Infinity : expiresInMs) };
   // What is in doubt is asked for again at any hour: it may have been sent long ago.
   const opensInMs = row.offered ? 0 : opensAt(row, now.getTime(), policy) - now.getTime();
   return opensInMs > 0 ? { kind: 'closed', waitMs: opensInMs } : { kind: 'send' };
 }
+
+/** One whose wake was lost goes on after this. */
+const STOPPED_WAIT_MS = 10 * 60_000;
 
 /** When its window and the workspace's quiet hours allow it, where its recipient may be: the zones of a phone number. */
 function opensAt({ channel, content }: SendRow, at: number, policy: WorkspacePolicy | undefined): number {

@@ -8,6 +8,7 @@ import type { RecipientState } from '../../domain/recipient';
 import { nextAttempt, retryPolicy } from '../../domain/retry-policy';
 import { releaseContacts, reserveContacts } from '../policy/contact-caps';
 import { policyInForce, policyVersion } from '../policy/policy';
+import { isStopped } from '../stops/stops';
 import type { CampaignTables } from '../tables';
 import { nextSendStep, pauseMs, type SendRow, type SendStep } from './send-step';
 
@@ -68,7 +69,12 @@ export async function claimSend(
   });
 }
 
-type Looked = SendRow & { now: Date; policy: WorkspacePolicy | null; newest_policy: number };
+type Looked = SendRow & {
+  now: Date;
+  policy: WorkspacePolicy | null;
+  newest_policy: number;
+  stopped: boolean;
+};
 
 /** The workspace's caps: when there is room for one more message, if there is none now. */
 async function placeFor(
@@ -87,14 +93,14 @@ async function placeFor(
 async function takeIn(tx: Transaction<CampaignTables>, sendId: string, times: CallTimes | undefined) {
   const { rows } = await sql<Looked>`
     select s.*, now() as now, ${policyInForce(sql`s.workspace_id`)} as policy,
-      ${policyVersion(sql`s.workspace_id`)} as newest_policy
+      ${policyVersion(sql`s.workspace_id`)} as newest_policy, ${isStopped(sql`s.workspace_id`)} as stopped
     from durable_sends s where id = ${sendId} for update of s`.execute(tx);
   let row: Looked | undefined = rows[0];
   if (!row) throw new DomainError('not_found', `There is no durable send ${sendId}`);
   const { now } = row;
   const policy = row.policy ?? undefined;
   for (;;) {
-    const step = nextSendStep(row, now, policy, times);
+    const step = nextSendStep(row, now, { policy, times, isStopped: row.stopped });
     if (step.kind === 'wait') await waitUntil(tx, sendId, step.waitMs);
     if (step.kind !== 'end' && step.kind !== 'again' && step.kind !== 'closed') return { row, step, policy };
     row = { ...row, ...(await change(tx, row, step)) };

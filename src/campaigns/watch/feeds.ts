@@ -6,7 +6,7 @@ import type { Log } from '../../log';
 import { newId } from '../../storage/new-id';
 import type { EndedCall } from '../calls/call-news';
 import { callStarts } from '../calls/calls';
-import type { CallEndings, OutcomeNews, SendLauncher } from '../ports';
+import type { CallEndings, FeedHeads, OutcomeNews, SendLauncher } from '../ports';
 import { AbortWatch } from '../runs/abort-watch';
 import { applyEvents, readCursor } from '../runs/outcomes';
 import type { CampaignTables } from '../tables';
@@ -17,6 +17,8 @@ export interface FeedParts {
   /** The same in processes with credentials for the same workspaces, of which one reads the feeds. */
   scope: string;
   news: OutcomeNews;
+  /** Of the feeds in this database; without it, every feed is asked now and then. */
+  heads?: FeedHeads | undefined;
   signals: CallEndings & Pick<SendLauncher, 'wakeSend'>;
   log: Log;
 }
@@ -56,13 +58,16 @@ interface Feed {
   quietSince: number;
   nextAt: number;
   faults: number;
+  /** Where its head was before it was read to its end. */
+  readTo?: number | undefined;
 }
 
 /**
  * Reads the event feeds of all workspaces into the ledger and wakes the calls and durable sends that have ended. Of all
- * processes with the same credentials one does this. A feed that tells something is held open and read at once; one that is quiet costs a
- * short request now and then, the more seldom the longer it was quiet: within half a minute where a run or a send waits
- * for it, within an hour where nothing does.
+ * processes with the same credentials one does this. A feed that tells something is held open and read at once. One that
+ * is quiet and in this database is read when its head has moved, which one statement a second finds for all of them. One
+ * that is elsewhere costs a short request now and then, the more seldom the longer it was quiet: within half a minute where
+ * a run or a send waits for it, within an hour where nothing does.
  *
  * The cursor moves in the transaction that takes the events in; the signals follow it, and one lost between the
  * two is made good by the call's own poll, or the durable send's. Two processes may read the same feed for a moment:
@@ -73,6 +78,8 @@ export class Feeds {
   private readonly reading = new Map<string, Promise<void>>();
   private readonly abort: AbortWatch;
   private readonly watch: Watch;
+  private heads: ReadonlyMap<string, number> = new Map();
+  private stamp: string | null = null;
   private lookedAt = Number.NEGATIVE_INFINITY;
   private warnedAt = Number.NEGATIVE_INFINITY;
   private isResting = true;
@@ -87,7 +94,7 @@ export class Feeds {
 
   /** Once a second: starts reading the feeds whose time has come, if no other process reads them. */
   async tick(): Promise<void> {
-    const asked = await askedWorkspaces(this.db, this.watch);
+    const asked = await askedWorkspaces(this.db, this.watch, this.parts.heads?.stamp);
     if (!asked) return this.rest();
     this.isResting = false;
     const now = Date.now();
@@ -95,7 +102,8 @@ export class Feeds {
       this.follow(await followedWorkspaces(this.db));
       this.lookedAt = now;
     }
-    for (const { workspaceId, askedAt } of asked) {
+    await this.readHeads(asked.stamp);
+    for (const { workspaceId, askedAt } of asked.workspaces) {
       const feed = this.feeds.get(workspaceId) ?? this.add(workspaceId, askedAt.getTime());
       feed.isAwaited = true;
       if (askedAt.getTime() <= feed.quietSince) continue;
@@ -129,6 +137,16 @@ export class Feeds {
     const forgottenBefore = Date.now() - CLOSE_MS;
     for (const [id, { quietSince }] of this.feeds) {
       if (!followed.has(id) && quietSince < forgottenBefore) this.feeds.delete(id);
+    }
+  }
+
+  /** Wakes the quiet feeds that have gone on since they were read. */
+  private async readHeads(stamp: string | null): Promise<void> {
+    if (!this.parts.heads || stamp === this.stamp) return;
+    this.heads = await this.parts.heads.read();
+    this.stamp = stamp;
+    for (const feed of this.feeds.values()) {
+      if (feed.readTo !== undefined && this.heads.get(feed.workspaceId) !== feed.readTo) feed.nextAt = 0;
     }
   }
 
@@ -167,11 +185,16 @@ export class Feeds {
     const isClose = Date.now() - feed.quietSince < CLOSE_MS;
     const mayHold = isClose && this.reading.size <= HELD_AT_ONCE;
     const readAt = Date.now();
+    const head = this.parts.heads?.isOf(workspaceId) ? this.heads.get(workspaceId) : undefined;
     const { events, next } = await this.readPages(workspaceId, feed.cursor, mayHold ? WAIT_SECONDS : 0);
     feed.faults = 0;
+    feed.readTo = events.length === 0 ? head : undefined;
     if (events.length === 0) {
       const quietMs = Date.now() - feed.quietSince;
-      const apart = Math.min(quietMs * QUIET_SHARE, feed.isAwaited ? AWAITED_MAX_MS : LATE_MAX_MS);
+      const asked = Math.min(quietMs * QUIET_SHARE, feed.isAwaited ? AWAITED_MAX_MS : LATE_MAX_MS);
+      // The head may have moved after the page was read and before this line, when a wake would have been overwritten.
+      const isAtHead = head !== undefined && head === this.heads.get(workspaceId);
+      const apart = head === undefined ? asked : isAtHead ? LATE_MAX_MS : 0;
       // What was not held open, be it that the service never does, is read again a second later.
       feed.nextAt = quietMs < CLOSE_MS ? readAt + HELD_MS : Date.now() + apart;
       return;

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { CampaignTables } from '../tables';
 import { holdWatch, type Watch } from './watch';
@@ -35,17 +35,29 @@ export async function followedWorkspaces(db: Kysely<CampaignTables>): Promise<Fo
 /** An ask is seen by one of so many seconds' looks, also when its transaction took a few to commit. */
 const SEEN_SECONDS = 10;
 
-/** Renews the watch, and reads who asked lately. `undefined` when another process reads the feeds. */
+export interface Asked {
+  workspaces: { workspaceId: string; askedAt: Date }[];
+  stamp: string | null;
+}
+
+/**
+ * Renews the watch, and reads which workspaces asked lately and, in the same statement, the `stamp` of the feeds.
+ * `undefined` when another process reads the feeds.
+ */
 export async function askedWorkspaces(
   db: Kysely<CampaignTables>,
   watch: Watch,
-): Promise<{ workspaceId: string; askedAt: Date }[] | undefined> {
-  const { rows } = await sql<{ workspaceId: string | null; askedAt: Date }>`
+  stamp: RawBuilder<string> | undefined,
+): Promise<Asked | undefined> {
+  const { rows } = await sql<{ workspaceId: string | null; askedAt: Date; stamp: string | null }>`
     with held as (${holdWatch(watch)})
-    select c.workspace_id as "workspaceId", c.asked_at as "askedAt"
+    select c.workspace_id as "workspaceId", c.asked_at as "askedAt", ${stamp ?? sql`null`} as stamp
     from held left join event_cursors c on c.asked_at > now() - make_interval(secs => ${SEEN_SECONDS})`.execute(
     db,
   );
-  if (rows.length === 0) return undefined;
-  return rows.flatMap(({ workspaceId, askedAt }) => (workspaceId === null ? [] : [{ workspaceId, askedAt }]));
+  if (!rows[0]) return undefined;
+  const workspaces = rows.flatMap(({ workspaceId, askedAt }) =>
+    workspaceId === null ? [] : [{ workspaceId, askedAt }],
+  );
+  return { workspaces, stamp: rows[0].stamp };
 }

@@ -12,6 +12,8 @@ const OVERDUE_MS = 3_000;
 const AGAIN_MS = 60_000;
 /** A run that was told of a change of control has followed it by then. */
 const CONTROL_AGAIN_MS = 2_000;
+/** A stage is known to be sent this long after at the latest: its outcomes may come one by one. */
+const STAGE_GATHER_MAX_MS = 10_000;
 const AGAIN_MAX_MS = 30 * 60_000;
 
 /**
@@ -29,19 +31,28 @@ export function judgeLook(
   // Mostly the run was told and follows the change just now, so that the first look leaves it alone.
   if (!run.isControlApplied) return { wake: run.tries > 0, later: againLater(run, CONTROL_AGAIN_MS, nowMs) };
   if (run.control !== 'run') return { wake: false };
-  if (run.phase === 'running' && !run.isSending && run.waiting === 0) return { wake: true };
-  if (run.waiting === 0) return { wake: false };
+  if (run.stage === 'due') return { wake: true };
   const gather = gatherFor(run, nowMs);
+  const mayBeSent = run.stage === 'sending' && !(tellsMore && run.open > run.unsent);
+  if (mayBeSent) return gathered(lastWokenMs, Math.min(gather, STAGE_GATHER_MAX_MS), nowMs);
+  if (run.phase === 'running' && !run.isSending && run.waiting === 0 && !run.hasLaterStage)
+    return { wake: true };
+  if (run.waiting === 0) return { wake: false };
   if (run.isFallback) {
     // Each outcome may mean another contact's turn; they are gathered, because a look reads everyone who waits.
-    const soonestMs = (lastWokenMs ?? Number.NEGATIVE_INFINITY) + Math.max(LIMITS.turnLookMs, gather);
-    return soonestMs <= nowMs ? { wake: true } : { wake: false, later: { atMs: soonestMs, tries: 0 } };
+    return gathered(lastWokenMs, gather, nowMs);
   }
   if (!run.nextDue) return { wake: false };
   const overdueMs = run.nextDue.getTime() + OVERDUE_MS + gather;
   if (overdueMs > nowMs) return { wake: false, later: { atMs: overdueMs, tries: 0 } };
   // They may have to wait for an hour that is allowed, so that the same is found again, less and less often.
   return { wake: true, later: againLater(run, AGAIN_MS, nowMs) };
+}
+
+/** The run is woken no sooner than this after the last time. */
+function gathered(lastWokenMs: number | undefined, gatherMs: number, nowMs: number): LookResult {
+  const soonestMs = (lastWokenMs ?? Number.NEGATIVE_INFINITY) + Math.max(LIMITS.turnLookMs, gatherMs);
+  return soonestMs <= nowMs ? { wake: true } : { wake: false, later: { atMs: soonestMs, tries: 0 } };
 }
 
 function againLater({ tries }: RunFacts, firstMs: number, nowMs: number): { atMs: number; tries: number } {

@@ -1,6 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import type { Control, RunPhase } from '../../domain/campaign';
 import { LIMITS } from '../../domain/limits';
+import { laterStage } from '../release/later-stages';
+import { wantedControl } from '../stops/wanted-control';
 import type { CampaignTables } from '../tables';
 import { holdWatch, type Watch } from './watch';
 
@@ -18,6 +20,13 @@ export interface RunFacts {
   isControlApplied: boolean;
   startedAt: Date;
   isFallback: boolean;
+  /**
+   * Of a run that is released in stages: a step is to be taken (`due`), or the stage that is being sent may be sent by
+   * now (`sending`).
+   */
+  stage: 'due' | 'sending' | null;
+  /** Contacts wait for a stage that has not begun. */
+  hasLaterStage: boolean;
   /** A page is still to be opened, or one is open. */
   isSending: boolean;
   /** Recipients short of an end, in whatever way. */
@@ -53,9 +62,10 @@ export async function readLooks(db: Kysely<CampaignTables>, owner: string, seen:
       select run_id, array_agg(id::text) as ids, max(tries)::int as tries from due group by run_id
     )
     select true as held, look.run_id as "runId", look.ids, look.tries, r.workspace_id as "workspaceId",
-      r.launches as launch, r.phase, r.control,
+      r.launches as launch, r.phase, ${wantedControl(sql`r`)} as control,
       r.control_applied >= r.control_changes as "isControlApplied",
       r.started_at as "startedAt", c.options ->> 'strategy' = 'fallback' as "isFallback", facts.*,
+      ${STAGE} as stage, ${laterStage(sql`r.id`)} as "hasLaterStage",
       case when facts.waiting > 0 then ${NEXT_DUE} end as "nextDue"
     from held left join look on true
     left join runs r on r.id = look.run_id and r.phase in ('running', 'finishing')
@@ -103,6 +113,21 @@ const FACTS = sql`
     coalesce((select sum(count) from shard_counts
       where run_id = r.id and state = 'waiting' and channel <> 'voice'), 0)::int as waiting
   from shards s where s.run_id = r.id`;
+
+/** Nothing is to be done about a stage while a page is open, or recipients of it are due and not sent to. */
+const STAGE = sql`(
+  select case
+    when st.run_id is null or st.opened_at is null then 'due'
+    when st.sent_at is not null then case when l.stage < l.stages and st.next_at <= clock_timestamp() then 'due' end
+    when not exists (select from pages p where p.run_id = r.id) and (
+      st.begun_at <= clock_timestamp() - ${sql.lit(LIMITS.stageHeldMs)} * interval '1 millisecond' or not exists (
+      select from shards s cross join lateral (
+        select from recipients w
+        where w.run_id = s.run_id and w.channel = s.channel and w.shard = s.shard and w.waits
+          and w.retry_at <= now() and w.attempt = 0 limit 1
+      ) due where s.run_id = r.id)) then 'sending' end
+  from run_releases l left join run_stages st on st.run_id = l.run_id and st.stage = l.stage
+  where l.run_id = r.id and l.closed_at is null)`;
 
 const NEXT_DUE = sql`(
   select min(first.retry_at) from shards s cross join lateral (

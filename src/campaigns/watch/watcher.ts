@@ -4,6 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import { newId } from '../../storage/new-id';
 import type { OutcomeNews, RunWaker } from '../ports';
+import type { StopsFollowed } from '../stops/follow-stops';
 import type { CampaignTables } from '../tables';
 import type { Feeds } from './feeds';
 import { judgeLook } from './judge-look';
@@ -15,6 +16,8 @@ export interface WatcherParts {
   log: Log;
   /** Has its second too, and leaves off with the watcher. */
   feeds: Pick<Feeds, 'tick' | 'stop'>;
+  /** The same for workspaces that are stopped, in the process that watches runs. */
+  stops: StopsFollowed;
 }
 
 export interface Watcher {
@@ -60,7 +63,7 @@ async function watch(db: Kysely<CampaignTables>, parts: WatcherParts, stopping: 
   }
   // If it cannot be given up, the next process waits until it has run out.
   await looks.end().catch(() => undefined);
-  await feeds.stop();
+  await Promise.all([feeds.stop(), parts.stops.stop()]);
 }
 
 class RunLooks {
@@ -81,6 +84,7 @@ class RunLooks {
     // Only what the statement has put away; a look that comes again is harmless, one that is lost is not.
     this.seen = { handled: [], later: [] };
     if (!found) return;
+    await this.parts.stops.tick();
     const failures: unknown[] = [];
     const results = await inParallel(found, WAKES_AT_ONCE, (run) =>
       this.see(run).catch((error: unknown) => void failures.push(error)),
@@ -99,7 +103,7 @@ class RunLooks {
   private async see(run: RunFacts): Promise<{ later: SeenLooks['later'] }> {
     const { waker, news } = this.parts;
     const nowMs = Date.now();
-    const mayBeSettled = !run.isSending && run.unsent === 0 && run.open > 0;
+    const mayBeSettled = (!run.isSending && run.unsent === 0 && run.open > 0) || run.stage === 'sending';
     const tellsMore = !mayBeSettled || (await news.isTold(run.workspaceId).catch(() => true));
     const result = judgeLook(run, { tellsMore, lastWokenMs: this.woken.get(run.runId), nowMs });
     if (result.wake) {

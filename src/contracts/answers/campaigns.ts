@@ -2,10 +2,13 @@ import { z } from 'zod';
 import { PHASES } from '../../domain/campaign';
 import { LIMITS } from '../../domain/limits';
 import { RECIPIENT_STATES, SKIP_REASONS } from '../../domain/recipient';
+import { GATE_METRICS } from '../../domain/release';
 import { additions } from '../campaign-additions';
+import { releaseFields } from '../campaign-release';
 import { call } from './calls';
 import { channel, count, cursorPageOf, id, pageOf, success, time } from './envelope';
 import { warnings } from './problem';
+import { stopped } from './stop';
 
 /** What the campaign endpoints answer (messaging-service.md, List campaigns; api.md 7). */
 const summaryMembers = {
@@ -19,13 +22,65 @@ const summaryMembers = {
   createdAt: time,
 };
 
+/** Told by a run that paused or canceled itself; why another one failed is a sentence. */
+const reason = z
+  .union([
+    z.string(),
+    z.strictObject({
+      code: z.literal('gate'),
+      metric: z.enum(GATE_METRICS),
+      value: z.number().min(0),
+      above: z.number().min(0).max(1),
+      sample: count,
+    }),
+  ])
+  .nullable();
+
+const releaseView = z
+  .strictObject({
+    ...releaseFields,
+    stage: z.int().min(0).meta({ description: 'The stage that has begun last; 0 before the first.' }),
+    of: z.int().min(2).meta({ description: 'How many there are, the last one with the rest included.' }),
+    next: z
+      .union([time, z.literal('manual')])
+      .nullable()
+      .meta({
+        description:
+          'When the next stage begins; `manual` when it waits for `POST …/release`; null while a stage is being sent, at a closed gate and after the last.',
+      }),
+    judged: z
+      .array(
+        z.strictObject({
+          stage: z.int().min(1),
+          at: time,
+          metric: z.enum(GATE_METRICS),
+          value: z.number().min(0),
+          sample: count,
+          passed: z.boolean(),
+        }),
+      )
+      .meta({ description: 'What the gates came to, in order.' }),
+  })
+  .meta({ id: 'Release' });
+
 const summary = z.strictObject(summaryMembers).meta({ id: 'Campaign' });
 
 export const changedCampaign = success(summary);
+/** Rows of `recipients` that `skipInvalid` left out. */
+const rejected = z
+  .array(z.strictObject({ index: count, field: z.string(), code: z.string(), message: z.string() }))
+  .max(LIMITS.contactsPerRequest)
+  .optional()
+  .meta({
+    description:
+      'With `skipInvalid`: the rows that were left out, counted from 0; `field` is empty for a row as a whole.',
+  });
+
 export const savedCampaign = success(
   z
     .strictObject({
       ...summaryMembers,
+      rejected,
       warnings: warnings.meta({ description: 'What is possible and perhaps not meant; it changes nothing.' }),
     })
     .meta({ id: 'SavedCampaign' }),
@@ -43,7 +98,10 @@ export const changedDelivery = success(
     .strictObject({ ...summaryMembers, delivery: additions.delivery.unwrap() })
     .meta({ id: 'ChangedDelivery' }),
 );
-export const campaignList = pageOf(summary);
+export const releasedCampaign = success(
+  z.strictObject({ ...summaryMembers, release: releaseView }).meta({ id: 'ReleasedCampaign' }),
+);
+export const campaignList = pageOf(summary).extend({ stopped });
 
 const perChannel = <Value extends z.ZodType>(value: Value) => z.partialRecord(channel, value);
 const tally = <Name extends string>(names: readonly Name[]) =>
@@ -56,7 +114,7 @@ const settings = z.strictObject({
   voice: z.strictObject({ callerId: z.string(), ...template }).optional(),
 });
 
-const { start: _, schedule, ...kept } = additions;
+const { start: _, schedule, release: __, ...kept } = additions;
 const localTime = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
@@ -71,8 +129,10 @@ export const campaignDetail = success(
       createdBy: z.string().nullable(),
       settings,
       contactListId: z.array(id),
+      inline: count.meta({ description: 'Contacts of the campaign’s own audience.' }),
       ...kept,
       schedule: schedule.unwrap().extend(instants).optional(),
+      release: releaseView.optional(),
       counts: perChannel(tally(['total', ...RECIPIENT_STATES])).meta({
         description: 'Every state is there, and they sum to total.',
       }),
@@ -94,7 +154,11 @@ export const campaignDetail = success(
         description:
           'With `recipientLocal`: what recipients’ own clocks show when the next occurrence reaches them.',
       }),
-      reason: z.string().nullable().meta({ description: 'Why it failed, if it did.' }),
+      reason: reason.meta({
+        description:
+          'Why it failed, if it did; with `gate`, which gate of its release paused or canceled it.',
+      }),
+      stopped,
     })
     .meta({ id: 'CampaignDetail' }),
 );
@@ -113,13 +177,13 @@ export const runs = cursorPageOf(
       }),
       startedAt: time.nullable(),
       finishedAt: time.nullable(),
-      reason: z.string().nullable(),
+      reason,
       counts: perChannel(tally(['total', ...RECIPIENT_STATES])),
       skipped: perChannel(tally(SKIP_REASONS)),
       workflowId: z.string(),
     })
     .meta({ id: 'Run' }),
-);
+).extend({ stopped });
 
 const forecast = z
   .strictObject({
@@ -153,29 +217,30 @@ export const dryRun = success(
           'At the pace that the campaign sets, or at its senders’ limits if they are slower; null when neither is there.',
       }),
       warnings,
+      rejected,
     })
     .meta({ id: 'DryRun' }),
 );
 
-export const recipients = cursorPageOf(
-  z
-    .strictObject({
-      id,
-      contactId: id,
-      channel,
-      address: z.string(),
-      state: z.enum(RECIPIENT_STATES),
-      outcome: z.string().nullable(),
-      code: z.string().nullable(),
-      attempts: count,
-      uid: z.string().meta({ description: 'Of the message, at the service that it is sent through.' }),
-      dueAt: time.nullable(),
-      updatedAt: time,
-      calls: z
-        .array(call)
-        .max(LIMITS.callsListed)
-        .optional()
-        .meta({ description: 'On the voice channel: the latest calls, oldest first.' }),
-    })
-    .meta({ id: 'Recipient' }),
-);
+export const recipient = z
+  .strictObject({
+    id,
+    contactId: id,
+    channel,
+    address: z.string(),
+    state: z.enum(RECIPIENT_STATES),
+    outcome: z.string().nullable(),
+    code: z.string().nullable(),
+    attempts: count,
+    uid: z.string().meta({ description: 'Of the message, at the service that it is sent through.' }),
+    dueAt: time.nullable(),
+    updatedAt: time,
+    calls: z
+      .array(call)
+      .max(LIMITS.callsListed)
+      .optional()
+      .meta({ description: 'On the voice channel: the latest calls, oldest first.' }),
+  })
+  .meta({ id: 'Recipient' });
+
+export const recipients = cursorPageOf(recipient).extend({ stopped });

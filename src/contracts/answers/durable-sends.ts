@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '../../domain/limits';
 import { RECIPIENT_STATES } from '../../domain/recipient';
 import { channel, count, id, success, time } from './envelope';
+import { stopped } from './stop';
 
 /** What the durable sends' endpoints answer (api.md 8). */
 export const durableSend = success(
@@ -27,6 +28,7 @@ export const durableSend = success(
       sentAt: time.nullable(),
       finishedAt: time.nullable(),
       updatedAt: time,
+      stopped,
     })
     .meta({ id: 'DurableSend' }),
 );

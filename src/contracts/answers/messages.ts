@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { LIMITS } from '../../domain/limits';
 import { MESSAGE_STATES, RECEIPT_STATE, type ReceiptType } from '../../domain/message';
+import { MESSAGE_WAITS } from '../../domain/message-story';
 import { callOptions } from '../send';
 import { channel, count, cursorPageOf, id, success, successToo, time } from './envelope';
 import { fieldErrors } from './problem';
+import { stopped } from './stop';
 
 /** What the send endpoints answer (api.md 4). */
 const state = z.enum(MESSAGE_STATES);
@@ -98,11 +100,63 @@ const recordMembers = {
   updatedAt: time,
 };
 
-export const messages = cursorPageOf(z.strictObject(recordMembers).meta({ id: 'MessageRecord' }));
+export const messages = cursorPageOf(z.strictObject(recordMembers).meta({ id: 'MessageRecord' })).extend({
+  stopped,
+});
 
 export const trackedMessage = success(
   z.strictObject({ ...recordMembers, events: z.array(event) }).meta({ id: 'TrackedMessage' }),
 );
+
+const story = z
+  .strictObject({
+    uid,
+    channel,
+    state,
+    code: z.string().optional(),
+    account: z.string().optional().meta({ description: 'Through which it was handed over.' }),
+    providerId: z.string().optional(),
+    templateId: id.optional(),
+    version: z.int().min(1).optional(),
+    segments: segments.optional(),
+    encoding: encoding.optional(),
+    attempt: count.meta({ description: 'Hand-overs so far.' }),
+    attemptsMax: count.meta({ description: 'After so many hand-overs the service gives up.' }),
+    updatedAt: time,
+    events: z.array(
+      z.strictObject({
+        at: time,
+        type: z.string(),
+        state,
+        code: z.string().optional(),
+        attempt: count.optional(),
+        data: z.record(z.string(), z.unknown()).optional(),
+      }),
+    ),
+    waits: z
+      .strictObject({
+        why: z.enum(MESSAGE_WAITS),
+        at: time.optional().meta({ description: 'When it is tried next, where that is known.' }),
+        code: z.string().optional().meta({ description: 'The latest answer of the carrier.' }),
+      })
+      .nullable()
+      .meta({ description: 'Null when it is with a carrier, or at its end.' }),
+    suppression: z
+      .strictObject({
+        channel: z.string(),
+        sender: z.string().meta({ description: 'Empty for every sender.' }),
+        reason: z.string(),
+        source: z.string(),
+        since: time,
+      })
+      .optional()
+      .meta({
+        description: 'The entry of the suppression list that kept it back, also if it was lifted since.',
+      }),
+  })
+  .meta({ id: 'MessageStory' });
+
+export const stories = success(z.array(story));
 
 export const events = z.strictObject({
   result: z.literal('success'),

@@ -1,5 +1,11 @@
 import { z } from 'zod';
 import { PHASES } from '../../domain/campaign';
+import { FIELD_CODES, type FieldCode } from '../../domain/field-codes';
+
+const fieldCode = z.enum(Object.keys(FIELD_CODES) as [FieldCode]).meta({
+  id: 'FieldCode',
+  description: 'Explained in docs/errors.md, Fields. New ones may come; none changes its meaning.',
+});
 
 /** What we answer to requests that cannot be done, and what a check says beside one that was (api.md 1). */
 const fieldError = z
@@ -7,7 +13,7 @@ const fieldError = z
     path: z
       .string()
       .meta({ description: 'Dotted, as in settings.sms.templateId; empty for the whole body.' }),
-    code: z.string(),
+    code: fieldCode,
     message: z.string(),
   })
   .meta({ id: 'FieldError' });
@@ -47,7 +53,7 @@ export const warnings = z.array(
   z
     .strictObject({
       path: z.string(),
-      code: z.string(),
+      code: fieldCode,
       message: z.string(),
       severity: z.enum(['error', 'warning']),
     })

@@ -1,3 +1,4 @@
+import type { FieldCode } from '../field-codes';
 import type { Finding } from '../finding';
 import { LIMITS } from '../limits';
 import { examineFlow, moreInFlow } from './check-flow';
@@ -24,7 +25,7 @@ export function compileFlow(flow: unknown): CompiledFlow {
   const { flow: examined, findings } = examineFlow(flow);
   if (!examined || findings.hasErrors) return { compiled: undefined, findings: findings.all(moreInFlow) };
   const written = writeVoiceXml(layOut(examined.graph, examined.start));
-  const refuse = (code: string, message: string): CompiledFlow => {
+  const refuse = (code: FieldCode, message: string): CompiledFlow => {
     findings.add({ path: 'voiceJson', code, message, severity: 'error' });
     return { compiled: undefined, findings: findings.all(moreInFlow) };
   };

@@ -1,3 +1,4 @@
+import type { FieldCode } from '../field-codes';
 import type { Finding } from '../finding';
 import { holdsPlaceholder, isCallableUrl, isLabel, isRelativeUrl, readValue } from './attribute-value';
 import { type Comparison, readBranchExpression } from './branch-expression';
@@ -15,7 +16,7 @@ import {
 } from './verbs';
 import type { XmlElement, XmlNode } from './xml-tree';
 
-type Report = (severity: Finding['severity'], code: string, message: string, at: XmlElement) => void;
+type Report = (severity: Finding['severity'], code: FieldCode, message: string, at: XmlElement) => void;
 
 export interface DecodedVoice {
   program: VoiceProgram;

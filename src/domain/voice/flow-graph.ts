@@ -1,3 +1,4 @@
+import type { FieldCode } from '../field-codes';
 import { LIMITS } from '../limits';
 import type { Findings } from './findings';
 import { type NodeKind, nodeKind } from './flow-nodes';
@@ -61,7 +62,12 @@ export function readFlow(flow: unknown, findings: Findings): FlowGraph | undefin
   return { nodes: read, edgesFrom, edgesInto };
 }
 
-function listOf(flow: unknown, name: string, max: number, findings: Findings): unknown[] | undefined {
+function listOf(
+  flow: unknown,
+  name: 'nodes' | 'edges',
+  max: number,
+  findings: Findings,
+): unknown[] | undefined {
   const list = isObject(flow) ? flow[name] : undefined;
   const path = `voiceJson.${name}`;
   if (!Array.isArray(list)) refuse(findings, path, 'invalid_type', 'This must be a list');
@@ -137,7 +143,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const short = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text);
 
-function refuse(findings: Findings, path: string, code: string, message: string): void {
+function refuse(findings: Findings, path: string, code: FieldCode, message: string): void {
   findings.add({ path, code, message, severity: 'error' });
 }
 

@@ -1,3 +1,4 @@
+import type { FieldCode } from '../field-codes';
 import { holdsPlaceholder, isCallableUrl, readValue } from './attribute-value';
 import type { Findings } from './findings';
 import type { FlowNode } from './flow-graph';
@@ -48,7 +49,7 @@ const SILENT = 'There is nothing to say here';
 
 /** The settings a node's verb knows, with their types; what is wrong with them, and which it does not know. */
 function readSettings({ kind, data }: FlowNode, path: string, findings: Findings): Record<string, unknown> {
-  const refuse = (key: string, code: string, message: string) =>
+  const refuse = (key: string, code: FieldCode, message: string) =>
     findings.add({ path: `${path}.${key}`, code, message, severity: 'error' });
   for (const key of ['text', 'label'] as const) {
     const given = data[key] ?? '';

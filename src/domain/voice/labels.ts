@@ -1,9 +1,10 @@
+import type { FieldCode } from '../field-codes';
 import type { Finding } from '../finding';
 import { findCycles } from './cycles';
 import { allSteps, type Step, type VoiceProgram } from './program';
 import { TERMINALS } from './verbs';
 
-type Report = (severity: Finding['severity'], code: string, message: string, at: Step) => void;
+type Report = (severity: Finding['severity'], code: FieldCode, message: string, at: Step) => void;
 
 /** That every place is named once, every `Goto` leads to one, and nobody is talked at for ever. */
 export function checkLabels(program: VoiceProgram, report: Report): void {

@@ -1,3 +1,4 @@
+import type { FieldCode } from '../field-codes';
 import type { Finding } from '../finding';
 import { LIMITS } from '../limits';
 import { decodeVoice } from './decode-verbs';
@@ -24,7 +25,7 @@ export const checkVoiceXml = (xml: string): DocumentFinding[] => parseVoiceXml(x
 export function parseVoiceXml(xml: string): ParsedVoice {
   const findings = new Findings<DocumentFinding>();
   const at = placeIn(xml);
-  const report = (severity: Finding['severity'], code: string, message: string, offset: number): void => {
+  const report = (severity: Finding['severity'], code: FieldCode, message: string, offset: number): void => {
     const { line, column } = at(offset);
     const told = `Line ${line}, column ${column}: ${message}`;
     findings.add({ path: PATH, code, message: told, severity, line, column });

@@ -1,4 +1,5 @@
 import { SaxesParser } from 'saxes';
+import type { FieldCode } from '../field-codes';
 
 /** An element as it was written, comments and layout left out. Attributes are pairs, so that any name is safe. */
 export interface XmlElement {
@@ -9,7 +10,7 @@ export interface XmlElement {
 export type XmlNode = XmlElement | string;
 
 export interface XmlProblem {
-  code: string;
+  code: FieldCode;
   message: string;
   /** Where in the text, in UTF-16 units. */
   offset: number;
@@ -44,11 +45,11 @@ export function readXml(xml: string, depthMax: number): XmlReading {
   let errors = 0;
   let tagAt = 0;
   const parser = new SaxesParser({ xmlns: false, position: true });
-  const report = (code: string, message: string, offset: number): void => {
+  const report = (code: FieldCode, message: string, offset: number): void => {
     problems.push({ code, message, offset });
     if (problems.length >= PROBLEMS_MAX) throw GIVE_UP;
   };
-  const breakOff = (code: string, message: string, offset: number): void => {
+  const breakOff = (code: FieldCode, message: string, offset: number): void => {
     broken = true;
     report(code, message, offset);
   };
@@ -180,7 +181,7 @@ function replaceStrangers(xml: string, report: (offset: number) => void): string
 }
 
 /** The reader's words begin with its own idea of the place, which is told otherwise. */
-function explain(message: string): { code: string; message: string } {
+function explain(message: string): { code: FieldCode; message: string } {
   const told = message.replace(/^\d+:\d+: /, '').replace(/\.$/, '');
   if (/entity/.test(told)) return { code: 'unknown_entity', message: 'A reference to no character of XML' };
   if (/doctype/i.test(told)) return { code: 'doctype_forbidden', message: 'A document type is refused' };

@@ -1,18 +1,22 @@
+import { z } from 'zod';
 import {
   campaignDetail,
   campaignList,
   changedCampaign,
   changedDelivery,
   dryRun,
-  recipients,
+  releasedCampaign,
   retriedCampaign,
   runs,
   savedCampaign,
 } from '../../contracts/answers/campaigns';
+import { releaseBody } from '../../contracts/campaign-release';
 import { campaignBody, campaignChange, emptyBody, retryFailedBody } from '../../contracts/campaigns';
 import type { Action } from '../../domain/campaign';
+import { LIMITS } from '../../domain/limits';
 import { RECIPIENT_STATES, type RecipientState, SKIP_REASONS, type Skipped } from '../../domain/recipient';
 import { json, jsonBody, type Operation } from '../operation';
+import { contactRow } from './contact-row';
 import { answered, EXAMPLE, page } from './examples';
 
 const CREATE = {
@@ -24,6 +28,23 @@ const CREATE = {
   params: { TOTAL: 10 },
   start: false,
 };
+
+const TRIGGER = {
+  campaignId: null,
+  name: 'Your order is ready',
+  channel: CREATE.channel,
+  settings: CREATE.settings,
+  recipients: [
+    { externalId: 'c-1', name: 'Ada', phone: '+12025550123', params: { TOTAL: 12 } },
+    { phone: '+12025550147', name: 'Grace', params: { TOTAL: 8 } },
+  ],
+  start: false,
+};
+
+/** For readers: rows are judged one by one. */
+const SHOWN = campaignBody.safeExtend({
+  recipients: z.array(contactRow).min(1).max(LIMITS.contactsPerRequest).optional(),
+});
 
 const DRAFT = {
   id: EXAMPLE.campaign,
@@ -46,6 +67,10 @@ const THREE = {
   class: 'marketing' as const,
   delivery: { maxConcurrentCalls: 5 },
   voice: { maxAttempts: 3, retry: { busy: { maxAttempts: 3, delaysSeconds: [60, 300] } } },
+  release: {
+    stages: [{ percent: 5, waitSeconds: 1_800 }],
+    gates: [{ metric: 'undelivered' as const, above: 0.05, minSample: 20 }],
+  },
 };
 const EDITED = { ...DRAFT, name: THREE.name, channel: THREE.channel };
 const ONE = { parameters: { id: EXAMPLE.campaign } };
@@ -64,16 +89,14 @@ export const createCampaign: Operation = {
   tag: 'Campaigns',
   summary: 'Create or edit a campaign',
   description:
-    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled`, or `paused` before it has begun, and no occurrence of it goes on; what is paused stays so unless `start` is true. It starts at once, or when `schedule.startAt` says, or again and again by `schedule.cron`, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for. `exclude.campaignIds` leaves out whom those campaigns have reached on the same channel when the audience is frozen (states `sending`, `accepted`, `sent`, `delivered` and `unknown`), by contact and by address.',
-  body: jsonBody(campaignBody, {
-    create: CREATE,
-    edit: THREE,
-  }),
+    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled`, or `paused` before it has begun, and no occurrence of it goes on; what is paused stays so unless `start` is true. It starts at once, or when `schedule.startAt` says, or again and again by `schedule.cron`, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for. `exclude.campaignIds` leaves out whom those campaigns have reached on the same channel when the audience is frozen (states `sending`, `accepted`, `sent`, `delivered` and `unknown`), by contact and by address.\n\n`recipients` beside `contactListId` or in its place creates and starts a campaign in one call. Each row is judged alone, as a row of an import is, with `?country=` as the region of phone numbers; one wrong row refuses the whole request, unless `skipInvalid` is true. Recipients become contacts of the workspace, in an audience of this campaign alone; their `params` go before the contact’s own and stay with the campaign. An edit with `recipients` replaces that audience, one without keeps it.',
+  parameters: { country: 'US' },
+  body: jsonBody(campaignBody, { create: CREATE, edit: THREE, trigger: TRIGGER }, SHOWN),
   answers: {
     201: json('Created.', savedCampaign, answered(201, 'Campaign created', { ...DRAFT, warnings: [] })),
     200: json('Edited.', savedCampaign, answered(200, 'Campaign updated', { ...EDITED, warnings: [] })),
   },
-  errors: ['not_found', 'campaign_started', ...REFERENCES, 'dependency_down'],
+  errors: ['not_found', 'campaign_started', ...REFERENCES, 'no_audience', 'dependency_down'],
 };
 
 export const dryRunCampaign: Operation = {
@@ -82,7 +105,8 @@ export const dryRunCampaign: Operation = {
   summary: 'Try a campaign without sending',
   description:
     'Takes what creating takes and refuses what it refuses; creates nothing and sends nothing. The audience is judged by the same rules that freeze it, and every SMS is rendered for its length. With a `campaignId`, as if that campaign were edited.',
-  body: jsonBody(campaignBody, { try: CREATE }),
+  parameters: { country: 'US' },
+  body: jsonBody(campaignBody, { try: CREATE, tryTrigger: TRIGGER }, SHOWN),
   answers: {
     200: json(
       'What would become of it.',
@@ -125,6 +149,7 @@ export const listCampaigns: Operation = {
     200: json('A page of campaigns.', campaignList, {
       ...answered(200, 'Campaigns', [EDITED]),
       pagination: page(1),
+      stopped: null,
     }),
   },
 };
@@ -150,10 +175,12 @@ export const readCampaign: Operation = {
         createdBy: null,
         settings: THREE.settings,
         contactListId: THREE.contactListId,
+        inline: 0,
         params: THREE.params,
         class: THREE.class,
         delivery: THREE.delivery,
         voice: THREE.voice,
+        release: { ...THREE.release, stage: 0, of: 2, next: null, judged: [] },
         counts: { email: CAMPAIGN_COUNTS, sms: CAMPAIGN_COUNTS, voice: CAMPAIGN_COUNTS },
         skipped: {},
         ratePerSecond: 0,
@@ -165,6 +192,7 @@ export const readCampaign: Operation = {
         nextRunAt: null,
         nextLocalTime: null,
         reason: null,
+        stopped: null,
       }),
     ),
   },
@@ -206,7 +234,7 @@ export const campaignActions: Record<Action, Operation> = {
       message: 'Campaign started',
       status: 'active',
       phase: 'planning',
-      errors: [...REFERENCES, 'dependency_down'],
+      errors: [...REFERENCES, 'no_audience', 'dependency_down'],
     },
   ),
   pause: acting('pause', 'Pause a campaign', 'Nothing more is handed to a provider.', {
@@ -252,6 +280,29 @@ export const retryFailed: Operation = {
     ),
   },
   errors: ['illegal_transition', 'dependency_down'],
+};
+
+export const releaseStages: Operation = {
+  ...ONE,
+  id: 'releaseStages',
+  tag: 'Campaigns',
+  summary: 'Let the next stage go',
+  description:
+    'Ends the wait after the stage that has begun; while that stage is being sent, leaves out the wait that comes. `stages` says of how many stages, `all` of all that are left. Each stage is still sent after the one before, and gates are judged. 409 for a campaign without `release`, at a closed gate, which `resume` goes past, before the start and after the end.',
+  body: { ...jsonBody(releaseBody, { next: { stages: 1 } }), optional: true },
+  answers: {
+    200: json(
+      'The wait is over.',
+      releasedCampaign,
+      answered(200, 'Stages are released', {
+        ...EDITED,
+        status: 'active',
+        phase: 'planning',
+        release: { ...THREE.release, stage: 0, of: 2, next: null, judged: [] },
+      }),
+    ),
+  },
+  errors: ['illegal_transition'],
 };
 
 export const changeCampaign: Operation = {
@@ -324,34 +375,7 @@ export const listRuns: Operation = {
         },
       ]),
       next: null,
-    }),
-  },
-};
-
-export const listRecipients: Operation = {
-  id: 'listRecipients',
-  tag: 'Campaigns',
-  summary: 'List the recipients of a campaign',
-  description: 'Of the current run or the one of `runId`, by channel and in the order in which they are due.',
-  parameters: { id: EXAMPLE.campaign, channel: 'sms', limit: '100' },
-  answers: {
-    200: json('A page of recipients.', recipients, {
-      ...answered(200, 'Recipients', [
-        {
-          id: `${EXAMPLE.run}.sms.0`,
-          contactId: EXAMPLE.contact,
-          channel: 'sms',
-          address: '+12025550123',
-          state: 'delivered',
-          outcome: null,
-          code: null,
-          attempts: 1,
-          uid: `${EXAMPLE.run}.sms.0.1`,
-          dueAt: EXAMPLE.at,
-          updatedAt: EXAMPLE.at,
-        },
-      ]),
-      next: null,
+      stopped: null,
     }),
   },
 };

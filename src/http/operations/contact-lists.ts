@@ -8,9 +8,9 @@ import {
   savedContactList,
 } from '../../contracts/answers/contact-lists';
 import { contactImportBody, contactListBody } from '../../contracts/contact-lists';
-import { params } from '../../contracts/params';
 import { LIMITS } from '../../domain/limits';
 import { json, jsonBody, type Operation } from '../operation';
+import { contactRow } from './contact-row';
 import { answered, EXAMPLE, page } from './examples';
 
 const LIST = { id: EXAMPLE.list, name: 'Customers', createdAt: EXAMPLE.at, updatedAt: EXAMPLE.at };
@@ -78,19 +78,6 @@ export const deleteContactList: Operation = {
   answers: { 200: json('Deleted.', removed, answered(200, 'Contact list deleted', { id: EXAMPLE.list })) },
   errors: ['list_in_use'],
 };
-
-/** As campaigns/contact-row.ts judges it. */
-const contactRow = z
-  .strictObject({
-    externalId: z.string().max(255).nullish(),
-    name: z.string().max(200).nullish(),
-    email: z.string().max(254).nullish(),
-    phone: z.string().max(64).nullish(),
-    timezone: z.string().max(64).nullish(),
-    locale: z.string().max(64).nullish(),
-    params: params.nullish(),
-  })
-  .meta({ id: 'ContactRow', description: 'At least one address; IANA time zone; language tag.' });
 
 const CSV = `externalId,name,email,phone,city
 c-1,Ada,ada@example.com,(202) 555-0123,London

@@ -47,6 +47,7 @@ const PENDING = {
   sentAt: null,
   finishedAt: null,
   updatedAt: EXAMPLE.at,
+  stopped: null,
 };
 
 const CANCELED = {

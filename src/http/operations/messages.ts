@@ -1,4 +1,4 @@
-import { events, held, messages, trackedMessage } from '../../contracts/answers/messages';
+import { events, held, messages, stories, trackedMessage } from '../../contracts/answers/messages';
 import { json, type Operation } from '../operation';
 import { answered, EXAMPLE } from './examples';
 
@@ -41,7 +41,11 @@ export const listMessages: Operation = {
     'Newest first. `from` and `to` bound the time of acceptance if they are times, and are addresses otherwise. A page may hold fewer messages than `limit`, even none, while `next` is not null: then many messages were looked at, and few of them are what was asked for. The end is where `next` is null.',
   parameters: { channel: 'sms', state: 'accepted', campaign: 'spring-sale', limit: '20' },
   answers: {
-    200: json('A page of messages.', messages, { ...answered(200, 'Messages', [RECORD]), next: null }),
+    200: json('A page of messages.', messages, {
+      ...answered(200, 'Messages', [RECORD]),
+      next: null,
+      stopped: null,
+    }),
   },
 };
 
@@ -57,6 +61,35 @@ and end in \`delivered\`, \`undelivered\`, \`failed\`, \`expired\`, \`rejected\`
   parameters: { uid: RECORD.uid },
   answers: {
     200: json('The message.', trackedMessage, answered(200, 'Message', { ...RECORD, events: [EVENT] })),
+  },
+};
+
+export const readStories: Operation = {
+  id: 'readStories',
+  tag: 'Messages',
+  summary: 'Explain messages',
+  description:
+    'What is needed to explain messages to a person: how each was handed over, what became of it, and what it waits for. `waits.why` is `hold`, `schedule`, `account` (the carrier refuses the account; single messages are tried), `retry` (the carrier refused for the moment) or `outbox` (others leave before it, or it is being handed over). A uid that the workspace does not have is left out.',
+  parameters: { uids: RECORD.uid },
+  answers: {
+    200: json('The messages, in no order.', stories, {
+      ...answered(200, 'Stories', [
+        {
+          uid: RECORD.uid,
+          channel: RECORD.channel,
+          state: RECORD.state,
+          templateId: RECORD['template-id'],
+          version: 1,
+          segments: 1,
+          encoding: RECORD.encoding,
+          attempt: 0,
+          attemptsMax: 8,
+          updatedAt: EXAMPLE.at,
+          events: [{ at: EXAMPLE.at, type: 'accepted', state: 'accepted' as const }],
+          waits: { why: 'hold' as const },
+        },
+      ]),
+    }),
   },
 };
 

@@ -110,7 +110,7 @@ export const sendMessages: Operation = {
             errors: [
               {
                 path: 'template-id',
-                code: 'custom',
+                code: 'required',
                 message: 'This is required, except for email with subject and body',
               },
             ],

@@ -218,6 +218,7 @@ export const testTemplate: Operation = {
     }),
   },
   errors: [
+    'stopped',
     'uid_conflict',
     'template_not_found',
     'missing_params',

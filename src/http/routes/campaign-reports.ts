@@ -29,7 +29,7 @@ export function campaignReportRoutes(
 }
 
 /** An id comes from the path, and a header holds no quotes or line breaks of somebody else's. */
-const fileNameOf = (id: string): string => id.replace(/[^A-Za-z0-9_.-]/g, '_');
+export const fileNameOf = (id: string): string => id.replace(/[^A-Za-z0-9_.-]/g, '_');
 
 const COLUMNS = [
   'contactId',

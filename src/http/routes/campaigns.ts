@@ -1,4 +1,5 @@
 import type { Campaigns } from '../../campaigns/campaigns';
+import { releaseBody } from '../../contracts/campaign-release';
 import {
   campaignBody,
   campaignChange,
@@ -11,10 +12,14 @@ import {
   runQuery,
 } from '../../contracts/campaigns';
 import { answer, decodeCursor, encodeCursor, idParams } from '../../contracts/common';
+import { contactImportQuery } from '../../contracts/contact-lists';
 import type { Action } from '../../domain/campaign';
+import { LIMITS } from '../../domain/limits';
 import { RETRIED } from '../../domain/recipient';
 import { callerOf } from '../caller';
+import { readCampaignRequest } from '../campaign-body';
 import { mintOf, noteOf } from '../idempotency';
+import { listRecipients } from '../operations/campaign-recipients';
 import {
   campaignActions,
   changeCampaign,
@@ -22,9 +27,9 @@ import {
   dryRunCampaign,
   duplicateCampaign,
   listCampaigns,
-  listRecipients,
   listRuns,
   readCampaign,
+  releaseStages,
   retryFailed,
 } from '../operations/campaigns';
 import type { App } from '../routing';
@@ -35,25 +40,25 @@ const once = { ...config, idempotent: true } as const;
 
 /** messaging-service.md, Create campaign and List campaigns; api.md 7. */
 export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }): void {
-  const creating = {
-    config: once,
-    schema: { operation: createCampaign, body: campaignBody },
-  } as const;
+  // What is wrong with the body is attached and told together with what is wrong with its recipients.
+  const large = { bodyLimit: LIMITS.bulkBodyBytes, attachValidation: true };
+  const posted = { body: campaignBody, querystring: contactImportQuery };
+  const creating = { ...large, config: once, schema: { operation: createCampaign, ...posted } } as const;
   app.post('/api/campaign', creating, async (request, reply) => {
+    const { recipients, rejected } = await readCampaignRequest(request);
     const { workspaceId, userId } = callerOf(request);
     const newCampaignId = mintOf(request).id('cmp');
-    const saved = await campaigns.save(workspaceId, request.body, { userId, newCampaignId });
+    const call = { userId, newCampaignId, recipients, note: noteOf(request) };
+    const saved = { ...(await campaigns.save(workspaceId, request.body, call)), ...rejected };
     if (request.body.campaignId) return answer(200, 'Campaign updated', saved);
     return reply.code(201).send(answer(201, 'Campaign created', saved));
   });
 
-  const trying = { config, schema: { operation: dryRunCampaign, body: campaignBody } } as const;
+  const trying = { ...large, config, schema: { operation: dryRunCampaign, ...posted } } as const;
   app.post('/api/campaign/dry-run', trying, async (request) => {
-    return answer(
-      200,
-      'Nothing was sent',
-      await campaigns.dryRun(callerOf(request).workspaceId, request.body),
-    );
+    const { recipients, rejected } = await readCampaignRequest(request);
+    const tried = await campaigns.dryRun(callerOf(request).workspaceId, request.body, recipients);
+    return answer(200, 'Nothing was sent', { ...tried, ...rejected });
   });
 
   app.get(
@@ -61,8 +66,10 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     { config, schema: { operation: listCampaigns, querystring: campaignListQuery } },
     async (request) => {
       const { page, limit } = request.query;
-      const { campaigns: found, total } = await campaigns.list(callerOf(request).workspaceId, request.query);
-      return { ...answer(200, 'Campaigns', found), pagination: { page, limit, total } };
+      const { workspaceId } = callerOf(request);
+      const { campaigns: found, total } = await campaigns.list(workspaceId, request.query);
+      const stopped = await campaigns.currentStop(workspaceId);
+      return { ...answer(200, 'Campaigns', found), pagination: { page, limit, total }, stopped };
     },
   );
 
@@ -92,6 +99,14 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     return answer(200, 'Recipients are sent to again', found);
   });
 
+  const releasing = { config: once, schema: { operation: releaseStages, params: idParams } };
+  app.post('/api/campaign/:id/release', releasing, async (request) => {
+    const { stages = 1 } = parseBody(releaseBody, request.body) ?? {};
+    const { workspaceId } = callerOf(request);
+    const found = await campaigns.release(workspaceId, request.params.id, stages, noteOf(request));
+    return answer(200, 'Stages are released', found);
+  });
+
   const changing = { operation: changeCampaign, params: idParams, body: campaignChange };
   app.patch('/api/campaign/:id', { config, schema: changing }, async (request) => {
     const { workspaceId } = callerOf(request);
@@ -119,7 +134,8 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     const { workspaceId } = callerOf(request);
     const page = { before: after?.number, limit };
     const { runs, next } = await campaigns.runs(workspaceId, request.params.id, page);
-    return { ...answer(200, 'Runs', runs), next: next ? encodeCursor({ number: next }) : null };
+    const stopped = await campaigns.currentStop(workspaceId);
+    return { ...answer(200, 'Runs', runs), next: next ? encodeCursor({ number: next }) : null, stopped };
   });
 
   const listing = { operation: listRecipients, params: idParams, querystring: recipientQuery };
@@ -132,7 +148,8 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
       ...options,
       after,
     });
-    return { ...answer(200, 'Recipients', recipients), next: next ? encodeCursor(next) : null };
+    const stopped = await campaigns.currentStop(workspaceId);
+    return { ...answer(200, 'Recipients', recipients), next: next ? encodeCursor(next) : null, stopped };
   });
 }
 

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { phoneRegion } from '../../campaigns/contacts/contact-fields';
 import type { ContactLists } from '../../campaigns/contacts/contact-lists';
 import { answer, idParams } from '../../contracts/common';
 import {
@@ -23,8 +22,9 @@ import {
   removeContact,
   renameContactList,
 } from '../operations/contact-lists';
+import { regionOf } from '../phone-country';
 import type { App } from '../routing';
-import { invalidRequest, parseBody } from '../validation';
+import { parseBody } from '../validation';
 
 const config = { auth: 'app' } as const;
 
@@ -87,13 +87,10 @@ function contactRoutes(app: App, contactLists: ContactLists): void {
   const large = { config: { ...config, idempotent: true }, bodyLimit: LIMITS.bulkBodyBytes } as const;
   app.post('/api/contact-list/:id/contacts', { ...large, schema: importing }, async (request) => {
     const { body } = request;
-    const { country } = request.query;
-    const region = country === undefined ? undefined : phoneRegion(country);
-    if (country !== undefined && region === undefined) throw unknownCountry();
     const target = {
       workspaceId: callerOf(request).workspaceId,
       listId: request.params.id,
-      country: region,
+      country: regionOf(request.query.country),
     };
     await contactLists.require(target);
     if (body instanceof Readable) {
@@ -121,8 +118,3 @@ function contactRoutes(app: App, contactLists: ContactLists): void {
     },
   );
 }
-
-const unknownCountry = () =>
-  invalidRequest([
-    { path: 'country', code: 'unknown_country', message: 'There is no country with this code' },
-  ]);

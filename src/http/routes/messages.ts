@@ -1,12 +1,16 @@
+import type { Stops } from '../../campaigns/stops/stops';
 import { answer } from '../../contracts/common';
-import { messageKey, messageList } from '../../contracts/send';
+import { messageKey, messageList, storyQuery } from '../../contracts/send';
 import type { Delivery } from '../../messaging/delivery';
 import { callerOf } from '../caller';
-import { cancelMessage, listMessages, trackMessage } from '../operations/messages';
+import { cancelMessage, listMessages, readStories, trackMessage } from '../operations/messages';
 import type { App } from '../routing';
 
 /** Following and canceling what was sent (api.md 4, Tracking). */
-export function messageRoutes(delivery: Pick<Delivery, 'track' | 'list' | 'cancel'>): (app: App) => void {
+export function messageRoutes(
+  delivery: Pick<Delivery, 'track' | 'stories' | 'list' | 'cancel'>,
+  stops: Pick<Stops, 'read'>,
+): (app: App) => void {
   const config = { auth: 'send' } as const;
 
   return (app) => {
@@ -14,9 +18,15 @@ export function messageRoutes(delivery: Pick<Delivery, 'track' | 'list' | 'cance
       '/messages',
       { config, schema: { operation: listMessages, querystring: messageList } },
       async (request) => {
-        const { messages, next } = await delivery.list(callerOf(request).workspaceId, request.query);
-        return { ...answer(200, 'Messages', messages), next };
+        const { workspaceId } = callerOf(request);
+        const { messages, next } = await delivery.list(workspaceId, request.query);
+        return { ...answer(200, 'Messages', messages), next, stopped: await stops.read(workspaceId) };
       },
+    );
+
+    const telling = { operation: readStories, querystring: storyQuery };
+    app.get('/stories', { config, schema: telling }, async (request) =>
+      answer(200, 'Stories', await delivery.stories(callerOf(request).workspaceId, request.query.uids)),
     );
 
     const one = { params: messageKey };

@@ -33,7 +33,7 @@ export function policyRoutes(deps: { policies: Policies; timeline: ContactTimeli
       const after = cursor === undefined ? undefined : decodeCursor(timelinePosition, cursor);
       if (cursor !== undefined && !after) {
         throw invalidRequest([
-          { path: 'cursor', code: 'invalid', message: 'This is not a cursor of this list' },
+          { path: 'cursor', code: 'invalid_cursor', message: 'This is not a cursor of this list' },
         ]);
       }
       const { workspaceId } = callerOf(request);

@@ -1,5 +1,6 @@
 import type { ContactParams } from '../../campaigns/contacts/contact-params';
-import { answer, idParams } from '../../contracts/common';
+import type { Stops } from '../../campaigns/stops/stops';
+import { answer, idParams, timestamp } from '../../contracts/common';
 import { message } from '../../contracts/send';
 import { templatePreview, templateTestSend } from '../../contracts/templates';
 import { DomainError } from '../../domain/errors';
@@ -16,6 +17,7 @@ export interface TemplateTrialDeps {
   templates: Pick<Templates, 'read'>;
   contactParams: ContactParams;
   delivery: Pick<Delivery, 'accept'>;
+  stops: Pick<Stops, 'read'>;
 }
 
 /** To see what a template makes of values, and to get it as a message (api.md 5). */
@@ -23,6 +25,7 @@ export function templateTrialRoutes({
   templates,
   contactParams,
   delivery,
+  stops,
 }: TemplateTrialDeps): (app: App) => void {
   const config = { auth: 'app' } as const;
 
@@ -34,6 +37,16 @@ export function templateTrialRoutes({
         ? `live template ${templateId}`
         : `version ${version} of a template ${templateId}`;
     throw new DomainError('not_found', `No ${what} in this workspace`);
+  };
+
+  /** A test is to be seen now: one that waited for the end of the stop would come as a surprise. */
+  const refuseWhileStopped = async (workspaceId: string) => {
+    const stop = await stops.read(workspaceId);
+    if (!stop) return;
+    throw new DomainError(
+      'stopped',
+      `The workspace is stopped since ${timestamp(stop.since)} (${stop.reason}); end the stop to send a test`,
+    );
   };
 
   return (app) => {
@@ -57,6 +70,7 @@ export function templateTrialRoutes({
       const { workspaceId } = callerOf(request);
       const { to, from, params, version } = request.body;
       const template = await templateOf(workspaceId, request.params.id, version);
+      await refuseWhileStopped(workspaceId);
       const accepted = await delivery.accept(
         workspaceId,
         parseBody(message, {

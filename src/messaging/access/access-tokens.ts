@@ -29,6 +29,7 @@ export interface IssuedToken {
 
 export interface TokenCaller {
   workspaceId: string;
+  clientId: string;
   via: 'bearer';
 }
 
@@ -59,7 +60,7 @@ export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): Acc
       db
         .selectFrom('access_tokens as t')
         .innerJoin('api_clients as c', 'c.id', 't.client_id')
-        .select(['t.workspace_id', 't.valid_till'])
+        .select(['t.workspace_id', 't.client_id', 't.valid_till'])
         .where('t.token_hash', '=', hash)
         .where('t.revoked_at', 'is', null)
         .where('c.disabled_at', 'is', null)
@@ -98,7 +99,7 @@ export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): Acc
     async byAccessToken(token) {
       const held = await cache.find(token);
       if (!held || now() >= held.valid_till.getTime()) return undefined;
-      return { workspaceId: held.workspace_id, via: 'bearer' };
+      return { workspaceId: held.workspace_id, clientId: held.client_id, via: 'bearer' };
     },
     async revokeToken({ clientId }, token) {
       await db

@@ -130,7 +130,7 @@ function positionOf(cursor: string | undefined): number {
   const position = /^e[0-9a-z]{1,10}$/.test(cursor) ? Number.parseInt(cursor.slice(1), 36) : Number.NaN;
   if (Number.isSafeInteger(position)) return position;
   throw new DomainError('invalid_request', 'after: not a cursor of this feed', {
-    errors: [{ path: 'after', code: 'invalid', message: 'Not a cursor of this feed' }],
+    errors: [{ path: 'after', code: 'invalid_cursor', message: 'Not a cursor of this feed' }],
   });
 }
 

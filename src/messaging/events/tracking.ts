@@ -91,7 +91,7 @@ export async function trackMessages(
   return rows.map(tracked);
 }
 
-function tracked(
+export function tracked(
   row: RecordRow & { accepted_seq: number; history: Record<string, unknown>[] },
 ): TrackedMessage {
   const common = { uid: row.uid, id: row.id, channel: row.channel, campaign: row.campaign ?? undefined };

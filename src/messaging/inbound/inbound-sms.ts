@@ -177,6 +177,7 @@ const OF_REPLIES = { channel: 'sms', class: 'transactional', campaign: undefined
 
 /** Not asked for by anybody's API call: it has no template, and its uid is nobody's choice. */
 function draftOf(owed: OwedReply, text: string): Draft {
+  const confirmsOptOut = owed.kind === 'stop' || undefined;
   const expiresAtMs = owed.receivedAt.getTime() + LIMITS.replyWithinMinutes * 60_000;
   return {
     id: owed.messageId,
@@ -197,12 +198,13 @@ function draftOf(owed: OwedReply, text: string): Draft {
     voice: undefined,
     payloadHash: hash('sha256', JSON.stringify([owed.id, text]), 'base64url'),
     ...measureSms(text),
+    confirmsOptOut,
     state: 'accepted',
     sendAt: undefined,
     expiresAt: new Date(expiresAtMs).toISOString(),
     expiresAtMs,
     attempt: 0,
-    flow: flowOf(owed.workspaceId, { ...OF_REPLIES, from: owed.from }),
+    flow: flowOf(owed.workspaceId, { ...OF_REPLIES, from: owed.from, confirmsOptOut }),
     size: 500 + text.length,
   };
 }

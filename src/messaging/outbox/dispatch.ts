@@ -260,10 +260,7 @@ export class Dispatcher {
     this.queue.letGo(open);
     for (const { lane, message } of open) {
       // Released while they were still in hand: what looked in the table then passed them over.
-      const { workspaceId, campaign } = message;
-      if (campaign !== undefined && !this.deps.holds.isHeld(workspaceId, campaign)) {
-        this.queue.expect(lane, message, ANY_TIME);
-      }
+      if (!this.deps.holds.isHeld(message)) this.queue.expect(lane, message, ANY_TIME);
     }
   }
 

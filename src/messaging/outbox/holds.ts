@@ -1,31 +1,55 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { MessagingTables } from '../tables';
+import type { StopRule } from './stop-rule';
 
 /**
- * Tags whose messages are not handed over for the moment. Every batch asks the database before it opens,
- * so a hold counts for it as soon as it is written; the copy in memory saves asking in vain, and stops what waits
- * for its turn in batches that are open already. It is read anew while it is not empty, to learn of releases by
- * others, and because a batch may report a hold that was released between its asking and its answer; and while
- * batches are open, to learn of others' holds well within the second that is promised.
+ * What is not handed over for the moment: messages with a tag that is held, and all messages of a workspace that is
+ * stopped, but the confirmations of opt-outs. Every group asks the database before it opens, so that a hold or a stop
+ * counts for it as soon as it is written; the copy in memory saves asking in vain, and stops what waits for its turn in
+ * groups that are open already. The copy is read anew while it is not empty, to learn of releases by other processes,
+ * and because a group may report a hold that was released between its asking and its answer; and while groups are open,
+ * to learn of other processes' holds and stops well within the second that is promised.
  */
 export interface Holds {
-  isHeld(workspaceId: string, campaign: string | undefined): boolean;
-  /** Held tags as `workspace/tag`, for queries. */
-  keys(): string[];
+  isHeld(message: Holdable): boolean;
   hold(workspaceId: string, campaign: string): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
-  /** A batch met these holds, which another process wrote. */
-  learn(workspaceId: string, campaigns: readonly string[]): void;
+  /** A group met these holds, which another process wrote; without a campaign, a stop of the workspace. */
+  learn(met: readonly HeldTag[]): void;
+  /** Holds or stops were changed by another part of this process. */
+  refresh(): Promise<void>;
   /** A batch is open until the answer is called. */
   attend(): () => void;
+  /** SQL: the stopped workspaces of these. */
+  stoppedAmong(workspaceIds: readonly string[]): ReturnType<StopRule>;
   start(): Promise<void>;
   stop(): void;
 }
 
+export interface Holdable {
+  readonly workspaceId: string;
+  readonly campaign: string | undefined;
+  /** It tells a subscriber that they are left alone from now on, which no stop keeps back. */
+  readonly confirmsOptOut?: true | undefined;
+}
+
+export interface HeldTag {
+  workspaceId: string;
+  /** Null for all that the workspace sends. */
+  campaign: string | null;
+}
+
 const REFRESH_INTERVAL_MS = 400;
 
-export function createHolds(deps: { db: Kysely<MessagingTables>; onReleased(): void }): Holds {
-  const { db, onReleased } = deps;
+/** No workspace is ever stopped where no rule is given. */
+const NEVER: StopRule = () => sql`select null::text as workspace_id where false`;
+
+export function createHolds(deps: {
+  db: Kysely<MessagingTables>;
+  stops?: StopRule | undefined;
+  onReleased(): void;
+}): Holds {
+  const { db, stops = NEVER, onReleased } = deps;
   let held = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   let changes = 0;
@@ -34,7 +58,9 @@ export function createHolds(deps: { db: Kysely<MessagingTables>; onReleased(): v
   async function refresh(): Promise<void> {
     const before = held;
     const changesBefore = changes;
-    const rows = await db.selectFrom('holds').select(['workspace_id', 'campaign']).execute();
+    const { rows } = await sql<{ workspace_id: string; campaign: string | null }>`
+      select workspace_id, campaign from holds
+      union all select workspace_id, null from (${stops()}) stopped`.execute(db);
     // It may not have seen what was changed here meanwhile; the next one will.
     if (changes !== changesBefore) return;
     held = new Set(rows.map((row) => keyOf(row.workspace_id, row.campaign)));
@@ -42,9 +68,11 @@ export function createHolds(deps: { db: Kysely<MessagingTables>; onReleased(): v
   }
 
   return {
-    isHeld: (workspaceId, campaign) =>
-      campaign !== undefined && held.size > 0 && held.has(keyOf(workspaceId, campaign)),
-    keys: () => [...held],
+    isHeld({ workspaceId, campaign, confirmsOptOut }) {
+      if (held.size === 0) return false;
+      if (!confirmsOptOut && held.has(keyOf(workspaceId, null))) return true;
+      return campaign !== undefined && held.has(keyOf(workspaceId, campaign));
+    },
     async hold(workspaceId, campaign) {
       await db
         .insertInto('holds')
@@ -64,8 +92,13 @@ export function createHolds(deps: { db: Kysely<MessagingTables>; onReleased(): v
       held.delete(keyOf(workspaceId, campaign));
       onReleased();
     },
-    learn(workspaceId, campaigns) {
-      for (const campaign of campaigns) held.add(keyOf(workspaceId, campaign));
+    learn(met) {
+      for (const { workspaceId, campaign } of met) held.add(keyOf(workspaceId, campaign));
+    },
+    refresh() {
+      // A reading that began before the change must not come after this one.
+      changes += 1;
+      return refresh();
     },
     attend() {
       openBatches += 1;
@@ -73,6 +106,7 @@ export function createHolds(deps: { db: Kysely<MessagingTables>; onReleased(): v
         openBatches -= 1;
       };
     },
+    stoppedAmong: (workspaceIds) => stops(workspaceIds),
     async start() {
       await refresh();
       let running = false;
@@ -91,4 +125,6 @@ export function createHolds(deps: { db: Kysely<MessagingTables>; onReleased(): v
   };
 }
 
-const keyOf = (workspaceId: string, campaign: string): string => `${workspaceId}/${campaign}`;
+/** A tag follows a space, which no id of a workspace has; a stop is the id alone. */
+const keyOf = (workspaceId: string, campaign: string | null): string =>
+  campaign === null ? workspaceId : `${workspaceId} ${campaign}`;

@@ -27,6 +27,8 @@ export interface OutgoingMessage {
   readonly segments: number | undefined;
   /** What the workspace's policy adds at the end; SMS only. */
   readonly suffix?: string | undefined;
+  /** It tells a subscriber that an opt-out is taken in: no stop of the workspace keeps it back. */
+  readonly confirmsOptOut?: true | undefined;
   /** Where it waits for its turn (queue/flow.ts). */
   readonly flow: number;
   /** Hand-overs that counted so far. */

@@ -37,6 +37,6 @@ const answersKeyword = (id: RawBuilder<unknown>) => sql`(s.source = 'keyword' an
   select 1 from inbound_messages i where i.reply_id = ${id} and i.reply in ('stop', 'help')))`;
 
 /** The keys of domain/suppression.ts. Addresses are ASCII, whose cases the collation "C" knows. */
-const addressKeySql = (to: RawBuilder<unknown>) => sql`lower(${to} collate "C")`;
+export const addressKeySql = (to: RawBuilder<unknown>) => sql`lower(${to} collate "C")`;
 export const senderKeySql = (from: RawBuilder<unknown>) =>
   sql`lower(coalesce(substring(${from} from '<([^<>]+)>$'), ${from}) collate "C")`;

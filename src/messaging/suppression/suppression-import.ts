@@ -9,6 +9,7 @@ import {
   UNREADABLE,
 } from '../../csv/csv-problems';
 import { type CsvRecord, readRecords } from '../../csv/csv-records';
+import type { FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { Suppression } from '../../domain/suppression';
 import type { UpsertCounts } from './suppression-rows';
@@ -81,7 +82,7 @@ export async function importSuppressions(
 /** Names of columns are never repeated in errors: where the header is missing, they are somebody's address. */
 function readHeader(record: CsvRecord): (string | undefined)[] {
   const columns = headerOf(record).map((name) => COLUMNS.find((column) => column === name.toLowerCase()));
-  const errors = columns.flatMap((column, i) => {
+  const errors: FieldError[] = columns.flatMap((column, i): FieldError[] => {
     const first = columns.indexOf(column);
     if (!column || first === i) return [];
     const message = `Column ${i + 1} has the same name as column ${first + 1}`;

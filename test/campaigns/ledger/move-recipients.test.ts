@@ -20,6 +20,7 @@ const ALLOWED: Record<MoveName, (from: RecipientState, to: RecipientState) => bo
   result: (from, to) => to !== 'pending' && rise(from, to) >= 0,
   cancel: (from, to) => ['pending', 'waiting'].includes(from) && ['canceled', 'accepted'].includes(to),
   absent: (from, to) => ['pending', 'accepted'].includes(from) && to === 'canceled',
+  overdue: (from, to) => ['pending', 'waiting'].includes(from) && to === 'expired',
   retry: (from, to) => ['failed', 'undelivered', 'unknown'].includes(from) && to === 'waiting',
   turn: (from, to) => from === 'waiting' && ['waiting', 'canceled'].includes(to),
   call: (from, to) => open.includes(from) && to !== 'pending',

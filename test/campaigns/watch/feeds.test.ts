@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
-import { outcomeNews } from '../../../src/app/service-gateway';
+import { feedHeads, outcomeNews } from '../../../src/app/service-gateway';
+import type { FeedHeads } from '../../../src/campaigns/ports';
 import { readCursor } from '../../../src/campaigns/runs/outcomes';
 import { moveRun } from '../../../src/campaigns/runs/runs';
 import type { CampaignTables } from '../../../src/campaigns/tables';
@@ -9,6 +10,7 @@ import { messageUid, sendMessageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import type { Gateway } from '../../../src/gateway/gateway';
 import { createLog } from '../../../src/log';
+import type { MessagingTables } from '../../../src/messaging/tables';
 import { newId } from '../../../src/storage/new-id';
 import { PageRig, StubService } from '../../activities/page-rig';
 import { plantAudience } from '../../support/audience';
@@ -18,13 +20,16 @@ import { until } from '../../support/until';
 
 describeWithDatabase('event feeds', (database) => {
   let db: Kysely<CampaignTables>;
+  let messagingDb: Kysely<MessagingTables>;
   let service: StubService;
   let gateway: Gateway;
   let rig: PageRig;
   let woken: string[];
 
   beforeAll(async () => {
-    db = (await database.open()).tables<CampaignTables>();
+    const storage = await database.open();
+    messagingDb = storage.tables<MessagingTables>();
+    db = storage.tables<CampaignTables>();
   });
 
   beforeEach(async () => {
@@ -45,9 +50,10 @@ describeWithDatabase('event feeds', (database) => {
       .execute();
   });
 
-  const open = () =>
+  const open = (heads?: FeedHeads) =>
     new Feeds(db, {
       scope: 'all',
+      heads,
       news: outcomeNews({ gatewayFor: () => gateway, hasAccess: async () => true }),
       signals: {
         callEnded: async () => undefined,
@@ -121,6 +127,66 @@ describeWithDatabase('event feeds', (database) => {
     await new FeedAsks(db).ask(workspaceId);
     await look(feeds);
     expect(await rig.states(runId)).toEqual({ sent: 2 });
+  });
+
+  it('in our own database are read again when their head has moved, however quiet they were', async () => {
+    await sql`
+      insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, finished_at)
+      select 'run_h' || i, 'wsp_h' || i, 'cmp_h' || i, 1, 'completed', 'x', now() - interval '2 minutes'
+      from generate_series(1, 50) i`.execute(db);
+    await sql`insert into event_heads (workspace_id, next_seq) select 'wsp_h' || i, 7 from generate_series(1, 50) i`.execute(
+      messagingDb,
+    );
+    const feeds = open(feedHeads(messagingDb, () => true));
+    let asked = 0;
+    service.feed = (after, response) => {
+      asked++;
+      reply(response, 200, { data: [], next: String(after) });
+    };
+    await feeds.tick();
+    await until('a look at each', () => asked === 50);
+    // Two minutes of silence ask for a look every twelve seconds at a feed that is elsewhere.
+    const hour = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 50 * 60_000);
+    for (let second = 0; second < 3; second++) await feeds.tick();
+    expect(asked).toBe(50);
+    await sql`update event_heads set next_seq = 8 where workspace_id = 'wsp_h17'`.execute(messagingDb);
+    await feeds.tick();
+    await until('a look at the one that moved', () => asked === 51);
+    for (let second = 0; second < 3; second++) await feeds.tick();
+    expect(asked).toBe(51);
+    hour.mockRestore();
+    await feeds.stop();
+  });
+
+  it('in our own database are read again when their head moves while they are read', async () => {
+    await sql`
+      insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, finished_at)
+      values ('run_m', 'wsp_m', 'cmp_m', 1, 'completed', 'x', now() - interval '2 minutes')`.execute(db);
+    await sql`insert into event_heads (workspace_id, next_seq) values ('wsp_m', 7)`.execute(messagingDb);
+    const feeds = open(feedHeads(messagingDb, () => true));
+    let asked = 0;
+    let answer: () => void = () => undefined;
+    service.feed = (after, response) => {
+      asked++;
+      const send = () => reply(response, 200, { data: [], next: String(after) });
+      if (asked > 1) send();
+      else answer = send;
+    };
+    await feeds.tick();
+    await until('the first look', () => asked === 1);
+    // The page was read, and the answer is still on its way.
+    await sql`update event_heads set next_seq = 8 where workspace_id = 'wsp_m'`.execute(messagingDb);
+    await feeds.tick();
+    answer();
+    await until(
+      'a second look',
+      async () => {
+        await feeds.tick();
+        return asked === 2;
+      },
+      10_000,
+    );
+    await feeds.stop();
   });
 
   it('of 500 workspaces where nothing goes on are read once, and then no more for minutes', async () => {

@@ -39,6 +39,7 @@ describeWithDatabase('the watcher', (database) => {
       },
       news: { isTold: async () => true },
       feeds: { tick: async () => undefined, stop: async () => undefined },
+      stops: { tick: async () => undefined, stop: async () => undefined },
       log: createLog('silent'),
     });
     watchers.push(watcher);

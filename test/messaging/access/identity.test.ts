@@ -36,7 +36,11 @@ describeWithDatabase('identity', (database) => {
       const known = await identity.checkClient({ ...client, address: 'x' });
       expect(known).toEqual({ clientId: client.id, workspaceId: workspace.id });
       const { accessToken } = await identity.issueToken(known, 1);
-      expect(await identity.byAccessToken(accessToken)).toEqual({ workspaceId: workspace.id, via: 'bearer' });
+      expect(await identity.byAccessToken(accessToken)).toEqual({
+        workspaceId: workspace.id,
+        clientId: client.id,
+        via: 'bearer',
+      });
       expect(await identity.byApiKey(apiKey)).toBe(workspace.id);
     }
   });

@@ -1,3 +1,4 @@
+import { stoppedWorkspaces } from '../../../src/campaigns/stops/stops';
 import { openGroup } from '../../../src/messaging/outbox/deliver/groups';
 import { readWaiting } from '../../../src/messaging/outbox/queue/due-messages';
 import { describeWithDatabase } from '../../support/storage';
@@ -91,7 +92,11 @@ describeWithDatabase('canceling', (database) => {
       .executeTakeFirstOrThrow();
     const lane = { id: laneId, fence, cancels, adopted: false, leaseEndsAt: 0, lost: false };
     const open = (batchId: string, of: typeof messages) =>
-      openGroup(rig.db, { id: batchId, lane, provider: 'scripted', messages: of });
+      openGroup(
+        rig.db,
+        { id: batchId, lane, provider: 'scripted', messages: of },
+        { stoppedAmong: stoppedWorkspaces },
+      );
     expect(await open('bat_both', messages)).toEqual({ kind: 'lane_changed' });
     const living = messages.filter((message) => message.id === other.id);
     expect(await open('bat_living', living)).toMatchObject({ kind: 'opened' });

@@ -233,10 +233,10 @@ export class ChannelDelivery {
   private mayLeave({ message, group: { lane } }: Leaving): boolean {
     if (this.stopping || lane.lost || performance.now() >= lane.leaseEndsAt) return false;
     if (isExpired(message, Date.now())) return false;
-    return !this.deps.holds.isHeld(message.workspaceId, message.campaign);
+    return !this.deps.holds.isHeld(message);
   }
 
-  /** While messages are on their way, holds of other processes are looked up. */
+  /** While messages are on their way, holds and stops of other processes are looked up. */
   private attend(): void {
     this.attended ??= this.deps.holds.attend();
   }

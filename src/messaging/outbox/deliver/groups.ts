@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { eventOf, eventsWritten, historyEntry, historyText, type NewEvent } from '../../events/event-rows';
 import { isSuppressed } from '../../suppression/suppression-check';
 import type { MessagingTables } from '../../tables';
+import type { HeldTag, Holds } from '../holds';
 import type { Lane } from '../lanes';
 import type { OutgoingMessage } from '../outgoing';
 import type { Verdict } from '../verdict';
@@ -25,27 +26,26 @@ export interface Group {
   readonly messages: readonly OutgoingMessage[];
 }
 
-export interface HeldTag {
-  workspaceId: string;
-  campaign: string;
-}
-
 export type OpenOutcome =
   /** Without those whose recipients are blocked; when all are, there is no group. */
   | { kind: 'opened'; suppressed: ReadonlySet<string> }
-  /** Messages with these tags must wait. */
+  /** Messages with these tags, and those of these workspaces, must wait. */
   | { kind: 'held'; tags: HeldTag[] }
   /** The lane's fence or its count of cancels is not what we know, or a message was canceled. */
   | { kind: 'lane_changed' };
 
 /**
- * Opens the group, unless a tag in it is held, the lane is not ours, or a message was canceled: the lane's
+ * Opens the group, unless a tag in it is held, a workspace is stopped, the lane is not ours, or a message was canceled: the lane's
  * count tells of those since this statement began, the messages' states of those before. Memory is not
  * asked, since a message may come into it, or be between two queues, when its cancel is heard of. The lock
  * on the lane makes canceling wait for us, or us for it. A block that was committed before this statement
  * began keeps its messages out of the group.
  */
-export async function openGroup(db: Kysely<MessagingTables>, group: Group): Promise<OpenOutcome> {
+export async function openGroup(
+  db: Kysely<MessagingTables>,
+  group: Group,
+  { stoppedAmong }: Pick<Holds, 'stoppedAmong'>,
+): Promise<OpenOutcome> {
   const { id, lane, provider, messages } = group;
   const tags = heldCandidates(messages);
   const ids = messages.map((message) => message.id);
@@ -62,6 +62,7 @@ export async function openGroup(db: Kysely<MessagingTables>, group: Group): Prom
       select h.workspace_id as "workspaceId", h.campaign from holds h join unnest(
         ${tags.map((tag) => tag.workspaceId)}::text[], ${tags.map((tag) => tag.campaign)}::text[]
       ) as t(workspace_id, campaign) on h.workspace_id = t.workspace_id and h.campaign = t.campaign
+      union all select workspace_id, null from (${stoppedAmong(stoppable(messages))}) stopped
     ), suppressed as materialized (${suppressedAmong(messages)}),
     opened as (
       insert into handover_batches (id, lane, fence, provider, message_ids)
@@ -82,8 +83,15 @@ export async function openGroup(db: Kysely<MessagingTables>, group: Group): Prom
   return { kind: 'opened', suppressed: new Set(row.suppressed ?? []) };
 }
 
-function heldCandidates(messages: readonly OutgoingMessage[]): HeldTag[] {
-  const tags = new Map<string, HeldTag>();
+/** Workspaces with something in the group that a stop keeps back. */
+function stoppable(messages: readonly OutgoingMessage[]): string[] {
+  const workspaces = new Set<string>();
+  for (const { workspaceId, confirmsOptOut } of messages) if (!confirmsOptOut) workspaces.add(workspaceId);
+  return [...workspaces];
+}
+
+function heldCandidates(messages: readonly OutgoingMessage[]): { workspaceId: string; campaign: string }[] {
+  const tags = new Map<string, { workspaceId: string; campaign: string }>();
   for (const { workspaceId, campaign } of messages) {
     if (campaign !== undefined) tags.set(`${workspaceId}/${campaign}`, { workspaceId, campaign });
   }

@@ -3,7 +3,7 @@ import type { Log } from '../../../log';
 import { newId } from '../../../storage/new-id';
 import type { MessagingTables } from '../../tables';
 import type { TemplateVersions } from '../../templates/template-versions';
-import type { Holds } from '../holds';
+import type { HeldTag, Holdable, Holds } from '../holds';
 import type { Lane, Lanes } from '../lanes';
 import type { ListMail } from '../list-mail';
 import type { OutgoingMessage } from '../outgoing';
@@ -54,7 +54,7 @@ export class GroupOpener {
     const live: Entry[] = [];
     for (const entry of entries) {
       if (isExpired(entry.message, now)) expired.push(entry);
-      else (holds.isHeld(entry.message.workspaceId, entry.message.campaign) ? held : live).push(entry);
+      else (holds.isHeld(entry.message) ? held : live).push(entry);
     }
     const messages = live.map(({ message }) => message);
     const rendered = await renderBatch({ templates, listMail }, messages).catch((error: unknown) => {
@@ -112,16 +112,16 @@ export class GroupOpener {
     const { db, holds } = this.deps;
     let { messages } = group;
     while (messages.length > 0 && !group.lane.lost) {
-      const outcome = await openGroup(db, { ...group, messages });
+      const outcome = await openGroup(db, { ...group, messages }, holds);
       if (outcome.kind === 'opened') {
         const suppressed = messages.filter(({ id }) => outcome.suppressed.has(id));
         if (suppressed.length > 0) messages = messages.filter(({ id }) => !outcome.suppressed.has(id));
         return { opened: messages.length > 0 ? { ...group, messages } : undefined, suppressed };
       }
       if (outcome.kind === 'held') {
-        for (const { workspaceId, campaign } of outcome.tags) holds.learn(workspaceId, [campaign]);
-        const held = new Set(outcome.tags.map((tag) => `${tag.workspaceId}/${tag.campaign}`));
-        messages = messages.filter(({ workspaceId, campaign }) => !held.has(`${workspaceId}/${campaign}`));
+        holds.learn(outcome.tags);
+        const isHeld = heldBy(outcome.tags);
+        messages = messages.filter((message) => !isHeld(message));
       } else {
         const gone = await this.takeNotice(
           group.lane,
@@ -155,6 +155,15 @@ export class GroupOpener {
     queue.drop(gone);
     return gone;
   }
+}
+
+/** By what the database answered: the copy in memory may have been read anew since. */
+function heldBy(tags: readonly HeldTag[]): (message: Holdable) => boolean {
+  const stopped = new Set(tags.filter(({ campaign }) => campaign === null).map((tag) => tag.workspaceId));
+  const held = new Set(tags.map((tag) => `${tag.workspaceId}/${tag.campaign}`));
+  return ({ workspaceId, campaign, confirmsOptOut }) =>
+    (!confirmsOptOut && stopped.has(workspaceId)) ||
+    (campaign !== undefined && held.has(`${workspaceId}/${campaign}`));
 }
 
 export const isExpired = ({ expiresAtMs }: OutgoingMessage, nowMs: number) =>

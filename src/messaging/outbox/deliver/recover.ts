@@ -65,7 +65,10 @@ export async function recoverGroups(deps: Deps, lane: Lane, ready: () => void): 
   ready();
   await Promise.all(
     groups.map(async (group) => {
-      while (!(await trySettle(deps, group))) {
+      const open: OpenGroup = { ...group, unrecorded: group.messages.length };
+      for (let left = group.messages; ; ) {
+        left = await settleSome(deps, open, left);
+        if (lane.lost || left.length === 0) return;
         await delay(RETRY_MS, undefined, { ref: false });
         if (!lane.lost && !isRunning()) return;
       }
@@ -73,38 +76,49 @@ export async function recoverGroups(deps: Deps, lane: Lane, ready: () => void): 
   );
 }
 
-async function trySettle(deps: Deps, group: Group): Promise<boolean> {
-  if (group.lane.lost) return true;
-  if (isHeld(deps, group)) return false;
+/** Answers those that are still to be settled. What is held waits alone: others of its group may be another workspace's. */
+async function settleSome(
+  deps: Deps,
+  group: OpenGroup,
+  left: readonly OutgoingMessage[],
+): Promise<readonly OutgoingMessage[]> {
+  if (group.lane.lost) return left;
+  const held = isOfferedAgain(deps, group) ? left.filter((message) => mustWait(deps, message)) : [];
+  const ready = held.length === 0 ? left : left.filter((message) => !held.includes(message));
+  if (ready.length === 0 && left.length > 0) return left;
   try {
     // The provider counts what it is given again, whether or not it got it before.
-    if (isOfferedAgain(deps, group) && !(await deps.limits.takeWhole(group.messages))) return false;
-    await settle(deps, group);
-    return true;
+    if (isOfferedAgain(deps, group) && !(await deps.limits.takeWhole(ready))) return left;
+    await settle(deps, group, ready);
+    return held;
   } catch (error) {
     deps.log.warn({ err: error, group: group.id }, 'A group in doubt could not be settled; trying again');
-    return false;
+    return left;
   }
 }
 
-async function settle(deps: Deps, group: Group): Promise<void> {
+async function settle(deps: Deps, group: OpenGroup, messages: readonly OutgoingMessage[]): Promise<void> {
   const { db, ways, log } = deps;
-  const [first] = group.messages;
+  const [first] = messages;
   if (!first) return abandonGroup(db, group.id);
-  const count = group.messages.length;
+  const count = messages.length;
   const way = ways.find(({ desk }) => desk.channel === first.channel) as ChannelWay;
-  const open: OpenGroup = { ...group, unrecorded: count };
   if (isOfferedAgain(deps, group)) {
     log.info({ group: group.id, count }, 'Handing over again what a process was handing over when it ended');
-    return handOverAgain(deps, way, open);
+    return handOverAgain(deps, way, group, messages);
   }
   log.warn({ group: group.id, count }, 'Messages are unknown: a process ended while handing them over');
-  await way.recorder.record(group.messages.map(asUnknown), { lane: group.lane, group: open });
+  await way.recorder.record(messages.map(asUnknown), { lane: group.lane, group });
 }
 
-async function handOverAgain(deps: Deps, way: ChannelWay, group: OpenGroup): Promise<void> {
+async function handOverAgain(
+  deps: Deps,
+  way: ChannelWay,
+  group: OpenGroup,
+  messages: readonly OutgoingMessage[],
+): Promise<void> {
   const { db, templates, listMail, lanes } = deps;
-  const { messages, lane } = group;
+  const { lane } = group;
   const { ready } = await renderBatch({ templates, listMail }, messages, Number.POSITIVE_INFINITY);
   const suppressed = await findSuppressed(db, messages);
   if (!(await lanes.confirm(lane))) {
@@ -123,13 +137,12 @@ async function handOverAgain(deps: Deps, way: ChannelWay, group: OpenGroup): Pro
 const asUnknown = (message: OutgoingMessage): Verdict =>
   verdictOf(message, { kind: 'unknown' }, Date.now(), 0);
 
-/** A tag may have been held since: what the provider has not got must then wait as well. */
-function isHeld(deps: Deps, group: Group): boolean {
-  return (
-    isOfferedAgain(deps, group) &&
-    group.messages.some(({ workspaceId, campaign }) => deps.holds.isHeld(workspaceId, campaign))
-  );
-}
+/**
+ * A tag may have been held since, or a workspace stopped: what the provider has not got must then wait as well, until its
+ * time is over. Then it is not given to the provider again, and may have been sent before.
+ */
+const mustWait = ({ holds }: Deps, message: OutgoingMessage): boolean =>
+  holds.isHeld(message) && !isExpired(message, Date.now());
 
 function isOfferedAgain({ ways }: Deps, { provider, messages }: Group): boolean {
   const way = ways.find(({ desk }) => desk.channel === messages[0]?.channel);

@@ -29,8 +29,16 @@ const COLUMNS = [
 ] as const;
 type Row = Pick<Selectable<MessagingTables['messages']>, (typeof COLUMNS)[number]> & {
   size: number;
+  confirms: boolean;
   due_at: Date;
 };
+
+/**
+ * A confirmation of an opt-out, by the row that owes it: a caller may choose any uid, and for another one the row is not
+ * looked for.
+ */
+const confirms = sql<boolean>`(m.uid like 'reply.%' and exists (
+  select from inbound_messages i where i.reply_id = m.id and i.reply = 'stop'))`;
 
 /** Known without fetching the contents, which may lie apart from their row. */
 const size = sql<number>`500 + coalesce(octet_length(m.body), 0) + pg_column_size(m.params)`;
@@ -68,7 +76,7 @@ export async function readDue(db: Kysely<MessagingTables>, query: DueQuery): Pro
       ${flows.map(({ countMax }) => countMax)}::int[]
     ) as f(flow, due_from, count_max)
     cross join lateral (
-      select ${columns}, m.due_at, m.accepted_seq, ${size} as size,
+      select ${columns}, m.due_at, m.accepted_seq, ${size} as size, ${confirms} as confirms,
         sum(${size}) over (order by m.due_at, m.accepted_seq) as bytes
       from messages m
       where m.lane = ${lane} and m.flow = f.flow and m.due_at >= f.due_from
@@ -104,11 +112,11 @@ export async function firstOfFlows(db: Kysely<MessagingTables>, lane: string): P
   const columns = sql.join([...COLUMNS, 'due_at'].map((column) => sql.ref(`m.${column}`)));
   const { rows } = await sql<Row>`
     with recursive flows as (
-      (select ${columns}, 0 as size from messages m where m.lane = ${lane} and m.due_at is not null
+      (select ${columns}, 0 as size, ${confirms} as confirms from messages m where m.lane = ${lane} and m.due_at is not null
         order by m.flow, m.due_at limit 1)
       union all
       select next.* from flows f cross join lateral (
-        select ${columns}, 0 as size from messages m
+        select ${columns}, 0 as size, ${confirms} as confirms from messages m
         where m.lane = ${lane} and m.flow > f.flow and m.due_at is not null
         order by m.flow, m.due_at limit 1
       ) as next
@@ -125,7 +133,7 @@ export async function readWaiting(
 ): Promise<OutgoingMessage[]> {
   const rows = await db
     .selectFrom('messages as m')
-    .select([...COLUMNS, size.as('size')])
+    .select([...COLUMNS, size.as('size'), confirms.as('confirms')])
     .where('m.id', '=', sql<string>`any(${ids}::text[])`)
     .where('m.due_at', 'is not', null)
     .execute();
@@ -152,6 +160,7 @@ function outgoing(row: Omit<Row, 'due_at'>): OutgoingMessage {
     expiresAtMs: row.expires_at?.getTime(),
     segments: row.segments ?? undefined,
     suffix: row.suffix ?? undefined,
+    confirmsOptOut: row.confirms || undefined,
     flow: row.flow,
     attempt: row.attempt,
     lastCode: row.code ?? undefined,

@@ -3,13 +3,15 @@ import type { Message } from '../../../contracts/send';
 /**
  * A number for what has a turn of its own on its channel: class, workspace, campaign and sender. It is stored with
  * the message, so that the messages of one flow are read without passing those of all others. FNV-1a over 32 bits:
- * two flows with the same number are read together and are told apart in memory.
+ * two flows with the same number are read together and are told apart in memory. Confirmations of opt-outs have a flow of
+ * their own, because they leave while all else that their workspace sends is stopped and not even read.
  */
 export function flowOf(
   workspaceId: string,
-  message: Pick<Message, 'channel' | 'class' | 'campaign' | 'from'>,
+  message: Pick<Message, 'channel' | 'class' | 'campaign' | 'from'> & { confirmsOptOut?: true | undefined },
 ): number {
-  const text = `${message.channel}\n${message.class}\n${workspaceId}\n${message.campaign ?? ''}\n${message.from}`;
+  const own = `${message.channel}\n${message.class}\n${workspaceId}\n${message.campaign ?? ''}\n${message.from}`;
+  const text = message.confirmsOptOut ? `${own}\nconfirms` : own;
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) {
     hash ^= text.charCodeAt(i);

@@ -217,7 +217,7 @@ export class OutboxQueue {
   }
 
   isHeld({ message }: Entry): boolean {
-    return this.deps.holds.isHeld(message.workspaceId, message.campaign);
+    return this.deps.holds.isHeld(message);
   }
 
   /** What is held waits in the table alone, since there may be much of it. */
@@ -227,8 +227,8 @@ export class OutboxQueue {
     this.depart(entry);
   }
 
-  isHeldWindow({ key }: Window): boolean {
-    return this.deps.holds.isHeld(key.workspaceId, key.campaign);
+  isHeldWindow({ key, confirmsOptOut }: Window): boolean {
+    return this.deps.holds.isHeld({ ...key, confirmsOptOut });
   }
 
   /** How many more of the flow are worth having in memory. */

@@ -12,6 +12,8 @@ export interface Window {
   readonly channel: Channel;
   readonly flow: number;
   readonly key: FlowKey;
+  /** Of all its messages: they have a flow of their own (flow.ts). */
+  readonly confirmsOptOut: true | undefined;
   /** Waiting in memory; what is on its way to the provider is not counted. */
   count: number;
   /** More is due in the table than in memory, so that what is accepted now has to queue there. */
@@ -55,6 +57,7 @@ export function newWindow(lane: Lane, message: OutgoingMessage): Window {
     channel: message.channel,
     flow: message.flow,
     key: keyOf(message),
+    confirmsOptOut: message.confirmsOptOut,
     count: 0,
     behind: false,
     reading: false,

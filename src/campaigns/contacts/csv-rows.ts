@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import type { Kysely } from 'kysely';
 import {
   emptyUpload,
   hasTooManyValues,
@@ -9,25 +8,17 @@ import {
   UNREADABLE,
 } from '../../csv/csv-problems';
 import { type CsvRecord, readRecords } from '../../csv/csv-records';
+import type { FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
-import type { CampaignTables } from '../tables';
-import { type ImportReport, type ImportRow, type ImportTarget, importContacts } from './contact-import';
+import type { ImportRow } from './contact-import';
 import { CONTACT_FIELDS, PARAM_NAME } from './contact-row';
 
 /**
- * Imports contacts from a CSV of any length, as it arrives. The first row names the columns: those of a
- * contact by name, whatever their case; every other becomes a param. A file whose first row cannot be
- * used is refused before anything is stored.
+ * The rows of a CSV of any length, as it arrives. The first row names the columns: those of a contact by name,
+ * whatever their case; every other becomes a param. A file whose first row cannot be used is refused before
+ * anything is stored.
  */
-export async function importCsv(
-  db: Kysely<CampaignTables>,
-  target: ImportTarget,
-  source: Readable,
-): Promise<ImportReport> {
-  return importContacts(db, target, readRows(source));
-}
-
-async function* readRows(source: Readable): AsyncGenerator<ImportRow> {
+export async function* readCsvRows(source: Readable): AsyncGenerator<ImportRow> {
   let columns: Column[] | undefined;
   for await (const record of readRecords(source)) {
     if (columns) yield toRow(record, columns);
@@ -45,7 +36,7 @@ const FIELD_BY_NAME = new Map<string, string>(CONTACT_FIELDS.map((field) => [fie
 function readHeader(record: CsvRecord): Column[] {
   const columns = headerOf(record).map(toColumn);
   const firstOf = new Map<string, number>();
-  const errors = columns.flatMap((column, i) => {
+  const errors: FieldError[] = columns.flatMap((column, i) => {
     const key = JSON.stringify(column) ?? i.toString();
     const first = firstOf.get(key);
     if (first === undefined) firstOf.set(key, i);
@@ -70,14 +61,14 @@ function toColumn(name: string): Column {
   return field ? { field } : { param: name.toUpperCase().replace(/[^A-Z0-9]/g, '_') };
 }
 
-function nameProblem(column: Column, index: number): { code: string; message: string } | undefined {
+function nameProblem(column: Column, index: number): Omit<FieldError, 'path'> | undefined {
   if (!column || 'field' in column) return undefined;
   if (PARAM_NAME.test(column.param) && column.param.length <= LIMITS.paramsKeyChars) return undefined;
   const message = `Column ${index + 1}: a name begins with a letter (A to Z) and has at most ${LIMITS.paramsKeyChars} characters`;
   return { code: 'invalid_column', message };
 }
 
-function duplicate(index: number, first: number): { code: string; message: string } {
+function duplicate(index: number, first: number): Omit<FieldError, 'path'> {
   return {
     code: 'duplicate_column',
     message: `Column ${index + 1} has the same name as column ${first + 1}`,

@@ -1,0 +1,25 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { SuppressionEvidence } from '../../domain/message-story';
+import type { Audience } from './audience-sql';
+import { requiredNames } from './fill-params';
+
+/** What a contact was left out by, kept where it may be changed or gone by the time that a person asks. */
+export interface SkipEvidence {
+  suppression?: SuppressionEvidence;
+  /** Names of params. */
+  missing?: string[];
+}
+
+/**
+ * SQL, of a row of `ranked` whose contact is left out: what is kept with it. The other reasons are told by the row, or
+ * found again in the ledger, which keeps the recipient that has the address and those of excluded campaigns.
+ */
+export function skipEvidence({ placeholders, suppressionOf }: Audience): RawBuilder<unknown> {
+  const entry = suppressionOf ? suppressionOf(sql`ranked.address`) : sql`null::jsonb`;
+  return sql`case ranked.reason
+    when 'suppressed' then (select jsonb_build_object('suppression', found) from (select ${entry} as found) one
+      where found is not null)
+    when 'missing_params' then (select jsonb_build_object('missing', jsonb_agg(name order by name))
+      from unnest(${requiredNames(placeholders)}::text[]) as name where not ranked.params ? name)
+  end`;
+}

@@ -1,0 +1,24 @@
+import type { Transaction } from 'kysely';
+import { DomainError } from '../domain/errors';
+import type { CampaignRecord } from './campaign-record';
+import { liveRunsOf } from './runs/run-rows';
+import { hasSchedule } from './schedules/recurring';
+import type { CampaignTables } from './tables';
+
+/**
+ * Fails with `campaign_started` when what the campaign sends, and to whom, can no longer change. While an occurrence
+ * goes on, what it sends cannot be replaced under it.
+ */
+export async function requireEditable(
+  tx: Transaction<CampaignTables>,
+  campaign: CampaignRecord,
+): Promise<void> {
+  const { id, stage } = campaign;
+  const isRunning = hasSchedule(campaign) && (await liveRunsOf(tx, id)).length > 0;
+  if (stage === 'started' || stage === 'canceled' || isRunning) throw alreadyStarted(campaign);
+}
+
+export const alreadyStarted = ({ id, phase }: Pick<CampaignRecord, 'id' | 'phase'>) =>
+  new DomainError('campaign_started', `Campaign ${id} has started (${phase}) and can no longer be edited`, {
+    phase,
+  });

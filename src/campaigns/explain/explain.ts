@@ -1,0 +1,148 @@
+import type { Kysely } from 'kysely';
+import type { Channel } from '../../domain/channel';
+import { DomainError } from '../../domain/errors';
+import { messageWord } from '../../domain/explanation';
+import { parseRecipientId, recipientId } from '../../domain/ids';
+import { LIMITS } from '../../domain/limits';
+import type { SkipReason } from '../../domain/recipient';
+import { readCampaign } from '../campaign-record';
+import type { MessageStories, ToldStories } from '../ports';
+import type { RecipientView } from '../runs/recipients';
+import { findRun } from '../runs/run-list';
+import type { CampaignTables } from '../tables';
+import { findPerson, type Part, type PersonQuery } from './find-person';
+import { type NextStep, nextStep } from './next-step';
+import { type RecipientRef, readFacts } from './recipient-facts';
+import { readSkipped } from './skipped';
+import { type Step, stepsOf, uidsOf } from './steps';
+import { summaryOf } from './summary';
+
+/** Why a person was sent something by a campaign, or was not, and what comes next (api.md 19). */
+export interface Explanation {
+  recipient: RecipientView | null;
+  skipped?: { channel: Channel; reason: SkipReason; evidence: string };
+  summary: string;
+  next: NextStep | null;
+  steps: Step[];
+}
+
+export type PersonExplanation = Explanation & { others: string[] };
+
+/**
+ * Explanations come from what is stored: the ledger has its part, and the service that the campaign is sent through
+ * tells the rest over HTTP, if it can. Nothing is written down for them as messages are sent.
+ */
+export function createExplanations({
+  db,
+  stories,
+  now = Date.now,
+}: {
+  db: Kysely<CampaignTables>;
+  stories: MessageStories;
+  now?: () => number;
+}) {
+  async function explain(workspaceId: string, ref: RecipientRef): Promise<Explanation> {
+    const facts = await readFacts(db, workspaceId, ref);
+    const told = await storiesOf(workspaceId, uidsOf(facts), facts.view.state === 'waiting');
+    const at = now();
+    const next = await nextStep(db, facts, told, at);
+    const steps = stepsOf(facts, told, at);
+    return { recipient: facts.view, summary: summaryOf(facts, { next, steps, told }), next, steps };
+  }
+
+  /** A recipient that had no message yet needs no answer of the service, unless it must be known whether it tells outcomes. */
+  async function storiesOf(
+    workspaceId: string,
+    uids: readonly string[],
+    asksAnyway: boolean,
+  ): Promise<ToldStories> {
+    if (uids.length === 0 && !asksAnyway) return { kind: 'told', events: true, stories: [] };
+    return stories.read(workspaceId, uids);
+  }
+
+  async function explainSkipped(
+    workspaceId: string,
+    campaignName: string,
+    part: Extract<Part, { kind: 'skipped' }>,
+  ): Promise<Explanation> {
+    const { runId, channel, contactId } = part;
+    const found = await readSkipped(db, { workspaceId, runId }, { contactId, channel });
+    if (!found) throw new DomainError('not_found', `Run ${runId} did not leave contact ${contactId} out`);
+    const { reason, evidence } = found;
+    const what = reason === 'suppressed' ? 'suppressed' : 'skipped';
+    const at = await frozenAt(db, workspaceId, { runId, channel });
+    const step: Step = { at, what, code: reason, detail: evidence, data: { runId, contactId } };
+    return {
+      recipient: null,
+      skipped: { channel, reason, evidence },
+      summary: `The contact got no ${messageWord(channel)} of the campaign “${campaignName}”. ${evidence}`,
+      next: null,
+      steps: [step],
+    };
+  }
+
+  return {
+    /** Throws `not_found` for a recipient that the campaign does not have. */
+    async recipient(workspaceId: string, campaignId: string, id: string): Promise<Explanation> {
+      const ref = parseRecipientId(id);
+      await readCampaign(db, workspaceId, campaignId);
+      if (!ref) throw new DomainError('not_found', `Campaign ${campaignId} has no recipient ${id}`);
+      await findRun(db, workspaceId, campaignId, ref.runId);
+      return explain(workspaceId, ref);
+    },
+
+    /** Throws `not_found` for a person whom the campaign neither has nor left out. */
+    async person(query: PersonQuery): Promise<PersonExplanation> {
+      const { workspaceId, campaignId, runId } = query;
+      const { name } = await readCampaign(db, workspaceId, campaignId);
+      if (runId !== undefined) await findRun(db, workspaceId, campaignId, runId);
+      const [chosen, ...rest] = await findPerson(db, query);
+      if (!chosen) {
+        throw new DomainError(
+          'not_found',
+          `Campaign ${campaignId} neither has this person as a recipient nor left them out`,
+        );
+      }
+      const others = (await everyPart(db, query, [chosen, ...rest]))
+        .filter((part) => part.kind === 'recipient' && !isSame(part, chosen))
+        .slice(0, LIMITS.explainedOthers)
+        .map((part) => recipientId(part as RecipientRef));
+      const explained =
+        chosen.kind === 'recipient'
+          ? await explain(workspaceId, chosen)
+          : await explainSkipped(workspaceId, name, chosen);
+      return { ...explained, others };
+    },
+  };
+}
+
+export type Explanations = ReturnType<typeof createExplanations>;
+
+/** A channel or run that was chosen says what is explained; the person's other parts are named all the same. */
+async function everyPart(db: Kysely<CampaignTables>, query: PersonQuery, found: Part[]): Promise<Part[]> {
+  const { channel, runId, ...whole } = query;
+  return channel === undefined && runId === undefined ? found : findPerson(db, whole);
+}
+
+const isSame = (one: Part, other: Part) =>
+  one.kind === other.kind &&
+  one.runId === other.runId &&
+  one.channel === other.channel &&
+  (one.kind !== 'recipient' || other.kind !== 'recipient' || one.seq === other.seq);
+
+async function frozenAt(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  { runId, channel }: { runId: string; channel: Channel },
+): Promise<Date> {
+  const row = await db
+    .selectFrom('runs')
+    .leftJoin('audience_freezes as f', (join) =>
+      join.onRef('f.run_id', '=', 'runs.id').on('f.channel', '=', channel),
+    )
+    .select(['f.begun_at', 'runs.started_at'])
+    .where('runs.id', '=', runId)
+    .where('runs.workspace_id', '=', workspaceId)
+    .executeTakeFirstOrThrow();
+  return row.begun_at ?? row.started_at;
+}

@@ -1,0 +1,119 @@
+import type { Kysely } from 'kysely';
+import { isLive } from '../../domain/campaign';
+import { deliveryRule, expiryOf } from '../../domain/delivery-rule';
+import { retryClassOf } from '../../domain/errors';
+import type { MessageStory } from '../../domain/message-story';
+import { FREQUENCY_CAP, OUT_OF_HOURS } from '../../domain/policy';
+import { SETTLED } from '../../domain/recipient';
+import { LATER_STAGE } from '../../domain/release';
+import {
+  goesOnAt,
+  toldWait,
+  WAIT_REASONS,
+  type Wait,
+  type WaitFacts,
+  type WaitWhy,
+} from '../../domain/wait-reasons';
+import type { ToldStories } from '../ports';
+import type { CampaignTables } from '../tables';
+import { heldBack } from './held-back';
+import type { RecipientFacts } from './recipient-facts';
+import { attemptsOf } from './retry-rule';
+import { capWait, fallbackWait, hoursWait, laterOf, paceWait, scheduleWait } from './waits';
+
+/** What comes next for a recipient: why it waits, and when it goes on where that is known. */
+export interface NextStep {
+  at?: Date;
+  why: WaitWhy;
+  detail: string;
+}
+
+/** Null when nothing is next: the recipient has an end, or the run will not go on by itself. */
+export async function nextStep(
+  db: Kysely<CampaignTables>,
+  facts: RecipientFacts,
+  told: ToldStories,
+  now: number,
+): Promise<NextStep | null> {
+  const waits = await waitsOf(db, facts, told, now);
+  const wait = toldWait(waits);
+  if (!wait) return null;
+  const at = goesOnAt(waits);
+  const { sentence } = WAIT_REASONS[wait.why] as { sentence(facts: WaitFacts): string };
+  const isLate =
+    at !== undefined && at.getTime() > expiryOf(deliveryRule(facts.run.options), facts.view.dueAt);
+  return {
+    ...(at ? { at } : {}),
+    why: wait.why,
+    detail: `${sentence(wait)}${isLate ? ' By then it is too late for this recipient, who ends as expired.' : ''}`,
+  };
+}
+
+async function waitsOf(
+  db: Kysely<CampaignTables>,
+  facts: RecipientFacts,
+  told: ToldStories,
+  now: number,
+): Promise<Wait[]> {
+  const { view, run, stored } = facts;
+  if (view.state === 'sent') return [{ why: 'outcome' }];
+  if (SETTLED.includes(view.state) || !isLive(run.phase)) return [];
+  if (run.control === 'cancel' || run.control === 'fail') return [];
+  const isWithService = view.state === 'accepted' || (view.channel === 'voice' && stored.state === 'sending');
+  return isWithService ? serviceWaits(db, facts, told) : ledgerWaits(db, facts, told, now);
+}
+
+/** The service has the message. One that tells no more than that has told the end. */
+async function serviceWaits(
+  db: Kysely<CampaignTables>,
+  facts: RecipientFacts,
+  told: ToldStories,
+): Promise<Wait[]> {
+  if (!told.events) return [];
+  const story = told.stories.find(({ uid }) => uid === facts.view.uid);
+  if (story && story.waits === null) return [{ why: 'outcome' }];
+  return [...(await heldBack(db, facts)), storyWait(story)];
+}
+
+function storyWait(story: MessageStory | undefined): Wait {
+  const waits = story?.waits;
+  if (!story || !waits) return { why: 'outbox' };
+  const at = waits.at === undefined ? undefined : new Date(waits.at);
+  if (waits.why !== 'retry') return { why: waits.why, at, code: waits.code };
+  return { why: 'retry', at, code: waits.code, attempt: story.attempt + 1, of: story.attemptsMax };
+}
+
+/** The ledger has the recipient: it waits for its hour, its turn, or the next attempt. */
+async function ledgerWaits(
+  db: Kysely<CampaignTables>,
+  facts: RecipientFacts,
+  told: ToldStories,
+  now: number,
+): Promise<Wait[]> {
+  const held = await heldBack(db, facts);
+  const waits: Wait[] = [];
+  const { view, stored } = facts;
+  if (view.state === 'waiting') {
+    // Its stage is among what holds it back.
+    if (view.code === LATER_STAGE) return held;
+    if (stored.retryAt === null) waits.push(await fallbackWait(db, facts, told.events));
+    else if (stored.retryAt.getTime() > now) waits.push(ownWait(facts, stored.retryAt));
+  }
+  if (view.state === 'pending') waits.push(...scheduleWait(facts, now));
+  // Each of these is asked at the moment at which the recipient comes to it, as a page asks.
+  waits.push(...hoursWait(facts, laterOf(waits, now)));
+  waits.push(...(await capWait(db, facts, laterOf(waits, now))));
+  if (view.state !== 'waiting') waits.push(...(await paceWait(db, facts, laterOf(waits, now))));
+  if (held.length === 0 && waits.length === 0) waits.push({ why: 'outbox', ahead: 0 });
+  return [...held, ...waits];
+}
+
+/** Why it was put off until its next attempt. */
+function ownWait(facts: RecipientFacts, at: Date): Wait {
+  const code = facts.view.code ?? undefined;
+  if (code === FREQUENCY_CAP) return { why: 'cap', at };
+  if (code === OUT_OF_HOURS)
+    return { why: hoursWait(facts, at.getTime() - 60_000)[0]?.why ?? 'quiet_hours', at };
+  if (retryClassOf(code) === 'account') return { why: 'account', at, code };
+  return { why: 'retry', at, code: code ?? facts.view.outcome ?? undefined, ...attemptsOf(facts) };
+}

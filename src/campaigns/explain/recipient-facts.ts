@@ -1,0 +1,89 @@
+import { type Kysely, sql } from 'kysely';
+import type { Channel } from '../../domain/channel';
+import { DomainError } from '../../domain/errors';
+import type { RecipientState } from '../../domain/recipient';
+import { derivedState, type ListedRow, type RecipientView, viewOf, withCalls } from '../runs/recipients';
+import { loadRun, type RunPlan } from '../runs/runs';
+import type { CampaignTables } from '../tables';
+
+/** A recipient's place in the ledger. */
+export interface RecipientRef {
+  runId: string;
+  channel: Channel;
+  seq: number;
+}
+
+/** All that the ledger knows of one recipient. */
+export interface RecipientFacts {
+  view: RecipientView;
+  /** As the row has it; `view` has the state that is derived. */
+  stored: {
+    state: RecipientState;
+    attempt: number;
+    retryAt: Date | null;
+    place: string | null;
+    turn: number | null;
+    putBack: Date[];
+  };
+  key: RecipientRef & { shard: number };
+  run: RunPlan;
+  campaignName: string;
+  finishedAt: Date | null;
+  /** The audience is what the lists held at this moment. */
+  frozenAt: Date;
+  /** Those of the campaign's lists that had the contact then, and still have. */
+  lists: { id: string; name: string }[];
+}
+
+interface Row extends ListedRow {
+  shard: number;
+  state: RecipientState;
+  retry_at: Date | null;
+  place: string | null;
+  turn: number | null;
+  put_back: Date[] | null;
+  name: string;
+  started_at: Date;
+  finished_at: Date | null;
+  begun_at: Date | null;
+  lists: { id: string; name: string }[] | null;
+}
+
+/** Throws `not_found` for a recipient that the run does not have. The run is one of the workspace's. */
+export async function readFacts(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  { runId, channel, seq }: RecipientRef,
+): Promise<RecipientFacts> {
+  const { rows } = await sql<Row>`
+    select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.updated_at,
+      greatest(r.attempts, case when r.seq < s.next_seq then 1 else 0 end) as attempts, ${derivedState} as derived,
+      r.shard, r.state, r.retry_at, r.place, r.turn, r.put_back,
+      c.name, runs.started_at, runs.finished_at, f.begun_at, (
+        select json_agg(json_build_object('id', l.id, 'name', l.name) order by l.name)
+        from contact_lists l join contact_list_members m on m.list_id = l.id
+        where l.workspace_id = ${workspaceId} and l.id = any(c.contact_list_ids) and m.contact_id = r.contact_id
+          and m.added_at <= coalesce(f.begun_at, 'infinity')
+      ) as lists
+    from recipients r
+    join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
+    join runs on runs.id = r.run_id and runs.workspace_id = ${workspaceId}
+    join campaigns c on c.id = runs.campaign_id
+    left join audience_freezes f on f.run_id = r.run_id and f.channel = r.channel
+    where r.run_id = ${runId} and r.channel = ${channel} and r.seq = ${seq}`.execute(db);
+  const [row] = rows;
+  if (!row) throw new DomainError('not_found', `Run ${runId} has no recipient ${channel}.${seq}`);
+  const [view] = (await withCalls(db, runId, [viewOf(runId, row)])) as [RecipientView];
+  return {
+    view,
+    stored: {
+      ...{ state: row.state, attempt: row.attempt, retryAt: row.retry_at, place: row.place, turn: row.turn },
+      putBack: (row.put_back ?? []).map((at) => new Date(at)).sort((one, other) => +one - +other),
+    },
+    key: { runId, channel, seq, shard: row.shard },
+    run: await loadRun(db, runId),
+    ...{ campaignName: row.name, finishedAt: row.finished_at },
+    frozenAt: row.begun_at ?? row.started_at,
+    lists: row.lists ?? [],
+  };
+}

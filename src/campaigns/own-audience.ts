@@ -1,0 +1,144 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { newId } from '../storage/new-id';
+import { lockCampaign } from './campaign-record';
+import {
+  batchesOf,
+  type ImportReport,
+  type ImportRow,
+  type ImportTarget,
+  importContacts,
+} from './contacts/contact-import';
+import type { ContactRow } from './contacts/contact-row';
+import { type ListKey, lockContacts, roundsOf, type UpsertCounts, upsertRound } from './contacts/contacts';
+import { requireEditable } from './editable';
+import type { CampaignTables } from './tables';
+
+/**
+ * Recipients that a campaign brings itself (api.md 19). They are contacts of the workspace and members of a list that
+ * has an id and no row in `contact_lists`: freezing and dry runs read it as any list, and no endpoint finds it. Their
+ * params stay with the membership, so that two campaigns may give the same contact different values.
+ */
+export interface OwnAudience {
+  listId: string | null;
+  members: number;
+}
+
+type Tx = Transaction<CampaignTables>;
+
+/** Stores the rows under a new id; the caller writes it to the campaign in the same transaction. */
+export async function storeOwnAudience(
+  tx: Tx,
+  workspaceId: string,
+  rows: readonly ContactRow[],
+): Promise<OwnAudience> {
+  // Also without rows: an audience that is replaced is dropped under this lock, which is taken before a campaign's.
+  await lockContacts(tx, workspaceId);
+  if (rows.length === 0) return { listId: null, members: 0 };
+  const listId = newId('lst');
+  let members = 0;
+  for (const batch of batchesOf(rows)) members += (await joinRows(tx, { workspaceId, listId }, batch)).joined;
+  return { listId, members };
+}
+
+/**
+ * Adds rows as they come, batch by batch, until the campaign has started. Each batch is a transaction with the
+ * campaign locked, so that a start either sees a batch whole or refuses it with `campaign_started`.
+ */
+export async function appendRecipients(
+  db: Kysely<CampaignTables>,
+  { workspaceId, campaignId, country }: Pick<ImportTarget, 'country'> & CampaignKey,
+  rows: AsyncIterable<ImportRow> | Iterable<ImportRow>,
+): Promise<ImportReport> {
+  const store = (batch: readonly ContactRow[]) =>
+    db.transaction().execute(async (tx) => {
+      await lockContacts(tx, workspaceId);
+      const campaign = await lockCampaign(tx, workspaceId, campaignId);
+      await requireEditable(tx, campaign);
+      const listId = campaign.ownListId ?? newId('lst');
+      const { joined, ...counts } = await joinRows(tx, { workspaceId, listId }, batch);
+      await sql`
+        update campaigns set own_list_id = ${listId}, own_members = own_members + ${joined}, updated_at = now()
+        where id = ${campaignId} and workspace_id = ${workspaceId}`.execute(tx);
+      return counts;
+    });
+  return importContacts({ country, store }, rows);
+}
+
+interface CampaignKey {
+  workspaceId: string;
+  campaignId: string;
+}
+
+/** Fails if the workspace has no such campaign, or when it has started, before anything of an upload is read. */
+export async function requireAppendable(
+  db: Kysely<CampaignTables>,
+  { workspaceId, campaignId }: CampaignKey,
+): Promise<void> {
+  await db
+    .transaction()
+    .execute(async (tx) => requireEditable(tx, await lockCampaign(tx, workspaceId, campaignId)));
+}
+
+/** In one statement, under the lock by which no contact is deleted that is just being added. */
+export async function copyOwnAudience(tx: Tx, from: string): Promise<OwnAudience> {
+  const listId = newId('lst');
+  const { numAffectedRows = 0n } = await sql`
+    insert into contact_list_members (list_id, contact_id, params)
+    select ${listId}, contact_id, params from contact_list_members where list_id = ${from}`.execute(tx);
+  return { listId, members: Number(numAffectedRows) };
+}
+
+/** With those of its contacts that are in no other list and no other audience, as when a list is deleted. */
+export async function dropOwnAudience(tx: Tx, listId: string): Promise<void> {
+  await sql`
+    with gone as (delete from contact_list_members where list_id = ${listId} returning contact_id)
+    delete from contacts c using gone
+    where c.id = gone.contact_id and not exists (
+      select 1 from contact_list_members m where m.contact_id = c.id and m.list_id <> ${listId})`.execute(tx);
+}
+
+/** `joined`: members that are new. The other counts are of contacts, as an import's. */
+async function joinRows(
+  tx: Tx,
+  list: ListKey,
+  rows: readonly ContactRow[],
+): Promise<UpsertCounts & { joined: number }> {
+  const counts = { created: 0, updated: 0, unchanged: 0, joined: 0 };
+  for (const round of roundsOf(rows)) {
+    const plain = round.map((row) => ({ ...row, params: {} }));
+    const { created, updated } = await upsertRound(tx, list.workspaceId, plain);
+    counts.created += created;
+    counts.updated += updated;
+    counts.unchanged += round.length - created - updated;
+    counts.joined += await joinRound(tx, list, round);
+  }
+  return counts;
+}
+
+/** A member that is there already takes over the params that the row gives and keeps the others. */
+async function joinRound(
+  tx: Tx,
+  { workspaceId, listId }: ListKey,
+  rows: readonly ContactRow[],
+): Promise<number> {
+  const { rows: found } = await sql<{ joined: number }>`
+    with given as (
+      select * from unnest(
+        ${rows.map((row) => row.identity)}::text[],
+        ${rows.map(({ params }) => (Object.keys(params).length > 0 ? JSON.stringify(params) : null))}::text[]
+      ) as row (identity, params)
+    ), stored as (
+      insert into contact_list_members as m (list_id, contact_id, params)
+      select ${listId}, c.id, given.params::jsonb
+      from given cross join lateral (
+        select id from contacts where workspace_id = ${workspaceId} and identity = given.identity limit 1
+      ) c
+      on conflict (list_id, contact_id) do update set params = coalesce(m.params, '{}') || excluded.params
+      where excluded.params is not null
+        and (m.params is null or m.params || excluded.params is distinct from m.params)
+      returning m.xmax = 0 as is_new
+    )
+    -- A row version that replaced none has no xmax.
+    select count(*) filter (where is_new)::int as joined from stored`.execute(tx);
+  return found[0]?.joined ?? 0;
+}

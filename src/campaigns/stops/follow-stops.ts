@@ -1,0 +1,157 @@
+import { type Kysely, sql } from 'kysely';
+import { inParallel } from '../../domain/in-parallel';
+import { LIMITS } from '../../domain/limits';
+import type { Log } from '../../log';
+import type { RunLauncher, SendLauncher } from '../ports';
+import type { CampaignTables } from '../tables';
+import { expireStopped } from './expire-stopped';
+
+export interface StopsFollowed {
+  /** To be called each second, by the one process that watches. */
+  tick(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+type Launcher = Pick<RunLauncher, 'controlChanged'> & Pick<SendLauncher, 'wakeSend'>;
+
+const AT_ONCE = 8;
+const TELL_AGAIN_MS = 5_000;
+/** A sweep that took long is followed by a rest of so many times as long, so that it costs a tenth of a connection. */
+const REST_SHARE = 10;
+
+/**
+ * What a stop asks for beside what reads it: recipients whose time is over while nothing takes them to the service are
+ * ended, and when the stop is over, the runs and durable sends that sleep because of it are told. The row of a stop
+ * that has ended is deleted once all of them are told, so that another process goes on if this one is killed in between;
+ * to be told twice is harmless.
+ */
+export function followStops(db: Kysely<CampaignTables>, launcher: Launcher, log: Log): StopsFollowed {
+  const busy = new Map<string, Promise<void>>();
+  const restUntil = new Map<string, number>();
+  let isStopping = false;
+
+  /** What takes long for one workspace holds up neither the watcher nor another workspace. */
+  function once(key: string, work: () => Promise<number>, failure: string): void {
+    if (isStopping || busy.has(key) || (restUntil.get(key) ?? 0) > Date.now()) return;
+    const done = work()
+      .catch((error: unknown) => {
+        log.warn({ err: error }, failure);
+        return TELL_AGAIN_MS;
+      })
+      .then((restMs) => {
+        restUntil.set(key, Date.now() + restMs);
+        busy.delete(key);
+      });
+    busy.set(key, done);
+  }
+
+  async function sweep(workspaceId: string): Promise<number> {
+    const startedAt = Date.now();
+    await expireStopped(db, workspaceId, () => !isStopping);
+    return Math.max(LIMITS.expireWaitingMs, REST_SHARE * (Date.now() - startedAt));
+  }
+
+  async function tell({ workspaceId, endedAt }: Ended): Promise<number> {
+    const failed =
+      (await tellRuns(db, launcher, log, workspaceId)) + (await tellSends(db, launcher, log, workspaceId));
+    if (failed > 0) return TELL_AGAIN_MS;
+    await sql`
+      delete from workspace_stops
+      where workspace_id = ${workspaceId} and ended_at = ${endedAt}::timestamptz`.execute(db);
+    return 0;
+  }
+
+  return {
+    async tick() {
+      const { rows } = await sql<Ended | { workspaceId: string; endedAt: null }>`
+        select workspace_id as "workspaceId", ended_at::text as "endedAt" from workspace_stops
+        order by workspace_id`.execute(db);
+      for (const row of rows) {
+        const { workspaceId, endedAt } = row;
+        if (endedAt === null)
+          once(
+            `sweep ${workspaceId}`,
+            () => sweep(workspaceId),
+            'what expires during a stop could not be read',
+          );
+        else
+          once(
+            `tell ${workspaceId}`,
+            () => tell(row),
+            'the end of a stop could not be told; it will be tried again',
+          );
+      }
+      for (const [key, at] of restUntil) if (at <= Date.now()) restUntil.delete(key);
+    },
+    async stop() {
+      isStopping = true;
+      await Promise.all(busy.values());
+    },
+  };
+}
+
+/** `endedAt` as the database writes it: a Date has no microseconds. */
+interface Ended {
+  workspaceId: string;
+  endedAt: string;
+}
+
+/**
+ * Runs that are wanted to go on: the others sleep for reasons of their own. Of those that are being planned, only the ones
+ * whose hour has come have a workflow that can be told. Answers how many could not be told.
+ */
+async function tellRuns(
+  db: Kysely<CampaignTables>,
+  launcher: Launcher,
+  log: Log,
+  workspaceId: string,
+): Promise<number> {
+  let failed = 0;
+  for (let after = ''; ; ) {
+    const { rows } = await sql<{ runId: string; launch: number }>`
+      select r.id as "runId", r.launches as launch from runs r join campaigns c on c.id = r.campaign_id
+      where r.workspace_id = ${workspaceId} and r.id > ${after} and r.control = 'run'
+        and r.phase in ('planning', 'running', 'finishing')
+        and not (r.phase = 'planning' and c.stage = 'scheduled' and c.options #>> '{schedule,cron}' is null)
+      order by r.id limit ${LIMITS.runsTold}`.execute(db);
+    await inParallel(rows, AT_ONCE, async (run) => {
+      await launcher.controlChanged(run).catch((error: unknown) => {
+        failed += 1;
+        log.warn(
+          { err: error, runId: run.runId },
+          'a run could not be told that a stop has ended; it will be again',
+        );
+      });
+    });
+    if (rows.length < LIMITS.runsTold) return failed;
+    after = rows.at(-1)?.runId ?? after;
+  }
+}
+
+/** Sends that are due, and that their service has not accepted. */
+async function tellSends(
+  db: Kysely<CampaignTables>,
+  launcher: Launcher,
+  log: Log,
+  workspaceId: string,
+): Promise<number> {
+  let failed = 0;
+  for (let after = ''; ; ) {
+    const { rows } = await sql<{ id: string }>`
+      select id from durable_sends
+      where workspace_id = ${workspaceId} and id > ${after} and finished_at is null and accepted_at is null
+        and due_at <= now()
+      order by id limit ${LIMITS.sendsTold}`.execute(db);
+    await inParallel(rows, AT_ONCE, async ({ id }) => {
+      await launcher.wakeSend(id).catch((error: unknown) => {
+        failed += 1;
+        log.warn(
+          { err: error, sendId: id },
+          'a send could not be told that a stop has ended; it will be again',
+        );
+      });
+    });
+    if (rows.length < LIMITS.sendsTold) return failed;
+    after = rows.at(-1)?.id ?? after;
+  }
+}

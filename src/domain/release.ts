@@ -1,0 +1,139 @@
+import { CHANNELS, type Channel } from './channel';
+import type { RecipientState } from './recipient';
+
+/**
+ * Release in stages (docs/campaigns.md): a part of the audience first, the next part after a wait, and only while not too much
+ * goes wrong. The stages that a campaign lists are followed by one more, the last, which has the rest of the audience
+ * and is not judged.
+ */
+export interface ReleaseOptions {
+  stages: readonly StageOptions[];
+  gates?: readonly Gate[] | undefined;
+  onGate?: 'pause' | 'cancel' | undefined;
+}
+
+/** Of a stage's size, one of the two. Without `waitSeconds` the next stage waits for the operator. */
+export interface StageOptions {
+  recipients?: number | undefined;
+  percent?: number | undefined;
+  waitSeconds?: number | undefined;
+}
+
+export const GATE_METRICS = ['failed', 'undelivered', 'rejected', 'unknown', 'suppressed'] as const;
+export type GateMetric = (typeof GATE_METRICS)[number];
+
+export interface Gate {
+  metric: GateMetric;
+  above: number;
+  minSample: number;
+}
+
+/** A gate after a stage, or one that closed while the stage was being sent. */
+export interface Judged {
+  stage: number;
+  at: string;
+  metric: GateMetric;
+  value: number;
+  sample: number;
+  passed: boolean;
+}
+
+/** Why a run is paused or canceled by itself, as the API shows it. */
+export interface GateReason {
+  code: 'gate';
+  metric: GateMetric;
+  value: number;
+  above: number;
+  sample: number;
+}
+
+/** Why a recipient waits whose stage has not begun. */
+export const LATER_STAGE = 'later_stage';
+
+/** How many stages a run has, the last one included. */
+export const stagesOf = (release: Pick<ReleaseOptions, 'stages'>): number => release.stages.length + 1;
+
+/** How many contacts each stage has, the last one included. A stage beyond the audience is empty. */
+export function stageSizes({ stages }: Pick<ReleaseOptions, 'stages'>, contacts: number): number[] {
+  const sizes: number[] = [];
+  let left = contacts;
+  for (const stage of stages) {
+    const size = Math.min(left, wantedSize(stage, contacts));
+    sizes.push(size);
+    left -= size;
+  }
+  return [...sizes, left];
+}
+
+function wantedSize({ recipients, percent = 0 }: StageOptions, contacts: number): number {
+  // 7 % of 100 is 7.000000000000001 in binary, and must not become 8.
+  return recipients ?? Math.max(0, Math.ceil((percent * contacts) / 100 - 1e-9));
+}
+
+/** What gates count: sums over a run's channels. */
+export interface GateTally {
+  counts: Record<GateMetric, number>;
+  handedOver: number;
+  /** Of the stages that have begun. */
+  contacts: number;
+}
+
+/** `tried` are recipients that were handed over once and wait for another attempt. */
+export function gateTally(
+  counts: Partial<Record<Channel, Record<RecipientState, number>>>,
+  { contacts, tried, tellsMore }: { contacts: number; tried: number; tellsMore: boolean },
+): GateTally {
+  const sums: Record<GateMetric, number> = {
+    failed: 0,
+    undelivered: 0,
+    rejected: 0,
+    unknown: 0,
+    suppressed: 0,
+  };
+  let handedOver = tried;
+  for (const channel of CHANNELS) {
+    const of = counts[channel];
+    if (!of) continue;
+    for (const metric of GATE_METRICS) sums[metric] += of[metric];
+    handedOver += of.sent + of.delivered + of.undelivered + of.failed + of.rejected + of.unknown;
+    // A call that is being made was handed over; a service that tells no more took what it accepted.
+    if (channel === 'voice') handedOver += of.sending;
+    if (!tellsMore) handedOver += of.accepted;
+  }
+  return { counts: sums, handedOver, contacts };
+}
+
+export type GateResult = Pick<Judged, 'metric' | 'value' | 'sample' | 'passed'>;
+
+/** After a stage's wait. Too small a sample passes. */
+export function judgeGate({ metric, above, minSample }: Gate, tally: GateTally): GateResult {
+  const sample = metric === 'suppressed' ? tally.contacts : tally.handedOver;
+  const value = sample === 0 ? 0 : tally.counts[metric] / sample;
+  return { metric, value, sample, passed: sample < minSample || value <= above };
+}
+
+/**
+ * While a stage is being sent: closed once the count is above the gate's share of all contacts of the stages begun,
+ * because a larger sample cannot open it again. Where those contacts are too small a sample, the gate stays open.
+ */
+export function closesAtOnce({ metric, above, minSample }: Gate, { counts, contacts }: GateTally): boolean {
+  return contacts >= minSample && contacts > 0 && counts[metric] / contacts > above;
+}
+
+/**
+ * Whether the gates hold. After the operator has resumed a run at a closed gate of stage `passedTo`, none is judged
+ * before the next stage's end: neither at that stage's end, nor while the next one is being sent.
+ */
+export function isJudgedAtEnd({ stage, stages, passedTo }: StageOfRun): boolean {
+  return stage < stages && stage > passedTo;
+}
+
+export function isJudgedWhileSent({ stage, stages, passedTo }: StageOfRun): boolean {
+  return stage < stages && (passedTo === 0 || stage > passedTo + 1);
+}
+
+interface StageOfRun {
+  stage: number;
+  stages: number;
+  passedTo: number;
+}

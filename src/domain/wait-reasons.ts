@@ -1,0 +1,111 @@
+/** What a sentence about a wait may name; each reason reads its own. */
+export interface WaitFacts {
+  /** The attempt that comes, the first being 1, and how many there may be. */
+  attempt?: number | undefined;
+  of?: number | undefined;
+  /** What was answered, or went wrong. */
+  code?: string | undefined;
+  /** Recipients before this one. */
+  ahead?: number | undefined;
+  /** A channel of the campaign's order that comes before this one. */
+  channel?: string | undefined;
+  reason?: string | undefined;
+}
+
+interface WaitReason {
+  /**
+   * Set for what is told before all others, in this order: a person must do something about it, or it concerns the
+   * whole campaign. Of the other reasons the one that ends last is told, because the recipient goes on when it does.
+   */
+  first?: number;
+  /** What a support person can read out, without the time at which it ends. */
+  sentence(facts: WaitFacts): string;
+}
+
+/** Why a recipient waits (api.md 19, `next.why`): one entry for each reason. */
+export const WAIT_REASONS = {
+  stopped: {
+    first: 1,
+    sentence: ({ reason }) =>
+      `The workspace is stopped${because(reason)}: nothing is handed over until the stop is lifted.`,
+  },
+  paused: {
+    first: 2,
+    sentence: () => 'The campaign is paused: nothing is handed over until it is resumed.',
+  },
+  gate: {
+    first: 3,
+    sentence: ({ reason }) =>
+      `The campaign’s release stopped at a gate${because(reason)}: it goes on when the campaign is resumed.`,
+  },
+  stage: {
+    first: 4,
+    sentence: () => 'The recipient belongs to a later stage of the release, which has not begun.',
+  },
+  schedule: {
+    first: 5,
+    sentence: () => 'The campaign’s schedule has not come to this recipient’s hour.',
+  },
+  hold: {
+    first: 6,
+    sentence: () =>
+      'The messaging service holds the campaign’s messages back: they leave when the hold is released.',
+  },
+  window: { sentence: () => 'It is outside of the hours in which the campaign may call.' },
+  quiet_hours: { sentence: () => 'It is within quiet hours, in which nothing is sent to this recipient.' },
+  cap: {
+    sentence: () =>
+      'The address has had as many messages as the workspace’s policy allows for now; the next one waits until there is room.',
+  },
+  pace: {
+    sentence: ({ ahead }) =>
+      `The campaign keeps to its pace${ahead ? `: ${people(ahead)} before this one` : ''}.`,
+  },
+  retry: {
+    sentence: ({ attempt, of, code }) =>
+      `The attempt before failed for the moment${code ? ` (${code})` : ''}; attempt ${attempt ?? 2}${of ? ` of ${of}` : ''} follows.`,
+  },
+  fallback: {
+    sentence: ({ channel }) =>
+      `The campaign goes from channel to channel: this one begins when ${channel ?? 'the one before'} had no success in time.`,
+  },
+  outbox: {
+    sentence: ({ ahead }) =>
+      ahead === undefined
+        ? 'The message is in the outbox of the messaging service, and leaves in its turn.'
+        : `Nothing keeps the recipient back: ${ahead > 0 ? `${people(ahead)} before this one` : 'it is the next one'}, and the outbox takes them in turn.`,
+  },
+  account: {
+    sentence: ({ code }) =>
+      `The account by which messages leave is refused${code ? ` (${code})` : ''}: nothing is lost, single messages are tried, and the operator must look at the account.`,
+  },
+  outcome: {
+    sentence: () => 'The message is with the carrier; what became of it is told by the carrier’s report.',
+  },
+} as const satisfies Record<string, WaitReason>;
+
+export type WaitWhy = keyof typeof WAIT_REASONS;
+export const WAIT_WHYS = Object.keys(WAIT_REASONS) as [WaitWhy, ...WaitWhy[]];
+
+/** A reason that holds for a recipient. Without `at`, when it ends is not known. */
+export interface Wait extends WaitFacts {
+  why: WaitWhy;
+  at?: Date | undefined;
+}
+
+/** The reason that is told. One whose end is not known ends after those whose is. */
+export function toldWait(waits: readonly Wait[]): Wait | undefined {
+  const [told] = [...waits].sort((one, other) => firstOf(one) - firstOf(other) || endOf(other) - endOf(one));
+  return told;
+}
+
+/** When the recipient goes on; undefined as long as the end of one of its reasons is not known. */
+export function goesOnAt(waits: readonly Wait[]): Date | undefined {
+  const end = Math.max(...waits.map(endOf));
+  return Number.isFinite(end) ? new Date(end) : undefined;
+}
+
+const firstOf = ({ why }: Wait): number => (WAIT_REASONS[why] as WaitReason).first ?? Number.MAX_SAFE_INTEGER;
+const endOf = ({ at }: Wait): number => at?.getTime() ?? Number.POSITIVE_INFINITY;
+const because = (reason: string | undefined) => (reason ? ` (${reason})` : '');
+const people = (ahead: number) => (ahead === 1 ? 'one recipient is' : `${ahead} recipients are`);

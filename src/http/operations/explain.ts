@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import { personExplanation, recipientExplanation, skippedContacts } from '../../contracts/answers/explain';
+import { json, type Operation } from '../operation';
+import { answered, EXAMPLE } from './examples';
+
+const UID = `${EXAMPLE.run}.sms.0.0`;
+
+const WAITING = {
+  recipient: {
+    id: `${EXAMPLE.run}.sms.0`,
+    contactId: EXAMPLE.contact,
+    channel: 'sms' as const,
+    address: '+12025550123',
+    state: 'waiting' as const,
+    outcome: null,
+    code: 'quiet_hours',
+    attempts: 0,
+    uid: UID,
+    dueAt: EXAMPLE.at,
+    updatedAt: EXAMPLE.at,
+  },
+  summary:
+    'The SMS of the campaign “Spring” waits for this recipient. It is within quiet hours, in which nothing is sent to this recipient. It goes on at 2026-11-21 10:15 UTC.',
+  next: {
+    at: EXAMPLE.at,
+    why: 'quiet_hours' as const,
+    detail: 'It is within quiet hours, in which nothing is sent to this recipient.',
+  },
+  steps: [
+    {
+      at: EXAMPLE.at,
+      what: 'frozen' as const,
+      detail:
+        'The audience was frozen, and the contact became a recipient on the sms channel, from “Readers”.',
+      data: { runId: EXAMPLE.run, contactLists: [{ id: EXAMPLE.list, name: 'Readers' }] },
+    },
+  ],
+};
+
+const EVIDENCE =
+  'The phone number was on the suppression list since 2026-11-01 08:30 UTC, by a keyword that the subscriber wrote. The reason given is: SMS: STOP.';
+
+const TOLD = `\`summary\`, \`detail\` and \`evidence\` are sentences that can be read out; no address is in them.
+
+\`next.why\` is the reason for which the recipient waits, \`next.at\` when it goes on, where that is known. Of several reasons \`stopped\`, \`paused\`, \`gate\`, \`stage\`, \`schedule\` and \`hold\` come first, in this order; then the one that ends last. \`next\` is null when nothing is next.
+
+\`steps\` tell what happened, oldest first. The ledger knows when the audience was frozen and what was planned; the service that the campaign is sent through tells of the messages: \`rendered\` and \`handed_over\` with the account, the carrier’s id and the milliseconds from acceptance until the hand-over was recorded. A service that has not the capability \`stories\` tells no more than its answer, and the last step says so.`;
+
+export const explainRecipient: Operation = {
+  id: 'explainRecipient',
+  tag: 'Campaigns',
+  summary: 'Explain one recipient',
+  description: TOLD,
+  parameters: { id: EXAMPLE.campaign, recipientId: `${EXAMPLE.run}.sms.0` },
+  answers: {
+    200: json(
+      'What happened, and what comes next.',
+      recipientExplanation,
+      answered(200, 'Explanation', WAITING),
+    ),
+  },
+};
+
+export const explainPerson: Operation = {
+  id: 'explainPerson',
+  tag: 'Campaigns',
+  summary: 'Explain why a person was, or was not, sent a campaign',
+  description: `Of the newest run that has the person, and the channel that was last acted on there, unless \`runId\` and \`channel\` say otherwise; \`others\` names the person’s other recipients in the campaign. A person whom the campaign neither has nor left out is 404.
+
+${TOLD}`,
+  parameters: { campaign: EXAMPLE.campaign, contact: EXAMPLE.contact },
+  answers: {
+    200: json(
+      'What happened, and what comes next.',
+      personExplanation,
+      answered(200, 'Explanation', { ...WAITING, others: [`${EXAMPLE.run}.email.0`] }),
+    ),
+  },
+};
+
+const SKIPPED = {
+  contactId: EXAMPLE.contact,
+  channel: 'sms' as const,
+  address: '+12025550123',
+  reason: 'suppressed' as const,
+  evidence: EVIDENCE,
+};
+
+const BY_REASON =
+  'Of the current run or the one of `runId`: contacts that did not become recipients, by channel, reason and id. `evidence` says what was found when the audience was frozen, also if it was changed since.';
+
+export const listSkipped: Operation = {
+  id: 'listSkipped',
+  tag: 'Campaigns',
+  summary: 'List the contacts that a campaign left out',
+  description: BY_REASON,
+  parameters: { id: EXAMPLE.campaign, channel: 'sms', limit: '100' },
+  answers: {
+    200: json('A page of contacts.', skippedContacts, {
+      ...answered(200, 'Contacts that were left out', [SKIPPED]),
+      next: null,
+    }),
+  },
+};
+
+const HEADER = 'contactId,channel,address,reason,evidence\r\n';
+
+export const exportSkipped: Operation = {
+  id: 'exportSkipped',
+  tag: 'Campaigns',
+  summary: 'Export the contacts that a campaign left out',
+  description: `${BY_REASON} Streamed, whatever their number. Values stand as they are: to open the file in a spreadsheet, import it with every column as text.`,
+  parameters: { id: EXAMPLE.campaign, channel: 'sms' },
+  answers: {
+    200: {
+      description: 'All that match.',
+      content: {
+        'text/csv': {
+          schema: z.string().regex(/^contactId,channel,address,reason,evidence\r\n/),
+          example: `${HEADER}${EXAMPLE.contact},sms,+12025550123,suppressed,"${EVIDENCE}"\r\n`,
+        },
+      },
+      headers: { 'content-disposition': 'A name for the file.' },
+    },
+  },
+};

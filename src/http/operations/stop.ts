@@ -1,0 +1,35 @@
+import { begunStop, currentStop, endedStop } from '../../contracts/answers/stop';
+import { stopBody } from '../../contracts/stop';
+import { json, jsonBody, type Operation } from '../operation';
+import { answered, EXAMPLE } from './examples';
+
+const STOP = { since: EXAMPLE.at, by: EXAMPLE.client, reason: 'Wrong price in the spring sale' };
+
+export const beginStop: Operation = {
+  id: 'beginStop',
+  tag: 'Stop',
+  summary: 'Stop all that the workspace sends',
+  description:
+    'Within a second nothing of this workspace is handed to any provider: campaigns, durable sends and single messages of either class. Only the confirmations of opt-outs still leave, and calls under way end by themselves. New messages are taken and wait, within the bound of the outbox; test sends are refused with 409 `stopped`. A message whose `expiresAt` passes meanwhile is told as `expired`. A workspace that is stopped already keeps the time, the caller and the reason of its first stop.',
+  body: jsonBody(stopBody, { stop: { reason: STOP.reason } }),
+  answers: { 200: json('Stopped.', begunStop, answered(200, 'The workspace is stopped', STOP)) },
+};
+
+export const readStop: Operation = {
+  id: 'readStop',
+  tag: 'Stop',
+  summary: 'Whether the workspace is stopped',
+  description: '`data` is null while it is not.',
+  answers: {
+    200: json('The stop, or null.', currentStop, answered(200, 'The workspace is stopped', STOP)),
+  },
+};
+
+export const endStop: Operation = {
+  id: 'endStop',
+  tag: 'Stop',
+  summary: 'End the stop',
+  description:
+    'All goes on where it stood, each campaign at its own pace. A campaign that was paused stays so. Harmless for a workspace that is not stopped.',
+  answers: { 200: json('Not stopped.', endedStop, answered(200, 'The workspace is not stopped', null)) },
+};

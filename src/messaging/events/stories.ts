@@ -1,0 +1,86 @@
+import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import type { MessageState } from '../../domain/message';
+import type { MessageStory, SuppressionEvidence } from '../../domain/message-story';
+import type { AccountState } from '../outbox/deliver/account-breaker';
+import { type SuppressedMessage, suppressionsAt } from '../suppression/suppression-evidence';
+import type { MessagingTables } from '../tables';
+import { presentState } from './present-state';
+import { RECORD_COLUMNS, type TrackedMessage, tracked } from './tracking';
+
+/**
+ * What a caller needs who must explain a message to a person: its record and events, what it waits for, and the entry
+ * of the suppression list that kept it back. It comes from what is stored for other reasons, so that sending writes
+ * nothing for it. Only the pause of an account is known to the process that hands over, and told by it.
+ */
+export async function messageStories(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  uids: readonly string[],
+  accounts: readonly AccountState[],
+): Promise<MessageStory[]> {
+  const rows = await db
+    .selectFrom('messages as m')
+    .select(RECORD_COLUMNS)
+    .select(['accepted_seq', 'history', 'due_at', presentState('m').as('present')])
+    .select(
+      sql<boolean>`exists (
+        select from holds h where h.workspace_id = m.workspace_id and h.campaign = m.campaign)`.as('held'),
+    )
+    .where('workspace_id', '=', workspaceId)
+    .where('uid', '=', sql<string>`any(${uids}::text[])`)
+    .execute();
+  const messages = rows.map((row) => ({ ...tracked(row), dueAt: row.due_at, held: row.held }));
+  const blocks = await suppressionsAt(db, workspaceId, messages.flatMap(suppressed));
+  return messages.map((message) => storyOf(message, accounts, blocks.get(message.uid)));
+}
+
+function suppressed({ uid, channel, to, from, events }: TrackedMessage): SuppressedMessage[] {
+  const event = events.find(({ state }) => state === 'suppressed');
+  return event ? [{ uid, channel, to, from, at: event.at }] : [];
+}
+
+type Waiting = TrackedMessage & { dueAt: Date | null; held: boolean };
+
+function storyOf(
+  message: Waiting,
+  accounts: readonly AccountState[],
+  suppression: SuppressionEvidence | undefined,
+): MessageStory {
+  const { uid, channel, state, code, provider, providerId, segments, encoding, attempt, updatedAt } = message;
+  return {
+    ...{ uid, channel, state, code, account: provider, providerId },
+    ...{ templateId: message['template-id'], version: message.version, segments, encoding },
+    ...{ attempt, attemptsMax: LIMITS.handoverAttempts, updatedAt },
+    events: message.events.map((event) => ({
+      ...{ at: event.at, type: event.type, state: event.state, code: event.code },
+      ...{ attempt: event.attempt, data: event.data },
+    })),
+    waits: waitOf(message, accounts),
+    suppression,
+  };
+}
+
+const WAITING: readonly MessageState[] = ['scheduled', 'accepted', 'sending'];
+
+/** What comes first keeps the message back whatever comes after it would say. */
+function waitOf(
+  { state, channel, code, attempt, dueAt, held }: Waiting,
+  accounts: readonly AccountState[],
+): MessageStory['waits'] {
+  if (!WAITING.includes(state)) return null;
+  if (held) return { why: 'hold' };
+  const dueMs = dueAt?.getTime() ?? 0;
+  const isLater = dueMs > Date.now();
+  if (state === 'scheduled') return { why: 'schedule', at: dueAt?.toISOString() };
+  const account = accounts.find((one) => one.channel === channel && one.state === 'paused');
+  if (account && state !== 'sending') {
+    const at = Math.max(dueMs, Date.parse(account.nextTryAt ?? ''));
+    return { why: 'account', at: isoOf(at), code: account.reason };
+  }
+  if (!isLater) return { why: 'outbox' };
+  const why = code === 'provider_account' ? 'account' : attempt > 0 || code ? 'retry' : 'outbox';
+  return { why, at: isoOf(dueMs), code };
+}
+
+const isoOf = (ms: number) => (Number.isFinite(ms) ? new Date(ms).toISOString() : undefined);
