@@ -8,6 +8,15 @@ const RESTART_DELAY_MS = 250;
 /** A server that ran for so long had started well; its next death counts as the first. */
 const STABLE_AFTER_MS = 60_000;
 
+/** How a server that runs and no longer works is found. */
+export interface HealthCheck {
+  /** Rejects, or resolves to why it does not work; undefined when it does. Aborted after its time limit. */
+  ask(signal: AbortSignal): Promise<string | undefined>;
+  everyMs: number;
+  /** From the first bad answer to the restart, if there was no good one between; many times `everyMs`. */
+  restartAfterMs: number;
+}
+
 export interface RunningServer {
   process: SupervisedProcess;
   pid: number;
@@ -23,9 +32,10 @@ export interface KeepRunningOptions {
   start(signal: AbortSignal): Promise<RunningServer>;
   /** Told when a server that died by itself is back, or is given up. */
   onCrash?: ((outcome: CrashOutcome) => void) | undefined;
+  health?: HealthCheck | undefined;
 }
 
-/** Brings a server back when it dies by itself, until it is stopped. */
+/** Brings a server back when it dies by itself or no longer works, until it is stopped. */
 export function keepRunning(
   first: RunningServer,
   options: KeepRunningOptions,
@@ -38,7 +48,10 @@ export function keepRunning(
     let restarts = 0;
     for (;;) {
       const startedAt = Date.now();
+      const watched = new AbortController();
+      void endWhenSick(current, options, watched.signal);
       const { code } = await current.process.ended;
+      watched.abort();
       if (stopping.signal.aborted) return;
       options.log.error({ code, output: current.process.tail() }, `the ${options.name} died`);
       if (Date.now() - startedAt > STABLE_AFTER_MS) restarts = 0;
@@ -71,4 +84,34 @@ export function keepRunning(
       await supervision;
     },
   };
+}
+
+/** Ends a server that has had no good answer for too long, so that it is brought back as one that died. */
+async function endWhenSick(
+  server: RunningServer,
+  { health, log, name }: KeepRunningOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!health) return;
+  const { everyMs, restartAfterMs } = health;
+  let sickSince: number | undefined;
+  for (;;) {
+    await delay(everyMs, undefined, { signal, ref: false }).catch(() => {});
+    if (signal.aborted) return;
+    const why = await health
+      .ask(AbortSignal.any([signal, AbortSignal.timeout(everyMs)]))
+      .catch((error: Error) => error.message);
+    if (signal.aborted) return;
+    if (why === undefined) {
+      sickSince = undefined;
+      continue;
+    }
+    sickSince ??= Date.now();
+    const sickMs = Date.now() - sickSince;
+    log.warn(
+      { why, sickMs },
+      `the ${name} does not work; it is restarted after ${restartAfterMs} ms of this`,
+    );
+    if (sickMs >= restartAfterMs) return server.process.stop();
+  }
 }

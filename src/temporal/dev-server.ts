@@ -6,8 +6,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import type { Log } from '../log';
 import { StartupError } from '../startup-error';
-import { type CrashOutcome, keepRunning, type RunningServer } from '../supervision/keep-running';
+import {
+  type CrashOutcome,
+  type HealthCheck,
+  keepRunning,
+  type RunningServer,
+} from '../supervision/keep-running';
 import { endLeftOver, type StopSignals, startSupervised } from '../supervision/supervised-process';
+import { serverHealth } from './server-health';
 
 /** The first start creates the database file and its schema, which takes seconds on a busy machine. */
 const READY_LIMIT_MS = 30_000;
@@ -26,6 +32,8 @@ const DYNAMIC_CONFIG = [
   'matching.numTaskqueueReadPartitions=1',
   'matching.numTaskqueueWritePartitions=1',
   'system.enableActivityEagerExecution=true',
+  // Else an error of its database reaches us as "something went wrong", and its cause is known to no log of ours.
+  'frontend.maskInternalErrorDetails=false',
 ];
 /** Three times as fast as the defaults. Survives kill -9; a power cut may lose the last commits. */
 const SQLITE_PRAGMAS = ['journal_mode=WAL', 'synchronous=NORMAL'];
@@ -38,6 +46,8 @@ export interface DevServerOptions {
   log: Log;
   /** Taken when free, else any free ones; 0 asks for any. */
   preferredPorts?: Ports;
+  /** How a server that runs and no longer works is found; by default as server-health.ts says. */
+  health?: HealthCheck;
   /** Told when a server that died by itself is back on the same ports, or is given up. */
   onCrash?: (outcome: CrashOutcome) => void;
 }
@@ -74,14 +84,16 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
     return launch(options, files, ports, signal);
   };
   const { first, ports } = await launchOnFreePorts(options.preferredPorts ?? PREFERRED_PORTS, start);
+  const address = `127.0.0.1:${ports.grpc}`;
   const server = keepRunning(first, {
     name: 'Temporal server',
     log: options.log,
     onCrash: options.onCrash,
     start: (signal) => start(ports, signal),
+    health: options.health ?? serverHealth(address, options.namespace),
   });
   return {
-    address: `127.0.0.1:${ports.grpc}`,
+    address,
     uiUrl: `http://127.0.0.1:${ports.ui}`,
     get pid() {
       return server.current.pid;

@@ -2,11 +2,13 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { createLog } from '../../src/log';
-import type { CrashOutcome } from '../../src/supervision/keep-running';
+import type { CrashOutcome, HealthCheck } from '../../src/supervision/keep-running';
 import { openTemporal } from '../../src/temporal/connection';
 import { type DevServer, type DevServerOptions, startDevServer } from '../../src/temporal/dev-server';
+import { serverHealth } from '../../src/temporal/server-health';
 import { until } from '../support/until';
 import { writeScript } from './download-site';
 import { startOwner } from './owner-process';
@@ -116,6 +118,25 @@ test('a server that dies is brought back on the same port', async () => {
   expect(server.pid).not.toBe(pid);
   expect(await answers(server.address)).toBe(true);
 });
+
+test('a server that hangs is ended, and brought back on the same port', async () => {
+  const outcomes: CrashOutcome[] = [];
+  // The server's own check, only more often.
+  const health: HealthCheck = {
+    everyMs: 250,
+    restartAfterMs: 1_000,
+    ask: (signal) => serverHealth(server.address, 'default').ask(signal),
+  };
+  const server = await start({ health, onCrash: (outcome) => outcomes.push(outcome) });
+  const { pid } = server;
+  await delay(2_500);
+  expect(server.pid).toBe(pid);
+  process.kill(pid, 'SIGSTOP');
+  await until('the restart is reported', () => outcomes.length > 0, 20_000);
+  expect(outcomes).toEqual([{ restarted: true }]);
+  expect(isAlive(pid)).toBe(false);
+  expect(await answers(server.address)).toBe(true);
+}, 40_000);
 
 test('a server that cannot run is one error with its last words, and leaves nothing running', async () => {
   const broken = join(dataDir, 'temporal');

@@ -1,0 +1,40 @@
+import { Connection } from '@temporalio/client';
+import { TASK_QUEUES } from '../domain/task-queues';
+import type { HealthCheck } from '../supervision/keep-running';
+
+const EVERY_MS = 10_000;
+/** Long, because a machine with more work than cores lets its server answer late, and a restart helps nothing then. */
+const RESTART_AFTER_MS = 60_000;
+/** TASK_QUEUE_TYPE_WORKFLOW of Temporal's API. */
+const WORKFLOW_TASKS = 1;
+
+/**
+ * Asks what every workflow needs: the store, and the queues by which workers get their tasks. A development server
+ * was seen that started workflows and refused each poll of one queue for 50 minutes, until it was restarted.
+ */
+export function serverHealth(address: string, namespace: string): HealthCheck {
+  return {
+    everyMs: EVERY_MS,
+    restartAfterMs: RESTART_AFTER_MS,
+    async ask(signal) {
+      const connection = Connection.lazy({ address });
+      try {
+        await connection.withAbortSignal(signal, () =>
+          Promise.all([
+            connection.workflowService.describeNamespace({ namespace }),
+            ...Object.values(TASK_QUEUES).map((name) =>
+              connection.workflowService.describeTaskQueue({
+                namespace,
+                taskQueue: { name },
+                taskQueueType: WORKFLOW_TASKS,
+              }),
+            ),
+          ]),
+        );
+        return undefined;
+      } finally {
+        await connection.close();
+      }
+    },
+  };
+}
