@@ -1,4 +1,4 @@
-import { recallWaiting } from '../src/campaigns/policy/recall-waiting';
+import { recallWaiting } from '../src/campaigns/policy/reschedule-waiting';
 import { openCalls } from '../src/campaigns/runs/cancel-run';
 import {
   hasCompanion,

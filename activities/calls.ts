@@ -1,5 +1,5 @@
-import { endSilentCall } from '../src/campaigns/calls/call-news';
-import { placesForFirstCalls, placeWait } from '../src/campaigns/calls/call-places';
+import { endSilentCall } from '../src/campaigns/calls/call-events';
+import { slotsForFirstCalls, slotWait } from '../src/campaigns/calls/call-slots';
 import {
   type CallKey,
   callStarts,
@@ -12,11 +12,11 @@ import {
   wantCalls,
   withdrawCall,
 } from '../src/campaigns/calls/calls';
-import { lookAgain } from '../src/campaigns/policy/recall-waiting';
+import { lookAgain } from '../src/campaigns/policy/reschedule-waiting';
 import { type AbortWatch, isWatched } from '../src/campaigns/runs/abort-watch';
 import { offerChunk, recordChunk, takePage } from '../src/campaigns/runs/ledger';
 import { readCounts } from '../src/campaigns/runs/ledger-counts';
-import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/run-pace';
+import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/rate-limit';
 import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
 import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import { callOptions } from '../src/domain/call-options';
@@ -35,11 +35,11 @@ import { messageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
 import { OUT_OF_HOURS } from '../src/domain/policy';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
+import { awaitRateLimit } from './await-rate-limit';
 import { capCall, releaseCall } from './call-caps';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
 import { partByHours } from './hours';
-import { awaitPermits } from './permits';
 import { accountRefused, stoppingRun } from './stop-run';
 
 export interface StartCallsInput {
@@ -86,7 +86,7 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
       while (Date.now() < until) {
         stopIfCancelled();
         const counts = await readCounts(db, input.runId);
-        const free = await placesForFirstCalls(db, input, counts.voice?.sending ?? 0);
+        const free = await slotsForFirstCalls(db, input, counts.voice?.sending ?? 0);
         if (free <= 0) {
           await pause(lookMs);
           lookMs = Math.min(LOOK_MAX_MS, lookMs * 1.5);
@@ -108,7 +108,7 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
         const { page } = taking;
         while (page.resolved < page.size) {
           const demand = { least: page.offered - page.resolved, most: page.size - page.resolved };
-          const permission = await awaitPermits(db, run.runId, demand);
+          const permission = await awaitRateLimit(db, run.runId, demand);
           if (permission.kind === 'stopped') return permission;
           if (permission.kind === 'backoff') return { kind: 'idle', waitMs: permission.waitMs };
           const { ready, held } = partByHours(await offerChunk(db, page, permission.count), hours);
@@ -243,7 +243,7 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
 
   async function redialWait({ runId }: CallKey): Promise<number | undefined> {
     // A permit that is taken and not used is lost, so there should be a place for the call before it is asked for.
-    const placeMs = await placeWait(db, runId);
+    const placeMs = await slotWait(db, runId);
     if (placeMs !== undefined) return placeMs;
     const { granted, waitMs } = await takePermits(db, runId, { least: 0, most: 1 });
     return granted ? undefined : Math.max(waitMs, REDIAL_LOOK_MS);

@@ -4,8 +4,8 @@ import {
   recordSend,
   type SendClaim,
   type SendResult,
-  type SendTurn,
-} from '../src/campaigns/sends/send-turns';
+  type SendState,
+} from '../src/campaigns/sends/claim-sends';
 import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import { callOptions } from '../src/domain/call-options';
 import { ERRORS, type ErrorCode, isDomainError } from '../src/domain/errors';
@@ -28,12 +28,12 @@ export function durableSendActivities({ db, gatewayFor, callTimes }: ActivityDep
 
   return {
     /** What follows from the row by itself, taken in; `act` when it is the service's turn. */
-    async lookAtSend({ sendId }: SendInput): Promise<SendTurn> {
+    async lookAtSend({ sendId }: SendInput): Promise<SendState> {
       return lookAtSend(db, sendId, callTimes);
     },
 
     /** The next thing to be done about the send, done. */
-    async actOnSend({ sendId }: SendInput): Promise<SendTurn> {
+    async actOnSend({ sendId }: SendInput): Promise<SendState> {
       const turn = await lookAtSend(db, sendId, callTimes);
       if (turn.kind !== 'act') return turn;
       // All that can fail without a message having left comes before the claim, which puts the send in doubt.

@@ -1,6 +1,5 @@
 import { AbortWatch } from '../src/campaigns/runs/abort-watch';
 import { audienceActivities } from './audience';
-import { booksActivities } from './books';
 import { callActivities } from './calls';
 import type { ActivityDeps } from './deps';
 import { durableSendActivities } from './durable-sends';
@@ -9,6 +8,7 @@ import { asFailure } from './failure';
 import { withHeartbeat } from './heartbeat';
 import { lookActivities } from './looks';
 import { occurrenceActivities } from './occurrences';
+import { runLifecycleActivities } from './run-lifecycle';
 import { sendActivities } from './send';
 import { serviceActivities } from './service';
 
@@ -20,7 +20,7 @@ export function createActivities(deps: ActivityDeps) {
       ...serviceActivities(deps),
       ...audienceActivities(deps),
       ...eventActivities(deps),
-      ...booksActivities(deps),
+      ...runLifecycleActivities(deps),
       ...lookActivities(deps),
       ...durableSendActivities(deps),
       ...occurrenceActivities(deps),

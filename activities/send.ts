@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { Transaction } from 'kysely';
-import { lookAgain } from '../src/campaigns/policy/recall-waiting';
+import { lookAgain } from '../src/campaigns/policy/reschedule-waiting';
 import { type AbortWatch, isWatched } from '../src/campaigns/runs/abort-watch';
 import {
   type OpenPage,
@@ -9,7 +9,7 @@ import {
   recordChunk,
   takePage,
 } from '../src/campaigns/runs/ledger';
-import { pageAtPace } from '../src/campaigns/runs/run-pace';
+import { pageAtPace } from '../src/campaigns/runs/rate-limit';
 import { loadRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
 import { StopWatch } from '../src/campaigns/stops/stop-watch';
 import type { CampaignTables } from '../src/campaigns/tables';
@@ -23,13 +23,13 @@ import { LIMITS } from '../src/domain/limits';
 import { nextPageSize } from '../src/domain/page-size';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { Capability, Gateway, OutgoingMessage } from '../src/gateway/gateway';
+import { awaitRateLimit } from './await-rate-limit';
 import { pageCaps } from './caps';
+import { inDoubt, pageBackoff, resultsOf, type SendContext, splitExpired } from './classify-results';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
 import { partByHours } from './hours';
-import { everybodyWaits, inDoubt, type Judgement, resultsOf, splitExpired } from './judge-answers';
 import { PageWorkers } from './page-workers';
-import { awaitPermits } from './permits';
 import { awaitRoom, type CurrentLot, currentLot } from './room';
 import { accountRefused, stoppingRun } from './stop-run';
 
@@ -93,7 +93,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
     const gateway = gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
     if (able.has('events')) await feeds.ask(run.workspaceId);
-    const judgement: Judgement = {
+    const context: SendContext = {
       rule: deliveryRule(run.options),
       idempotent: able.has('idempotent'),
       uidOf: (recipient) => uidOf(page, recipient),
@@ -104,19 +104,19 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       page,
       gateway,
       able,
-      judgement,
+      context,
       lots,
-      caps: pageCaps(db, run, page, judgement),
+      caps: pageCaps(db, run, page, context),
     };
     const { cancellationSignal } = Context.current();
     let workedMs = 0;
-    if (page.offered > page.resolved && !judgement.idempotent) await giveUpDoubtful(page, judgement);
+    if (page.offered > page.resolved && !context.idempotent) await giveUpDoubtful(page, context);
     while (page.resolved < page.size) {
       stopIfCancelled();
       // What a former attempt may have sent is asked for once more, also when its time is over by now.
       const doubtful = page.offered - page.resolved;
       const most = doubtful || Math.min(chunk, page.size - page.resolved);
-      const permission = await awaitPermits(db, run.runId, { least: doubtful, most });
+      const permission = await awaitRateLimit(db, run.runId, { least: doubtful, most });
       if (permission.kind !== 'granted') return permission;
       // What is in doubt is in the outbox already, or is offered again under the same uid.
       const taking = doubtful
@@ -143,19 +143,19 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
 
   /** Answers how the page ends for now, if it does before its end. */
   async function sendChunk(
-    { run, page, gateway, able, judgement, lots, caps }: Sending,
+    { run, page, gateway, able, context, lots, caps }: Sending,
     count: number,
     doubtful: boolean,
   ): Promise<SendPageOutcome | undefined> {
     const offered = await offerChunk(db, page, count);
     const { inTime, expired } = doubtful
       ? { inTime: offered, expired: [] }
-      : splitExpired(offered, judgement.rule, Date.now());
+      : splitExpired(offered, context.rule, Date.now());
     const hours = openHours(run.options, page.channel);
     const open = doubtful ? { ready: inTime, held: [] } : partByHours(inTime, hours);
     // Of what is in doubt, whoever has no place among the messages of his address has not been sent to.
     const { ready, held } = await caps.part(open.ready);
-    const messages = ready.map((recipient) => toMessage(run, page, recipient, judgement.rule));
+    const messages = ready.map((recipient) => toMessage(run, page, recipient, context.rule));
     const stop = able.has('bulk') ? undefined : stops.attend(run.workspaceId);
     const answers = await gateway
       .send(messages, stop?.isStopped)
@@ -168,13 +168,13 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
         if (isDomainError(error) && !doubtful) await caps.withdraw(ready);
         throw error;
       });
-    const wait = everybodyWaits(ready, answers, judgement);
+    const wait = pageBackoff(ready, answers, context);
     if (wait) {
       if (!doubtful && !(wait.kind === 'later' && wait.inDoubt)) await caps.withdraw(ready);
       if (wait.kind === 'account') throw accountRefused(wait.code);
       return { kind: 'backoff', waitMs: wait.retryAfterMs };
     }
-    const sent = resultsOf(ready, answers, judgement, Date.now());
+    const sent = resultsOf(ready, answers, context, Date.now());
     const results = [...expired, ...open.held, ...held, ...sent];
     const release = doubtful ? undefined : caps.release(ready, sent);
     const waiting = [...open.held, ...held].map(({ seq }) => seq);
@@ -192,7 +192,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
    * The former attempt died while these were on their way, to a service that would send them twice if
    * asked twice: nobody knows, and the ledger says so.
    */
-  async function giveUpDoubtful(page: OpenPage, judgement: Judgement): Promise<void> {
+  async function giveUpDoubtful(page: OpenPage, context: SendContext): Promise<void> {
     const recipients = await offerChunk(db, page, page.offered - page.resolved);
     const now = Date.now();
     await recordChunk(
@@ -201,7 +201,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       recipients.map((recipient) => ({
         seq: recipient.seq,
         attempt: recipient.attempt,
-        ...inDoubt(recipient, judgement, now),
+        ...inDoubt(recipient, context, now),
       })),
     );
   }
@@ -213,7 +213,7 @@ interface Sending {
   page: OpenPage;
   gateway: Gateway;
   able: ReadonlySet<Capability>;
-  judgement: Judgement;
+  context: SendContext;
   lots: CurrentLot;
   caps: ReturnType<typeof pageCaps>;
 }

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
+import { openFallbackTurns } from '../src/campaigns/runs/fallback-turns';
 import { gatherMs, type ShardRef } from '../src/campaigns/runs/run-end';
 import type { RunPlan } from '../src/campaigns/runs/runs';
-import { giveTurns } from '../src/campaigns/runs/turns';
 import type { CampaignTables } from '../src/campaigns/tables';
 import { fallbackAfterMs } from '../src/domain/fallback';
 import { LIMITS } from '../src/domain/limits';
@@ -30,7 +30,7 @@ export class TurnLooks {
     const restsUntil = this.rests.get(run.runId);
     if (restsUntil !== undefined) return { shards: [], waitMs: restsUntil - startedAt };
     const given = await stoppingRun(this.db, run, async () =>
-      giveTurns(this.db, {
+      openFallbackTurns(this.db, {
         runId: run.runId,
         channels: run.channels,
         afterMs: fallbackAfterMs(run.options),

@@ -8,14 +8,14 @@ import type { MessagingTables } from '../messaging/tables';
 import { StartupError } from '../startup-error';
 import { noAnswer } from '../storage/postgres';
 import { openStorage } from '../storage/storage';
-import { Closers } from './closers';
-import { openDatabasePart } from './database-part';
-import { type HttpPart, openHttpPart } from './http-part';
-import { openMetricsPart } from './metrics-part';
-import { withPatience } from './patience';
+import { openDatabaseModule } from './database-module';
+import { type HttpModule, openHttpModule } from './http-module';
+import { openMetricsModule } from './metrics-module';
 import { openServiceGateways } from './service-gateway';
-import { findExecutable, openTemporalPart } from './temporal-part';
-import { openWorkerPart } from './worker-part';
+import { Shutdown } from './shutdown';
+import { withStartupRetry } from './startup-retry';
+import { findExecutable, openTemporalModule } from './temporal-module';
+import { openWorkerModule } from './worker-module';
 
 /**
  * Composition: the one folder where the parts of the program are made and joined. Everything opened is
@@ -46,21 +46,21 @@ export interface App {
 
 export async function startApp(options: AppOptions): Promise<App> {
   // Between the first connection and the last statement of the start the database may go away again.
-  return withPatience(() => startOnce(options), options);
+  return withStartupRetry(() => startOnce(options), options);
 }
 
 async function startOnce(options: AppOptions): Promise<App> {
-  const closers = new Closers(options.log);
+  const shutdown = new Shutdown(options.log);
   try {
-    return await openParts(options, closers);
+    return await openParts(options, shutdown);
   } catch (error) {
-    await closers.closeAll();
+    await shutdown.closeAll();
     const isAway = !(error instanceof StartupError) && isUnavailable(error);
     throw isAway ? noAnswer(error) : error;
   }
 }
 
-async function openParts(options: AppOptions, closers: Closers): Promise<App> {
+async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> {
   const { config, log } = options;
   let fail: (error: Error) => void = () => undefined;
   const failed = new Promise<never>((_, reject) => {
@@ -71,22 +71,22 @@ async function openParts(options: AppOptions, closers: Closers): Promise<App> {
   refuseImpossible(options);
   // Found first: it may take minutes, and nothing else should be half started meanwhile.
   const executable = config.temporal.address ? undefined : await findExecutable(options);
-  const database = await openDatabasePart(options, closers, fail);
-  const storage = await withPatience(() => openStorage({ databaseUrl: database.url }), options);
-  closers.add('storage', () => storage.close());
-  const temporal = await openTemporalPart(options, executable, closers, fail);
+  const database = await openDatabaseModule(options, shutdown, fail);
+  const storage = await withStartupRetry(() => openStorage({ databaseUrl: database.url }), options);
+  shutdown.add('storage', () => storage.close());
+  const temporal = await openTemporalModule(options, executable, shutdown, fail);
   let credentials = await readCredentials(config.dataDir);
   const service = openServiceGateways(
     { config, credentials: () => credentials, db: storage.tables<MessagingTables>() },
-    closers,
+    shutdown,
   );
-  const metrics = await openMetricsPart(options, storage, closers);
+  const metrics = await openMetricsModule(options, storage, shutdown);
   const shared = { ...options, storage, metrics, temporal: temporal.handle, service };
-  const http = options.http ? await openHttpPart({ ...shared, credentials }, closers) : undefined;
+  const http = options.http ? await openHttpModule({ ...shared, credentials }, shutdown) : undefined;
   if (http && !(database.isShared && credentials)) {
     credentials = await settleCredentials(config, http, credentials, temporal.address);
   }
-  if (options.roles.length) await openWorkerPart(shared, closers, fail);
+  if (options.roles.length) await openWorkerModule(shared, shutdown, fail);
   http?.markReady();
   log.info({ baseUrl: http?.baseUrl, temporal: temporal.address, roles: options.roles }, 'ready');
   return {
@@ -94,7 +94,7 @@ async function openParts(options: AppOptions, closers: Closers): Promise<App> {
     temporalUiUrl: temporal.uiUrl,
     credentials,
     failed,
-    stop: () => closers.closeAll(),
+    stop: () => shutdown.closeAll(),
   };
 }
 
@@ -114,7 +114,7 @@ function refuseImpossible({ config, http, roles }: AppOptions): void {
  */
 async function settleCredentials(
   config: Config,
-  http: HttpPart,
+  http: HttpModule,
   known: Credentials | undefined,
   temporalAddress: string,
 ): Promise<Credentials | undefined> {

@@ -19,7 +19,7 @@ import { type GatewayOptions, openGateway } from '../gateway/http-gateway';
 import { serviceAccess } from '../gateway/service-access';
 import { admitCampaigns, campaignAccess } from '../messaging/access/campaign-access';
 import type { MessagingTables } from '../messaging/tables';
-import type { Closers } from './closers';
+import type { Shutdown } from './shutdown';
 
 export type GatewayFor = (workspaceId: string) => Gateway;
 
@@ -47,11 +47,11 @@ interface ServiceParts {
  * and without such variables, at our own service, credentials derived from those of the first workspace. A
  * workspace that has none of these is refused, because its messages would leave in another workspace's name.
  */
-export function openServiceGateways(parts: ServiceParts, closers: Closers): ServiceGateways {
+export function openServiceGateways(parts: ServiceParts, shutdown: Shutdown): ServiceGateways {
   const accounts = readServiceAccounts(parts.config.service.credentialsFile);
   const belongs = accountOfVariables(parts);
   const opened = new Map<string, Gateway>();
-  closers.add('gateways', async () => {
+  shutdown.add('gateways', async () => {
     await Promise.all([...opened.values()].map((gateway) => gateway.close()));
   });
 

@@ -5,7 +5,7 @@ import { RECIPIENT_STATES } from '../domain/recipient';
 import { type CampaignOptions, readCampaign } from './campaign-record';
 import { readReleaseView, reasonOf } from './release/release-view';
 import { type ChannelCounts, readCounts } from './runs/ledger-counts';
-import { readSpeed, STANDING } from './runs/run-speed';
+import { readSpeed, STANDING } from './runs/sending-rate';
 import { hasSchedule, nextRun } from './schedules/recurring';
 import { readStop } from './stops/stops';
 import type { CampaignTables } from './tables';

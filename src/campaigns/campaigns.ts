@@ -55,7 +55,7 @@ import { type RetriedState, retryFailed } from './runs/retry-failed';
 import { findRun, listRuns } from './runs/run-list';
 import type { RunAddress } from './runs/run-rows';
 import { contentOf, insertCampaign, replaceCampaign } from './save-campaign';
-import { keepSchedule } from './schedules/keep-schedules';
+import { keepSchedule } from './schedules/schedule-reconciler';
 import { readStop } from './stops/stops';
 import type { CampaignTables } from './tables';
 
@@ -63,7 +63,7 @@ export interface CampaignsDeps {
   db: Kysely<CampaignTables>;
   templates: TemplateLookup;
   launcher: RunLauncher;
-  /** Without it, the look once a minute makes them (keep-schedules.ts). */
+  /** Without it, the look once a minute makes them (schedule-reconciler.ts). */
   schedules?: CampaignSchedules | undefined;
   /** Without it, a pause holds at the service when the run has been told. */
   holds?: CampaignHolds | undefined;
@@ -100,7 +100,7 @@ export function createCampaigns(deps: CampaignsDeps) {
   });
 
   /**
-   * The run is in the database, and a run without a workflow is launched within a minute (relaunch.ts).
+   * The run is in the database, and a run without a workflow is launched within a minute (run-reconciler.ts).
    * To fail the request instead would only make its sender create the campaign twice.
    */
   async function launch(workspaceId: string, campaignId: string, consequence: Consequence): Promise<void> {

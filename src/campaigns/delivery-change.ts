@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import { DELIVERY_CHANGING } from '../domain/campaign';
 import { endingOf, illegal } from './campaign-actions';
 import { type CampaignOptions, lockCampaign } from './campaign-record';
-import { setPace } from './runs/run-pace';
+import { setPace } from './runs/rate-limit';
 import { addressOf, liveRunsOf, type RunAddress } from './runs/run-rows';
 import { hasSchedule } from './schedules/recurring';
 import type { CampaignTables } from './tables';
@@ -15,7 +15,7 @@ export interface DeliveryChange {
 
 /**
  * Changes how a campaign is delivered. What sends for it reads the pace with every lot of permits, which so holds
- * within a second or two, and how many calls may be live with every call (call-places.ts).
+ * within a second or two, and how many calls may be live with every call (call-slots.ts).
  */
 export async function changeDelivery(
   db: Kysely<CampaignTables>,

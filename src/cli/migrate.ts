@@ -1,4 +1,4 @@
-import { findDatabase } from '../app/database-part';
+import { findDatabase } from '../app/database-module';
 import { readConfig } from '../config';
 import { openStorage } from '../storage/storage';
 import { print } from './command';

@@ -23,7 +23,7 @@ const WRITTEN = RECIPIENT_STATES.filter((state) => state !== 'pending');
 export const MOVES = {
   /** What an event says of the present message, or of a former one that got through. */
   event: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'above' },
-  /** What recipient-news.ts decides: it may give the recipient another attempt, which waits. */
+  /** What recipient-transitions.ts decides: it may give the recipient another attempt, which waits. */
   followed: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'aboveUnlessAnew' },
   /** What a page came to. A retry that is put off waits on. */
   result: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'notBelow' },

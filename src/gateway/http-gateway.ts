@@ -8,9 +8,9 @@ import { ANY_PLACEHOLDER, ifThere, placeholdersOf, UNSUBSCRIBE_URL } from '../do
 import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
 import { campaignRoom, OutboxRoom } from './outbox-room';
 import { bulkAnswers, messageAnswer, strangeAnswer } from './send-answer';
-import { isStrange, StrangeAnswers } from './strange-answers';
 import { parseToken, type Token, TokenSource } from './token-source';
 import { type HttpAnswer, NoAnswer, openTransport, refusal, type Transport } from './transport';
+import { isUnexpected, UnexpectedResponses } from './unexpected-responses';
 
 export interface GatewayOptions {
   authUrl: string;
@@ -33,8 +33,8 @@ class HttpGateway implements Gateway {
   private readonly transports = new Map<string, Transport>();
   private readonly tokens: TokenSource;
   readonly room = new OutboxRoom(() => this.askRoom());
-  private readonly strangeSends = new StrangeAnswers();
-  private readonly strangeTokens = new StrangeAnswers();
+  private readonly strangeSends = new UnexpectedResponses();
+  private readonly strangeTokens = new UnexpectedResponses();
 
   constructor(private readonly options: GatewayOptions) {
     this.tokens = new TokenSource(() => this.fetchToken());
@@ -158,7 +158,7 @@ class HttpGateway implements Gateway {
 
   /** What an answer means that speaks of no message; undefined for one that may. */
   private strange(answer: HttpAnswer): SendAnswer | undefined {
-    if (isStrange(answer)) return strangeAnswer(answer, this.strangeSends.note());
+    if (isUnexpected(answer)) return strangeAnswer(answer, this.strangeSends.note());
     // Something on the way to the service may be what fails.
     if (answer.status < 500) this.strangeSends.over();
     return undefined;

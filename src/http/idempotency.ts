@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, onSendHookHandler, preHandlerHookHandler } from 'fastify';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
-import { type Mint, RANDOM } from '../messaging/access/mint';
+import { type IdGenerator, RANDOM } from '../messaging/access/id-generator';
 import type { Claim, Idempotency, StoredAnswer } from '../messaging/idempotency';
 import { callerOf } from './caller';
 import type { App } from './routing';
@@ -11,7 +11,7 @@ import { invalidRequest } from './validation';
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * The route accepts an Idempotency-Key. Its handler promises that with the same `mintOf(request)` it can
+     * The route accepts an Idempotency-Key. Its handler promises that with the same `generatorOf(request)` it can
      * be run again, after a crash anywhere, without creating a second thing: every id of what it creates
      * comes from there, an id that exists already is an earlier attempt's work, and the answer to it is the
      * same. A handler that is idempotent by other means, such as a uid, need not ask for one. One that creates
@@ -27,7 +27,8 @@ declare module 'fastify' {
 }
 
 /** Where the ids and secrets of what a request creates come from. */
-export const mintOf = (request: FastifyRequest): Mint => request.idempotencyClaim?.mint ?? RANDOM;
+export const generatorOf = (request: FastifyRequest): IdGenerator =>
+  request.idempotencyClaim?.generator ?? RANDOM;
 
 /** By which a call that changes what is there knows that an earlier attempt did; undefined without a key. */
 export const noteOf = (request: FastifyRequest): Claim['note'] | undefined => request.idempotencyClaim?.note;

@@ -10,7 +10,7 @@ import {
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
-import { type Mint, seededMint } from './access/mint';
+import { type IdGenerator, seededIds } from './access/id-generator';
 import type { MessagingTables } from './tables';
 
 /**
@@ -19,7 +19,7 @@ import type { MessagingTables } from './tables';
  * A row is claimed before the call does anything, and holds its answer afterwards. Killed in between, the
  * claim ends with its lease, and the next repetition does the call again. It must not create a second
  * thing then, and we cannot know how far the first attempt came; so the call's ids and secrets are not
- * random but derived from a seed in the row (`Claim.mint`). The second attempt makes the same ones, finds
+ * random but derived from a seed in the row (`Claim.generator`). The second attempt makes the same ones, finds
  * by their id what the first has made, and answers the same. This holds as well for two attempts that run
  * side by side, because one was taken for dead too early: a lease is a matter of politeness here, not of
  * safety.
@@ -61,7 +61,7 @@ export interface StoredAnswer {
 }
 
 export interface Claim {
-  mint: Mint;
+  generator: IdGenerator;
   /**
    * SQL, for the transaction that does the call's work, or the statement that begins it. `attempt` is above 1 when an
    * earlier attempt has done so, at `since` by the database's clock.
@@ -91,10 +91,10 @@ export function createIdempotency({ db, now = Date.now }: IdempotencyDeps): Idem
       const claimed = await claimRow(db, row, nowMs);
       if (!claimed) return { answer: decrypt(await readAnswer(db, row), keys, row.keyHash) };
 
-      const seed = createHmac('sha256', keys.mint).update(claimed.seed).digest();
+      const seed = createHmac('sha256', keys.generator).update(claimed.seed).digest();
       return {
         claim: {
-          mint: seededMint(seed, claimed.created_at.getTime()),
+          generator: seededIds(seed, claimed.created_at.getTime()),
           note: noteOf(row, seed),
           async settle(answer) {
             if (answer.status < 400) await storeAnswer(db, row, encrypt(answer, keys, row.keyHash));
@@ -207,7 +207,7 @@ interface Keys {
   lookup: Buffer;
   cipher: Buffer;
   payload: Buffer;
-  mint: Buffer;
+  generator: Buffer;
 }
 
 const KEY_BYTES = 32;
@@ -225,7 +225,7 @@ async function deriveKeys({ workspaceId, scope, key, secret }: IdempotentCall): 
       })
     : Buffer.from(hkdfSync('sha256', key, salt, 'idempotency-key', 4 * KEY_BYTES));
   const part = (i: number) => bytes.subarray(i * KEY_BYTES, (i + 1) * KEY_BYTES);
-  return { lookup: part(0), cipher: part(1), payload: part(2), mint: part(3) };
+  return { lookup: part(0), cipher: part(1), payload: part(2), generator: part(3) };
 }
 
 const IV_BYTES = 12;

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
-import { keepSweeping, type Sweeping, type SweepStep } from './sweeping';
+import { type CleanupStep, type PeriodicCleanup, startPeriodicCleanup } from './periodic-cleanup';
 import type { MessagingTables } from './tables';
 
 /**
@@ -25,10 +25,10 @@ export function keepRetention({
   days: number | undefined;
   log: Log;
   now?: () => number;
-}): Sweeping {
+}): PeriodicCleanup {
   const before = (keptDays: number) => now() - keptDays * DAY_MS;
 
-  async function steps(): Promise<SweepStep[]> {
+  async function steps(): Promise<CleanupStep[]> {
     return [
       ...(days === undefined ? [] : await stepsOfRecords(days)),
       () => deleteInbound(db, before(LIMITS.inboundKeptDays)),
@@ -37,7 +37,7 @@ export function keepRetention({
     ];
   }
 
-  async function stepsOfRecords(keptDays: number): Promise<SweepStep[]> {
+  async function stepsOfRecords(keptDays: number): Promise<CleanupStep[]> {
     const heads = await db.selectFrom('event_heads').select('workspace_id').execute();
     return [
       () => deleteMessages(db, before(keptDays)),
@@ -50,7 +50,7 @@ export function keepRetention({
     ];
   }
 
-  return keepSweeping({
+  return startPeriodicCleanup({
     steps,
     onFailed: (error) => log.warn({ err: error }, 'Old records were not cleared away'),
   });

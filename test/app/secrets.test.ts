@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Kysely, sql } from 'kysely';
-import { openSecretsPart } from '../../src/app/secrets-part';
+import { openSecretsModule } from '../../src/app/secrets-module';
 import { readConfig } from '../../src/config';
 import { LIMITS } from '../../src/domain/limits';
 import { createLog } from '../../src/log';
@@ -24,7 +24,7 @@ describeWithDatabase('secrets in the database', (database) => {
 
   const start = (...keys: Buffer[]) => {
     const variable = keys.map((key) => key.toString('base64')).join(',');
-    return openSecretsPart(readConfig({ FANFARE_SECRETS_KEY: variable }), db, createLog('silent'));
+    return openSecretsModule(readConfig({ FANFARE_SECRETS_KEY: variable }), db, createLog('silent'));
   };
   const refusal = async (...keys: Buffer[]) =>
     start(...keys).then(

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Kysely } from 'kysely';
-import { Closers } from '../../src/app/closers';
 import { openServiceGateways, templateLookup } from '../../src/app/service-gateway';
+import { Shutdown } from '../../src/app/shutdown';
 import { readConfig } from '../../src/config';
 import type { Credentials } from '../../src/credentials/credentials';
 import { createLog } from '../../src/log';
@@ -26,7 +26,7 @@ describeWithDatabase('whom a process sends for', (database) => {
   let first: Credentials;
   let second: Credentials;
   const dir = mkdtempSync(join(tmpdir(), 'fanfare-accounts-'));
-  const closers = new Closers(createLog('silent'));
+  const shutdown = new Shutdown(createLog('silent'));
 
   beforeAll(async () => {
     db = (await database.open()).tables<MessagingTables>();
@@ -35,12 +35,12 @@ describeWithDatabase('whom a process sends for', (database) => {
     second = { ...(await newWorkspace(identity)), baseUrl: 'http://127.0.0.1:9' };
   });
   afterAll(async () => {
-    await closers.closeAll();
+    await shutdown.closeAll();
     rmSync(dir, { recursive: true });
   });
 
   function gateways(env: Record<string, string>, own?: Credentials) {
-    return openServiceGateways({ config: readConfig(env), credentials: () => own, db }, closers);
+    return openServiceGateways({ config: readConfig(env), credentials: () => own, db }, shutdown);
   }
 
   async function served(env: Record<string, string>, own?: Credentials): Promise<boolean[]> {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { DomainError } from '../../src/domain/errors';
 import { callerOf } from '../../src/http/caller';
-import { mintOf } from '../../src/http/idempotency';
+import { generatorOf } from '../../src/http/idempotency';
 import type { App } from '../../src/http/routing';
 import { createLog } from '../../src/log';
 import { keepExpiring } from '../../src/messaging/expiry';
@@ -14,15 +14,17 @@ import { bearerFor, newWorkspace, startService, type TestService } from './servi
 let meanwhile: () => Promise<void> | void = () => undefined;
 const made: string[] = [];
 
-/** Creates a thing whose id is the mint's; a second attempt finds it there. */
+/** Creates a thing whose id is the generator's; a second attempt finds it there. */
 function thingRoutes(app: App): void {
   app.post('/things/:kind', { config: { auth: 'app', idempotent: true } }, async (request, reply) => {
-    const id = mintOf(request).id('thg');
+    const id = generatorOf(request).id('thg');
     if (!made.includes(id)) made.push(id);
     await meanwhile();
     return reply.code(201).send({ id, for: callerOf(request).workspaceId });
   });
-  app.post('/plain', { config: { auth: 'app' } }, async (request) => ({ id: mintOf(request).id('thg') }));
+  app.post('/plain', { config: { auth: 'app' } }, async (request) => ({
+    id: generatorOf(request).id('thg'),
+  }));
 }
 
 describeWithDatabase('Idempotency-Key', (database) => {

@@ -5,7 +5,7 @@ import type { HourOptions } from '../../domain/time-zones/recipient-hours';
 import { contactOfMember } from '../contacts/contact-by-id';
 import type { SuppressionEntry, SuppressionRule } from '../ports';
 import type { ChannelSettings, RunOptions } from '../runs/runs';
-import type { PlacePlan } from './audience-places';
+import type { PlacePlan } from './audience-time-zones';
 import { filledParams, requiredNames } from './fill-params';
 
 /** Who a campaign is for on one channel; the same for a run's freezing and for a dry run. */

@@ -6,8 +6,8 @@ import { measureSms } from '../../domain/sms-encoding';
 import { compileText } from '../../domain/template';
 import { isOverCap } from '../policy/contact-caps';
 import type { CampaignTables } from '../tables';
-import { planPlaces, UNKNOWN_PLACE } from './audience-places';
 import { type Audience, rankedContacts } from './audience-sql';
+import { planPlaces, UNKNOWN_PLACE } from './audience-time-zones';
 import { type ParamValue, requiredNames } from './fill-params';
 
 /** What freezing an audience would make of it. */

@@ -15,8 +15,8 @@ import { audienceLists, type CampaignContent } from '../campaign-record';
 import { contactById } from '../contacts/contact-by-id';
 import { quietWarnings } from '../policy/policy-warnings';
 import type { CampaignTables } from '../tables';
-import { UNKNOWN_PLACE } from './audience-places';
 import type { AudienceSurvey, PlaceCount } from './audience-survey';
+import { UNKNOWN_PLACE } from './audience-time-zones';
 import { type ForecastHours, forecastHours, NIGHT_TEXT } from './forecast-hours';
 
 /** What is told of a campaign that is possible and perhaps not meant (api.md 7). It changes nothing. */

@@ -9,8 +9,8 @@ import {
   startFor,
   zonesOf,
 } from '../../domain/time-zones/recipient-hours';
-import { UNKNOWN_PLACE } from './audience-places';
 import type { PlaceCount } from './audience-survey';
+import { UNKNOWN_PLACE } from './audience-time-zones';
 
 /** When a campaign would reach its recipients, by where they are. */
 export interface ForecastHours {

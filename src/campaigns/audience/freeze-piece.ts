@@ -4,8 +4,8 @@ import type { SkipReason } from '../../domain/recipient';
 import { LATER_STAGE } from '../../domain/release';
 import type { CampaignTables } from '../tables';
 import type { AudienceInput } from './audience';
-import { dueSeconds, placesOfRun, UNKNOWN_PLACE } from './audience-places';
 import { type AudiencePiece, pieceMembers, rankedContacts } from './audience-sql';
+import { dueSeconds, placesOfRun, UNKNOWN_PLACE } from './audience-time-zones';
 import { skipEvidence } from './skip-evidence';
 
 export interface FrozenPiece {
@@ -66,7 +66,7 @@ interface Row extends Pick<FrozenPiece, 'contacts' | 'recipients' | 'skipped'> {
 }
 
 /**
- * Later channels wait for their turn (turns.ts), also of those who have no earlier one: theirs comes at once. Where the
+ * Later channels wait for their turn (fallback-turns.ts), also of those who have no earlier one: theirs comes at once. Where the
  * campaign is released in stages, all wait for their stage first, because the order is drawn of the whole audience.
  */
 function firstState({ channel, turn, isStaged }: AudienceInput) {

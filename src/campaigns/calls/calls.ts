@@ -8,8 +8,8 @@ import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { amendRecipients, moveRecipients } from '../ledger/move-recipients';
 import { readControl } from '../runs/runs';
 import type { CampaignTables } from '../tables';
-import { settleUnknown } from './call-news';
-import { lockPlace } from './call-places';
+import { settleUnknown } from './call-events';
+import { lockSlot } from './call-slots';
 
 /**
  * Calls of a run. Each dialled attempt is a row written before the call is asked for; a recipient on the
@@ -69,7 +69,7 @@ export async function openCall(
         await moveRecipient(tx, key, { state: 'expired', code: 'expired' });
         return { kind: 'over' };
       }
-      const waitMs = await lockPlace(tx, key.runId);
+      const waitMs = await lockSlot(tx, key.runId);
       if (waitMs !== undefined) return { kind: 'later', waitMs };
       await tx
         .insertInto('calls')

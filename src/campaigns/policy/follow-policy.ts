@@ -11,7 +11,7 @@ const AT_ONCE = 8;
 /**
  * Tells runs and durable sends that wait by a policy which was replaced: at once when it is, and once a minute
  * those that were not told then, for a process may die in between. What they do about it they do themselves
- * (recall-waiting.ts). One that cannot be told does not keep the others waiting.
+ * (reschedule-waiting.ts). One that cannot be told does not keep the others waiting.
  */
 export async function followPolicy(
   db: Kysely<CampaignTables>,

@@ -6,7 +6,7 @@ import { OUT_OF_HOURS } from '../../domain/policy';
 import { LATER_STAGE } from '../../domain/release';
 import { openHours } from '../../domain/time-zones/recipient-hours';
 import { amendRecipients } from '../ledger/move-recipients';
-import { dueTimes, lookAgain } from '../policy/recall-waiting';
+import { dueTimes, lookAgain } from '../policy/reschedule-waiting';
 import type { ShardRef } from '../runs/run-end';
 import type { RunPlan } from '../runs/runs';
 import type { CampaignTables } from '../tables';

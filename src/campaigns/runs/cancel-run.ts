@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Control } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { moveRecipients, moving } from '../ledger/move-recipients';
-import { repeatedTransaction } from '../repeated-transaction';
+import { retryTransaction } from '../retry-transaction';
 import type { CampaignTables } from '../tables';
 import { listRecipients, type RecipientPosition, type RecipientView } from './recipients';
 
@@ -15,7 +15,7 @@ import { listRecipients, type RecipientPosition, type RecipientView } from './re
  * of the run; each is found by its whole key, for the reason told in retry-failed.ts.
  */
 export async function cancelUnsent(db: Kysely<CampaignTables>, runId: string): Promise<void> {
-  await repeatedTransaction(db, async (tx) => {
+  await retryTransaction(db, async (tx) => {
     await sql`
       with closed as (
         delete from pages where run_id = ${runId} returning *

@@ -4,11 +4,11 @@ import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { LATER_STAGE } from '../../domain/release';
-import { repeated, repeatedTransaction } from '../repeated-transaction';
+import { retryStatement, retryTransaction } from '../retry-transaction';
 import { wantedControl } from '../stops/wanted-control';
 import type { CampaignTables } from '../tables';
-import { countTaken } from './run-speed';
 import { readControl } from './runs';
+import { countTaken } from './sending-rate';
 import { isWanted } from './turn-wanted';
 import { type RecipientResult, writeResults } from './write-results';
 
@@ -25,7 +25,7 @@ import { type RecipientResult, writeResults } from './write-results';
  *   stored pending, seq in an open page               → sending     a send activity has it
  *   stored pending, seq < next_seq, no open page      → accepted    the service took it, nothing else said
  *   stored waiting, seq in an open list page          → sending     its retry is under way
- *   stored waiting without retry_at                   → waiting     its turn (turns.ts) or its stage
+ *   stored waiting without retry_at                   → waiting     its turn (fallback-turns.ts) or its stage
  *                                                                   (release/step-release.ts) has not come
  *   anything else                                     → as stored
  *
@@ -40,7 +40,7 @@ import { type RecipientResult, writeResults } from './write-results';
  * attempt that was given up but still runs can record nothing. A closed page is deleted.
  *
  * The event feed may know what became of a message before its page is recorded, and may give the recipient
- * another attempt at once (recipient-news.ts). So a page sends only to those who are as it took them on, and a
+ * another attempt at once (recipient-transitions.ts). So a page sends only to those who are as it took them on, and a
  * result names the attempt that it is the result of.
  */
 export interface ShardKey {
@@ -285,13 +285,13 @@ export async function recordChunk(
   const rows = page.seqs ? results : results.filter((result) => result.state !== 'accepted');
   const control =
     rows.length || also
-      ? await repeatedTransaction(db, async (tx) => {
+      ? await retryTransaction(db, async (tx) => {
           const wanted = await resolvePage(tx, page);
           if (rows.length) await writeResults(tx, page, rows);
           await also?.(tx);
           return wanted;
         })
-      : await repeated(() => resolvePage(db, page));
+      : await retryStatement(() => resolvePage(db, page));
   page.resolved = page.offered;
   return control;
 }

@@ -1,13 +1,13 @@
 import { sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { type DeliveryRule, deliveryRule } from '../../domain/delivery-rule';
-import { afterNews, type News, type Standing } from '../../domain/recipient-news';
+import { applyEvent, type RecipientEvent, type RecipientRow } from '../../domain/recipient-transitions';
 import { moveRecipients } from '../ledger/move-recipients';
 import type { CampaignTables } from '../tables';
 import type { RunOptions } from './runs';
 
 /** What the feed says of one message of a run. */
-export interface Outcome extends News {
+export interface Outcome extends RecipientEvent {
   runId: string;
   channel: Channel;
   seq: number;
@@ -44,7 +44,7 @@ export function isFollowed(outcome: Outcome, rules: RunRules): boolean {
   return outcome.attempt > 0 || rules.has(outcome.runId);
 }
 
-/** Reads whom the news is about, decides (recipient-news.ts), and writes those that changed. */
+/** Reads whom the news is about, decides (recipient-transitions.ts), and writes those that changed. */
 export async function followOutcomes(
   tx: Transaction<CampaignTables>,
   workspaceId: string,
@@ -57,7 +57,7 @@ export async function followOutcomes(
   for (const outcome of [...outcomes].sort((one, other) => one.attempt - other.attempt)) {
     const standing = after.get(keyOf(outcome));
     if (!standing) continue;
-    const next = afterNews(standing, outcome, rules.get(outcome.runId), now);
+    const next = applyEvent(standing, outcome, rules.get(outcome.runId), now);
     after.set(keyOf(outcome), { ...standing, ...next });
   }
   const changed = [...after].filter(([key, row]) => {
@@ -73,7 +73,7 @@ export async function followOutcomes(
   }
 }
 
-interface Row extends Standing {
+interface Row extends RecipientRow {
   runId: string;
   channel: Channel;
   seq: number;

@@ -2,10 +2,10 @@ import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import { parseMessageUid } from '../../domain/ids';
 import type { MessageEvent } from '../../domain/message';
 import { RECIPIENT_RANK, type RecipientState } from '../../domain/recipient';
-import { type EndedCall, endedCalls, storeCallNews } from '../calls/call-news';
+import { type EndedCall, endedCalls, storeCallEvents } from '../calls/call-events';
 import { type Move, moveRecipients, moving, ownRuns } from '../ledger/move-recipients';
 import { countsContacts, releaseUnsent, tellsUnsent } from '../policy/cap-outcomes';
-import { repeated, repeatedTransaction } from '../repeated-transaction';
+import { retryStatement, retryTransaction } from '../retry-transaction';
 import { type SendNews, sendNews, storeSendNews } from '../sends/send-outcomes';
 import type { CampaignTables } from '../tables';
 import { followOutcomes, isFollowed, type Outcome, runRules, runsSendingAnew } from './outcomes-followed';
@@ -75,7 +75,7 @@ async function applyAtOnce(db: Kysely<CampaignTables>, page: FeedPage): Promise<
   if (sends.length || outcomes.some(({ attempt }) => attempt > 0)) return undefined;
   if (events.some(({ channel }) => channel === 'voice')) return undefined;
   const runIds = runsOfEvents(events);
-  const { rows } = await repeated(() =>
+  const { rows } = await retryStatement(() =>
     sql<{ runs: string[] }>`
       with page as (
         update event_cursors set cursor = ${to}, updated_at = now()
@@ -91,7 +91,7 @@ async function applyAtOnce(db: Kysely<CampaignTables>, page: FeedPage): Promise<
 
 async function applyInSteps(db: Kysely<CampaignTables>, page: FeedPage): Promise<AppliedEvents | undefined> {
   const { workspaceId } = page;
-  return repeatedTransaction(db, async (tx) => {
+  return retryTransaction(db, async (tx) => {
     const moved = await tx
       .updateTable('event_cursors')
       .set({ cursor: page.to, updated_at: new Date() })
@@ -111,7 +111,7 @@ async function applyInSteps(db: Kysely<CampaignTables>, page: FeedPage): Promise
       workspaceId,
       page.outcomes.filter(({ runId }) => own.has(runId)),
     );
-    await storeCallNews(tx, workspaceId, events);
+    await storeCallEvents(tx, workspaceId, events);
     const sends = await storeSendNews(tx, workspaceId, page.sends);
     if (moved.capped) await releaseUnsent(tx, workspaceId, events);
     return { runs: [...own], calls: endedCalls(events), sends };

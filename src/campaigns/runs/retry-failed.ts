@@ -8,7 +8,7 @@ import { endingOf, illegal } from '../campaign-actions';
 import { type CampaignRecord, lockCampaign, readCampaign } from '../campaign-record';
 import { moveRecipients } from '../ledger/move-recipients';
 import type { CallNote } from '../ports';
-import { repeatedTransaction } from '../repeated-transaction';
+import { retryTransaction } from '../retry-transaction';
 import { hasSchedule } from '../schedules/recurring';
 import type { CampaignTables } from '../tables';
 import { reopenRun } from './run-rows';
@@ -49,7 +49,7 @@ export async function retryFailed(
   for (const { channel, to } of frozen.sort((one, other) => order(one) - order(other))) {
     for (let from = 0; from < to; from += LIMITS.retryFailedWindow) {
       const window = { channel, from, to: from + LIMITS.retryFailedWindow };
-      const { count, launch } = await repeatedTransaction(db, async (tx) => {
+      const { count, launch } = await retryTransaction(db, async (tx) => {
         const { run } = requireRetrying(await lockCampaign(tx, workspaceId, campaignId));
         if (!run || run.id !== campaign.run?.id) return { count: 0 };
         const count = await putBack(tx, run.id, { ...window, since }, states);

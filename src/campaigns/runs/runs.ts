@@ -36,7 +36,7 @@ export interface RunPlan {
   control: Control;
   /** Of `options.policy`; 0 when the workspace has none. */
   policyVersion: number;
-  /** Of the one that its waiting recipients wait by (recall-waiting.ts). */
+  /** Of the one that its waiting recipients wait by (reschedule-waiting.ts). */
   followedPolicy: number;
 }
 

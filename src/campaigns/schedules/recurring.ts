@@ -26,7 +26,7 @@ import type { CampaignTables } from '../tables';
 /**
  * Recurring campaigns. The row in `campaign_schedules` says which occurrence is next; taking it moves the row on
  * and makes the occurrence's run, in one transaction, so that each is taken once whoever comes: Temporal's
- * schedule at its hour, or the look that finds what nobody has taken (keep-schedules.ts).
+ * schedule at its hour, or the look that finds what nobody has taken (schedule-reconciler.ts).
  *
  * Of several occurrences that were missed only the newest is still sent. One whose predecessor is still going
  * on is left out: nobody is to get the same thing twice at once. Where each recipient has an occurrence at their own

@@ -17,8 +17,8 @@ import type { SendRow } from './send-step';
  * Durable single sends (api.md 8), as callers see them. A send is one row and one workflow. The row is the
  * truth: what is wanted (`content`, `control`), how far it is (`state`, `attempt`, `offered`, `accepted_at`,
  * `ended`) and when it is to be looked at next (`due_at`). The workflow only comes back at that moment, or
- * when it is woken, and does the next step (send-turns.ts); started anew on the same row it goes on from
- * there. So the row is committed first, and a workflow that is missing is started by the sweep (relaunch.ts).
+ * when it is woken, and does the next step (claim-sends.ts); started anew on the same row it goes on from
+ * there. So the row is committed first, and a workflow that is missing is started by the sweep (run-reconciler.ts).
  *
  * An attempt is one message at the service, under a uid of its own. `offered` is written before the service is
  * asked; whoever finds it set and no answer takes over from someone who died in between.

@@ -3,7 +3,7 @@ import { CALL_POLICY_DEFAULT, type CallEnding, callResult, endState } from '../.
 import { parseSendMessageUid } from '../../domain/ids';
 import type { MessageEvent } from '../../domain/message';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
-import { endingOf } from '../calls/call-news';
+import { endingOf } from '../calls/call-events';
 import { rank } from '../ledger/rank';
 import type { CampaignTables } from '../tables';
 

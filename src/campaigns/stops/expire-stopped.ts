@@ -3,7 +3,7 @@ import type { Channel } from '../../domain/channel';
 import { deliveryRule } from '../../domain/delivery-rule';
 import { LIMITS } from '../../domain/limits';
 import { moveRecipients } from '../ledger/move-recipients';
-import { repeatedTransaction } from '../repeated-transaction';
+import { retryTransaction } from '../retry-transaction';
 import type { RunOptions } from '../runs/runs';
 import type { CampaignTables } from '../tables';
 
@@ -66,7 +66,7 @@ function overdue(options: RunOptions): RawBuilder<boolean> {
  * has taken yet is the beginning of them. Answers whether there may be more.
  */
 function expireSome(db: Kysely<CampaignTables>, key: Shard, isOver: RawBuilder<boolean>): Promise<boolean> {
-  return repeatedTransaction(db, async (tx) => {
+  return retryTransaction(db, async (tx) => {
     const { rows } = await sql<{ from_seq: number; next_seq: number; to_seq: number }>`
       select from_seq, next_seq, to_seq from shards where ${isOfShard(key)} for update`.execute(tx);
     const [shard] = rows;

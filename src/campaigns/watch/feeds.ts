@@ -4,7 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import type { MessageEvent } from '../../domain/message';
 import type { Log } from '../../log';
 import { newId } from '../../storage/new-id';
-import type { EndedCall } from '../calls/call-news';
+import type { EndedCall } from '../calls/call-events';
 import { callStarts } from '../calls/calls';
 import type { CallEndings, FeedHeads, OutcomeNews, SendLauncher } from '../ports';
 import { AbortWatch } from '../runs/abort-watch';

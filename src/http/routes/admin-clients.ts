@@ -3,7 +3,7 @@ import { emptyBody } from '../../contracts/campaigns';
 import { answer, idParams, timestamp } from '../../contracts/common';
 import type { ApiClient, Clients } from '../../messaging/access/clients';
 import { callerOf } from '../caller';
-import { mintOf } from '../idempotency';
+import { generatorOf } from '../idempotency';
 import { createClient, disableClient, enableClient, listClients, rotateSecret } from '../operations/admin';
 import type { App } from '../routing';
 import { parseBody } from '../validation';
@@ -29,7 +29,7 @@ export function adminClientRoutes(clients: Clients): (app: App) => void {
       { config: secretive, schema: { operation: createClient, body: clientBody } },
       async (request, reply) => {
         const { workspaceId } = callerOf(request);
-        const { client, secret } = await clients.create(workspaceId, request.body, mintOf(request));
+        const { client, secret } = await clients.create(workspaceId, request.body, generatorOf(request));
         reply.code(201).header('cache-control', 'no-store');
         return answer(201, 'Client created', { ...present(client), secret });
       },
@@ -46,7 +46,7 @@ export function adminClientRoutes(clients: Clients): (app: App) => void {
           workspaceId,
           request.params.id,
           input,
-          mintOf(request),
+          generatorOf(request),
         );
         reply.header('cache-control', 'no-store');
         return answer(200, 'Secret rotated', { ...present(client), secret });

@@ -2,7 +2,7 @@ import { adminListQuery, apiKeyBody } from '../../contracts/admin';
 import { answer, idParams, timestamp } from '../../contracts/common';
 import type { ApiKey, ApiKeys } from '../../messaging/access/api-keys';
 import { callerOf } from '../caller';
-import { mintOf } from '../idempotency';
+import { generatorOf } from '../idempotency';
 import { createApiKey, listApiKeys, revokeApiKey } from '../operations/admin';
 import type { App } from '../routing';
 
@@ -27,7 +27,7 @@ export function adminKeyRoutes(apiKeys: ApiKeys): (app: App) => void {
       { config: secretive, schema: { operation: createApiKey, body: apiKeyBody } },
       async (request, reply) => {
         const { workspaceId } = callerOf(request);
-        const { apiKey, key } = await apiKeys.create(workspaceId, request.body, mintOf(request));
+        const { apiKey, key } = await apiKeys.create(workspaceId, request.body, generatorOf(request));
         reply.code(201).header('cache-control', 'no-store');
         return answer(201, 'API key created', { ...present(apiKey), key });
       },

@@ -3,7 +3,7 @@ import { emptyBody } from '../../contracts/campaigns';
 import { answer, idParams, timestamp } from '../../contracts/common';
 import type { Actor, UserRecord, Users } from '../../messaging/access/users';
 import { type Caller, callerOf } from '../caller';
-import { mintOf } from '../idempotency';
+import { generatorOf } from '../idempotency';
 import {
   changeUser,
   createUser,
@@ -35,7 +35,7 @@ export function adminUserRoutes(users: Users): (app: App) => void {
       '/api/admin/users',
       { config: secretive, schema: { operation: createUser, body: userBody } },
       async (request, reply) => {
-        const made = await users.create(actorOf(callerOf(request)), request.body, mintOf(request));
+        const made = await users.create(actorOf(callerOf(request)), request.body, generatorOf(request));
         // A password that the caller chose is theirs to know already.
         const password = request.body.password === undefined ? { password: made.password } : {};
         reply.code(201).header('cache-control', 'no-store');
@@ -77,7 +77,7 @@ export function adminUserRoutes(users: Users): (app: App) => void {
       async (request, reply) => {
         const input = parseBody(passwordBody, request.body);
         const actor = actorOf(callerOf(request));
-        const reset = await users.resetPassword(actor, request.params.id, input, mintOf(request));
+        const reset = await users.resetPassword(actor, request.params.id, input, generatorOf(request));
         const password = input.password === undefined ? { password: reset.password } : {};
         reply.header('cache-control', 'no-store');
         return answer(200, 'Password reset', { ...present(reset.user), ...password });

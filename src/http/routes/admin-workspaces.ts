@@ -1,6 +1,6 @@
 import { workspaceBody } from '../../contracts/admin';
 import type { Identity } from '../../messaging/access/identity';
-import { mintOf } from '../idempotency';
+import { generatorOf } from '../idempotency';
 import { createWorkspace } from '../operations/admin';
 import type { App } from '../routing';
 
@@ -14,7 +14,7 @@ export function adminWorkspaceRoutes(identity: Pick<Identity, 'createWorkspace'>
         schema: { operation: createWorkspace, body: workspaceBody },
       },
       async (request, reply) => {
-        const made = await identity.createWorkspace(request.body, mintOf(request));
+        const made = await identity.createWorkspace(request.body, generatorOf(request));
         return reply
           .code(201)
           .header('cache-control', 'no-store')

@@ -18,7 +18,7 @@ import { LIMITS } from '../../domain/limits';
 import { RETRIED } from '../../domain/recipient';
 import { callerOf } from '../caller';
 import { readCampaignRequest } from '../campaign-body';
-import { mintOf, noteOf } from '../idempotency';
+import { generatorOf, noteOf } from '../idempotency';
 import { listRecipients } from '../operations/campaign-recipients';
 import {
   campaignActions,
@@ -47,7 +47,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   app.post('/api/campaign', creating, async (request, reply) => {
     const { recipients, rejected } = await readCampaignRequest(request);
     const { workspaceId, userId } = callerOf(request);
-    const newCampaignId = mintOf(request).id('cmp');
+    const newCampaignId = generatorOf(request).id('cmp');
     const call = { userId, newCampaignId, recipients, note: noteOf(request) };
     const saved = { ...(await campaigns.save(workspaceId, request.body, call)), ...rejected };
     if (request.body.campaignId) return answer(200, 'Campaign updated', saved);
@@ -121,7 +121,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   app.post('/api/campaign/:id/duplicate', copying, async (request, reply) => {
     parseBody(emptyBody, request.body);
     const { workspaceId, userId } = callerOf(request);
-    const newCampaignId = mintOf(request).id('cmp');
+    const newCampaignId = generatorOf(request).id('cmp');
     const copy = await campaigns.duplicate(workspaceId, request.params.id, { userId, newCampaignId });
     return reply.code(201).send(answer(201, 'Campaign duplicated', copy));
   });

@@ -11,7 +11,7 @@ import {
 } from '../../contracts/contact-lists';
 import { LIMITS } from '../../domain/limits';
 import { callerOf } from '../caller';
-import { mintOf } from '../idempotency';
+import { generatorOf } from '../idempotency';
 import {
   createContactList,
   deleteContactList,
@@ -36,7 +36,7 @@ export function contactListRoutes(app: App, { contactLists }: { contactLists: Co
   } as const;
   app.post('/api/contact-list', creating, async (request, reply) => {
     const { workspaceId } = callerOf(request);
-    const list = await contactLists.create(workspaceId, request.body, mintOf(request).id('lst'));
+    const list = await contactLists.create(workspaceId, request.body, generatorOf(request).id('lst'));
     return reply.code(201).send(answer(201, 'Contact list created', list));
   });
 

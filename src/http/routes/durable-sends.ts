@@ -2,7 +2,7 @@ import type { DurableSends } from '../../campaigns/sends/durable-sends';
 import { answer, idParams } from '../../contracts/common';
 import { durableSendBody } from '../../contracts/durable-sends';
 import { callerOf } from '../caller';
-import { mintOf } from '../idempotency';
+import { generatorOf } from '../idempotency';
 import { cancelDurableSend, createDurableSend, readDurableSend } from '../operations/durable-sends';
 import type { App } from '../routing';
 
@@ -15,7 +15,7 @@ export function durableSendRoutes(app: App, { sends }: { sends: DurableSends }):
     schema: { operation: createDurableSend, body: durableSendBody },
   } as const;
   app.post('/api/send', creating, async (request, reply) => {
-    const id = mintOf(request).id('snd');
+    const id = generatorOf(request).id('snd');
     const send = await sends.create(callerOf(request).workspaceId, id, request.body);
     return reply.code(202).send(answer(202, 'Durable send accepted', send));
   });

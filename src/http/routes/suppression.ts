@@ -11,7 +11,7 @@ import {
 import type { SuppressionList, SuppressionRecord } from '../../messaging/suppression/suppression';
 import type { SuppressionImport } from '../../messaging/suppression/suppression-import';
 import { callerOf } from '../caller';
-import { mintOf } from '../idempotency';
+import { generatorOf } from '../idempotency';
 import {
   addSuppression,
   exportSuppressions,
@@ -57,7 +57,7 @@ export function suppressionRoutes(suppression: SuppressionList): (app: App) => v
           workspaceId,
           block,
           'api',
-          mintOf(request).id('sup'),
+          generatorOf(request).id('sup'),
         );
         const status = created ? 201 : 200;
         return reply

@@ -8,7 +8,7 @@ import type { Delivery } from '../../messaging/delivery';
 import { placeholdersIn, previewOf } from '../../messaging/templates/template-preview';
 import type { Templates } from '../../messaging/templates/templates';
 import { callerOf } from '../caller';
-import { mintOf } from '../idempotency';
+import { generatorOf } from '../idempotency';
 import { previewTemplate, testTemplate } from '../operations/templates';
 import type { App } from '../routing';
 import { parseBody } from '../validation';
@@ -75,7 +75,7 @@ export function templateTrialRoutes({
         workspaceId,
         parseBody(message, {
           channel: template.channel,
-          uid: mintOf(request).id('test'),
+          uid: generatorOf(request).id('test'),
           ...{ to, from, params },
           'template-id': template.id,
           version,

@@ -12,7 +12,7 @@ import { type Speaks, withoutVoice } from '../../domain/voice/spoken-languages';
 import type { ListedTemplate, Template, TemplateContent } from '../../messaging/templates/template-record';
 import type { Templates } from '../../messaging/templates/templates';
 import { callerOf } from '../caller';
-import { mintOf } from '../idempotency';
+import { generatorOf } from '../idempotency';
 import {
   archiveTemplate,
   createTemplate,
@@ -46,7 +46,12 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
     app.post('/api/template', creating, async (request, reply) => {
       const { workspaceId } = callerOf(request);
       const { channel } = request.body;
-      const created = await templates.create(workspaceId, channel, contentOf(request.body), mintOf(request));
+      const created = await templates.create(
+        workspaceId,
+        channel,
+        contentOf(request.body),
+        generatorOf(request),
+      );
       const warnings = [...warningsOf(request.body), ...unspoken(created, speaks)];
       return reply.code(201).send({ success: true, template: present(created), warnings });
     });
@@ -73,7 +78,7 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
         request.params.id,
         channel,
         contentOf(request.body),
-        mintOf(request),
+        generatorOf(request),
       );
       const warnings = [...warningsOf(request.body), ...unspoken(replaced, speaks)];
       return { ...whole(replaced, 'New version saved'), warnings };

@@ -11,7 +11,7 @@ import {
 import type { WebhookDelivery } from '../../messaging/webhooks/deliveries';
 import type { Webhook, Webhooks } from '../../messaging/webhooks/webhooks';
 import { callerOf } from '../caller';
-import { mintOf } from '../idempotency';
+import { generatorOf } from '../idempotency';
 import {
   changeWebhook,
   createWebhook,
@@ -50,7 +50,7 @@ export function webhookRoutes(webhooks: Webhooks): (app: App) => void {
       { config: secretive, schema: { operation: createWebhook, body: webhookBody } },
       async (request, reply) => {
         const { workspaceId } = callerOf(request);
-        const { webhook, secret } = await webhooks.create(workspaceId, request.body, mintOf(request));
+        const { webhook, secret } = await webhooks.create(workspaceId, request.body, generatorOf(request));
         reply.code(201).header('cache-control', 'no-store');
         return answer(201, 'Webhook created', { ...present(webhook), secret });
       },
@@ -90,7 +90,7 @@ export function webhookRoutes(webhooks: Webhooks): (app: App) => void {
         const { webhook, secret } = await webhooks.rotateSecret(
           workspaceId,
           request.params.id,
-          mintOf(request),
+          generatorOf(request),
         );
         reply.header('cache-control', 'no-store');
         return answer(200, 'Secret rotated', { ...present(webhook), secret });
@@ -103,7 +103,7 @@ export function webhookRoutes(webhooks: Webhooks): (app: App) => void {
       async (request, reply) => {
         parseBody(emptyBody, request.body);
         const { workspaceId } = callerOf(request);
-        const delivery = await webhooks.test(workspaceId, request.params.id, mintOf(request));
+        const delivery = await webhooks.test(workspaceId, request.params.id, generatorOf(request));
         return reply.code(202).send(answer(202, 'Test event will be delivered', presentDelivery(delivery)));
       },
     );

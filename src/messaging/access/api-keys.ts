@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../tables';
 import { createCredentialCache } from './credential-cache';
-import { type Mint, RANDOM } from './mint';
+import { type IdGenerator, RANDOM } from './id-generator';
 import { hashSecret } from './secrets';
 
 /** What lists show of a key: enough to tell which one it is, and no help in guessing the rest. */
@@ -26,7 +26,11 @@ export interface ApiKeys {
     page: { page: number; limit: number },
   ): Promise<{ keys: ApiKey[]; total: number }>;
   /** The key itself is told here and never again. */
-  create(workspaceId: string, input: { name: string }, mint?: Mint): Promise<{ apiKey: ApiKey; key: string }>;
+  create(
+    workspaceId: string,
+    input: { name: string },
+    generator?: IdGenerator,
+  ): Promise<{ apiKey: ApiKey; key: string }>;
   /** Stops it at once on this process and within 5 seconds on every other. Repeating it is harmless. */
   revoke(workspaceId: string, id: string): Promise<ApiKey>;
 }
@@ -60,8 +64,8 @@ export function createApiKeys(db: Kysely<MessagingTables>, now: () => number): A
       return { keys, total };
     },
 
-    async create(workspaceId, { name }, mint = RANDOM) {
-      const [id, key] = [mint.id('key'), mint.secret('ffk')];
+    async create(workspaceId, { name }, generator = RANDOM) {
+      const [id, key] = [generator.id('key'), generator.secret('ffk')];
       const find = () => selectKeys(db, workspaceId).where('id', '=', id).executeTakeFirst();
       const known = await find();
       if (known) return { apiKey: known, key };

@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../tables';
-import { type Mint, RANDOM } from './mint';
+import { type IdGenerator, RANDOM } from './id-generator';
 import { hashSecret } from './secrets';
 
 const HOUR_MS = 3_600_000;
@@ -34,7 +34,7 @@ export interface Clients {
   create(
     workspaceId: string,
     input: { name: string },
-    mint?: Mint,
+    generator?: IdGenerator,
   ): Promise<{ client: ApiClient; secret: string }>;
   /**
    * Gives the client a new secret, told here and never again. Secrets of earlier rotations keep the shorter
@@ -44,7 +44,7 @@ export interface Clients {
     workspaceId: string,
     id: string,
     input: RotateInput,
-    mint?: Mint,
+    generator?: IdGenerator,
   ): Promise<{ client: ApiClient; secret: string }>;
   /** Its tokens are over for good: at once on this process, within 5 seconds on every other. */
   disable(workspaceId: string, id: string): Promise<ApiClient>;
@@ -96,8 +96,8 @@ export function createClients({ db, now, onEnded }: ClientsDeps): Clients {
       return { clients, total: await countClients(db, workspaceId, 'all') };
     },
 
-    async create(workspaceId, { name }, mint = RANDOM) {
-      const [id, secret] = [mint.id('cli'), mint.secret('ffs')];
+    async create(workspaceId, { name }, generator = RANDOM) {
+      const [id, secret] = [generator.id('cli'), generator.secret('ffs')];
       const client = await db.transaction().execute(async (tx) => {
         const known = await find(tx, workspaceId, id);
         if (known) return known;
@@ -116,8 +116,8 @@ export function createClients({ db, now, onEnded }: ClientsDeps): Clients {
       return { client, secret };
     },
 
-    async rotate(workspaceId, id, input, mint = RANDOM) {
-      const secret = mint.secret('ffs');
+    async rotate(workspaceId, id, input, generator = RANDOM) {
+      const secret = generator.secret('ffs');
       const client = await db.transaction().execute(async (tx) => {
         await lockClient(tx, workspaceId, id);
         await replaceSecrets(tx, { id, hash: hashSecret(secret), nowMs: now() }, input);

@@ -4,7 +4,7 @@ import { type AccessTokens, createAccessTokens } from './access-tokens';
 import { type ApiKeys, createApiKeys } from './api-keys';
 import { createAttemptLimit } from './attempt-limit';
 import { type Clients, createClients } from './clients';
-import type { Mint } from './mint';
+import type { IdGenerator } from './id-generator';
 import { PASSWORD_COST, type PasswordCost } from './passwords';
 import { createSessions, type Sessions } from './sessions';
 import { createUsers, type Users } from './users';
@@ -23,7 +23,7 @@ export interface Identity extends AccessTokens, Sessions {
   users: Users;
   clients: Clients;
   apiKeys: ApiKeys;
-  createWorkspace(input: NewWorkspaceInput, mint?: Mint): Promise<NewWorkspace>;
+  createWorkspace(input: NewWorkspaceInput, generator?: IdGenerator): Promise<NewWorkspace>;
   /** For a workspace that was written down before it was made. Harmless when it is there already. */
   insertWorkspace(planned: NewWorkspace): Promise<void>;
   /** Nothing was ever made here. */
@@ -49,8 +49,8 @@ export function createIdentity({ db, now = Date.now, passwordCost = PASSWORD_COS
     apiKeys,
     users: createUsers({ db, now, passwordCost, onChanged: sessions.forgetSessions }),
     clients: createClients({ db, now, onEnded: tokens.forgetTokens }),
-    async createWorkspace(input, mint) {
-      const planned = planWorkspace(input, mint);
+    async createWorkspace(input, generator) {
+      const planned = planWorkspace(input, generator);
       await insertWorkspace(db, planned, passwordCost);
       return planned;
     },

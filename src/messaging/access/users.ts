@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../tables';
-import { type Mint, RANDOM } from './mint';
+import { type IdGenerator, RANDOM } from './id-generator';
 import { hashPassword, type PasswordCost } from './passwords';
 import type { Role } from './sessions';
 
@@ -36,7 +36,7 @@ export interface Users {
   create(
     actor: Actor,
     input: { email: string; role: Role; password?: string | undefined },
-    mint?: Mint,
+    generator?: IdGenerator,
   ): Promise<{ user: UserRecord; password: string }>;
   setRole(actor: Actor, id: string, role: Role): Promise<UserRecord>;
   /** Ends the user's sessions as well: at once on this process, within 5 seconds on every other. */
@@ -47,7 +47,7 @@ export interface Users {
     actor: Actor,
     id: string,
     input: { password?: string | undefined },
-    mint?: Mint,
+    generator?: IdGenerator,
   ): Promise<{ user: UserRecord; password: string }>;
 }
 
@@ -81,9 +81,9 @@ export function createUsers({ db, now, passwordCost, onChanged }: UsersDeps): Us
   return {
     list: (workspaceId, query) => listUsers(db, workspaceId, query),
 
-    async create(actor, { email, role, password: chosen }, mint = RANDOM) {
+    async create(actor, { email, role, password: chosen }, generator = RANDOM) {
       refuseUnlessOwner(actor, role);
-      const [id, password] = [mint.id('usr'), chosen ?? mint.password()];
+      const [id, password] = [generator.id('usr'), chosen ?? generator.password()];
       const find = () => selectUsers(db, actor.workspaceId).where('id', '=', id).executeTakeFirst();
       const known = await find();
       if (known) return { user: known, password };
@@ -109,11 +109,11 @@ export function createUsers({ db, now, passwordCost, onChanged }: UsersDeps): Us
     disable: (actor, id) => change(actor, id, { disabled_at: new Date(now()) }),
     enable: (actor, id) => change(actor, id, { disabled_at: null }),
 
-    async resetPassword(actor, id, { password: chosen }, mint = RANDOM) {
+    async resetPassword(actor, id, { password: chosen }, generator = RANDOM) {
       // Before the work that a hash is.
       const known = await selectUsers(db, actor.workspaceId).where('id', '=', id).executeTakeFirst();
       if (!known) throw noUser(id);
-      const password = chosen ?? mint.password();
+      const password = chosen ?? generator.password();
       const password_hash = await hashPassword(password, passwordCost);
       return { user: await change(actor, id, { password_hash }), password };
     },

@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/errors';
 import { newId } from '../../storage/new-id';
 import type { MessagingTables } from '../tables';
 import { KEY_PREFIX_CHARS } from './api-keys';
-import { type Mint, RANDOM } from './mint';
+import { type IdGenerator, RANDOM } from './id-generator';
 import { hashPassword, type PasswordCost } from './passwords';
 import { hashSecret } from './secrets';
 import type { Role } from './sessions';
@@ -29,13 +29,13 @@ export async function isEmpty(db: Kysely<MessagingTables>): Promise<boolean> {
 }
 
 /** A workspace with its secrets, nowhere but in memory: whoever made it can write it down first. */
-export function planWorkspace(input: NewWorkspaceInput, mint: Mint = RANDOM): NewWorkspace {
-  const { name, email, password = mint.password() } = input;
+export function planWorkspace(input: NewWorkspaceInput, generator: IdGenerator = RANDOM): NewWorkspace {
+  const { name, email, password = generator.password() } = input;
   return {
-    workspace: { id: mint.id('ws'), name },
-    user: { id: mint.id('usr'), email, password },
-    client: { id: mint.id('cli'), secret: mint.secret('ffs') },
-    apiKey: mint.secret('ffk'),
+    workspace: { id: generator.id('ws'), name },
+    user: { id: generator.id('usr'), email, password },
+    client: { id: generator.id('cli'), secret: generator.secret('ffs') },
+    apiKey: generator.secret('ffk'),
   };
 }
 

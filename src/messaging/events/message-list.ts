@@ -4,7 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import { firstIdAt } from '../../storage/new-id';
 import type { MessagingTables } from '../tables';
-import { presentState } from './present-state';
+import { currentState } from './current-state';
 import { type MessageRecord, RECORD_COLUMNS, type RecordRow, recordOf } from './tracking';
 
 type Condition = RawBuilder<boolean>;
@@ -30,7 +30,7 @@ export async function listMessages(
   const rows = await db
     .selectFrom(looked.selectAll().limit(LIMITS.messagesLookedAt).as('m'))
     .select(RECORD_COLUMNS)
-    .select(presentState('m').as('present'))
+    .select(currentState('m').as('present'))
     .where((where) => where.and(judged))
     .orderBy('m.id', 'desc')
     .limit(query.limit + 1)
@@ -83,5 +83,5 @@ const isBadEnd = (state: MessageState) =>
 /** The stored state first, so that only the few rows that may be something else are looked at closer. */
 function stateIs(state: MessageState): Condition {
   if (state === 'sent' || state === 'delivered') return sql`m.state = ${state}`;
-  return sql`m.state in ('scheduled', 'accepted') and ${presentState('m')} = ${state}`;
+  return sql`m.state in ('scheduled', 'accepted') and ${currentState('m')} = ${state}`;
 }

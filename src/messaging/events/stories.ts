@@ -5,7 +5,7 @@ import type { MessageStory, SuppressionEvidence } from '../../domain/message-sto
 import type { AccountState } from '../outbox/deliver/account-breaker';
 import { type SuppressedMessage, suppressionsAt } from '../suppression/suppression-evidence';
 import type { MessagingTables } from '../tables';
-import { presentState } from './present-state';
+import { currentState } from './current-state';
 import { RECORD_COLUMNS, type TrackedMessage, tracked } from './tracking';
 
 /**
@@ -22,7 +22,7 @@ export async function messageStories(
   const rows = await db
     .selectFrom('messages as m')
     .select(RECORD_COLUMNS)
-    .select(['accepted_seq', 'history', 'due_at', presentState('m').as('present')])
+    .select(['accepted_seq', 'history', 'due_at', currentState('m').as('present')])
     .select(
       sql<boolean>`exists (
         select from holds h where h.workspace_id = m.workspace_id and h.campaign = m.campaign)`.as('held'),

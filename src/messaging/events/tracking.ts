@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors';
 import type { MessageEvent, MessageState } from '../../domain/message';
 import type { CallOptions } from '../../domain/voice/call-options';
 import type { MessagingTables } from '../tables';
-import { presentState } from './present-state';
+import { currentState } from './current-state';
 
 /** A message as its sender sees it (api.md 4, Tracking). */
 export interface MessageRecord {
@@ -84,7 +84,7 @@ export async function trackMessages(
   const rows = await db
     .selectFrom('messages as m')
     .select(RECORD_COLUMNS)
-    .select(['accepted_seq', 'history', presentState('m').as('present')])
+    .select(['accepted_seq', 'history', currentState('m').as('present')])
     .where('workspace_id', '=', workspaceId)
     .where('uid', '=', sql<string>`any(${uids}::text[])`)
     .execute();

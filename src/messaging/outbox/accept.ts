@@ -3,7 +3,7 @@ import type { Message } from '../../contracts/send';
 import { DomainError, isDomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { isDataError } from '../database-error';
-import { presentState } from '../events/present-state';
+import { currentState } from '../events/current-state';
 import { createGroupCommit } from '../group-commit';
 import { insertWithNotices } from '../inbound/opt-out-notices';
 import type { SmsSenders } from '../senders/sms-senders';
@@ -199,7 +199,7 @@ async function answerRepeats(
   const rows = await db
     .selectFrom('messages as m')
     .select(['m.id', 'm.uid', 'm.channel', 'm.to_address', 'm.segments', 'm.encoding', 'm.send_at'])
-    .select(['m.payload_hash', 'm.lane', presentState('m').as('state')])
+    .select(['m.payload_hash', 'm.lane', currentState('m').as('state')])
     .where('m.workspace_id', '=', workspaceId)
     .where('m.uid', '=', sql<string>`any(${uids}::text[])`)
     .execute();

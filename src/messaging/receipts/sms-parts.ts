@@ -4,7 +4,7 @@ import type { ReceiptType } from '../../domain/message';
 import type { Receipt } from '../../providers/provider';
 import type { DeliveryObserver } from '../observer';
 import type { MessagingTables } from '../tables';
-import { createLostIds } from './lost-ids';
+import { createReceiptMatcher } from './receipt-matching';
 
 /**
  * Messages that went out in several parts, for providers whose carrier reports each part by itself. A message
@@ -53,7 +53,7 @@ export function createSmsParts({
   provider: string;
   observer?: DeliveryObserver | undefined;
 }): SmsParts {
-  const lostIds = createLostIds({ db, provider, observer });
+  const lostIds = createReceiptMatcher({ db, provider, observer });
 
   async function resolve(receipts: readonly OfPart[]): Promise<Receipt[]> {
     const found = await locate(receipts);

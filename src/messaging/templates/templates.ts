@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
-import { type Mint, RANDOM } from '../access/mint';
+import { type IdGenerator, RANDOM } from '../access/id-generator';
 import type { MessagingTables } from '../tables';
 import { listTemplates, type TemplateList, type TemplateListInput } from './template-list';
 import { versionOf } from './template-parts';
@@ -11,9 +11,14 @@ import type { TemplateVersions } from './template-versions';
 
 export interface Templates {
   /** Fails with `name_taken`, and with `invalid_request` for a layout that cannot be rendered. */
-  create(workspaceId: string, channel: Channel, content: TemplateContent, mint?: Mint): Promise<Template>;
+  create(
+    workspaceId: string,
+    channel: Channel,
+    content: TemplateContent,
+    generator?: IdGenerator,
+  ): Promise<Template>;
   /**
-   * Writes a new version, once for each mint. Fails as `create` does, with `not_found`, and with `invalid_request`
+   * Writes a new version, once for each generator. Fails as `create` does, with `not_found`, and with `invalid_request`
    * for another channel.
    */
   replace(
@@ -21,7 +26,7 @@ export interface Templates {
     id: string,
     channel: Channel,
     content: TemplateContent,
-    mint?: Mint,
+    generator?: IdGenerator,
   ): Promise<Template>;
   /** Gone from lists and for new use; the versions that something pins stay readable. */
   archive(workspaceId: string, id: string): Promise<void>;
@@ -37,14 +42,14 @@ export interface TemplatesDeps {
 
 export function createTemplates({ db, versions }: TemplatesDeps): Templates {
   return {
-    async create(workspaceId, channel, given, mint = RANDOM) {
+    async create(workspaceId, channel, given, generator = RANDOM) {
       const content = versionOf(channel, given);
-      const id = mint.id('tpl');
+      const id = generator.id('tpl');
       return db.transaction().execute((tx) => insertTemplate(tx, { workspaceId, id, channel }, content));
     },
-    async replace(workspaceId, id, channel, given, mint = RANDOM) {
+    async replace(workspaceId, id, channel, given, generator = RANDOM) {
       const content = versionOf(channel, given);
-      const madeBy = mint.id('tpv');
+      const madeBy = generator.id('tpv');
       const replaced = await db
         .transaction()
         .execute((tx) => insertNextVersion(tx, { workspaceId, id, channel }, content, madeBy))

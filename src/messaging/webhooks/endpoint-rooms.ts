@@ -1,6 +1,6 @@
 import { LIMITS } from '../../domain/limits';
 import type { Endpoint } from './fan-out';
-import { inTurns } from './turns';
+import { inTurns } from './group-turns';
 
 /** Endpoints that answer promptly, or of which nothing is known yet; and those that are slow or fail. */
 type Pool = 'prompt' | 'slow';

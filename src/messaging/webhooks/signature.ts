@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Mint } from '../access/mint';
+import type { IdGenerator } from '../access/id-generator';
 
 /**
  * Standard Webhooks 1.0, symmetric: an HMAC over id, time and body, keyed with what stands in base64 behind
@@ -7,9 +7,9 @@ import type { Mint } from '../access/mint';
  */
 const PREFIX = 'whsec_';
 
-/** 32 random bytes. The mint writes them in the URL's alphabet, of which the standard knows nothing. */
-export function newSigningSecret(mint: Mint): string {
-  const bytes = Buffer.from(mint.secret('').slice(1), 'base64url');
+/** 32 random bytes. The generator writes them in the URL's alphabet, of which the standard knows nothing. */
+export function newSigningSecret(generator: IdGenerator): string {
+  const bytes = Buffer.from(generator.secret('').slice(1), 'base64url');
   return PREFIX + bytes.toString('base64');
 }
 

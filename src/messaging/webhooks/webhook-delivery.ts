@@ -15,12 +15,12 @@ import {
 } from './attempts';
 import { EndpointRooms } from './endpoint-rooms';
 import { type Endpoint, fanOutMessages, fanOutOutside, readEndpoints } from './fan-out';
+import { inTurns } from './group-turns';
 import type { OutsideEvents } from './ports';
 import { createWebhookPoster, type PostOutcome, type WebhookPoster } from './post';
 import { openSecrets } from './sealed-secrets';
 import { type SigningSecret, signatureHeaders } from './signature';
 import type { TargetGuard } from './target-guard';
-import { inTurns } from './turns';
 
 /**
  * Tells endpoints what happens. One loop per process, of four steps:

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import { keepSweeping, type Sweeping } from '../sweeping';
+import { type PeriodicCleanup, startPeriodicCleanup } from '../periodic-cleanup';
 import type { MessagingTables } from '../tables';
 
 /**
@@ -16,8 +16,8 @@ export function keepWebhookExpiry({
   db: Kysely<MessagingTables>;
   log: Log;
   now?: () => number;
-}): Sweeping {
-  return keepSweeping({
+}): PeriodicCleanup {
+  return startPeriodicCleanup({
     steps: () => [() => deleteEnded(db, now()), () => deleteOfDeleted(db), () => deleteDeleted(db)],
     onFailed: (error) => log.warn({ err: error }, 'Old deliveries were not cleared away'),
   });

@@ -3,7 +3,7 @@ import type { WebhookChange, WebhookDeliveryQuery, WebhookInput } from '../../co
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { type DisabledReason, wantsMessages } from '../../domain/webhook';
-import { type Mint, RANDOM } from '../access/mint';
+import { type IdGenerator, RANDOM } from '../access/id-generator';
 import type { Sealing } from '../access/sealing';
 import type { MessagingTables } from '../tables';
 import {
@@ -48,15 +48,19 @@ export interface Webhooks {
   create(
     workspaceId: string,
     input: WebhookInput,
-    mint?: Mint,
+    generator?: IdGenerator,
   ): Promise<{ webhook: Webhook; secret: string }>;
   /** Enabled again, it is told what happens from then on, and what waited when it was disabled. */
   change(workspaceId: string, id: string, change: WebhookChange): Promise<Webhook>;
   delete(workspaceId: string, id: string): Promise<void>;
   /** For a day deliveries are signed with the former secret too. */
-  rotateSecret(workspaceId: string, id: string, mint?: Mint): Promise<{ webhook: Webhook; secret: string }>;
+  rotateSecret(
+    workspaceId: string,
+    id: string,
+    generator?: IdGenerator,
+  ): Promise<{ webhook: Webhook; secret: string }>;
   /** Tells it `webhook.test`, whatever it asked to be told. */
-  test(workspaceId: string, id: string, mint?: Mint): Promise<WebhookDelivery>;
+  test(workspaceId: string, id: string, generator?: IdGenerator): Promise<WebhookDelivery>;
   deliveries(
     workspaceId: string,
     id: string,
@@ -116,9 +120,9 @@ export function createWebhooks(deps: {
 
     read: (workspaceId, id) => read(db, workspaceId, id),
 
-    async create(workspaceId, input, mint = RANDOM) {
+    async create(workspaceId, input, generator = RANDOM) {
       guard.refuseLiteral(new URL(input.url));
-      const [id, secret] = [mint.id('whk'), newSigningSecret(mint)];
+      const [id, secret] = [generator.id('whk'), newSigningSecret(generator)];
       const webhook = await db.transaction().execute(async (tx) => {
         const known = await find(tx, workspaceId, id);
         if (known) return known;
@@ -161,8 +165,8 @@ export function createWebhooks(deps: {
       onChanged();
     },
 
-    async rotateSecret(workspaceId, id, mint = RANDOM) {
-      const secret = newSigningSecret(mint);
+    async rotateSecret(workspaceId, id, generator = RANDOM) {
+      const secret = newSigningSecret(generator);
       const webhook = await db.transaction().execute(async (tx) => {
         const before = await lockWebhook(tx, workspaceId, id);
         const secrets = rotated(formerSecrets(sealing, before), secret, { id, nowMs: now() });
@@ -181,9 +185,9 @@ export function createWebhooks(deps: {
       return { webhook, secret };
     },
 
-    async test(workspaceId, id, mint = RANDOM) {
+    async test(workspaceId, id, generator = RANDOM) {
       await readEnabled(workspaceId, id);
-      const delivery = await insertTest(db, id, mint.id('whd'), now());
+      const delivery = await insertTest(db, id, generator.id('whd'), now());
       onChanged();
       return delivery;
     },

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { endSilentCall } from '../../../src/campaigns/calls/call-news';
+import { endSilentCall } from '../../../src/campaigns/calls/call-events';
 import {
   endRecipient,
   openCall,

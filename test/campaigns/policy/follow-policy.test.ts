@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { followPolicy } from '../../../src/campaigns/policy/follow-policy';
 import { createPolicies } from '../../../src/campaigns/policy/policy';
-import { lookAtSend } from '../../../src/campaigns/sends/send-turns';
+import { lookAtSend } from '../../../src/campaigns/sends/claim-sends';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { NO_POLICY } from '../../../src/domain/policy';
 import { createLog } from '../../../src/log';

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import { storeCallNews } from '../../../src/campaigns/calls/call-news';
+import { storeCallEvents } from '../../../src/campaigns/calls/call-events';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { judgeLook } from '../../../src/campaigns/watch/judge-look';
 import { type RunFacts, readLooks } from '../../../src/campaigns/watch/run-looks';
@@ -71,7 +71,7 @@ describeWithDatabase('when the run of a release is woken', (database) => {
     const at = new Date().toISOString();
     const { workspaceId } = run.planted;
     const tell = (type: string) =>
-      db.transaction().execute((tx) => storeCallNews(tx, workspaceId, [{ ...event, at, type } as never]));
+      db.transaction().execute((tx) => storeCallEvents(tx, workspaceId, [{ ...event, at, type } as never]));
     await sql`delete from run_looks`.execute(db);
     await tell('ringing');
     expect(await db.selectFrom('run_looks').selectAll().execute()).toEqual([]);

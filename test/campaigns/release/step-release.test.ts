@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 import { readContactStage } from '../../../src/campaigns/release/release-view';
 import { cancelUnsent } from '../../../src/campaigns/runs/cancel-run';
+import { openFallbackTurns } from '../../../src/campaigns/runs/fallback-turns';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { controlLiveRuns } from '../../../src/campaigns/runs/run-rows';
-import { giveTurns } from '../../../src/campaigns/runs/turns';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { StagedRun } from '../../support/staged-run';
 import { describeWithDatabase } from '../../support/storage';
@@ -88,7 +88,12 @@ describeWithDatabase('the steps of a release in stages', (database) => {
     const stages = [{ recipients: 4, waitSeconds: 0 }];
     const run = await StagedRun.plant(db, { stages }, { contacts: 9, channels: ['email', 'sms'], options });
     const turns = () =>
-      giveTurns(db, { runId: run.runId, channels: ['email', 'sms'], afterMs: 60_000, tellsMore: true });
+      openFallbackTurns(db, {
+        runId: run.runId,
+        channels: ['email', 'sms'],
+        afterMs: 60_000,
+        tellsMore: true,
+      });
     await turns();
     expect(await run.opened('sms')).toEqual([]);
     await run.step();

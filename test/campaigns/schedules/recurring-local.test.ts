@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import { closeRun } from '../../../src/campaigns/runs/run-end';
 import { hasCompanion, loadRun } from '../../../src/campaigns/runs/runs';
-import { keepSchedule } from '../../../src/campaigns/schedules/keep-schedules';
 import { nextRun } from '../../../src/campaigns/schedules/recurring';
+import { keepSchedule } from '../../../src/campaigns/schedules/schedule-reconciler';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { LIMITS } from '../../../src/domain/limits';
 import { startFor } from '../../../src/domain/time-zones/recipient-hours';

@@ -6,7 +6,11 @@ import { findCampaign } from '../../../src/campaigns/campaign-record';
 import type { CampaignSchedules, RunLauncher } from '../../../src/campaigns/ports';
 import { retryFailed } from '../../../src/campaigns/runs/retry-failed';
 import { beginRun, liveRuns, moveRun } from '../../../src/campaigns/runs/runs';
-import { isScheduled, keepSchedule, lookAtSchedules } from '../../../src/campaigns/schedules/keep-schedules';
+import {
+  isScheduled,
+  keepSchedule,
+  lookAtSchedules,
+} from '../../../src/campaigns/schedules/schedule-reconciler';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { createLog } from '../../../src/log';
 import { plantRun } from '../../support/audience';

@@ -1,13 +1,13 @@
 import { type Kysely, sql } from 'kysely';
 import { applyEvents, readCursor } from '../../../src/campaigns/runs/outcomes';
-import { overdueSends } from '../../../src/campaigns/runs/relaunch';
+import { overdueSends } from '../../../src/campaigns/runs/run-reconciler';
+import { claimSend, lookAtSend, recordSend, type SendClaim } from '../../../src/campaigns/sends/claim-sends';
 import {
   awaitsOutcome,
   createDurableSends,
   type DurableSends,
 } from '../../../src/campaigns/sends/durable-sends';
 import type { SendRow } from '../../../src/campaigns/sends/send-step';
-import { claimSend, lookAtSend, recordSend, type SendClaim } from '../../../src/campaigns/sends/send-turns';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { type DurableSendBody, durableSendBody } from '../../../src/contracts/durable-sends';
 import { sendMessageUid } from '../../../src/domain/ids';

@@ -1,11 +1,11 @@
 import { type Kysely, sql } from 'kysely';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
-import { overdueSends } from '../../../src/campaigns/runs/relaunch';
-import { readPace, setPace, takePermits } from '../../../src/campaigns/runs/run-pace';
+import { readPace, setPace, takePermits } from '../../../src/campaigns/runs/rate-limit';
+import { overdueSends } from '../../../src/campaigns/runs/run-reconciler';
 import { readControl } from '../../../src/campaigns/runs/runs';
+import { claimSend, lookAtSend } from '../../../src/campaigns/sends/claim-sends';
 import { createDurableSends } from '../../../src/campaigns/sends/durable-sends';
-import { claimSend, lookAtSend } from '../../../src/campaigns/sends/send-turns';
 import { expireStopped } from '../../../src/campaigns/stops/expire-stopped';
 import { followStops } from '../../../src/campaigns/stops/follow-stops';
 import { createStops, readStop, type Stops } from '../../../src/campaigns/stops/stops';

@@ -1,5 +1,5 @@
 import { createLog } from '../../../src/log';
-import type { Sweeping } from '../../../src/messaging/sweeping';
+import type { PeriodicCleanup } from '../../../src/messaging/periodic-cleanup';
 import { keepWebhookExpiry } from '../../../src/messaging/webhooks/webhook-expiry';
 import { newId } from '../../../src/storage/new-id';
 import { describeWithDatabase } from '../../support/storage';
@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
 
 describeWithDatabase('clearing away of webhooks', (database) => {
   let rig: WebhookRig;
-  let expiry: Sweeping;
+  let expiry: PeriodicCleanup;
 
   beforeEach(async () => {
     rig = await createWebhookRig(await database.open());

@@ -1,0 +1,66 @@
+import { cancelAbsent, cancelableRecipients, cancelUnsent } from '../src/campaigns/runs/cancel-run';
+import { failRun } from '../src/campaigns/runs/fail-run';
+import { closeRun } from '../src/campaigns/runs/run-end';
+import { loadRun } from '../src/campaigns/runs/runs';
+import type { Control } from '../src/domain/campaign';
+import { parseMessageUid } from '../src/domain/ids';
+import { inParallel } from '../src/domain/in-parallel';
+import { LIMITS } from '../src/domain/limits';
+import { applyControl } from './apply-control';
+import type { ActivityDeps } from './deps';
+import { stopIfCancelled } from './heartbeat';
+
+/** What is done to a run as a whole. Every one may be repeated. */
+export function runLifecycleActivities(deps: ActivityDeps) {
+  const { db, gatewayFor } = deps;
+  return {
+    /** Puts into force what the operator wants of the run, and answers what that is. */
+    applyControl: (input: { runId: string }): Promise<Control> => applyControl(deps, input.runId),
+
+    /**
+     * Takes back what can be taken back: pages that were open, retries that wait, and messages that the
+     * service has not handed over. The hold stays for good, so that nothing that comes late slips through.
+     */
+    async cancelRemaining(input: { runId: string }): Promise<void> {
+      const run = await loadRun(db, input.runId);
+      const gateway = gatewayFor(run.workspaceId);
+      await cancelUnsent(db, run.runId);
+      if (!(await gateway.capabilities()).has('holds')) return;
+      for await (const recipients of cancelableRecipients(db, run.runId, LIMITS.longPageSizeMax)) {
+        stopIfCancelled();
+        const answers = await inParallel(recipients, LIMITS.sendConcurrency, ({ uid }) =>
+          gateway.cancel(uid),
+        );
+        const absent = recipients.filter((_, i) => answers[i] === 'absent');
+        await cancelAbsent(
+          db,
+          run.runId,
+          absent.flatMap(({ uid }) => parseMessageUid(uid) ?? []),
+        );
+      }
+    },
+
+    /** What a run throws concerns everybody: nobody more is sent to. */
+    async stopRun(input: { runId: string; launch?: number; reason: string }): Promise<void> {
+      await failRun(db, input.runId, input.reason, input);
+    },
+
+    /**
+     * False when somebody was put back into a run that was to be completed. One whose owner wants it canceled, and
+     * that fails on the way, is canceled as far as our own books go: a service that refuses us keeps what it has on hold.
+     * True for a launch that another one has followed: its run was closed before that.
+     */
+    async closeRun(input: {
+      runId: string;
+      launch?: number;
+      phase: 'completed' | 'canceled' | 'failed';
+      reason?: string;
+    }): Promise<boolean> {
+      const { runId, phase, reason, launch } = input;
+      if (await closeRun(db, runId, phase, reason, launch)) return true;
+      if (phase !== 'failed') return false;
+      await cancelUnsent(db, runId);
+      return closeRun(db, runId, 'canceled', reason, launch);
+    },
+  };
+}

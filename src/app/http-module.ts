@@ -1,0 +1,199 @@
+import type { AddressInfo } from 'node:net';
+import { sql } from 'kysely';
+import { stoppedWorkspaces } from '../campaigns/stops/stops';
+import type { CampaignTables } from '../campaigns/tables';
+import type { Config } from '../config';
+import type { Credentials } from '../credentials/credentials';
+import type { App } from '../http/routing';
+import { buildServer } from '../http/server';
+import { createIdentity } from '../messaging/access/identity';
+import { newSecret } from '../messaging/access/secrets';
+import { type NewWorkspace, planWorkspace } from '../messaging/access/workspaces';
+import { createDelivery } from '../messaging/delivery';
+import { keepExpiring } from '../messaging/expiry';
+import { createIdempotency } from '../messaging/idempotency';
+import { createListMail } from '../messaging/outbox/list-mail';
+import { createSmsParts } from '../messaging/receipts/sms-parts';
+import { keepRetention } from '../messaging/retention';
+import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
+import { createUnsubscribeTokens } from '../messaging/suppression/unsubscribe-tokens';
+import type { MessagingTables } from '../messaging/tables';
+import { createTemplateVersions } from '../messaging/templates/template-versions';
+import type { Metrics } from '../metrics/metrics';
+import { StartupError } from '../startup-error';
+import type { Storage } from '../storage/storage';
+import type { Temporal } from '../temporal/connection';
+import { createLauncher } from '../temporal/launcher';
+import { createSchedules } from '../temporal/schedules';
+import { apiRoutes } from './api-routes';
+import type { AppOptions } from './app';
+import { policySource } from './policy-source';
+import { openProviders, unsubscribeAddress } from './providers';
+import { openSecretsModule } from './secrets-module';
+import { campaignHolds, messageStories, type ServiceGateways, templateLookup } from './service-gateway';
+import type { Shutdown } from './shutdown';
+import { openSpeech } from './speech';
+import { openWebhookModule } from './webhook-module';
+
+export interface HttpModule {
+  baseUrl: string;
+  /** In the path that carriers report to. */
+  inboundSecret: string;
+  /** The secrets of a first workspace; `undefined` when the installation has one already. */
+  planFirstWorkspace(): Promise<NewWorkspace | undefined>;
+  insertFirstWorkspace(planned: NewWorkspace): Promise<void>;
+  /** From now on `/readyz` asks the dependencies; before, it says that we are starting. */
+  markReady(): void;
+}
+
+export interface HttpModuleOptions extends AppOptions {
+  storage: Storage;
+  temporal: Temporal;
+  service: ServiceGateways;
+  credentials: Credentials | undefined;
+  metrics: Metrics;
+}
+
+/** A name to log in with; no mail is sent to it. */
+const FIRST_USER = 'admin@fanfare.local';
+
+/** The messaging service and the campaigns' API, delivering and listening. */
+export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutdown): Promise<HttpModule> {
+  const { config, log, storage, temporal } = options;
+  const messagingDb = storage.tables<MessagingTables>();
+  const { publicUrl, trustProxy } = config.http;
+  const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
+  const requestsDb = storage.forRequests.tables<MessagingTables>();
+  const identity = createIdentity({ db: requestsDb });
+  const versions = createTemplateVersions(messagingDb);
+  const secrets = await openSecretsModule(config, messagingDb, log);
+  const unsubscribeTokens = createUnsubscribeTokens(await secrets.ofInstallation('unsubscribe'));
+  const unsubscribe = createUnsubscribe({ db: messagingDb, tokens: unsubscribeTokens });
+  let reachableAt = publicUrl ?? addressOf(config.http);
+  const synthesizer = await openSpeech(config);
+  const delivery = createDelivery({
+    db: messagingDb,
+    requestDb: requestsDb,
+    templates: versions,
+    policyOf: policySource(storage.tables<CampaignTables>()),
+    stops: stoppedWorkspaces,
+    providers: await openProviders(config, {
+      returnPathSecret: await secrets.ofInstallation('return_path'),
+      async unsubscribe(token) {
+        const subscriber = unsubscribe.subscriberOf(token);
+        if (subscriber) await unsubscribe.unsubscribe(subscriber);
+      },
+      synthesizer,
+      log,
+      smsParts: (provider) =>
+        createSmsParts({ db: messagingDb, provider, observer: options.metrics.delivery }),
+      inboundUrl: (provider) => `${reachableAt}/inbound/${provider}/${inboundSecret}`,
+    }),
+    senderLimits: config.senderLimits,
+    listMail: createListMail({
+      tokens: unsubscribeTokens,
+      publicUrl: () => reachableAt,
+      mailto: config.unsubscribeMailto ?? unsubscribeAddress(config.smtp),
+    }),
+    observer: options.metrics.delivery,
+    log,
+  });
+  shutdown.add('delivery', () => delivery.stop());
+  await delivery.start();
+
+  const expiry = keepExpiring({ db: messagingDb, log });
+  shutdown.add('expiry', () => expiry.stop());
+  const retention = keepRetention({ db: messagingDb, days: config.retentionDays, log });
+  shutdown.add('retention', () => retention.stop());
+
+  const webhooks = await openWebhookModule({ config, storage, sealing: secrets.ofWebhooks, log }, shutdown);
+
+  let started = false;
+  const readiness = async (): Promise<Record<string, boolean>> => ({
+    started,
+    database: await answers(() => sql`select 1`.execute(messagingDb)),
+    temporal: await answers(() =>
+      temporal.connection.withDeadline(Date.now() + 2_000, () =>
+        temporal.connection.workflowService.getSystemInfo({}),
+      ),
+    ),
+  });
+  const app = await buildServer({
+    authenticator: identity,
+    log,
+    publicUrl,
+    trustProxy,
+    observe: options.metrics.requests,
+    idempotency: createIdempotency({ db: requestsDb }),
+    routes: apiRoutes({
+      storage: storage.forRequests,
+      speaks: synthesizer?.speaks,
+      identity,
+      delivery,
+      versions,
+      templateLookup: templateLookup(options.service),
+      stories: messageStories(options.service),
+      webhooks,
+      launcher: createLauncher(temporal.client),
+      schedules: createSchedules(temporal.client),
+      holds: campaignHolds(options.service.gatewayFor),
+      readiness,
+      inboundSecret,
+      smsOptedOut: config.smsOptedOut,
+      unsubscribeTokens,
+      metrics: options.metrics,
+      publicUrl,
+      log,
+    }),
+  });
+  shutdown.add('http', () => app.close());
+  const baseUrl = await listen(app, config.http);
+  reachableAt ??= baseUrl;
+
+  return {
+    baseUrl,
+    inboundSecret,
+    async planFirstWorkspace() {
+      if (!(await identity.isEmpty())) return undefined;
+      return planWorkspace({ name: 'First workspace', email: FIRST_USER });
+    },
+    insertFirstWorkspace: (planned) => identity.insertWorkspace(planned),
+    markReady() {
+      started = true;
+    },
+  };
+}
+
+async function answers(question: () => Promise<unknown>): Promise<boolean> {
+  return question().then(
+    () => true,
+    () => false,
+  );
+}
+
+async function listen(app: App, { host, port }: Config['http']): Promise<string> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new StartupError(
+      code === 'EADDRINUSE'
+        ? `Port ${port} on ${host} is in use`
+        : `Cannot listen on ${host}:${port}: ${message}`,
+      'Stop the program that uses it, or set FANFARE_HTTP_PORT (0 takes any free port) and FANFARE_HTTP_HOST.',
+      { cause: error },
+    );
+  }
+  return baseUrlOf(host, (app.server.address() as AddressInfo).port);
+}
+
+/** Known before we listen, unless any free port will do: what was left to be sent by a process that is gone
+ * leaves at once. */
+const addressOf = ({ host, port }: Config['http']): string | undefined =>
+  port === 0 ? undefined : baseUrlOf(host, port);
+
+function baseUrlOf(host: string, port: number): string {
+  // Listening everywhere includes the loopback, where our own workers reach us.
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}

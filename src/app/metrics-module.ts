@@ -1,0 +1,29 @@
+import { runPhases } from '../campaigns/runs/run-phases';
+import type { CampaignTables } from '../campaigns/tables';
+import { outboxDepth } from '../messaging/outbox/outbox-depth';
+import type { MessagingTables } from '../messaging/tables';
+import { listenForMetrics } from '../metrics/listener';
+import { createMetrics, type Metrics } from '../metrics/metrics';
+import type { Storage } from '../storage/storage';
+import type { AppOptions } from './app';
+import type { Shutdown } from './shutdown';
+
+/** What this process counts, and the port where it is read if it is to have one of its own. */
+export async function openMetricsModule(
+  { config, log }: AppOptions,
+  storage: Storage,
+  shutdown: Shutdown,
+): Promise<Metrics> {
+  const metrics = createMetrics({
+    outbox: () => outboxDepth(storage.tables<MessagingTables>()),
+    runs: () => runPhases(storage.tables<CampaignTables>()),
+    connections: storage.connections,
+    onError: (error) => log.warn({ err: error }, 'Metrics of the database could not be read'),
+  });
+  const { port } = config.metrics;
+  if (port === undefined) return metrics;
+  const listener = await listenForMetrics(metrics, { host: config.http.host, port });
+  shutdown.add('metrics', () => listener.close());
+  log.info({ port: listener.port }, 'metrics are served');
+  return metrics;
+}

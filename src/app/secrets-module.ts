@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { Config } from '../config';
+import type { Log } from '../log';
+import {
+  installationSecret,
+  knownInstallationSecret,
+  sealInstallationSecrets,
+} from '../messaging/access/installation-secret';
+import { createSealing, type Sealing } from '../messaging/access/sealing';
+import type { MessagingTables } from '../messaging/tables';
+import { missingKeys, sealStoredSecrets } from '../messaging/webhooks/sealed-secrets';
+import { StartupError } from '../startup-error';
+
+/**
+ * How the secrets that the database holds are sealed (decision 19). With keys from the configuration all of them
+ * are. Without, those of webhooks are under a key of the installation's own, which the same database holds; it is
+ * kept, sealed itself, when keys are configured later, for whatever was sealed with it.
+ */
+export interface Secrets {
+  ofInstallation(name: string): Promise<string>;
+  ofWebhooks: Sealing;
+}
+
+export async function openSecretsModule(
+  config: Config,
+  db: Kysely<MessagingTables>,
+  log: Log,
+): Promise<Secrets> {
+  const [first, ...others] = config.secretsKeys;
+  const outer = first && createSealing([first, ...others]);
+  await refuseMissing(db, 'installation_secrets', outer?.keyIds ?? []);
+  const ofWebhooks = first
+    ? createSealing([first, ...others, ...(await ownKeys(db, outer))])
+    : await ownSealing(db);
+  await refuseMissing(db, 'webhooks', ofWebhooks.keyIds);
+
+  if (outer) await sealInstallationSecrets(db, outer);
+  const { sealed, unreadable } = await sealStoredSecrets(db, ofWebhooks);
+  if (sealed > 0) log.info({ webhooks: sealed, keyId: ofWebhooks.keyId }, 'Sealed the secrets of webhooks');
+  if (unreadable.length > 0) {
+    const message =
+      'The secrets of these webhooks were changed from outside; rotate them: nothing is delivered';
+    log.warn({ webhookIds: unreadable }, message);
+  }
+  return { ofWebhooks, ofInstallation: (name) => installationSecret(db, name, outer) };
+}
+
+const OWN_KEY = 'sealing';
+const keyOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+
+async function ownSealing(db: Kysely<MessagingTables>): Promise<Sealing> {
+  return createSealing([keyOf(await installationSecret(db, OWN_KEY, undefined))]);
+}
+
+/** The one that was made before there were others, if it was. */
+async function ownKeys(db: Kysely<MessagingTables>, outer: Sealing | undefined): Promise<Buffer[]> {
+  const secret = await knownInstallationSecret(db, OWN_KEY, outer);
+  return secret === undefined ? [] : [keyOf(secret)];
+}
+
+async function refuseMissing(
+  db: Kysely<MessagingTables>,
+  table: 'installation_secrets' | 'webhooks',
+  keyIds: readonly string[],
+): Promise<void> {
+  const missing = await missingKeys(db, table, keyIds);
+  if (missing.length === 0) return;
+  const [noun, verb] = missing.length === 1 ? ['key', 'is'] : ['keys', 'are'];
+  throw new StartupError(
+    `Secrets in the database are sealed with the ${noun} ${missing.join(' and ')}, which ${verb} not in FANFARE_SECRETS_KEY` +
+      (keyIds.length === 0 ? ', which is not set' : ` (it has ${keyIds.join(' and ')})`),
+    'Name the earlier key in FANFARE_SECRETS_KEY, behind the new one; docs/operating.md (Secrets in the database) tells how, and what to do when a key is lost.',
+  );
+}

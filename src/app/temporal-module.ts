@@ -1,0 +1,61 @@
+import { StartupError } from '../startup-error';
+import { openTemporal, type Temporal } from '../temporal/connection';
+import { startDevServer } from '../temporal/dev-server';
+import { cacheDirectory, findTemporalExecutable } from '../temporal/executable';
+import type { AppOptions } from './app';
+import type { Shutdown } from './shutdown';
+import { withStartupRetry } from './startup-retry';
+
+export interface TemporalModule {
+  handle: Temporal;
+  address: string;
+  uiUrl: string | undefined;
+}
+
+/** The path of the `temporal` executable, obtained once if need be. */
+export async function findExecutable({ config, env, onProgress, signal }: AppOptions): Promise<string> {
+  const { path } = await findTemporalExecutable({
+    cliPath: config.temporal.cliPath,
+    cacheDir: cacheDirectory(env),
+    env,
+    onProgress,
+    signal,
+  });
+  return path;
+}
+
+/** The operator's server if they name one; else one of our own on the data directory. */
+export async function openTemporalModule(
+  { config, log, env, signal }: AppOptions,
+  executable: string | undefined,
+  shutdown: Shutdown,
+  fail: (error: Error) => void,
+): Promise<TemporalModule> {
+  const { namespace } = config.temporal;
+  if (executable === undefined) {
+    const address = config.temporal.address ?? '';
+    const open = () => openTemporal({ address, namespace, env });
+    const handle = await withStartupRetry(open, { log, signal });
+    shutdown.add('temporal connection', () => handle.close());
+    return { handle, address, uiUrl: undefined };
+  }
+  const server = await startDevServer({
+    executable,
+    dataDir: config.dataDir,
+    namespace,
+    log,
+    onCrash: (outcome) => {
+      if (outcome.restarted) return;
+      fail(
+        new StartupError(
+          `The Temporal server keeps ending: ${outcome.error.message}`,
+          'Look at its output with LOG_LEVEL=debug; start again once the cause is gone.',
+        ),
+      );
+    },
+  });
+  shutdown.add('temporal server', () => server.stop());
+  const handle = await openTemporal({ address: server.address, namespace });
+  shutdown.add('temporal connection', () => handle.close());
+  return { handle, address: server.address, uiUrl: server.uiUrl };
+}

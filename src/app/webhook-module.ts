@@ -1,0 +1,28 @@
+import { createPhaseChanges } from '../campaigns/phase-changes';
+import type { CampaignTables } from '../campaigns/tables';
+import type { Config } from '../config';
+import type { Log } from '../log';
+import type { Sealing } from '../messaging/access/sealing';
+import type { MessagingTables } from '../messaging/tables';
+import { createTargetGuard } from '../messaging/webhooks/target-guard';
+import { createWebhookDelivery } from '../messaging/webhooks/webhook-delivery';
+import { keepWebhookExpiry } from '../messaging/webhooks/webhook-expiry';
+import { createWebhooks, type Webhooks } from '../messaging/webhooks/webhooks';
+import type { Storage } from '../storage/storage';
+import type { Shutdown } from './shutdown';
+
+/** Webhooks out: events of messages from the feed, and phases of campaigns, which the two halves join here. */
+export async function openWebhookModule(
+  { config, storage, sealing, log }: { config: Config; storage: Storage; sealing: Sealing; log: Log },
+  shutdown: Shutdown,
+): Promise<Webhooks> {
+  const db = storage.tables<MessagingTables>();
+  const guard = createTargetGuard({ allowPrivate: config.webhookAllowPrivate });
+  const outside = createPhaseChanges({ db: storage.tables<CampaignTables>() });
+  const delivery = createWebhookDelivery({ db, guard, sealing, outside, log });
+  shutdown.add('webhooks', () => delivery.stop());
+  await delivery.start();
+  const expiry = keepWebhookExpiry({ db, log });
+  shutdown.add('webhook expiry', () => expiry.stop());
+  return createWebhooks({ db, guard, sealing, onChanged: delivery.wake });
+}

@@ -1,0 +1,56 @@
+import { runWorkers } from '../../workers/run';
+import { keepRunsLaunched } from '../campaigns/runs/run-reconciler';
+import { followStops } from '../campaigns/stops/follow-stops';
+import type { CampaignTables } from '../campaigns/tables';
+import { Feeds } from '../campaigns/watch/feeds';
+import { startWatcher } from '../campaigns/watch/watcher';
+import type { Role } from '../domain/task-queues';
+import type { Storage } from '../storage/storage';
+import type { Temporal } from '../temporal/connection';
+import { createLauncher, createSignals } from '../temporal/launcher';
+import type { AppOptions } from './app';
+import { outcomeNews, type ServiceGateways } from './service-gateway';
+import type { Shutdown } from './shutdown';
+import { suppression, suppressionEntry } from './suppression-rule';
+
+export interface WorkerModuleOptions extends AppOptions {
+  roles: readonly Role[];
+  storage: Storage;
+  temporal: Temporal;
+  service: ServiceGateways;
+}
+
+/** The Temporal workers of this process, and the gateway through which they send. */
+export async function openWorkerModule(
+  options: WorkerModuleOptions,
+  shutdown: Shutdown,
+  fail: (error: Error) => void,
+): Promise<void> {
+  const { config, log, storage, temporal, service } = options;
+  const db = storage.tables<CampaignTables>();
+  const signals = createSignals(temporal.client);
+  const workers = await runWorkers({
+    connection: temporal.connection,
+    namespace: temporal.namespace,
+    roles: options.roles,
+    deps: {
+      ...{ db, gatewayFor: service.gatewayFor, suppression, suppressionEntry, log },
+      signals,
+      callTimes: config.callTimes,
+    },
+  });
+  shutdown.add('workers', () => workers.stop());
+  workers.done.catch(fail);
+  if (options.roles.includes('orchestrator')) {
+    const launcher = createLauncher(temporal.client);
+    const news = outcomeNews(service);
+    const feeds = new Feeds(db, { scope: service.scope, news, heads: service.heads, signals, log });
+    const watcher = startWatcher(db, {
+      ...{ waker: launcher, news, feeds, log },
+      stops: followStops(db, launcher, log),
+    });
+    shutdown.add('watcher', () => watcher.stop());
+    const relaunch = await keepRunsLaunched(db, launcher, log);
+    shutdown.add('relaunch', () => relaunch.stop());
+  }
+}

@@ -1,0 +1,169 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { CHANNELS, type Channel } from '../../domain/channel';
+import { REACHED_BEFORE, standings } from '../../domain/fallback';
+import { LIMITS } from '../../domain/limits';
+import { LATER_STAGE } from '../../domain/release';
+import { moveRecipients } from '../ledger/move-recipients';
+import type { CampaignTables } from '../tables';
+import type { ShardRef } from './run-end';
+import { readControl } from './runs';
+
+/**
+ * Whose turn has come, in a run that goes from channel to channel (domain/fallback.ts; decision 10). The
+ * recipients of later channels are frozen as `waiting` without an hour, so that no page takes them. A look gives
+ * those their hour whose earlier channel had no success, and cancels those whose earlier channel had; it
+ * decides by what stands in the ledger alone, so one that is lost is made up for by the next.
+ */
+export interface TurnRule {
+  runId: string;
+  /** In the campaign's order. */
+  channels: readonly Channel[];
+  afterMs: number;
+  tellsMore: boolean;
+}
+
+export interface OpenedTurns {
+  /** Shards that have something to send now, or nothing to wait for any more. */
+  shards: ShardRef[];
+  /** When the next turn comes, if nothing happens before that; without it, only what happens gives one. */
+  nextAtMs?: number;
+}
+
+export async function openFallbackTurns(db: Kysely<CampaignTables>, rule: TurnRule): Promise<OpenedTurns> {
+  const { rows: shards } = await sql<ShardRef>`
+    select channel, shard from shard_counts
+    where run_id = ${rule.runId} and state = 'waiting' and count > 0 and channel <> ${rule.channels[0] ?? ''}
+    order by channel, shard`.execute(db);
+  const changed: ShardRef[] = [];
+  let nextAtMs: number | undefined;
+  for (const shard of shards) {
+    let moved = 0;
+    for (let after: number | null = -1; after !== null; ) {
+      const from: number = after;
+      const window: Window = await db.transaction().execute((tx) => turnWindow(tx, rule, shard, from));
+      moved += window.moved;
+      after = window.after;
+      for (const since of window.counting) {
+        nextAtMs = Math.min(nextAtMs ?? Number.POSITIVE_INFINITY, since.getTime() + rule.afterMs);
+      }
+    }
+    if (moved > 0) changed.push(shard);
+  }
+  return nextAtMs === undefined ? { shards: changed } : { shards: changed, nextAtMs };
+}
+
+interface Window {
+  moved: number;
+  /** Since when the earlier channels of those stand so who get their turn by time alone. */
+  counting: Date[];
+  /** The last recipient that was looked at; null when nobody is left. */
+  after: number | null;
+}
+
+interface Judged {
+  seq: number;
+  reached: boolean;
+  /** Whether anything changes for the recipient. */
+  turns: boolean | null;
+  /** Set while the earlier channel has its time. */
+  counting: Date | null;
+}
+
+/**
+ * Looks at the next of those who wait, in one transaction. The shard's row is locked as by whoever opens a
+ * page: a recipient who is in no page now gets into none before this is done. The planner knows nothing of rows
+ * that were frozen a moment ago: `limit` and `materialized` keep it from joining all that wait with all that wait.
+ */
+async function turnWindow(
+  tx: Transaction<CampaignTables>,
+  rule: TurnRule,
+  { channel, shard }: ShardRef,
+  after: number,
+): Promise<Window> {
+  const { runId, afterMs } = rule;
+  if ((await readControl(tx, runId)) !== 'run') return { moved: 0, counting: [], after: null };
+  const turn = rule.channels.indexOf(channel);
+  await sql`
+    select from shards where run_id = ${runId} and channel = ${channel} and shard = ${shard} for update`.execute(
+    tx,
+  );
+  const { rows } = await sql<Judged>`
+    with candidate as materialized (
+      select r.seq, r.contact_id, r.retry_at from recipients r
+      where r.run_id = ${runId} and r.channel = ${channel} and r.shard = ${shard} and r.seq > ${after}
+        and r.state = 'waiting' and r.waits and r.code is distinct from 'answer_lost'
+        and r.code is distinct from ${LATER_STAGE} and r.seq <> all (coalesce((
+          select array_agg(claimed) from pages, unnest(seqs) claimed
+          where run_id = ${runId} and channel = ${channel} and shard = ${shard}), '{}'))
+      order by r.seq limit ${LIMITS.turnsAtOnce}
+    ), judged as (
+      select r.seq, r.retry_at, e.reached, e.standing, e.since
+      from candidate r cross join lateral (
+        select bool_or(told.standing = 'reached') as reached,
+          (array_agg(told.standing order by told.turn desc))[1] as standing,
+          (array_agg(told.since order by told.turn desc))[1] as since
+        from (
+          select e.turn, ${standing(rule)} as standing, ${since} as since from recipients e
+          where e.run_id = ${runId} and e.contact_id = r.contact_id and e.turn < ${turn}::int
+        ) told
+      ) e
+    )
+    select seq, coalesce(reached, false) as reached, reached or (retry_at is null and (standing is null
+      or standing = 'over' or (standing = 'counting'
+        and since <= clock_timestamp() - ${afterMs} * interval '1 millisecond'))) as turns,
+      case when standing = 'counting' and retry_at is null then since end as counting
+    from judged order by seq`.execute(tx);
+  const turned = rows.filter(({ turns }) => turns);
+  if (turned.length) await writeTurns(tx, runId, channel, turned);
+  const last = rows.length < LIMITS.turnsAtOnce ? undefined : rows.at(-1);
+  const counting = rows.flatMap((row) => (row.counting && !row.turns ? [row.counting] : []));
+  return { moved: turned.length, counting, after: last?.seq ?? null };
+}
+
+async function writeTurns(
+  tx: Transaction<CampaignTables>,
+  runId: string,
+  channel: Channel,
+  turned: readonly Judged[],
+): Promise<void> {
+  const hour = sql`greatest(r.due_at, now())`;
+  await moveRecipients(tx, {
+    scope: { runId },
+    rule: 'turn',
+    rows: sql`
+      select ${runId}::text as run_id, ${channel}::text as channel, seq, reached,
+        case when reached then 'canceled' else 'waiting' end as state
+      from unnest(${turned.map(({ seq }) => seq)}::int[], ${turned.map(({ reached }) => reached)}::bool[])
+        as t(seq, reached)`,
+    set: {
+      code: sql`case when result.reached then ${REACHED_BEFORE} end`,
+      due_at: sql`case when result.reached then r.due_at else ${hour} end`,
+      retry_at: sql`case when result.reached then null else ${hour} end`,
+    },
+  });
+}
+
+/** The table of domain/fallback.ts over `e`, whose state may be a derived one (ledger.ts). */
+function standing({ tellsMore }: TurnRule) {
+  const cases = CHANNELS.flatMap((channel) =>
+    standings(channel, tellsMore).map(
+      ([state, meaning]) => `when e.channel = '${channel}' and state.derived = '${state}' then '${meaning}'`,
+    ),
+  );
+  return sql`(select case ${sql.raw(cases.join(' '))} end from (select ${derived} as derived) state)`;
+}
+
+/** Of a page that was taken on and has not recorded somebody: he is being sent to. */
+const derived = sql`case when e.state <> 'pending' then e.state else (
+  select case
+    when e.seq >= s.next_seq then 'pending'
+    when e.channel = 'voice' then 'sending'
+    when exists (select from pages p where p.run_id = e.run_id and p.channel = e.channel and p.shard = e.shard
+      and p.seqs is null and e.seq >= p.from_seq + p.resolved and e.seq < p.to_seq) then 'sending'
+    else 'accepted' end
+  from shards s where s.run_id = e.run_id and s.channel = e.channel and s.shard = e.shard) end`;
+
+/** When it was handed over; of a call that is in the air, when it was placed. */
+const since = sql`case when e.channel = 'voice' and e.state = 'sending' then coalesce((
+    select c.placed_at from calls c where c.run_id = e.run_id and c.seq = e.seq and c.attempt = e.attempt
+  ), e.updated_at) else e.updated_at end`;

@@ -1,0 +1,54 @@
+import { sql } from 'kysely';
+import { keepRunsLaunched, LaunchedRuns } from '../../../src/campaigns/runs/run-reconciler';
+import { liveRuns } from '../../../src/campaigns/runs/runs';
+import type { CampaignTables } from '../../../src/campaigns/tables';
+import { createLog } from '../../../src/log';
+import { plantRun } from '../../support/audience';
+import { describeWithDatabase } from '../../support/storage';
+
+describeWithDatabase('runs without a workflow', (database) => {
+  it('do not keep a worker from starting when Temporal is away, and are launched when it is back', async () => {
+    const db = (await database.open()).tables<CampaignTables>();
+    const { runId } = await plantRun(db, { contacts: 1 });
+    const launched: string[] = [];
+    let isAway = true;
+    const launcher = {
+      launch: async (run: { runId: string }) => {
+        if (isAway) throw new Error('no connection');
+        launched.push(run.runId);
+      },
+      launchSend: async () => undefined,
+      wakeSend: async () => undefined,
+    } as unknown as Parameters<typeof keepRunsLaunched>[1];
+    const keep = () => keepRunsLaunched(db, launcher, createLog('silent'));
+    (await keep()).stop();
+    expect(launched).toEqual([]);
+    isAway = false;
+    (await keep()).stop();
+    expect(launched).toEqual([runId]);
+  });
+
+  it('are launched once each by a process, and then a hundred a minute in turn', async () => {
+    const db = (await database.open()).tables<CampaignTables>();
+    await sql`
+      insert into campaigns (id, workspace_id, name, channels, settings, contact_list_ids, options, stage)
+      select 'cmp' || i, 'wsp', 'c', '{sms}', '{}', '{}', '{}', 'started' from generate_series(1, 250) i`.execute(
+      db,
+    );
+    await sql`
+      insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id)
+      select 'run' || i, 'wsp', 'cmp' || i, 1, 'running', 'x' from generate_series(1, 250) i`.execute(db);
+    const runs = new LaunchedRuns();
+    const look = async () => {
+      const due = runs.toBeLaunched(await liveRuns(db));
+      for (const run of due) runs.note(run);
+      return due.map(({ runId }) => runId);
+    };
+    expect(await look()).toHaveLength(250);
+    const [second, third, fourth] = [await look(), await look(), await look()];
+    expect([second, third, fourth].map(({ length }) => length)).toEqual([100, 100, 100]);
+    expect(new Set([...second, ...third, ...fourth]).size).toBe(250);
+    const { runId } = await plantRun(db, { contacts: 1 });
+    expect(await look()).toContain(runId);
+  });
+});
