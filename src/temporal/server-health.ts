@@ -12,26 +12,23 @@ const WORKFLOW_TASKS = 1;
  * Asks what every workflow needs: the store, and the queues by which workers get their tasks. A development server
  * was seen that started workflows and refused each poll of one queue for 50 minutes, until it was restarted.
  */
-export function serverHealth(address: string, namespace: string): HealthCheck {
+export function serverHealth(address: string, namespace: string, everyMs = EVERY_MS): HealthCheck {
   return {
-    everyMs: EVERY_MS,
+    everyMs,
     restartAfterMs: RESTART_AFTER_MS,
-    async ask(signal) {
+    async ask() {
       const connection = Connection.lazy({ address });
       try {
-        await connection.withAbortSignal(signal, () =>
-          Promise.all([
-            connection.workflowService.describeNamespace({ namespace }),
-            ...Object.values(TASK_QUEUES).map((name) =>
-              connection.workflowService.describeTaskQueue({
-                namespace,
-                taskQueue: { name },
-                taskQueueType: WORKFLOW_TASKS,
-              }),
-            ),
-          ]),
-        );
-        return undefined;
+        await connection.withDeadline(Date.now() + everyMs, async () => {
+          await connection.workflowService.describeNamespace({ namespace });
+          for (const name of Object.values(TASK_QUEUES)) {
+            await connection.workflowService.describeTaskQueue({
+              namespace,
+              taskQueue: { name },
+              taskQueueType: WORKFLOW_TASKS,
+            });
+          }
+        });
       } finally {
         await connection.close();
       }

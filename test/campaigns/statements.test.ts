@@ -13,13 +13,13 @@ const ROOM = resolve(__dirname, '../../src/campaigns');
 /** Files and folders whose statements are about one run, and how its id gets there. */
 const OF_ONE_RUN: Record<string, string> = {
   'audience/': "the run's workflow, which the run's row started",
-  'calls/call-news.ts':
+  'calls/call-events.ts':
     'calls of runs that the feed’s workspace has (outcomes.ts), or of a call’s own workflow',
-  'calls/call-places.ts': "the workflow of the run's call",
+  'calls/call-slots.ts': "the workflow of the run's call",
   'calls/call-records.ts': 'findRun, by the workspace and the campaign',
   'calls/calls.ts': "the workflow of the run's call, or a page of the run",
   'explain/': 'findRun or findPerson, by the workspace and the campaign',
-  'policy/recall-waiting.ts': 'a run that was loaded by its workflow',
+  'policy/reschedule-waiting.ts': 'a run that was loaded by its workflow',
   'release/': "the run's workflow, or a campaign's run that was locked or read with its workspace",
   'runs/cancel-run.ts': "the run's workflow",
   'runs/ledger-counts.ts': "a campaign's run that was read with its workspace, or the run's workflow",
@@ -28,11 +28,11 @@ const OF_ONE_RUN: Record<string, string> = {
   'runs/recipients.ts': 'findRun, by the workspace and the campaign, or the run’s workflow',
   'runs/retry-failed.ts': "a campaign's run that was locked with its workspace",
   'runs/run-end.ts': "the run's workflow",
-  'runs/run-pace.ts': "a page of the run, or a campaign's run that was locked with its workspace",
-  'runs/run-speed.ts': "a page of the run, or a campaign's run that was read with its workspace",
+  'runs/rate-limit.ts': "a page of the run, or a campaign's run that was locked with its workspace",
+  'runs/sending-rate.ts': "a page of the run, or a campaign's run that was read with its workspace",
   'runs/shared-pace.ts': 'pages of these runs in this process',
   'runs/turn-wanted.ts': 'a recipient of the run',
-  'runs/turns.ts': "the run's workflow",
+  'runs/fallback-turns.ts': "the run's workflow",
   'stops/expire-stopped.ts': 'a run of a workspace that is stopped, read with that workspace',
 };
 
@@ -69,7 +69,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
         'hasPredecessor',
         'hasCompanion',
       ],
-      'schedules/keep-schedules.ts': ['follow'],
+      'schedules/schedule-reconciler.ts': ['follow'],
       'schedules/recurring.ts': [
         'endSchedule',
         'steerSchedule',
@@ -79,13 +79,13 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
         'setStage',
         'nextRun',
       ],
-      'sends/send-turns.ts': ['claimSend', 'putOff', 'waitUntil', 'end', 'again', 'recordSend'],
+      'sends/claim-sends.ts': ['claimSend', 'putOff', 'waitUntil', 'end', 'again', 'recordSend'],
     },
   'it holds the workspace against the runs that a caller names, or moves recipients of one run': {
     'ledger/move-recipients.ts': ['moving', 'named', 'found', 'amendRecipients', 'addToCounts'],
   },
   'a part of statements that name the workspace or the run': {
-    'audience/audience-places.ts': ['statedZones'],
+    'audience/audience-time-zones.ts': ['statedZones'],
     'audience/audience-sql.ts': ['allMembers'],
     'contacts/contact-by-id.ts': ['contactById'],
     'runs/ledger.ts': ['isOurs', 'offerChunk', 'resolvePage', 'fencedUpdate'],

@@ -125,7 +125,7 @@ test('a server that hangs is ended, and brought back on the same port', async ()
   const health: HealthCheck = {
     everyMs: 250,
     restartAfterMs: 1_000,
-    ask: (signal) => serverHealth(server.address, 'default').ask(signal),
+    ask: () => serverHealth(server.address, 'default', 250).ask(),
   };
   const server = await start({ health, onCrash: (outcome) => outcomes.push(outcome) });
   const { pid } = server;
