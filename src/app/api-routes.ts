@@ -3,6 +3,7 @@ import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contacts/contact-lists';
 import { createContactParams } from '../campaigns/contacts/contact-params';
 import { createContactTimeline } from '../campaigns/contacts/contact-timeline';
+import { createContacts } from '../campaigns/contacts/contacts-api';
 import { createExplanations } from '../campaigns/explain/explain';
 import { followPolicy } from '../campaigns/policy/follow-policy';
 import { createPolicies } from '../campaigns/policy/policy';
@@ -30,6 +31,7 @@ import { campaignRecipientRoutes } from '../http/routes/campaign-recipients';
 import { campaignReportRoutes } from '../http/routes/campaign-reports';
 import { campaignRoutes } from '../http/routes/campaigns';
 import { contactListRoutes } from '../http/routes/contact-lists';
+import { contactRoutes } from '../http/routes/contacts';
 import { durableSendRoutes } from '../http/routes/durable-sends';
 import { eventRoutes } from '../http/routes/events';
 import { explainRoutes } from '../http/routes/explain';
@@ -112,6 +114,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     senderRate: delivery.senderRate,
     log,
   });
+  const timeline = createContactTimeline({ db: campaignsDb, news: contactNews(messagingDb) });
   const stops = createStops({ db: campaignsDb, changed: delivery.stopsChanged, log });
   const tellOfPolicy = (workspaceId: string) =>
     void followPolicy(campaignsDb, launcher, log, workspaceId).catch((error: unknown) =>
@@ -155,8 +158,9 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     stopRoutes({ stops }),
     policyRoutes({
       policies: createPolicies({ db: campaignsDb, changed: tellOfPolicy }),
-      timeline: createContactTimeline({ db: campaignsDb, news: contactNews(messagingDb) }),
+      timeline,
     }),
+    (scope) => contactRoutes(scope, { contacts: createContacts({ db: campaignsDb, timeline }) }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
     (scope) => campaignRecipientRoutes(scope, { campaigns }),

@@ -67,6 +67,7 @@ export const ERRORS = {
   campaign_started: { title: 'Campaign has already started', status: 409, retry: 'permanent' },
   illegal_transition: { title: 'Not possible in this phase', status: 409, retry: 'permanent' },
   stopped: { title: 'Workspace is stopped', status: 409, retry: 'transient' },
+  contact_exists: { title: 'Another contact is identified so', status: 409, retry: 'permanent' },
   list_in_use: { title: 'Contact list is in use', status: 409, retry: 'permanent' },
   webhook_disabled: { title: 'Webhook is disabled', status: 409, retry: 'permanent' },
   // Capacity and dependencies

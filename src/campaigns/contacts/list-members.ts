@@ -2,21 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import { DomainError } from '../../domain/errors';
 import { likePattern } from '../like-pattern';
 import type { CampaignTables } from '../tables';
+import { type ContactView, viewOfContact } from './contact-view';
 import { type ListKey, lockContacts, requireList } from './contacts';
-
-/** A contact as the API shows it (api.md 6). */
-export interface ContactView {
-  id: string;
-  externalId: string | null;
-  name: string | null;
-  email: string | null;
-  phone: string | null;
-  timezone: string | null;
-  locale: string | null;
-  params: Record<string, string | number>;
-  createdAt: Date;
-  updatedAt: Date;
-}
 
 export interface MemberPage {
   cursor?: string | undefined;
@@ -50,18 +37,7 @@ export async function listMembers(
     );
   }
   const rows = await query.execute();
-  const contacts = rows.slice(0, page.limit).map((row) => ({
-    id: row.id,
-    externalId: row.external_id,
-    name: row.name,
-    email: row.email,
-    phone: row.phone,
-    timezone: row.timezone,
-    locale: row.locale,
-    params: row.params,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }));
+  const contacts = rows.slice(0, page.limit).map(viewOfContact);
   return { contacts, next: rows.length > page.limit ? (contacts.at(-1)?.id ?? null) : null };
 }
 

@@ -61,7 +61,8 @@ async function contactsAt(
     select id from contacts
     where workspace_id = ${workspaceId} and lower(email collate "C") = ${key} and left(identity, 2) <> 'e:'
     union
-    select id from contacts where workspace_id = ${workspaceId} and phone = ${key} and left(identity, 2) <> 'p:'
+    select id from contacts where workspace_id = ${workspaceId} and phone collate "C" = ${key} and phone is not null
+      and left(identity, 2) <> 'p:'
     limit ${LIMITS.explainedOthers}`.execute(db);
   return rows.map(({ id }) => id);
 }

@@ -20,19 +20,19 @@ export const importedContacts = success(importReport);
 
 const text = z.string().nullable();
 
-export const contacts = cursorPageOf(
-  z
-    .strictObject({
-      id,
-      externalId: text,
-      name: text,
-      email: text,
-      phone: text.meta({ description: 'E.164.' }),
-      timezone: text.meta({ description: 'IANA.' }),
-      locale: text,
-      params: z.record(z.string(), z.union([z.string(), z.number()])),
-      createdAt: time,
-      updatedAt: time,
-    })
-    .meta({ id: 'Contact' }),
-);
+export const contact = z
+  .strictObject({
+    id,
+    externalId: text,
+    name: text,
+    email: text,
+    phone: text.meta({ description: 'E.164.' }),
+    timezone: text.meta({ description: 'IANA.' }),
+    locale: text,
+    params: z.record(z.string(), z.union([z.string(), z.number()])),
+    createdAt: time,
+    updatedAt: time,
+  })
+  .meta({ id: 'Contact' });
+
+export const contacts = cursorPageOf(contact);

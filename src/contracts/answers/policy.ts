@@ -49,7 +49,7 @@ const block = {
   since: time,
 };
 
-const entry = z
+export const timelineEntry = z
   .discriminatedUnion('kind', [
     z.strictObject({
       kind: z.literal('recipient'),
@@ -99,4 +99,4 @@ const entry = z
   ])
   .meta({ id: 'TimelineEntry' });
 
-export const timeline = cursorPageOf(entry);
+export const timeline = cursorPageOf(timelineEntry);

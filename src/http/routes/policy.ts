@@ -51,7 +51,8 @@ function present({ version, policy, updatedAt }: PolicyVersion) {
   return { ...policy, version, updatedAt: updatedAt && timestamp(updatedAt) };
 }
 
-function presentEntry({ key: _key, ...entry }: TimelineEntry) {
+/** An entry as it is answered. */
+export function presentEntry({ key: _key, ...entry }: TimelineEntry) {
   return Object.fromEntries(
     Object.entries(entry).map(([name, value]) => [name, value instanceof Date ? timestamp(value) : value]),
   );

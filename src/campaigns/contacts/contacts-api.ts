@@ -1,0 +1,19 @@
+import type { Kysely } from 'kysely';
+import type { CampaignTables } from '../tables';
+import { type ContactChange, type ContactKey, changeContact, readContact } from './change-contact';
+import { exportContact } from './contact-export';
+import type { ContactTimeline } from './contact-timeline';
+import { type ContactPage, findContacts } from './find-contacts';
+
+export type Contacts = ReturnType<typeof createContacts>;
+
+/** The contacts of a workspace, whatever lists they are in (api.md 16). */
+export function createContacts(deps: { db: Kysely<CampaignTables>; timeline: ContactTimeline }) {
+  const { db, timeline } = deps;
+  return {
+    find: (workspaceId: string, page: ContactPage) => findContacts(db, workspaceId, page),
+    read: (key: ContactKey) => readContact(db, key),
+    change: (key: ContactKey, change: ContactChange) => changeContact(db, key, change),
+    export: (key: ContactKey) => exportContact({ db, timeline }, key),
+  };
+}

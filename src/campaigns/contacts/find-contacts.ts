@@ -1,0 +1,90 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import type { CampaignTables } from '../tables';
+import { CONTACT_COLUMNS, type ContactRecord, type ContactView, viewOfContact } from './contact-view';
+
+export interface ContactPage {
+  /** The last id of the page before. */
+  cursor?: string | undefined;
+  limit: number;
+  /** An external id, an email address or a phone number, or how one begins. */
+  search?: string | undefined;
+}
+
+/** One page of a workspace's contacts, oldest first. */
+export async function findContacts(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  { cursor, limit, search }: ContactPage,
+): Promise<{ contacts: ContactView[]; next: string | null }> {
+  const prefix = search === undefined ? undefined : contactPrefix(search);
+  const few = prefix && (await fewMatching(db, workspaceId, prefix));
+  const matches = few ? sql`c.id = any(${few}::text[])` : prefix ? beginsWith(prefix) : sql`true`;
+  const { rows } = await sql<ContactRecord>`
+    select ${CONTACT_COLUMNS} from contacts c
+    where c.workspace_id = ${workspaceId} and ${matches}
+      and ${cursor === undefined ? sql`true` : sql`c.id > ${cursor}`}
+    order by c.id limit ${limit + 1}`.execute(db);
+  const contacts = rows.slice(0, limit).map(viewOfContact);
+  return { contacts, next: rows.length > limit ? (contacts.at(-1)?.id ?? null) : null };
+}
+
+/** What a search compares: its text in lower case, and its digits where it may be a phone number. */
+export interface ContactPrefix {
+  text: string;
+  phone: string | undefined;
+}
+
+/** Undefined for a search without a word, which finds everything. */
+export function contactPrefix(search: string): ContactPrefix | undefined {
+  const text = search.trim().toLowerCase();
+  if (text === '') return undefined;
+  const digits = text.replace(/\D/g, '');
+  const mayBePhone = /^\+?[\d\s().\-/]+$/.test(text) && digits !== '';
+  return { text, phone: mayBePhone ? `+${digits.replace(/^00/, '')}` : undefined };
+}
+
+/**
+ * The ids of the contacts that match, if they are few; undefined for more, which are found sooner by reading on, since
+ * a page of them is never far.
+ */
+export async function fewMatching(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  { text, phone }: ContactPrefix,
+): Promise<string[] | undefined> {
+  const identity = sql`lower(identity collate "C")`;
+  const conditions = [
+    within(identity, `x:${text}`),
+    within(identity, `e:${text}`),
+    sql`${within(sql`lower(email collate "C")`, text)} and email is not null and left(identity, 2) <> 'e:'`,
+    ...(phone === undefined
+      ? []
+      : [
+          within(identity, `p:${phone}`),
+          sql`${within(sql`(phone collate "C")`, phone)} and phone is not null and left(identity, 2) <> 'p:'`,
+        ]),
+  ];
+  const most = LIMITS.searchedByIdMax + 1;
+  // Each by its own index, and no further than is needed to know that they are many.
+  const parts = conditions.map(
+    (condition) =>
+      sql`(select id from contacts where workspace_id = ${workspaceId} and ${condition} limit ${most})`,
+  );
+  const { rows } = await sql<{ id: string }>`
+    ${sql.join(parts, sql` union `)} limit ${most}`.execute(db);
+  return rows.length < most ? rows.map(({ id }) => id) : undefined;
+}
+
+/** SQL over `contacts c`: the same rule as that of the indexes, for rows that are read anyway. */
+export function beginsWith({ text, phone }: ContactPrefix): RawBuilder<unknown> {
+  return sql`(
+    starts_with(lower(c.external_id), ${text}) or starts_with(lower(c.email), ${text})
+    or ${phone === undefined ? sql`false` : sql`starts_with(c.phone, ${phone})`})`;
+}
+
+/** No character comes after this one, so that every text with the prefix lies before the two together. */
+const LAST_CHARACTER = '\u{10FFFF}';
+
+const within = (column: RawBuilder<unknown>, prefix: string) =>
+  sql`${column} >= ${prefix} and ${column} < ${prefix + LAST_CHARACTER}`;
