@@ -43,6 +43,7 @@ import type {
 } from './ports';
 import { letGo } from './release/let-go';
 import { readReleaseView } from './release/release-view';
+import { type RecipientOutcome, readOutcomes } from './runs/recipient-outcomes';
 import {
   listRecipients,
   type RecipientFilter,
@@ -315,6 +316,15 @@ export function createCampaigns(deps: CampaignsDeps) {
       if (!runId) return { recipients: [], next: undefined };
       const { recipients, next } = await listRecipients(db, runId, options);
       return { recipients: await withCalls(db, runId, recipients), next };
+    },
+
+    /** Of one run, the current one unless said: how many recipients are in each state for each reason. */
+    async outcomes(
+      workspaceId: string,
+      campaignId: string,
+      { runId: chosen }: { runId?: string | undefined },
+    ): Promise<RecipientOutcome[]> {
+      return readOutcomes(db, await findRun(db, workspaceId, campaignId, chosen));
     },
 
     /** Of one run, the current one unless said: contacts that did not become recipients. */

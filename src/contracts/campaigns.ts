@@ -159,6 +159,12 @@ const recipientFilter = {
   ...ofRun,
   channel: emptyAsAbsent(z.enum(CHANNELS).optional()),
   state: emptyAsAbsent(z.enum(RECIPIENT_STATES).optional()),
+  code: emptyAsAbsent(z.string().max(LIMITS.searchChars).optional()),
+  search: emptyAsAbsent(
+    searchTerm
+      .optional()
+      .meta({ description: 'An external id, an email address or a phone number, or how one begins.' }),
+  ),
 };
 
 export const recipientQuery = z.object({ ...cursorQuery, ...recipientFilter });

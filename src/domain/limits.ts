@@ -30,6 +30,8 @@ export const LIMITS = {
   /** Messages that one page of a list looks at, when what it is asked for is found by no index: some 0.2 s. */
   messagesLookedAt: 100_000,
   searchChars: 200,
+  /** Rows of a run's outcomes: as many states and codes as a page of a console shows. */
+  outcomesListed: 200,
   /** Contacts whose rows are read one by one when a search finds them, some 20 µs each. Of more, a page is read sooner
    * by going through all rows in their order, because one in some hundred matches then. */
   searchedByIdMax: 3_000,

@@ -28,6 +28,7 @@ import * as peopleByAddress from './migrations/0056-people-by-address';
 import * as releaseStages from './migrations/0057-release-stages';
 import * as messageLists from './migrations/0060-message-lists';
 import * as contactsFound from './migrations/0070-contacts-found';
+import * as recipientsByCode from './migrations/0071-recipients-by-code';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -60,6 +61,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0057-release-stages': releaseStages.UP,
   '0060-message-lists': messageLists.UP,
   '0070-contacts-found': contactsFound.UP,
+  '0071-recipients-by-code': recipientsByCode.UP,
 };
 
 /**

@@ -39,8 +39,9 @@ describeWithDatabase('the recipients of a campaign as CSV', (database) => {
   });
 
   /** Tells how much is read, and whether reading has come to an end. */
-  function watched(campaigns: Campaigns): Pick<Campaigns, 'recipientPages'> {
+  function watched(campaigns: Campaigns): Pick<Campaigns, 'recipientPages' | 'outcomes'> {
     return {
+      outcomes: campaigns.outcomes,
       async recipientPages(...args) {
         const pages = await campaigns.recipientPages(...args);
         const reading = { over: false };

@@ -1,11 +1,13 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { messageUid, recipientId } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
 import { type RecipientState, SETTLED } from '../../domain/recipient';
+import { LATER_STAGE } from '../../domain/release';
 import { type CallRecord, callsOf } from '../calls/call-records';
 import type { CampaignTables } from '../tables';
 import { readCounts } from './ledger-counts';
+import { searchedRecipients } from './recipient-search';
 
 /** A recipient as the API shows it (api.md 7). */
 export interface RecipientView {
@@ -30,10 +32,13 @@ export interface RecipientPosition {
   seq: number;
 }
 
-/** Which recipients are asked for; without either, all. */
+/** Which recipients are asked for: those that match all that is given. */
 export interface RecipientFilter {
   channel?: Channel | undefined;
   state?: RecipientState | undefined;
+  code?: string | undefined;
+  /** An external id, an email address or a phone number, or how one begins. */
+  search?: string | undefined;
 }
 
 /**
@@ -65,23 +70,24 @@ export async function listRecipients(
   runId: string,
   options: RecipientFilter & { after?: RecipientPosition | undefined; limit: number },
 ): Promise<{ recipients: RecipientView[]; next: RecipientPosition | undefined }> {
-  const { after, channel, state, limit } = options;
+  const { after, channel, state, code, search, limit } = options;
   const known =
     state && SETTLED.includes(state) ? await countIn(db, runId, state, channel) : Number.POSITIVE_INFINITY;
   const most = Math.min(limit + 1, known);
   if (most === 0) return { recipients: [], next: undefined };
+  const source = await searchedRecipients(db, runId, search);
   const { rows } = await sql<ListedRow>`
     select * from (
       select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.updated_at,
         greatest(r.attempts, case when r.seq < s.next_seq then 1 else 0 end) as attempts,
         ${derivedState} as derived
-      from recipients r
+      from ${source.rows} r
       cross join lateral (
         select next_seq from shards
         where run_id = r.run_id and channel = r.channel and shard = r.shard limit 1
       ) s
       cross join lateral (select phase, control from runs where id = r.run_id limit 1) runs
-      where r.run_id = ${runId}
+      where r.run_id = ${runId} and ${source.matches} and ${hasCode(code)}
         and ${channel ? sql`r.channel = ${channel}` : sql`true`}
         and ${after ? sql`(r.channel, r.seq) > (${after.channel}, ${after.seq})` : sql`true`}
     ) listed
@@ -93,6 +99,14 @@ export async function listRecipients(
     recipients: page.map((row) => viewOf(runId, row)),
     next: rows.length > limit && last ? { channel: last.channel, seq: last.seq } : undefined,
   };
+}
+
+/** The second condition lets the planner use the index by code, which leaves stages to come out. */
+function hasCode(code: string | undefined): RawBuilder<unknown> {
+  if (code === undefined) return sql`true`;
+  return code === LATER_STAGE
+    ? sql`r.code = ${code}`
+    : sql`r.code = ${code} and r.code <> ${sql.lit(LATER_STAGE)}`;
 }
 
 /** A row of a listing, with its derived state. */

@@ -244,3 +244,16 @@ export const recipient = z
   .meta({ id: 'Recipient' });
 
 export const recipients = cursorPageOf(recipient).extend({ stopped });
+
+export const outcomes = success(
+  z
+    .array(
+      z.strictObject({
+        channel,
+        state: z.enum(RECIPIENT_STATES),
+        code: z.string().nullable(),
+        count: count.min(1),
+      }),
+    )
+    .max(LIMITS.outcomesListed),
+);

@@ -1,9 +1,29 @@
 import { z } from 'zod';
-import type { Operation } from '../operation';
+import { outcomes } from '../../contracts/answers/campaigns';
+import { LIMITS } from '../../domain/limits';
+import { json, type Operation } from '../operation';
 import { CAMPAIGN_COUNTS } from './campaigns';
-import { EXAMPLE } from './examples';
+import { answered, EXAMPLE } from './examples';
 
 const HEADER = 'contactId,channel,address,state,outcome,code,attempts,uid,updatedAt\r\n';
+
+export const readOutcomes: Operation = {
+  id: 'readOutcomes',
+  tag: 'Campaigns',
+  summary: 'Count the recipients of a campaign by state and code',
+  description: `Of the current run or the one of \`runId\`, the largest count first, at most ${LIMITS.outcomesListed}. \`code\` is what the carrier or the product answered, and null where nothing more is to be said than the state.`,
+  parameters: { id: EXAMPLE.campaign },
+  answers: {
+    200: json(
+      'Every state that has recipients.',
+      outcomes,
+      answered(200, 'Outcomes', [
+        { channel: 'sms' as const, state: 'delivered' as const, code: null, count: 974 },
+        { channel: 'sms' as const, state: 'undelivered' as const, code: 'absent_subscriber', count: 26 },
+      ]),
+    ),
+  },
+};
 
 export const exportRecipients: Operation = {
   id: 'exportRecipients',

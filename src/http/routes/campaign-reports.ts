@@ -1,20 +1,27 @@
 import { Readable } from 'node:stream';
 import type { Campaigns } from '../../campaigns/campaigns';
 import type { RecipientView } from '../../campaigns/runs/recipients';
-import { recipientExportQuery } from '../../contracts/campaigns';
-import { idParams, timestamp } from '../../contracts/common';
+import { recipientExportQuery, runChoice } from '../../contracts/campaigns';
+import { answer, idParams, timestamp } from '../../contracts/common';
 import { csvRow } from '../../contracts/csv-row';
 import { callerOf } from '../caller';
-import { exportRecipients } from '../operations/campaign-reports';
+import { exportRecipients, readOutcomes } from '../operations/campaign-reports';
 import type { App } from '../routing';
 
 const config = { auth: 'campaign' } as const;
 
-/** What became of a campaign's recipients, as a file (api.md 7). */
+/** What became of a campaign's recipients: as a file (api.md 7), and counted by code (api.md 16). */
 export function campaignReportRoutes(
   app: App,
-  { campaigns }: { campaigns: Pick<Campaigns, 'recipientPages'> },
+  { campaigns }: { campaigns: Pick<Campaigns, 'recipientPages' | 'outcomes'> },
 ): void {
+  const counting = { operation: readOutcomes, params: idParams, querystring: runChoice };
+  app.get('/api/campaign/:id/outcomes', { config, schema: counting }, async (request) => {
+    const { workspaceId } = callerOf(request);
+    const outcomes = await campaigns.outcomes(workspaceId, request.params.id, request.query);
+    return answer(200, 'Outcomes', outcomes);
+  });
+
   const exporting = { operation: exportRecipients, params: idParams, querystring: recipientExportQuery };
   // Without HEAD: it would read a million rows to show none of them.
   const options = { config, schema: exporting, exposeHeadRoute: false };

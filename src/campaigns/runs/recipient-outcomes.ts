@@ -1,0 +1,72 @@
+import { type Kysely, sql } from 'kysely';
+import { CHANNELS, type Channel } from '../../domain/channel';
+import { LIMITS } from '../../domain/limits';
+import { RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
+import { LATER_STAGE } from '../../domain/release';
+import type { CampaignTables } from '../tables';
+import { readCounts } from './ledger-counts';
+import { derivedState } from './recipients';
+
+/** How many of a run's recipients are in one state for one reason (api.md 16). */
+export interface RecipientOutcome {
+  channel: Channel;
+  state: RecipientState;
+  code: string | null;
+  count: number;
+}
+
+/**
+ * The largest first. Recipients with a code are counted by the code's index, since they are few; those without one are
+ * what remains of the counters, which cost the same for a thousand recipients and for a million.
+ */
+export async function readOutcomes(
+  db: Kysely<CampaignTables>,
+  runId: string | undefined,
+): Promise<RecipientOutcome[]> {
+  if (runId === undefined) return [];
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async (tx) => {
+      const coded = [...(await countCoded(tx, runId)), ...(await countLaterStages(tx, runId))];
+      const counts = await readCounts(tx, runId);
+      const outcomes: RecipientOutcome[] = coded.filter(({ count }) => count > 0);
+      for (const channel of CHANNELS) {
+        for (const state of RECIPIENT_STATES) {
+          const known = coded.filter((one) => one.channel === channel && one.state === state);
+          const rest = (counts[channel]?.[state] ?? 0) - known.reduce((sum, { count }) => sum + count, 0);
+          if (rest > 0) outcomes.push({ channel, state, code: null, count: rest });
+        }
+      }
+      return outcomes.sort(byCount).slice(0, LIMITS.outcomesListed);
+    });
+}
+
+const byCount = (one: RecipientOutcome, other: RecipientOutcome) =>
+  other.count - one.count ||
+  CHANNELS.indexOf(one.channel) - CHANNELS.indexOf(other.channel) ||
+  RECIPIENT_STATES.indexOf(one.state) - RECIPIENT_STATES.indexOf(other.state) ||
+  (one.code ?? '').localeCompare(other.code ?? '');
+
+async function countCoded(db: Kysely<CampaignTables>, runId: string): Promise<RecipientOutcome[]> {
+  const { rows } = await sql<RecipientOutcome>`
+    select channel, state, code, count(*)::int as count from (
+      select r.channel, r.code, ${derivedState} as state
+      from recipients r
+      join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
+      join runs on runs.id = r.run_id
+      where r.run_id = ${runId} and r.code is not null and r.code <> ${sql.lit(LATER_STAGE)}
+    ) coded group by channel, state, code`.execute(db);
+  return rows;
+}
+
+/** Recipients of stages to come have no index of their own: only a run that is released in stages has any. */
+async function countLaterStages(db: Kysely<CampaignTables>, runId: string): Promise<RecipientOutcome[]> {
+  const { rows } = await sql<RecipientOutcome>`
+    select r.channel, r.state, r.code, count(*)::int as count from recipients r
+    where r.run_id = ${runId} and r.waits and r.retry_at is null and r.code = ${LATER_STAGE}
+      and exists (select from run_releases where run_id = ${runId})
+    group by r.channel, r.state, r.code`.execute(db);
+  return rows;
+}

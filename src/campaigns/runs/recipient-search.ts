@@ -1,0 +1,58 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { beginsWith, type ContactPrefix, contactPrefix, fewMatching } from '../contacts/find-contacts';
+import type { CampaignTables } from '../tables';
+
+/** Which rows of `recipients` a search for a person reads, and which of those match. */
+export interface RecipientSource {
+  /** SQL: a table expression. */
+  rows: RawBuilder<unknown>;
+  /** SQL over `recipients r`. */
+  matches: RawBuilder<unknown>;
+}
+
+export const ALL_RECIPIENTS: RecipientSource = { rows: sql`recipients`, matches: sql`true` };
+
+/**
+ * By contacts whose identifiers begin so, and by the address that a message goes to, which is the one that the contact
+ * had at the freeze. If few contacts match, their recipients are read by the contact's index, and those of an address
+ * that is given whole by the mailbox's. If many do, one of some hundred rows matches, and rows are read in their order.
+ */
+export async function searchedRecipients(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  search: string | undefined,
+): Promise<RecipientSource> {
+  const prefix = search === undefined ? undefined : contactPrefix(search);
+  if (!prefix) return ALL_RECIPIENTS;
+  const run = await db
+    .selectFrom('runs')
+    .select('workspace_id')
+    .where('id', '=', runId)
+    .executeTakeFirstOrThrow();
+  const few = await fewMatching(db, run.workspace_id, prefix);
+  if (!few) return { rows: sql`recipients`, matches: matchesOf(prefix) };
+  // The offset keeps the planner from reading all of the run beside these indexes.
+  const rows = sql`(
+    select * from recipients where contact_id = any(${few}::text[])
+    union
+    select * from recipients
+    where hashtextextended(run_id || '.' || channel || '.' || lower(address collate "C"), 0)
+      = any(array(${mailboxesOf(runId, prefix)}))
+    offset 0)`;
+  return { rows, matches: sql`true` };
+}
+
+function mailboxesOf(runId: string, { text, phone }: ContactPrefix): RawBuilder<unknown> {
+  const keys = phone === undefined ? [text] : [text, phone];
+  return sql`
+    select hashtextextended(${runId}::text || '.' || channel || '.' || key, 0)
+    from unnest(array['email', 'sms', 'voice']) channel, unnest(${keys}::text[]) key`;
+}
+
+function matchesOf(prefix: ContactPrefix): RawBuilder<unknown> {
+  const { text, phone } = prefix;
+  return sql`(
+    starts_with(lower(r.address), ${text})
+    or ${phone === undefined ? sql`false` : sql`starts_with(r.address, ${phone})`}
+    or exists (select from contacts c where c.id = r.contact_id and ${beginsWith(prefix)}))`;
+}
