@@ -166,12 +166,12 @@ export interface CampaignProgress {
   startedAt: string | null;
   finishedAt: string | null;
   reason: Reason | null;
+  release?: CampaignRelease;
 }
 
 export type Campaign = CampaignSummary &
   CampaignProgress &
   Omit<CampaignInput, 'campaignId' | 'start' | 'release' | 'contactListId' | 'recipients' | 'skipInvalid'> & {
-    release?: CampaignRelease;
     contactListId: string[];
     /** Contacts of the campaign's own audience. */
     inline: number;

@@ -243,7 +243,7 @@ export const dryRun = success(
       channels: perChannel(forecast),
       durationSeconds: count.nullable().meta({
         description:
-          'At the pace that the campaign sets, or at its senders’ limits if they are slower; null when neither is there.',
+          'At the pace that the campaign sets, or at its senders’ limits if they are slower, with the waits between its stages; null when none of these is there.',
       }),
       warnings,
       rejected,
