@@ -25,6 +25,7 @@ import { adminClientRoutes } from '../http/routes/admin-clients';
 import { adminKeyRoutes } from '../http/routes/admin-keys';
 import { adminUserRoutes } from '../http/routes/admin-users';
 import { adminWorkspaceRoutes } from '../http/routes/admin-workspaces';
+import { campaignApprovalRoutes } from '../http/routes/campaign-approval';
 import { campaignCallRoutes } from '../http/routes/campaign-calls';
 import { campaignProgressRoutes } from '../http/routes/campaign-progress';
 import { campaignRecipientRoutes } from '../http/routes/campaign-recipients';
@@ -163,6 +164,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     (scope) => contactRoutes(scope, { contacts: createContacts({ db: campaignsDb, timeline }) }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
+    (scope) => campaignApprovalRoutes(scope, { campaigns }),
     (scope) => campaignRecipientRoutes(scope, { campaigns }),
     (scope) => campaignReportRoutes(scope, { campaigns }),
     (scope) =>

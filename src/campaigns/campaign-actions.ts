@@ -3,6 +3,7 @@ import { ACTIONS, type Action, type Control, isLive } from '../domain/campaign';
 import { DomainError } from '../domain/errors';
 import { nextIn, recurrenceOf } from '../domain/recurrence';
 import { type HourOptions, runStart } from '../domain/time-zones/recipient-hours';
+import { requireApproval } from './approval/approval-rule';
 import { requireAudience, requireLists } from './campaign-checks';
 import { type CampaignRecord, lockCampaign } from './campaign-record';
 import type { CallNote } from './ports';
@@ -42,15 +43,20 @@ export async function changeCampaign(
     const noted = note && (await note.execute(tx)).rows[0];
     if (noted && noted.attempt > 1) return toldAgain(tx, campaign, action);
     refuseIllegal(campaign, action);
+    if (begins(campaign, action)) await requireApproval(tx, workspaceId, campaign, action);
     if (hasSchedule(campaign)) return steer(tx, workspaceId, campaign, action);
-    if (action === 'start') return start(tx, workspaceId, campaign);
+    if (action === 'start') return startDraft(tx, workspaceId, campaign);
     if (action === 'cancel' && campaign.stage !== 'started') return withdraw(tx, workspaceId, campaign);
     return control(tx, workspaceId, campaign, action);
   });
 }
 
+/** Whether more is sent because of the action; a repetition is none. */
+const begins = ({ phase }: CampaignRecord, action: Action): action is 'start' | 'resume' =>
+  (action === 'start' || action === 'resume') && ACTIONS[action][phase] === 'do';
+
 /** The attempt that did it may have died before anybody was told; telling is harmless. */
-async function toldAgain(tx: Tx, campaign: CampaignRecord, action: Action): Promise<Consequence> {
+export async function toldAgain(tx: Tx, campaign: CampaignRecord, action: Action): Promise<Consequence> {
   const again = launchAgain(campaign);
   if (action === 'start' || (campaign.stage !== 'started' && !hasSchedule(campaign))) return again;
   const told = (await liveRunsOf(tx, campaign.id)).map(addressOf);
@@ -90,7 +96,11 @@ export function illegal(campaign: CampaignRecord, action: string): DomainError {
 }
 
 /** A draft starts when its schedule says; started once more, or if it has none, it starts now. */
-async function start(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<Consequence> {
+export async function startDraft(
+  tx: Tx,
+  workspaceId: string,
+  campaign: CampaignRecord,
+): Promise<Consequence> {
   if (campaign.stage === 'started') return {};
   requireAudience(campaign.id, campaign, campaign.ownMembers);
   await requireLists(tx, workspaceId, campaign.contactListIds);

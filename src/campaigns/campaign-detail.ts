@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { Approval } from '../domain/approval';
 import { statusOf } from '../domain/campaign';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { RECIPIENT_STATES } from '../domain/recipient';
@@ -26,6 +27,7 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
     createdAt: campaign.createdAt,
     updatedAt: campaign.updatedAt,
     createdBy: campaign.createdBy,
+    approval: approvalShown(campaign.approval),
     settings: campaign.settings,
     contactListId: campaign.contactListIds,
     inline: campaign.ownMembers,
@@ -50,8 +52,11 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
   };
 }
 
+const approvalShown = (approval: Approval | null) =>
+  approval && { by: approval.by, at: approval.at, contacts: approval.contacts };
+
 /** An hour is kept as it was written, since its offset may mean something, and told as all times are. */
-function inUtc({ startAt, ...schedule }: NonNullable<CampaignOptions['schedule']>) {
+export function inUtc({ startAt, ...schedule }: NonNullable<CampaignOptions['schedule']>) {
   return { ...schedule, ...(startAt !== undefined && { startAt: new Date(startAt).toISOString() }) };
 }
 

@@ -1,5 +1,6 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { CampaignBody } from '../contracts/campaigns';
+import type { Approval } from '../domain/approval';
 import { type Phase, phaseOf, type Stage, type Status, statusOf } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import { DomainError } from '../domain/errors';
@@ -43,6 +44,7 @@ export interface CampaignRecord extends CampaignContent {
   /** Contacts of its own audience. */
   ownMembers: number;
   createdBy: string | null;
+  approval: Approval | null;
   createdAt: Date;
   updatedAt: Date;
   run: Selectable<CampaignTables['runs']> | undefined;
@@ -137,6 +139,7 @@ function toRecord(
     stage: row.stage,
     phase: phaseOf(row.stage, run),
     createdBy: row.created_by,
+    approval: row.approval,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     run,

@@ -1,15 +1,15 @@
 import type { Readable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely, Transaction } from 'kysely';
 import type { CampaignBody, CampaignListQuery } from '../contracts/campaigns';
 import type { Action } from '../domain/campaign';
 import type { Finding } from '../domain/finding';
-import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
+import { approvalWarning, excessOf } from './approval/approval-rule';
+import { createApprovals } from './approval/approvals';
 import { creationWarnings } from './audience/campaign-warnings';
 import { createDryRuns } from './audience/dry-run';
-import { type Consequence, changeCampaign, launchAgain } from './campaign-actions';
+import { changeCampaign, launchAgain } from './campaign-actions';
 import { checkFound, checkReferences, lookUpTemplates, requireAudience } from './campaign-checks';
 import { copyCampaign } from './campaign-copy';
 import { describeCampaign } from './campaign-detail';
@@ -22,6 +22,7 @@ import {
   readCampaign,
   summaryOf,
 } from './campaign-record';
+import { createCarryOut } from './carry-out';
 import type { ImportRow } from './contacts/contact-import';
 import { readCsvRows } from './contacts/csv-rows';
 import type { InlineRecipients } from './contacts/inline-recipients';
@@ -54,9 +55,7 @@ import {
 } from './runs/recipients';
 import { type RetriedState, retryFailed } from './runs/retry-failed';
 import { findRun, listRuns } from './runs/run-list';
-import type { RunAddress } from './runs/run-rows';
 import { contentOf, insertCampaign, replaceCampaign } from './save-campaign';
-import { keepSchedule } from './schedules/schedule-reconciler';
 import { readStop } from './stops/stops';
 import type { CampaignTables } from './tables';
 
@@ -94,73 +93,33 @@ export type Campaigns = ReturnType<typeof createCampaigns>;
 
 /** Campaigns as the API offers them (api.md 7). */
 export function createCampaigns(deps: CampaignsDeps) {
-  const { db, templates, launcher, schedules, holds, suppression, senderRate, log, now = Date.now } = deps;
+  const { db, templates, launcher, suppression, senderRate, log, now = Date.now } = deps;
   const { dryRun, limited } = createDryRuns({
     ...{ suppression, senderRate, now },
     isToldHowToOptOut: deps.isToldHowToOptOut,
   });
 
-  /**
-   * The run is in the database, and a run without a workflow is launched within a minute (run-reconciler.ts).
-   * To fail the request instead would only make its sender create the campaign twice.
-   */
-  async function launch(workspaceId: string, campaignId: string, consequence: Consequence): Promise<void> {
-    if (consequence.schedule) await followSchedule(campaignId);
-    if (!consequence.launch) return;
-    const { runId } = consequence.launch;
-    try {
-      await launcher.launch({ workspaceId, campaignId, startAt: undefined, ...consequence.launch });
-    } catch (error) {
-      log.warn({ err: error, runId }, 'a run could not be launched; it will be tried again');
-    }
-  }
-
-  /** What is not followed now is within a minute, and what is due in the meantime is taken all the same. */
-  async function followSchedule(campaignId: string): Promise<void> {
-    try {
-      if (schedules) await keepSchedule(db, schedules, campaignId);
-    } catch (error) {
-      log.warn({ err: error, campaignId }, 'a schedule could not be kept; it will be tried again');
-    }
-  }
-
-  /** A resume that came meanwhile has let go what is held here, or will, and must find it so. */
-  async function holdNow(workspaceId: string, campaignId: string): Promise<void> {
-    try {
-      await holds?.hold(workspaceId, campaignId);
-      const { run } = await readCampaign(db, workspaceId, campaignId);
-      if (run?.control === 'run') await holds?.release(workspaceId, campaignId);
-    } catch (error) {
-      log.warn({ err: error, campaignId }, 'messages could not be held at once; the run will try');
-    }
-  }
-
-  /**
-   * Pages read the run's row, and the service holds what it has: a workflow that is busy need not be waited for. One
-   * that cannot be told fails the call if that is known in time, and is told once more if not.
-   */
-  async function tellRuns(runs: readonly RunAddress[], answerBy: Promise<void>): Promise<void> {
-    const telling = Promise.all(runs.map((run) => launcher.controlChanged(run)));
-    let isAnswered = false;
-    void telling.catch(async (error: unknown) => {
-      if (!isAnswered) return;
-      log.warn({ err: error }, 'a run could not be told what its owner wants; telling it once more');
-      await Promise.all(runs.map((run) => launcher.controlChanged(run))).catch((again: unknown) =>
-        log.warn({ err: again }, 'a run could not be told what its owner wants; it looks by itself'),
-      );
-    });
-    await Promise.race([telling, answerBy]);
-    isAnswered = true;
-  }
+  const { launch, carryOut } = createCarryOut(deps);
 
   async function warningsAgain(workspaceId: string, campaign: CampaignRecord): Promise<Finding[]> {
     const { sms } = campaign.settings;
     const text = sms && (await templates.find(workspaceId, 'sms', sms.templateId, sms.version))?.text;
     const policy = await readPolicy(db, workspaceId);
-    return creationWarnings(db, workspaceId, campaign, { smsText: text, now: now(), policy });
+    const warnings = await creationWarnings(db, workspaceId, campaign, { smsText: text, now: now(), policy });
+    const excess = await excessOf(db, campaign, policy);
+    return excess ? [...warnings, approvalWarning(excess)] : warnings;
   }
 
+  /** A dry run of what would need an approval says so. */
+  const dryRunWarned: typeof dryRun = async (on, workspaceId, content, found, policy) => {
+    const told = await dryRun(on, workspaceId, content, found, policy);
+    const excess = await excessOf(on, content, policy);
+    return excess ? { ...told, warnings: [...told.warnings, approvalWarning(excess)] } : told;
+  };
+
   return {
+    ...createApprovals({ db, templates, carryOut, dryRun, limited }),
+
     /**
      * Creates a campaign, or with `campaignId` replaces one that has not started. One that exists by the id
      * given for a new one was created by an earlier attempt at the same call, and nothing is created again.
@@ -186,12 +145,16 @@ export function createCampaigns(deps: CampaignsDeps) {
         const found = await checkFound(tx, workspaceId, content, templatesFound, policy);
         const smsText = found.sms?.text;
         const warnings = await creationWarnings(tx, workspaceId, content, { smsText, now: now(), policy });
+        const excess = await excessOf(tx, content, policy);
+        if (excess) warnings.push(approvalWarning(excess));
+        const edit = { start: body.start, needsApproval: excess !== undefined, own, note };
+        const start = (body.start ?? true) && !excess;
         const saved = campaign
-          ? await replaceCampaign(tx, workspaceId, campaign, { start: body.start, own, note }, content)
+          ? await replaceCampaign(tx, workspaceId, campaign, edit, content)
           : await insertCampaign(
               tx,
               workspaceId,
-              { id: newCampaignId, start: body.start ?? true, userId, own: own ?? NO_OWN_AUDIENCE },
+              { id: newCampaignId, start, userId, own: own ?? NO_OWN_AUDIENCE },
               content,
             );
         return { saved, warnings };
@@ -209,7 +172,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       const content: CampaignContent = { ...contentOf(body), ownListId: campaign?.ownListId };
       if (!recipients) {
         const found = await checkReferences(db, templates, workspaceId, content, policy);
-        return limited(() => dryRun(db, workspaceId, content, found, policy));
+        return limited(() => dryRunWarned(db, workspaceId, content, found, policy));
       }
       const templatesFound = await lookUpTemplates(templates, workspaceId, content);
       return limited(() =>
@@ -217,7 +180,7 @@ export function createCampaigns(deps: CampaignsDeps) {
           const { listId } = await storeOwnAudience(tx, workspaceId, recipients.rows);
           const tried = { ...content, ownListId: listId ?? undefined };
           const found = await checkFound(tx, workspaceId, tried, templatesFound, policy);
-          return dryRun(tx, workspaceId, tried, found, policy);
+          return dryRunWarned(tx, workspaceId, tried, found, policy);
         }),
       );
     },
@@ -249,13 +212,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign);
       }
       const consequence = await changeCampaign(db, workspaceId, campaignId, action, note);
-      await launch(workspaceId, campaignId, consequence);
-      if (consequence.controlChanged) {
-        const answerBy = delay(LIMITS.controlAnswerMs);
-        // A service that is slow to hold goes on doing so behind the answer.
-        if (action !== 'resume') await Promise.race([holdNow(workspaceId, campaignId), answerBy]);
-        await tellRuns(consequence.controlChanged, answerBy);
-      }
+      await carryOut(workspaceId, campaignId, consequence, { holds: action !== 'resume' });
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
     },
 

@@ -1,9 +1,13 @@
-import type { Kysely } from 'kysely';
+import { isDeepStrictEqual } from 'node:util';
+import type { Kysely, Transaction } from 'kysely';
 import { DELIVERY_CHANGING } from '../domain/campaign';
+import { standingExcess } from './approval/approval-rule';
+import { takeBack } from './approval/approve';
 import { endingOf, illegal } from './campaign-actions';
-import { type CampaignOptions, lockCampaign } from './campaign-record';
+import { type CampaignOptions, type CampaignRecord, lockCampaign } from './campaign-record';
+import { pauseItself } from './runs/own-pause';
 import { setPace } from './runs/rate-limit';
-import { addressOf, liveRunsOf, type RunAddress } from './runs/run-rows';
+import { addressOf, type LiveRow, liveRunsOf, type RunAddress } from './runs/run-rows';
 import { hasSchedule } from './schedules/recurring';
 import type { CampaignTables } from './tables';
 
@@ -28,18 +32,41 @@ export async function changeDelivery(
     if (!DELIVERY_CHANGING.includes(campaign.phase) || endingOf(campaign)) {
       throw illegal(campaign, 'changing its delivery');
     }
-    const options = { ...campaign.options, delivery: changed(campaign.options.delivery, change) };
+    const delivery = changed(campaign.options.delivery, change);
+    const options = { ...campaign.options, delivery };
     await tx
       .updateTable('campaigns')
       .set({ options: JSON.stringify(options), updated_at: new Date() })
       .where('id', '=', campaignId)
       .where('workspace_id', '=', workspaceId)
       .execute();
-    if (change.ratePerSecond === undefined) return { tell: [] };
     const runs = await liveRunsOf(tx, campaignId);
-    for (const { id } of runs) await setPace(tx, id, change.ratePerSecond);
+    const held =
+      !isDeepStrictEqual(delivery, campaign.options.delivery ?? {}) &&
+      (await askAgain(tx, workspaceId, campaign, runs));
+    if (change.ratePerSecond === undefined && !held) return { tell: [] };
+    if (change.ratePerSecond !== undefined)
+      for (const { id } of runs) await setPace(tx, id, change.ratePerSecond);
     return { tell: campaign.stage !== 'scheduled' || hasSchedule(campaign) ? runs.map(addressOf) : [] };
   });
+}
+
+/**
+ * Takes the approval back, because it was of the delivery as it was. Runs that are sending to more contacts than may be
+ * sent to without one are paused; one that has not begun finds out when it freezes its audience.
+ */
+async function askAgain(
+  tx: Transaction<CampaignTables>,
+  workspaceId: string,
+  campaign: CampaignRecord,
+  runs: readonly LiveRow[],
+): Promise<boolean> {
+  if (campaign.approval) await takeBack(tx, workspaceId, campaign.id);
+  if (campaign.stage === 'scheduled' && !hasSchedule(campaign)) return false;
+  const excess = await standingExcess(tx, workspaceId, { ...campaign, approval: null }, 'release');
+  if (!excess) return false;
+  for (const { id } of runs) await pauseItself(tx, id, { code: 'approval_required', ...excess });
+  return true;
 }
 
 function changed(

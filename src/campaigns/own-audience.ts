@@ -133,7 +133,9 @@ async function joinRound(
       from given cross join lateral (
         select id from contacts where workspace_id = ${workspaceId} and identity = given.identity limit 1
       ) c
-      on conflict (list_id, contact_id) do update set params = coalesce(m.params, '{}') || excluded.params
+      on conflict (list_id, contact_id) do update
+      -- Other values make another recipient of them: an approval of the former no longer holds (approval/digest.ts).
+      set params = coalesce(m.params, '{}') || excluded.params, added_at = excluded.added_at
       where excluded.params is not null
         and (m.params is null or m.params || excluded.params is distinct from m.params)
       returning m.xmax = 0 as is_new

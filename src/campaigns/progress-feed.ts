@@ -20,7 +20,8 @@ export type Progress = Pick<
   | 'startedAt'
   | 'finishedAt'
   | 'reason'
->;
+> &
+  Partial<Pick<Detail, 'release'>>;
 
 export interface Snapshot {
   /** The same for the same progress, in every process. */
@@ -192,11 +193,13 @@ async function readSnapshot(
   workspaceId: string,
   campaignId: string,
 ): Promise<Snapshot> {
-  const { id, status, phase, counts, skipped, ratePerSecond, eta, startedAt, finishedAt, reason, runId } =
-    await campaigns.read(workspaceId, campaignId);
+  const detail = await campaigns.read(workspaceId, campaignId);
+  const { id, status, phase, counts, skipped, startedAt, finishedAt, reason, release, runId } = detail;
+  const { ratePerSecond, eta } = detail;
   // Counts of a canceled campaign follow until its run has closed its books.
   const isCanceling = phase === 'canceled' && runId !== null && finishedAt === null;
-  const progress = { id, status, phase, counts, skipped, startedAt, finishedAt, reason };
+  const known = { id, status, phase, counts, skipped, startedAt, finishedAt, reason };
+  const progress = { ...known, ...(release ? { release } : {}) };
   return {
     // Without the speed, which is another one every time it is measured.
     id: createHash('sha256').update(JSON.stringify(progress)).digest('base64url').slice(0, 22),

@@ -70,6 +70,8 @@ async function begin(
 
 interface Edit {
   start: boolean | undefined;
+  /** It stays, or becomes, a draft, whatever `start` says. */
+  needsApproval: boolean;
   /** In place of the own audience that it has. */
   own: OwnAudience | undefined;
   /** By which an earlier attempt at the same call is known, which may have started the campaign. */
@@ -85,7 +87,7 @@ export async function replaceCampaign(
   tx: Transaction<CampaignTables>,
   workspaceId: string,
   campaign: CampaignRecord,
-  { start, own, note }: Edit,
+  { start, needsApproval, own, note }: Edit,
   content: CampaignContent,
 ): Promise<Saved> {
   const { id, stage } = campaign;
@@ -98,13 +100,13 @@ export async function replaceCampaign(
   const paused = campaign.phase === 'paused' && start !== true;
   const run = campaign.run && isLive(campaign.run.phase) ? campaign.run : undefined;
   const recurred = hasSchedule(campaign);
-  const begins = start ?? stage !== 'draft';
+  const begins = (start ?? stage !== 'draft') && !needsApproval;
   if (begins) requireAudience(id, content, own ? own.members : campaign.ownMembers);
   if (run) await withdrawRun(tx, run.id);
   await tx
     .updateTable('campaigns')
     .set({ ...columnsOf(content), ...(own ? ownColumns(own) : {}), stage: 'draft', current_run: null })
-    .set({ updated_at: sql<Date>`now()` })
+    .set({ updated_at: sql<Date>`now()`, approval: null })
     .where('id', '=', id)
     .where('workspace_id', '=', workspaceId)
     .execute();

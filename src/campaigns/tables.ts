@@ -1,10 +1,11 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { AbortBaseline } from '../domain/abort-threshold';
+import type { Approval, OwnReason } from '../domain/approval';
 import type { Control, Phase, RunPhase, Stage } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import type { WorkspacePolicy } from '../domain/policy';
 import type { RecipientState, Skipped, SkipReason } from '../domain/recipient';
-import type { GateReason, Judged } from '../domain/release';
+import type { Judged } from '../domain/release';
 import type { SkipEvidence } from './audience/skip-evidence';
 import type { SendContent } from './sends/send-content';
 
@@ -53,6 +54,16 @@ export interface CampaignTables {
     created_by: string | null;
     created_at: CreatedAt;
     updated_at: CreatedAt;
+    approval: ColumnType<Approval | null, string | null | undefined, string | null>;
+  };
+  campaign_digests: {
+    workspace_id: string;
+    campaign_id: string;
+    digest: string;
+    content: string;
+    contacts: number;
+    members: string;
+    taken_at: CreatedAt;
   };
   runs: {
     id: string;
@@ -72,7 +83,7 @@ export interface CampaignTables {
     scheduled_for: Timestamp | null;
     local_time: string | null;
     policy_version: number | null;
-    own_reason: ColumnType<GateReason | null, string | null | undefined, string | null>;
+    own_reason: ColumnType<OwnReason | null, string | null | undefined, string | null>;
     abort_baseline: ColumnType<AbortBaseline | null, string | null | undefined, string | null>;
   };
   recipients: {

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
+import { approveCampaign, showDigest } from './campaign-approval';
 import { createCampaign, dryRunCampaign } from './campaign-from-file';
 import { listCampaigns } from './campaign-list';
 import { actOnCampaign, reportCampaign, showCampaign } from './campaign-reading';
@@ -10,7 +11,7 @@ import { sendCampaign } from './campaign-send';
 import { changePace, releaseCampaign, retryFailed } from './campaign-steering';
 import { watchCampaign } from './campaign-watch';
 import { withApi } from './command';
-import { openBackend } from './instance';
+import { openBackend, openInstance } from './instance';
 import { listenForStop } from './stop-signals';
 
 /**
@@ -68,6 +69,19 @@ export function addCampaignCommands(program: Command, end: (code: number) => voi
     .option('--limit <number>', 'how many at most', wholeLimit, LIMITS.pageSizeDefault)
     .option('--json', 'print them as JSON')
     .action((id, options) => withApi(openBackend(), (api) => listRuns(api, id, options)));
+
+  campaign
+    .command('digest <id>')
+    .description('show what an approval is of')
+    .option('--json', 'print all of it as JSON')
+    .action((id, options) => withApi(openBackend(), (api) => showDigest(api, id, options)));
+
+  campaign
+    .command('approve <id>')
+    .description('approve a campaign that another person created, as the user of credentials.json')
+    .requiredOption('--digest <digest>', 'what `digest` has shown')
+    .option('--json', 'print the campaign as JSON')
+    .action((id, options) => withApi(openInstance(), (api) => approveCampaign(api, id, options)));
 
   campaign
     .command('watch <id>')

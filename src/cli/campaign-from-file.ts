@@ -8,7 +8,7 @@ import { findTemplate } from './template-lookup';
 
 /** Commands that take a campaign as it is sent to `POST /api/campaign`, from a file or the standard input. */
 
-const warnings = z.array(z.looseObject({ message: z.string() })).default([]);
+export const warnings = z.array(z.looseObject({ message: z.string() })).default([]);
 const created = z.object({
   data: z.looseObject({ id: z.string(), name: z.string(), phase: z.string(), warnings }),
 });
@@ -25,7 +25,7 @@ export async function createCampaign(
   ]);
 }
 
-const forecast = z.looseObject({
+export const forecast = z.looseObject({
   contacts: z.number(),
   recipients: z.number(),
   skipped: z.record(z.string(), z.number()).default({}),
@@ -62,7 +62,7 @@ export async function dryRunCampaign(
 
 const OFFENDERS_SHOWN = 5;
 
-function forecastLines(channel: string, told: z.infer<typeof forecast>): string[] {
+export function forecastLines(channel: string, told: z.infer<typeof forecast>): string[] {
   const { contacts, recipients, skipped, segments, longest, offenders, earliest, latest } = told;
   const reasons = Object.entries(skipped).filter(([, count]) => count > 0);
   return [
@@ -79,7 +79,7 @@ function forecastLines(channel: string, told: z.infer<typeof forecast>): string[
   ];
 }
 
-const warningLines = (list: z.infer<typeof warnings>): string[] =>
+export const warningLines = (list: z.infer<typeof warnings>): string[] =>
   list.map(({ message }) => `Warning: ${printable(message)}`);
 
 /**

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { printable } from './command';
 
-/** Why a campaign ended or stands still: a sentence, or what closed a gate of its release (docs/campaigns.md). */
+/** Why a campaign ended or stands still: a sentence, what closed a gate of its release, or that it waits for an approval. */
 export const reason = z.union([
   z.string(),
   z.looseObject({
@@ -10,12 +10,16 @@ export const reason = z.union([
     value: z.number().optional(),
     above: z.number().optional(),
     sample: z.number().optional(),
+    contacts: z.number().optional(),
+    allowed: z.number().optional(),
   }),
 ]);
 
 export function reasonText(given: z.infer<typeof reason>): string {
   if (typeof given === 'string') return printable(given);
-  const { code, metric, value, above, sample } = given;
+  const { code, metric, value, above, sample, contacts, allowed } = given;
+  if (contacts !== undefined && allowed !== undefined)
+    return `${printable(code)}: ${contacts} contacts, ${allowed} without another approval`;
   if (metric === undefined || value === undefined || above === undefined) return printable(code);
   const percent = (share: number) => `${Math.round(share * 1_000) / 10} %`;
   return `${printable(code)}: ${printable(metric)} ${percent(value)} of ${sample ?? 0}, more than ${percent(above)}`;

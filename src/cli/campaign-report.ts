@@ -12,6 +12,7 @@ export const campaignDetail = z.object({
     counts: perChannel.default({}),
     skipped: perChannel.default({}),
     reason: reason.nullish(),
+    release: z.looseObject({ stage: z.number(), of: z.number(), next: z.string().nullish() }).optional(),
     runId: z.string().nullish(),
     finishedAt: z.string().nullish(),
   }),
@@ -19,11 +20,12 @@ export const campaignDetail = z.object({
 export type CampaignProgress = z.infer<typeof campaignDetail>['data'];
 
 /** One line, of 80 columns as a rule: `running 12 s · email 120/214 · sms 90/180 · voice 10/60 (8 calling, 2 later)`. */
-export function progressText({ phase, counts }: CampaignProgress, elapsedMs: number): string {
+export function progressText({ phase, counts, release }: CampaignProgress, elapsedMs: number): string {
   const channels = CHANNELS.filter((channel) => counts[channel]).map((channel) =>
     channelText(channel, counts[channel] ?? {}),
   );
-  return [`${phase} ${Math.round(elapsedMs / 1_000)} s`, ...channels].join(' · ');
+  const stage = release ? [`stage ${release.stage} of ${release.of}`] : [];
+  return [`${phase} ${Math.round(elapsedMs / 1_000)} s`, ...stage, ...channels].join(' · ');
 }
 
 function channelText(channel: Channel, states: Record<string, number>): string {

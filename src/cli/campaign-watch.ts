@@ -49,8 +49,9 @@ function showLine(): Show {
 /** JSON Lines: one object for every state of affairs that differs from the one before. */
 function showChanges(): Show {
   let shown = '';
-  const tell = ({ id, status, phase, counts, skipped, finishedAt, reason }: CampaignProgress) => {
-    const text = JSON.stringify({ id, status, phase, counts, skipped, finishedAt, reason });
+  const tell = (progress: CampaignProgress) => {
+    const { id, status, phase, counts, skipped, finishedAt, reason, release } = progress;
+    const text = JSON.stringify({ id, status, phase, counts, skipped, finishedAt, reason, release });
     if (text !== shown) process.stdout.write(`${text}\n`);
     shown = text;
   };

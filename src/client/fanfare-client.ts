@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { CampaignDigest } from './approval-types';
 import { FanfareError } from './fanfare-error';
 import { watchCampaign } from './progress-stream';
 import { type ClientOptions, clientTransport, type Transport } from './transport';
@@ -31,6 +32,7 @@ import type {
   TrackedMessage,
 } from './types';
 
+export type * from './approval-types';
 export { FanfareError, type Finding } from './fanfare-error';
 export type * from './types';
 export type { ClientOptions as FanfareClientOptions };
@@ -105,6 +107,11 @@ export class FanfareClient {
 
   campaign(id: string, options: RequestOptions = {}): Promise<Campaign> {
     return this.get(`/api/campaign/${encodeURIComponent(id)}`, options);
+  }
+
+  /** What a person approves, who logs in for it: a client cannot. */
+  digest(id: string, options: RequestOptions = {}): Promise<CampaignDigest> {
+    return this.get(`/api/campaign/${encodeURIComponent(id)}/digest`, options);
   }
 
   start(id: string, options: RequestOptions = {}): Promise<CampaignSummary> {

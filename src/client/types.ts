@@ -5,6 +5,7 @@ import type { StepWhat } from '../domain/explanation';
 import type { MessageState } from '../domain/message';
 import type { RecipientState, SkipReason } from '../domain/recipient';
 import type { WaitWhy } from '../domain/wait-reasons';
+import type { Reason } from './approval-types';
 
 /**
  * What the client takes and gives, written out: whoever uses it needs none of the libraries that the server
@@ -120,11 +121,6 @@ export interface CampaignRelease extends ReleaseRule {
   }[];
 }
 
-/** Why a campaign failed; or, of one that is paused or was canceled by itself, which gate of its release closed. */
-export type Reason =
-  | string
-  | { code: 'gate'; metric: GateMetric; value: number; above: number; sample: number };
-
 export interface Warning {
   path: string;
   code: string;
@@ -170,16 +166,17 @@ export interface CampaignProgress {
   startedAt: string | null;
   finishedAt: string | null;
   reason: Reason | null;
+  release?: CampaignRelease;
 }
 
 export type Campaign = CampaignSummary &
   CampaignProgress &
   Omit<CampaignInput, 'campaignId' | 'start' | 'release' | 'contactListId' | 'recipients' | 'skipInvalid'> & {
-    release?: CampaignRelease;
     contactListId: string[];
     /** Contacts of the campaign's own audience. */
     inline: number;
     createdBy: string | null;
+    approval: { by: string; at: string; contacts: number } | null;
     updatedAt: string;
     /** Of its current run, or the newest. */
     runId: string | null;

@@ -5,7 +5,7 @@ import { LIMITS } from '../domain/limits';
 import { POLICY_PRESETS, type WorkspacePolicy } from '../domain/policy';
 import { senderOf } from './addresses';
 import { weeklyWindow } from './campaign-additions';
-import { cursorQuery, emptyAsAbsent, integer, pageLimit } from './common';
+import { cursorQuery, emptyAsAbsent, INT_MAX, integer, pageLimit } from './common';
 import { finding, refused } from './finding';
 
 /** What `PUT /api/policy` takes. It replaces the whole, so that what is left out is off. All of it is strict. */
@@ -69,6 +69,15 @@ const policy = {
       z.strictObject({ text: optOutText, onlyFirst: z.boolean().default(true) }),
     ])
     .nullish(),
+  approval: z
+    .strictObject({
+      above: integer
+        .min(0)
+        .max(INT_MAX)
+        .meta({ description: 'Campaigns with more contacts need an approval.' }),
+      channels: channels.default([...CHANNELS]).meta({ description: 'With any of these; all if left out.' }),
+    })
+    .nullish(),
 };
 
 export const policyBody = z
@@ -94,13 +103,14 @@ export const policyBody = z
 
 export function policyOf(body: z.output<typeof policyBody>): WorkspacePolicy {
   if (body.preset) return structuredClone(POLICY_PRESETS[body.preset]) as unknown as WorkspacePolicy;
-  const { quietHours, caps, allowedSenders, smsOptOutText } = body;
+  const { quietHours, caps, allowedSenders, smsOptOutText, approval } = body;
   const lists = Object.entries(allowedSenders ?? {}).filter(([, list]) => list);
   return {
     quietHours: quietHours ?? null,
     caps: caps?.length ? caps.map(({ channels: of, max, days }) => ({ channels: of, max, days })) : null,
     allowedSenders: lists.length ? Object.fromEntries(lists) : null,
     smsOptOutText: smsOptOutText ?? null,
+    approval: approval ?? null,
   };
 }
 

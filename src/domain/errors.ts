@@ -50,6 +50,8 @@ export const ERRORS = {
   unauthenticated: { title: 'Not authenticated', status: 401, retry: 'account' },
   forbidden: { title: 'Not allowed', status: 403, retry: 'account' },
   user_mismatch: { title: 'User does not match the session', status: 403, retry: 'permanent' },
+  user_required: { title: 'A client cannot do this', status: 403, retry: 'permanent' },
+  own_campaign: { title: 'Own campaigns are approved by others', status: 403, retry: 'permanent' },
   cross_site: { title: 'Cross-site request refused', status: 403, retry: 'permanent' },
   too_many_attempts: { title: 'Too many failed attempts', status: 429, retry: 'throttled' },
   // State conflicts
@@ -66,6 +68,8 @@ export const ERRORS = {
   not_cancelable: { title: 'Message can no longer be canceled', status: 409, retry: 'permanent' },
   campaign_started: { title: 'Campaign has already started', status: 409, retry: 'permanent' },
   illegal_transition: { title: 'Not possible in this phase', status: 409, retry: 'permanent' },
+  approval_required: { title: 'Campaign needs an approval', status: 409, retry: 'permanent' },
+  digest_changed: { title: 'Campaign has changed since its digest', status: 409, retry: 'permanent' },
   stopped: { title: 'Workspace is stopped', status: 409, retry: 'transient' },
   contact_exists: { title: 'Another contact is identified so', status: 409, retry: 'permanent' },
   list_in_use: { title: 'Contact list is in use', status: 409, retry: 'permanent' },

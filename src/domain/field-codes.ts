@@ -62,6 +62,7 @@ export const FIELD_CODES = {
   night: 'It is night where some recipients are.',
   policy_quiet_hours: "The workspace's quiet hours delay some recipients.",
   frequency_cap: 'Some recipients have reached the most messages that they may get.',
+  approval_required: "The workspace's policy asks for an approval before the campaign starts.",
   many_skipped: 'Many contacts do not become recipients.',
   no_recipients: 'The campaign would reach no recipient.',
   several_segments: 'The text takes several SMS segments.',

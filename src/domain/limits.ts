@@ -582,6 +582,9 @@ export const LIMITS = {
   turnLookShare: 0.1,
   /** A shard whose recipients wait for their turn looks for them by itself after so long: the word may be lost. */
   turnWaitMs: 60_000,
+  /** Digests of a campaign that can be approved, the newest; people read one or two. */
+  campaignDigests: 20,
+  digestChars: 128,
   /** Stages that a campaign lists, and its gates: each gate is read with every stage in the campaign's detail. */
   releaseStages: 20,
   releaseGates: 10,

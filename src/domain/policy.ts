@@ -1,3 +1,4 @@
+import type { ApprovalRule } from './approval';
 import type { Channel } from './channel';
 import { senderKey } from './suppression';
 import type { WeeklyWindow } from './time-zones/hours';
@@ -11,6 +12,7 @@ export interface WorkspacePolicy {
   caps: ContactCap[] | null;
   allowedSenders: Partial<Record<Channel, string[]>> | null;
   smsOptOutText: OptOutText | null;
+  approval: ApprovalRule | null;
 }
 
 export type MessageClass = 'marketing' | 'transactional';
@@ -46,6 +48,7 @@ export const NO_POLICY: WorkspacePolicy = {
   caps: null,
   allowedSenders: null,
   smsOptOutText: null,
+  approval: null,
 };
 
 /** Why a recipient waits, or was not sent to in time; a wait is no attempt. */
@@ -65,6 +68,7 @@ export const POLICY_PRESETS = {
     caps: [{ channels: ['voice'], max: 2, days: 1 }],
     allowedSenders: null,
     smsOptOutText: { text: 'Reply STOP to opt out', onlyFirst: true },
+    approval: null,
   },
 } as const satisfies Record<string, DeepReadonly<WorkspacePolicy>>;
 

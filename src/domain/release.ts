@@ -65,6 +65,18 @@ export function stageSizes({ stages }: Pick<ReleaseOptions, 'stages'>, contacts:
   return [...sizes, left];
 }
 
+/**
+ * How long a release waits between stages that have contacts after them; a wait that the operator ends is not known, and
+ * not in it.
+ */
+export function waitsSeconds(release: Pick<ReleaseOptions, 'stages'>, contacts: number): number {
+  const sizes = stageSizes(release, contacts);
+  return release.stages.reduce((sum, { waitSeconds = 0 }, i) => {
+    const follow = sizes.slice(i + 1).some((size) => size > 0);
+    return follow ? sum + waitSeconds : sum;
+  }, 0);
+}
+
 function wantedSize({ recipients, percent = 0 }: StageOptions, contacts: number): number {
   // 7 % of 100 is 7.000000000000001 in binary, and must not become 8.
   return recipients ?? Math.max(0, Math.ceil((percent * contacts) / 100 - 1e-9));

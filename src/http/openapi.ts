@@ -72,7 +72,7 @@ function describe(
     tags: [operation.tag],
     summary: operation.summary,
     ...(operation.description === undefined ? {} : { description: operation.description }),
-    security: securityOf(route),
+    security: operation.byUser ? SECURITY.session : securityOf(route),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: requestBody(body, schemas) }),
     responses: {

@@ -18,6 +18,8 @@ export interface Operation {
   /** Example values of parameters in path and query. */
   parameters?: Record<string, string>;
   body?: RequestBody;
+  /** A client is refused: only a person who has logged in may do it. */
+  byUser?: true;
   /** What success looks like, by status. */
   answers: Record<number, AnswerDoc>;
   /** Beside those that follow from the route's schemas and callers (openapi-errors.ts). */

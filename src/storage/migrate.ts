@@ -22,6 +22,7 @@ import * as flows from './migrations/0020-flows';
 import * as expiringMessages from './migrations/0021-expiring-messages';
 import * as controlApplied from './migrations/0050-control-applied';
 import * as workspaceStops from './migrations/0051-workspace-stops';
+import * as approvals from './migrations/0052-approvals';
 import * as ownAudiences from './migrations/0053-own-audiences';
 import * as explained from './migrations/0055-explained';
 import * as peopleByAddress from './migrations/0056-people-by-address';
@@ -55,6 +56,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0021-expiring-messages': expiringMessages.UP,
   '0050-control-applied': controlApplied.UP,
   '0051-workspace-stops': workspaceStops.UP,
+  '0052-approvals': approvals.UP,
   '0053-own-audiences': ownAudiences.UP,
   '0055-explained': explained.UP,
   '0056-people-by-address': peopleByAddress.UP,

@@ -25,6 +25,7 @@ const OF_ONE_RUN: Record<string, string> = {
   'runs/ledger-counts.ts': "a campaign's run that was read with its workspace, or the run's workflow",
   'runs/ledger.ts': "the workflow of the run's shard",
   'runs/next-due.ts': "the workflow of the run's shard",
+  'runs/own-pause.ts': "the run's workflow, or a campaign's run that was locked with its workspace",
   'runs/recipients.ts': 'findRun, by the workspace and the campaign, or the run’s workflow',
   'runs/retry-failed.ts': "a campaign's run that was locked with its workspace",
   'runs/run-end.ts': "the run's workflow",
@@ -40,7 +41,9 @@ const OF_ONE_RUN: Record<string, string> = {
 const OTHERWISE: Record<string, Record<string, string[]>> = {
   "by the id of a row that was read or locked with its workspace, in the same transaction or by the row's workflow":
     {
-      'campaign-actions.ts': ['start', 'withdraw'],
+      'campaign-actions.ts': ['startDraft', 'withdraw'],
+      'approval/approval-rule.ts': ['contactsOf', 'countContacts'],
+      'approval/digest.ts': ['readAudience'],
       'campaign-record.ts': ['selectRun'],
       'own-audience.ts': ['copyOwnAudience', 'dropOwnAudience'],
       'contacts/contact-lists.ts': ['readList', 'deleteList'],

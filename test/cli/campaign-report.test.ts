@@ -12,6 +12,13 @@ test('a message that was handed over counts as done, a call that was placed does
   );
 });
 
+test('a campaign that is released in stages says in which one it is', () => {
+  const release = { stage: 2, of: 3, next: 'manual' };
+  expect(progressText({ phase: 'running', counts: {}, skipped: {}, release }, 1_000)).toBe(
+    'running 1 s · stage 2 of 3',
+  );
+});
+
 test('the summary has a row for each state and reason that occurs, and a column for each channel', () => {
   const counts = {
     email: { ...none, total: 3, delivered: 2, failed: 1 },

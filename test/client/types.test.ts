@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Progress } from '../../src/campaigns/progress-feed';
 import type {
   Campaign,
+  CampaignDigest,
   CampaignInput,
   CampaignProgress,
   CampaignRun,
@@ -22,6 +23,7 @@ import type {
 } from '../../src/client/fanfare-client';
 import type {
   campaignDetail,
+  campaignDigest,
   changedCampaign,
   dryRun,
   recipients,
@@ -78,6 +80,7 @@ const checks: true[] = [
   true satisfies Told<Data<typeof retriedCampaign>, RetriedCampaign>,
   true satisfies Told<Data<typeof releasedCampaign>, ReleasedCampaign>,
   true satisfies Told<Data<typeof campaignDetail>, Campaign>,
+  true satisfies Told<Data<typeof campaignDigest>, CampaignDigest>,
   true satisfies Told<Data<typeof recipients>[number], Recipient>,
   true satisfies Told<Data<typeof recipientExplanation>, Explanation>,
   true satisfies Told<Data<typeof personExplanation>, PersonExplanation>,

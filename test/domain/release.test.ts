@@ -8,6 +8,7 @@ import {
   isJudgedWhileSent,
   judgeGate,
   stageSizes,
+  waitsSeconds,
 } from '../../src/domain/release';
 
 const counts = (given: Partial<Record<RecipientState, number>>) => ({
@@ -33,6 +34,18 @@ describe('sizes of stages', () => {
     ['no percent', [{ percent: 0 }], 10, [0, 10]],
   ])('%s', (_, stages, contacts, expected) => {
     expect(stageSizes({ stages }, contacts)).toEqual(expected);
+  });
+});
+
+describe('waits of stages', () => {
+  const stages = [{ recipients: 5, waitSeconds: 60 }, { percent: 50 }, { recipients: 2, waitSeconds: 7 }];
+  test.each([
+    ['all that are followed by somebody to send to', 20, 67],
+    ['none after the last stage that has contacts', 7, 60],
+    ['none at all for a first stage that has all', 5, 0],
+    ['none without an audience', 0, 0],
+  ])('%s', (_, contacts, seconds) => {
+    expect(waitsSeconds({ stages }, contacts)).toBe(seconds);
   });
 });
 

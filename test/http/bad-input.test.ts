@@ -76,6 +76,7 @@ const BODIES: Record<string, unknown> = {
     caps: [{ channels: ['sms'], classes: ['marketing'], max: 3, days: 7 }],
     allowedSenders: { email: ['@example.com'], sms: ['12345'], voice: ['+12025550100'] },
     smsOptOutText: { text: 'Reply STOP', onlyFirst: true },
+    approval: { above: 100, channels: ['sms'] },
   },
   'POST /api/contact-list': { name: 'L' },
   'PATCH /api/contact-list/:list': { name: 'L2' },
@@ -108,6 +109,7 @@ const BODIES: Record<string, unknown> = {
   'PATCH /api/campaign/cmp_none': { delivery: { ratePerSecond: 5, maxConcurrentCalls: 2 } },
   'POST /api/campaign/cmp_none/retry-failed': { states: ['failed'] },
   'POST /api/campaign/cmp_none/release': { stages: 2 },
+  'POST /api/campaign/cmp_none/approve': { digest: 'd' },
   'POST /api/send': {
     channel: 'voice',
     uid: 'd-1',
@@ -226,7 +228,7 @@ describeWithDatabase('bad input', (database) => {
     api = await startWholeApi(storage, { log });
     const made = await newWorkspace(api.identity);
     const { token } = await api.identity.login({ ...made.user, address: 'tests' });
-    admin = { cookie: `session_token=${token}` };
+    admin = { cookie: `session_token=${token}`, 'x-user-id': made.user.id };
     headers = { authorization: await bearerFor(api.identity, made), 'x-api-key': made.apiKey };
     ids = {};
     const template = { templateName: 'first', body: 'Hello {{NAME}}', channel: 'sms' };
@@ -236,7 +238,8 @@ describeWithDatabase('bad input', (database) => {
   afterAll(() => api.stop());
 
   function call(method: string, path: string, options: CallOptions = {}): Promise<HttpAnswer> {
-    const own = path.startsWith('/api/admin') ? admin : path.startsWith('/api/v1/auth') ? {} : headers;
+    const byUser = path.startsWith('/api/admin') || path.endsWith('/approve');
+    const own = byUser ? admin : path.startsWith('/api/v1/auth') ? {} : headers;
     return api.call(method, filled(path), { ...options, headers: { ...own, ...options.headers } });
   }
 

@@ -156,6 +156,23 @@ describeWithDatabase('progress of a campaign as server-sent events', (database) 
     await nothingIsOpen();
   });
 
+  test('of a release in stages it tells how far it is, and when that changes', async () => {
+    const { campaignId, runId } = await running();
+    const release = { stages: [{ recipients: 1 }] };
+    await sql`update campaigns set options = ${JSON.stringify({ release })}::jsonb where id = ${campaignId}`.execute(
+      db,
+    );
+    const { events } = await watch(campaignId);
+    const told = () => events.map(({ data }) => data.release);
+    await until('the first event', async () => events.length > 0);
+    expect(told()[0]).toEqual({ ...release, stage: 0, of: 2, next: null, judged: [] });
+    await sql`
+      insert into run_releases (run_id, workspace_id, stages, stage, contacts) values (${runId}, 'ws_a', 2, 1, 3)`.execute(
+      db,
+    );
+    await until('the stage is told', async () => told().at(-1)?.stage === 1);
+  });
+
   test('by default an event comes every second', async () => {
     await server.app.close();
     server = await start({ tickMs: LIMITS.progressTickMs });

@@ -25,7 +25,14 @@ const action = (name: string, tables: string[]): (typeof CREATING)[string] => ({
  */
 const CREATING: Record<
   string,
-  { body: (of: Own) => unknown; tables: string[]; path?: (of: Own) => string; method?: 'PUT' }
+  {
+    body: (of: Own) => unknown;
+    tables: string[];
+    path?: (of: Own) => string;
+    method?: 'PUT';
+    /** Who may do it, if that is no client. */
+    as?: 'user';
+  }
 > = {
   '/api/template': {
     body: () => ({ templateName: randomUUID(), body: 'Hello', channel: 'sms' }),
@@ -43,6 +50,13 @@ const CREATING: Record<
     tables: ['messages'],
   },
   '/api/contact-list': { body: () => ({ name: 'The same name again' }), tables: ['contact_lists'] },
+  // Before anything is added to its audience.
+  '/api/campaign/:id/approve': {
+    path: (of) => `/api/campaign/${of.unapproved}/approve`,
+    body: (of) => ({ digest: of.digest }),
+    tables: ['runs'],
+    as: 'user',
+  },
   '/api/contact-list/:id/contacts': {
     path: (of) => `/api/contact-list/${of.list}/contacts`,
     body: () => ({ contacts: [{ externalId: randomUUID(), email: 'somebody@example.com' }] }),
@@ -103,6 +117,8 @@ interface Own {
   template: string;
   list: string;
   campaign: string;
+  unapproved: string;
+  digest: string;
   webhook: string;
 }
 
@@ -110,6 +126,7 @@ describeWithDatabase('creating calls with an Idempotency-Key', (database) => {
   let db: Kysely<MessagingTables>;
   let api: WholeApi;
   let headers: Record<string, string>;
+  let userHeaders: Record<string, string>;
   let own: Own;
 
   beforeAll(async () => {
@@ -123,6 +140,8 @@ describeWithDatabase('creating calls with an Idempotency-Key', (database) => {
     const list = (await post('/api/contact-list', { name: 'L' })).data.id;
     await post(`/api/contact-list/${list}/contacts`, { contacts: [{ phone: '+12025550111' }] });
     const { template } = await post('/api/template', { templateName: 'T', body: 'Hello', channel: 'sms' });
+    const { token } = await api.identity.login({ ...made.user, address: 'tests' });
+    userHeaders = { cookie: `session_token=${token}`, 'x-user-id': made.user.id };
     const campaign = await post('/api/campaign', {
       name: 'C',
       channel: ['sms'],
@@ -131,8 +150,14 @@ describeWithDatabase('creating calls with an Idempotency-Key', (database) => {
       release: { stages: [{ recipients: 1 }] },
       start: false,
     });
+    const copy = await post(`/api/campaign/${campaign.data.id}/duplicate`, {});
+    const unapproved = copy.data.id;
+    const read = await api.call('GET', `/api/campaign/${unapproved}/digest`, { headers });
     const hook = await post('/api/webhook', { url: 'https://hooks.example.com/', events: ['*'] });
-    own = { webhook: hook.data.id, list, template: template.id, campaign: campaign.data.id };
+    own = {
+      ...{ webhook: hook.data.id, list, template: template.id, campaign: campaign.data.id },
+      ...{ unapproved, digest: read.body.data.digest },
+    };
   });
   afterAll(() => api.stop());
 
@@ -155,7 +180,7 @@ describeWithDatabase('creating calls with an Idempotency-Key', (database) => {
       const post = () =>
         api.call(call.method ?? 'POST', path, {
           body,
-          headers: { ...headers, 'idempotency-key': `key of ${route}` },
+          headers: { ...(call.as ? userHeaders : headers), 'idempotency-key': `key of ${route}` },
         });
       const before = await rowsOf(call.tables);
       const first = await post();

@@ -173,6 +173,11 @@ const PROBES: Record<string, Probe> = {
   ),
   'POST /api/campaign/:id/retry-failed': at((of) => `/api/campaign/${of.campaign}/retry-failed`),
   'POST /api/campaign/:id/release': at((of) => `/api/campaign/${of.campaign}/release`),
+  'GET /api/campaign/:id/digest': at((of) => `/api/campaign/${of.campaign}/digest`),
+  'POST /api/campaign/:id/approve': at(
+    (of) => `/api/campaign/${of.campaign}/approve`,
+    () => ({ digest: 'f'.repeat(64) }),
+  ),
   'POST /api/campaign/:id/start': at((of) => `/api/campaign/${of.campaign}/start`),
   'POST /api/campaign/:id/pause': at((of) => `/api/campaign/${of.campaign}/pause`),
   'POST /api/campaign/:id/resume': at((of) => `/api/campaign/${of.campaign}/resume`),
@@ -276,13 +281,14 @@ describeWithDatabase('isolation between workspaces', (database) => {
       workspaceId: made.workspace.id,
       headers: {
         app: { authorization: await bearerFor(api.identity, made), 'x-api-key': made.apiKey },
-        admin: { cookie: `session_token=${token}` },
+        admin: { cookie: `session_token=${token}`, 'x-user-id': made.user.id },
       },
     };
   }
 
   function call(as: Caller, method: string, path: string, body?: unknown): Promise<HttpAnswer> {
-    const headers = path.startsWith('/api/admin') ? as.headers.admin : as.headers.app;
+    const asUser = path.startsWith('/api/admin') || path.endsWith('/approve');
+    const headers = asUser ? as.headers.admin : as.headers.app;
     return api.call(method, path, { headers, body });
   }
 

@@ -157,6 +157,8 @@ export const STORY: Step[] = [
   { operation: 'duplicateCampaign', status: 201 },
   { operation: 'listCampaigns', status: 200 },
   { operation: 'readCampaign', status: 200 },
+  { operation: 'readCampaignDigest', status: 200 },
+  { operation: 'approveCampaign', status: 200 },
   { operation: 'startCampaign', status: 200 },
   { operation: 'pauseCampaign', status: 200 },
   { operation: 'retryFailed', status: 200 },

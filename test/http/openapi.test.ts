@@ -43,7 +43,7 @@ describeWithDatabase('the OpenAPI document', (database) => {
       client: { authorization: basic(owner.client.id, owner.client.secret) },
       bearer: { authorization: await bearerFor(api.identity, owner) },
       apiKey: { 'x-api-key': owner.apiKey },
-      session: { cookie: `session_token=${token}` },
+      session: { cookie: `session_token=${token}`, 'x-user-id': owner.user.id },
     };
     document = (await api.call('GET', '/openapi.json')).body;
     operations = operationsOf(document);
@@ -273,7 +273,7 @@ describeWithDatabase('the OpenAPI document', (database) => {
   async function freshCredentials(operation: Documented): Promise<Record<string, string>> {
     if (!('session' in (operation.security[0] ?? {}))) return credentialsFor(operation);
     const { token } = await api.identity.login({ ...owner.user, address: 'tests' });
-    return { cookie: `session_token=${token}` };
+    return { cookie: `session_token=${token}`, 'x-user-id': owner.user.id };
   }
 });
 

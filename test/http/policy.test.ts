@@ -53,7 +53,7 @@ describeWithDatabase('the policy of a workspace', (database) => {
   });
 
   test('is off until it is set, and replaced as a whole', async () => {
-    const off = { quietHours: null, caps: null, allowedSenders: null, smsOptOutText: null };
+    const off = { quietHours: null, caps: null, allowedSenders: null, smsOptOutText: null, approval: null };
     expect((await call('GET', '/api/policy')).data).toEqual({ ...off, version: 0, updatedAt: null });
     const first = (await set({ caps: [{ max: 2, days: 7 }], smsOptOutText: 'STOP ends it' })).body.data;
     expect(first).toEqual({

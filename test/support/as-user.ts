@@ -13,9 +13,10 @@ export async function asUser<Body>(
     body: JSON.stringify({ email, password }),
   });
   const cookie = session.headers.get('set-cookie')?.split(';')[0] ?? '';
+  const { user } = (await session.json()) as { user: { id: string } };
   const answer = await fetch(baseUrl + path, {
     method,
-    headers: { ...headers, cookie },
+    headers: { ...headers, cookie, 'x-user-id': user.id },
     body: JSON.stringify(body),
   });
   if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);

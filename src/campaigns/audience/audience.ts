@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import { SKIP_REASONS, type Skipped } from '../../domain/recipient';
 import { asksForPlaces } from '../../domain/time-zones/recipient-hours';
+import { holdUnapproved } from '../approval/hold-unapproved';
 import type { CampaignTables } from '../tables';
 import type { Audience } from './audience-sql';
 import { type FrozenPiece, freezePiece } from './freeze-piece';
@@ -106,6 +107,7 @@ async function freezeOn(
       shard: from.shard,
     });
     const filled = advanced(from, piece, input);
+    await holdUnapproved(tx, input.runId, async () => filled.walked);
     const isFull = byHours || filled.walked >= (shardEnd ?? Number.POSITIVE_INFINITY);
     // Without recipients a shard would have nothing to send, but the run has one at least.
     const stands = filled.nextSeq > filled.shardFrom && (isFull || filled.isFinished);

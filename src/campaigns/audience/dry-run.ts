@@ -5,6 +5,7 @@ import type { Finding } from '../../domain/finding';
 import { LIMITS } from '../../domain/limits';
 import { capsOf, optOutTextOf, type WorkspacePolicy } from '../../domain/policy';
 import type { Skipped } from '../../domain/recipient';
+import { waitsSeconds } from '../../domain/release';
 import { audienceLists, type CampaignContent } from '../campaign-record';
 import { policyWarnings } from '../policy/policy-warnings';
 import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../ports';
@@ -17,7 +18,7 @@ import { type ForecastHours, forecastHours } from './forecast-hours';
 
 export interface DryRun {
   channels: Partial<Record<Channel, ChannelForecast>>;
-  /** Null when neither the campaign nor its senders are limited, and for channels in turns. */
+  /** Null when neither the campaign nor its senders are limited and nothing waits, and for channels in turns. */
   durationSeconds: number | null;
   warnings: Finding[];
 }
@@ -126,8 +127,8 @@ function forecastOf(
 
 /**
  * The campaign's own pace is for all its channels together; each sender's limit is for its channel, in
- * messages or, for SMS, in segments. The channels go side by side, so the slowest of these decides. How
- * long calls last and how fast a provider is are not known before; nor is, of channels in turns, how many get to
+ * messages or, for SMS, in segments. The channels go side by side, so the slowest of these decides. The waits of a
+ * release come on top. How long calls last and how fast a provider is are not known before; nor is, of channels in turns, how many get to
  * the next one and after how much silence.
  */
 function durationOf(
@@ -150,5 +151,9 @@ function durationOf(
   }
   const pace = options.delivery?.ratePerSecond;
   if (pace !== undefined) seconds.push(recipients / pace);
-  return seconds.length > 0 ? Math.ceil(Math.max(...seconds)) : null;
+  // How many contacts have a recipient on any channel is not counted; those of the largest channel are some of them.
+  const contacts = Math.max(0, ...Object.values(surveys).map((survey) => survey.recipients));
+  const waits = options.release ? waitsSeconds(options.release, contacts) : 0;
+  if (seconds.length === 0) return waits > 0 ? waits : null;
+  return Math.ceil(Math.max(...seconds)) + waits;
 }

@@ -1,6 +1,8 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { DomainError } from '../../domain/errors';
 import { type Skipped, type SkipReason, skippedOf } from '../../domain/recipient';
+import { countContacts } from '../approval/approval-rule';
+import { holdUnapproved } from '../approval/hold-unapproved';
 import type { CampaignTables } from '../tables';
 import type { AudienceInput } from './audience';
 import { excludedContacts } from './audience-sql';
@@ -34,7 +36,7 @@ export async function takeFreeze(
   await db.transaction().execute(async (tx) => {
     // An earlier release freezes in one transaction under this lock.
     await sql`select id from runs where id = ${runId} for share`.execute(tx);
-    await sql`
+    const { numAffectedRows = 0n } = await sql`
       insert into audience_freezes (run_id, channel, contacts, exclusions_marked)
       select ${runId}, ${channel}, (
           select count(*) from contact_list_members
@@ -42,6 +44,7 @@ export async function takeFreeze(
         ${!excludedCampaigns?.length}
       where not exists (select from shards where run_id = ${runId} and channel = ${channel})
       on conflict do nothing`.execute(tx);
+    if (numAffectedRows > 0n) await holdUnapproved(tx, runId, () => countContacts(tx, contactListIds));
   });
   return takeOver(db, { runId, channel });
 }

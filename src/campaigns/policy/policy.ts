@@ -68,8 +68,11 @@ async function latest(db: Kysely<CampaignTables>, workspaceId: string): Promise<
     .orderBy('version', 'desc')
     .limit(1)
     .executeTakeFirst();
-  return row && { version: row.version, policy: row.policy, updatedAt: row.created_at };
+  return row && { version: row.version, policy: whole(row.policy), updatedAt: row.created_at };
 }
+
+/** An earlier release did not know every part. */
+const whole = (stored: WorkspacePolicy): WorkspacePolicy => ({ ...NO_POLICY, ...stored });
 
 /** As the database compares: whatever the order of members, and whether one is absent or undefined. */
 async function isSame(
@@ -80,7 +83,7 @@ async function isSame(
 ): Promise<boolean> {
   const { rows } = await sql`
     select 1 from policy_versions where workspace_id = ${workspaceId} and version = ${version}
-      and policy = ${JSON.stringify(policy)}::jsonb`.execute(db);
+      and ${JSON.stringify(NO_POLICY)}::jsonb || policy = ${JSON.stringify(policy)}::jsonb`.execute(db);
   return rows.length > 0;
 }
 

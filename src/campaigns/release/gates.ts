@@ -2,7 +2,6 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import {
   closesAtOnce,
   type Gate,
-  type GateReason,
   type GateResult,
   type GateTally,
   gateTally,
@@ -12,6 +11,7 @@ import {
   judgeGate,
 } from '../../domain/release';
 import { readCounts } from '../runs/ledger-counts';
+import { pauseItself } from '../runs/own-pause';
 import type { RunPlan } from '../runs/runs';
 import type { CampaignTables } from '../tables';
 import { contactsBegun, lockRelease, type ReleaseStanding } from './release-rows';
@@ -100,26 +100,13 @@ async function noteJudged(
     where run_id = ${runId} and stage = ${stage}`.execute(tx);
 }
 
-/**
- * Pauses or cancels the run, and says why. The look that is written down with it has the run's workflow put it into force
- * at the service, also if this process ends here.
- */
 async function close(
   tx: Transaction<CampaignTables>,
   { runId, options }: Run,
   { gate, result }: { gate: Gate; result: GateResult },
 ): Promise<void> {
   const { metric, value, sample } = result;
-  const reason: GateReason = { code: 'gate', metric, value, above: gate.above, sample };
-  await tx
-    .updateTable('runs')
-    .set({
-      control: options.release?.onGate === 'cancel' ? 'cancel' : 'pause',
-      own_reason: JSON.stringify(reason),
-    })
-    .where('id', '=', runId)
-    .where('control', '=', 'run')
-    .execute();
+  const control = options.release?.onGate === 'cancel' ? 'cancel' : 'pause';
+  await pauseItself(tx, runId, { code: 'gate', metric, value, above: gate.above, sample }, control);
   await sql`update run_releases set closed_at = clock_timestamp() where run_id = ${runId}`.execute(tx);
-  await sql`insert into run_looks (run_id, tries) values (${runId}, 1)`.execute(tx);
 }

@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { isLive } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
+import { requireApproval } from '../approval/approval-rule';
 import { illegal } from '../campaign-actions';
 import { type CampaignRecord, lockCampaign } from '../campaign-record';
 import type { CallNote } from '../ports';
@@ -23,6 +24,7 @@ export async function letGo(
     const noted = note && (await note.execute(tx)).rows[0];
     if (noted && noted.attempt > 1) return;
     const runId = requireWaiting(campaign);
+    await requireApproval(tx, workspaceId, campaign, 'release');
     const at = await lockRelease(tx, await loadRun(tx, runId));
     if (at.closedAt) throw gateIsClosed(campaign);
     const upto = stages === 'all' ? at.stages : Math.min(at.stages, Math.max(1, at.stage) + stages - 1);
@@ -42,7 +44,7 @@ function requireWaiting(campaign: CampaignRecord): string {
   // A recurring campaign is `scheduled` also while an occurrence of it goes on.
   const hasBegun = phase !== 'draft' && (phase !== 'scheduled' || options.schedule?.cron !== undefined);
   if (!isGoing || !hasBegun || campaign.stage === 'draft') throw illegal(campaign, 'release');
-  if (run.own_reason) throw gateIsClosed(campaign);
+  if (run.own_reason?.code === 'gate') throw gateIsClosed(campaign);
   return run.id;
 }
 

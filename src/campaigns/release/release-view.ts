@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import type { OwnReason } from '../../domain/approval';
 import { isLive, type Phase } from '../../domain/campaign';
 import { type GateReason, type Judged, type ReleaseOptions, stagesOf } from '../../domain/release';
 import type { CampaignRecord } from '../campaign-record';
@@ -55,9 +56,9 @@ async function readRelease(db: Kysely<CampaignTables>, runId: string): Promise<S
 
 /** Why a campaign is paused, canceled or failed: what it did by itself while that holds, else what its run says. */
 export function reasonOf(
-  run: { reason: string | null; own_reason: GateReason | null } | undefined,
+  run: { reason: string | null; own_reason: OwnReason | null } | undefined,
   phase: Phase,
-): string | GateReason | null {
+): string | OwnReason | null {
   const isOwn = phase === 'paused' || phase === 'canceled';
   return (isOwn && run?.own_reason) || (run?.reason ?? null);
 }
@@ -83,7 +84,7 @@ export async function readContactStage(
     begun: number;
     of: number;
     closedAt: Date | null;
-    reason: GateReason | null;
+    reason: OwnReason | null;
   }>`
     select r.stage as begun, r.stages as "of", r.closed_at as "closedAt", runs.own_reason as reason, coalesce((
         select min(s.stage) from run_stages s
@@ -100,6 +101,6 @@ export async function readContactStage(
     of,
     hasBegun: stage > 0 && stage <= begun,
     beginsAt: isNext ? ((await readRelease(db, runId))?.next ?? null) : null,
-    gate: closedAt && { closedAt, reason },
+    gate: closedAt && { closedAt, reason: reason?.code === 'gate' ? reason : null },
   };
 }

@@ -4,6 +4,7 @@ import type { Channel } from '../../domain/channel';
 import { EARLIER_CHANNEL } from '../../domain/fallback';
 import { LIMITS } from '../../domain/limits';
 import type { RETRIED } from '../../domain/recipient';
+import { requireApproval } from '../approval/approval-rule';
 import { endingOf, illegal } from '../campaign-actions';
 import { type CampaignRecord, lockCampaign, readCampaign } from '../campaign-record';
 import { moveRecipients } from '../ledger/move-recipients';
@@ -50,8 +51,10 @@ export async function retryFailed(
     for (let from = 0; from < to; from += LIMITS.retryFailedWindow) {
       const window = { channel, from, to: from + LIMITS.retryFailedWindow };
       const { count, launch } = await retryTransaction(db, async (tx) => {
-        const { run } = requireRetrying(await lockCampaign(tx, workspaceId, campaignId));
+        const current = requireRetrying(await lockCampaign(tx, workspaceId, campaignId));
+        const { run } = current;
         if (!run || run.id !== campaign.run?.id) return { count: 0 };
+        await requireApproval(tx, workspaceId, current, 'retry');
         const count = await putBack(tx, run.id, { ...window, since }, states);
         return { count, launch: count && !isLive(run.phase) ? await reopenRun(tx, run) : undefined };
       });

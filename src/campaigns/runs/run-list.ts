@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
+import type { OwnReason } from '../../domain/approval';
 import { type Control, type Phase, phaseOf, type RunPhase } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import type { Skipped } from '../../domain/recipient';
-import type { GateReason } from '../../domain/release';
 import { readCampaign } from '../campaign-record';
 import { reasonOf } from '../release/release-view';
 import type { CampaignTables } from '../tables';
@@ -19,7 +19,7 @@ export interface RunView {
   localTime: string | null;
   startedAt: Date | null;
   finishedAt: Date | null;
-  reason: string | GateReason | null;
+  reason: string | OwnReason | null;
   counts: Partial<Record<Channel, ChannelCounts>>;
   skipped: Partial<Record<Channel, Skipped>>;
   workflowId: string;
@@ -43,7 +43,7 @@ export async function listRuns(
     started_at: Date;
     finished_at: Date | null;
     reason: string | null;
-    own_reason: GateReason | null;
+    own_reason: OwnReason | null;
     skipped: RunView['skipped'];
     workflow_id: string;
   }>`

@@ -27,6 +27,11 @@ const reason = z
   .union([
     z.string(),
     z.strictObject({
+      code: z.literal('approval_required'),
+      contacts: count,
+      allowed: count.meta({ description: 'To so many the campaign may be sent without another approval.' }),
+    }),
+    z.strictObject({
       code: z.literal('gate'),
       metric: z.enum(GATE_METRICS),
       value: z.number().min(0),
@@ -127,6 +132,9 @@ export const campaignDetail = success(
       ...summaryMembers,
       updatedAt: time,
       createdBy: z.string().nullable(),
+      approval: z.strictObject({ by: z.string(), at: time, contacts: count }).nullable().meta({
+        description: 'Who approved it, for how many contacts; null without one, and after a change.',
+      }),
       settings,
       contactListId: z.array(id),
       inline: count.meta({ description: 'Contacts of the campaign’s own audience.' }),
@@ -156,7 +164,7 @@ export const campaignDetail = success(
       }),
       reason: reason.meta({
         description:
-          'Why it failed, if it did; with `gate`, which gate of its release paused or canceled it.',
+          'Why it failed, if it did; with `gate`, which gate of its release paused or canceled it; with `approval_required`, that it waits for `POST …/approve`.',
       }),
       stopped,
     })
@@ -208,13 +216,34 @@ const forecast = z
   })
   .meta({ id: 'Forecast' });
 
+export const campaignDigest = success(
+  z
+    .strictObject({
+      digest: z
+        .string()
+        .meta({ description: 'Of what is sent, how and to whom; `POST …/approve` takes it.' }),
+      contacts: count.meta({ description: 'Of the lists and the own audience, each once.' }),
+      recipients: count.meta({ description: 'On all channels together, as a dry run counts them.' }),
+      channels: perChannel(forecast),
+      templates: z.array(
+        z.strictObject({ channel, templateId: id, version: z.int().min(1), name: z.string() }),
+      ),
+      schedule: schedule.unwrap().extend(instants).nullable(),
+      estimate: z.strictObject({
+        durationSeconds: count.nullable().meta({ description: 'As a dry run’s.' }),
+        warnings,
+      }),
+    })
+    .meta({ id: 'CampaignDigest' }),
+);
+
 export const dryRun = success(
   z
     .strictObject({
       channels: perChannel(forecast),
       durationSeconds: count.nullable().meta({
         description:
-          'At the pace that the campaign sets, or at its senders’ limits if they are slower; null when neither is there.',
+          'At the pace that the campaign sets, or at its senders’ limits if they are slower, with the waits between its stages; null when none of these is there.',
       }),
       warnings,
       rejected,

@@ -20,6 +20,7 @@ const policy = z
     caps: z.array(z.strictObject({ channels: z.array(channel), max: count, days: count })).nullable(),
     allowedSenders: z.partialRecord(z.enum(CHANNELS), z.array(z.string())).nullable(),
     smsOptOutText: z.strictObject({ text: z.string(), onlyFirst: z.boolean() }).nullable(),
+    approval: z.strictObject({ above: count, channels: z.array(channel) }).nullable(),
     version: count.meta({ description: 'Grows by one with every change; 0 when none was ever set.' }),
     updatedAt: time.nullable(),
   })

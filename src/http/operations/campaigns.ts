@@ -89,7 +89,7 @@ export const createCampaign: Operation = {
   tag: 'Campaigns',
   summary: 'Create or edit a campaign',
   description:
-    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled`, or `paused` before it has begun, and no occurrence of it goes on; what is paused stays so unless `start` is true. It starts at once, or when `schedule.startAt` says, or again and again by `schedule.cron`, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for. `exclude.campaignIds` leaves out whom those campaigns have reached on the same channel when the audience is frozen (states `sending`, `accepted`, `sent`, `delivered` and `unknown`), by contact and by address.\n\n`recipients` beside `contactListId` or in its place creates and starts a campaign in one call. Each row is judged alone, as a row of an import is, with `?country=` as the region of phone numbers; one wrong row refuses the whole request, unless `skipInvalid` is true. Recipients become contacts of the workspace, in an audience of this campaign alone; their `params` go before the contact’s own and stay with the campaign. An edit with `recipients` replaces that audience, one without keeps it.',
+    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled`, or `paused` before it has begun, and no occurrence of it goes on; what is paused stays so unless `start` is true. It starts at once, or when `schedule.startAt` says, or again and again by `schedule.cron`, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for. `exclude.campaignIds` leaves out whom those campaigns have reached on the same channel when the audience is frozen (states `sending`, `accepted`, `sent`, `delivered` and `unknown`), by contact and by address.\n\nWith more contacts than the policy’s `approval` allows it stays a draft, or becomes one, whatever `start` says, until `POST …/approve`.\n\n`recipients` beside `contactListId` or in its place creates and starts a campaign in one call. Each row is judged alone, as a row of an import is, with `?country=` as the region of phone numbers; one wrong row refuses the whole request, unless `skipInvalid` is true. Recipients become contacts of the workspace, in an audience of this campaign alone; their `params` go before the contact’s own and stay with the campaign. An edit with `recipients` replaces that audience, one without keeps it.',
   parameters: { country: 'US' },
   body: jsonBody(campaignBody, { create: CREATE, edit: THREE, trigger: TRIGGER }, SHOWN),
   answers: {
@@ -173,6 +173,7 @@ export const readCampaign: Operation = {
         ...EDITED,
         updatedAt: EXAMPLE.at,
         createdBy: null,
+        approval: null,
         settings: THREE.settings,
         contactListId: THREE.contactListId,
         inline: 0,
@@ -234,7 +235,7 @@ export const campaignActions: Record<Action, Operation> = {
       message: 'Campaign started',
       status: 'active',
       phase: 'planning',
-      errors: [...REFERENCES, 'no_audience', 'dependency_down'],
+      errors: [...REFERENCES, 'no_audience', 'approval_required', 'dependency_down'],
     },
   ),
   pause: acting('pause', 'Pause a campaign', 'Nothing more is handed to a provider.', {
@@ -250,6 +251,7 @@ export const campaignActions: Record<Action, Operation> = {
       message: 'Campaign resumed',
       status: 'active',
       phase: 'planning',
+      errors: ['approval_required'],
     },
   ),
   cancel: acting('cancel', 'Cancel a campaign', 'For good: whoever was not written to will not be.', {
@@ -279,7 +281,7 @@ export const retryFailed: Operation = {
       }),
     ),
   },
-  errors: ['illegal_transition', 'dependency_down'],
+  errors: ['illegal_transition', 'approval_required', 'dependency_down'],
 };
 
 export const releaseStages: Operation = {
@@ -302,7 +304,7 @@ export const releaseStages: Operation = {
       }),
     ),
   },
-  errors: ['illegal_transition'],
+  errors: ['illegal_transition', 'approval_required'],
 };
 
 export const changeCampaign: Operation = {
@@ -311,7 +313,7 @@ export const changeCampaign: Operation = {
   tag: 'Campaigns',
   summary: 'Change the pace of a campaign',
   description:
-    'While it goes on, or before. `ratePerSecond` is what all its channels together take on in a second; null removes a bound. It holds within a second or two.',
+    'While it goes on, or before. `ratePerSecond` is what all its channels together take on in a second; null removes a bound. It holds within a second or two. It takes an approval back: a campaign that needs one is paused with `approval_required`.',
   body: jsonBody(campaignChange, { pace: { delivery: { ratePerSecond: 50 } } }),
   answers: {
     200: json(

@@ -21,6 +21,7 @@ export const EXAMPLE = {
   list: 'lst_01kb1x4444444444z3qpe6yhds',
   contact: 'con_01kbn1x444zs7bz3z3qva8ajt2',
   campaign: 'cmp_01kb2dsg0bzype6sbccc8r8kxz',
+  digest: '8f2b6c0e1d4a7f3985b0c2d6e9f1a3475d8c0b2e4f6a819c3d5e7f9a0b1c2d3e',
   send: 'snd_01kbq4m8c2v6z0x1n5t9w3e7ry',
   run: 'run_01kbt2ajtx95hdmmmf9v1x95hd',
   smsMessage: 'msg_01kbsnwwwwwwwwwwwwwwwwwqva',

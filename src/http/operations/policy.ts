@@ -15,10 +15,11 @@ const POLICY = {
   caps: [{ channels: ['voice'] as 'voice'[], max: 2, days: 1 }],
   allowedSenders: null,
   smsOptOutText: { text: 'Reply STOP to opt out', onlyFirst: true },
+  approval: null,
   version: 1,
   updatedAt: EXAMPLE.at,
 };
-const OFF = { quietHours: null, caps: null, allowedSenders: null, smsOptOutText: null };
+const OFF = { quietHours: null, caps: null, allowedSenders: null, smsOptOutText: null, approval: null };
 
 export const readPolicy: Operation = {
   id: 'readPolicy',
@@ -40,6 +41,7 @@ export const setPolicy: Operation = {
 - \`caps\`: at most \`max\` marketing messages to an address within the last \`days\` times 24 hours, over all campaigns and durable sends. Who is over a cap waits.
 - \`allowedSenders\`: on a channel with a list, other senders are refused. \`@example.com\` is a whole domain.
 - \`smsOptOutText\`: ends the first marketing SMS from a sender to a number, or with \`onlyFirst: false\` every one.
+- \`approval\`: a campaign with more contacts than \`above\`, on any of \`channels\`, starts when a person who did not create it has approved it.
 
 \`preset: "consumer"\` sets quiet hours from 21:00 to 08:00 by recipients’ clocks for marketing SMS and calls, two calls a day to a number, and a text on opting out.`,
   body: jsonBody(policyBody, {
@@ -53,6 +55,7 @@ export const setPolicy: Operation = {
         voice: ['+12025550100'],
       },
       smsOptOutText: 'Reply STOP to opt out',
+      approval: { above: 10_000, channels: ['sms', 'voice'] },
     },
     off: {},
   }),

@@ -1,0 +1,82 @@
+import type { Kysely } from 'kysely';
+import { CHANNELS, type Channel } from '../../domain/channel';
+import type { createDryRuns, DryRun } from '../audience/dry-run';
+import { checkReferences } from '../campaign-checks';
+import { inUtc } from '../campaign-detail';
+import {
+  type CampaignOptions,
+  type CampaignRecord,
+  type CampaignSummary,
+  readCampaign,
+  summaryOf,
+} from '../campaign-record';
+import type { createCarryOut } from '../carry-out';
+import { readPolicy } from '../policy/policy';
+import type { TemplateFound, TemplateLookup } from '../ports';
+import { readSettings } from '../runs/runs';
+import type { CampaignTables } from '../tables';
+import { type ApproveCall, approveCampaign, refuseOwn } from './approve';
+import { takeDigest } from './digest';
+
+export interface CampaignDigest {
+  digest: string;
+  /** Of the lists and the own audience, each once; an approval is asked for above a number of them. */
+  contacts: number;
+  /** On all channels together. */
+  recipients: number;
+  channels: DryRun['channels'];
+  templates: { channel: Channel; templateId: string; version: number; name: string }[];
+  schedule: CampaignOptions['schedule'] | null;
+  estimate: Pick<DryRun, 'durationSeconds' | 'warnings'>;
+}
+
+type Deps = Pick<ReturnType<typeof createCarryOut>, 'carryOut'> &
+  Pick<ReturnType<typeof createDryRuns>, 'dryRun' | 'limited'> & {
+    db: Kysely<CampaignTables>;
+    templates: TemplateLookup;
+  };
+
+/** What a person is shown of a campaign before they approve it, and their approval (docs/approval.md). */
+export function createApprovals({ db, templates, carryOut, dryRun, limited }: Deps) {
+  return {
+    /** The audience is judged as a dry run judges it. */
+    async digest(workspaceId: string, campaignId: string): Promise<CampaignDigest> {
+      const campaign = await readCampaign(db, workspaceId, campaignId);
+      const policy = await readPolicy(db, workspaceId);
+      const found = await checkReferences(db, templates, workspaceId, campaign, policy);
+      // Taken first: what changes while the audience is judged makes the digest another one.
+      const { digest, contacts } = await takeDigest(db, workspaceId, campaign);
+      const forecast = await limited(() => dryRun(db, workspaceId, campaign, found, policy));
+      const { channels, durationSeconds, warnings } = forecast;
+      const recipients = Object.values(channels).reduce((sum, one) => sum + one.recipients, 0);
+      return {
+        ...{ digest, contacts, recipients, channels },
+        templates: pinned(campaign, found),
+        schedule: campaign.options.schedule ? inUtc(campaign.options.schedule) : null,
+        estimate: { durationSeconds, warnings },
+      };
+    },
+
+    async approve(workspaceId: string, campaignId: string, call: ApproveCall): Promise<CampaignSummary> {
+      const campaign = await readCampaign(db, workspaceId, campaignId);
+      refuseOwn(campaign, call.userId);
+      if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign);
+      const consequence = await approveCampaign(db, workspaceId, campaignId, call);
+      await carryOut(workspaceId, campaignId, consequence, { holds: false });
+      return summaryOf(await readCampaign(db, workspaceId, campaignId));
+    },
+  };
+}
+
+function pinned(
+  { settings }: CampaignRecord,
+  found: Partial<Record<Channel, TemplateFound>>,
+): CampaignDigest['templates'] {
+  const read = readSettings(settings);
+  return CHANNELS.flatMap((channel) => {
+    const of = read[channel];
+    if (!of) return [];
+    const { templateId, version } = of;
+    return [{ channel, templateId, version, name: found[channel]?.name ?? templateId }];
+  });
+}
