@@ -99,6 +99,11 @@ describeWithDatabase('the OpenAPI document', (database) => {
     const tags = document.tags.map(({ name }) => name);
     for (const operation of operations) {
       expect(operation.summary).not.toBe('');
+      // Shorter ones repeat the summary.
+      expect([operation.operationId, operation.description.length > 40]).toEqual([
+        operation.operationId,
+        true,
+      ]);
       expect(tags).toEqual(expect.arrayContaining(operation.tags));
       const schemes = operation.security.flatMap((one) => Object.keys(one));
       expect(Object.keys(document.components.securitySchemes)).toEqual(expect.arrayContaining(schemes));

@@ -6,7 +6,7 @@ import { EXAMPLE } from './examples';
 const HEADER = 'contactId,channel,address,state,outcome,code,attempts,uid,updatedAt\r\n';
 
 export const exportRecipients: Operation = {
-  id: 'exportRecipients',
+  id: 'exportCampaignRecipients',
   tag: 'Campaigns',
   summary: 'Export the recipients of a campaign',
   description:
