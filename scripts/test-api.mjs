@@ -28,9 +28,6 @@ const CHECKS = [
 /** Logging out ends the session of all other calls. */
 const EXCLUDED = ['logOut'];
 
-/** Its answer goes on for as long as the campaign does. */
-const ENDLESS = 'watchCampaign';
-
 /** What Schemathesis has to be told of content types that it does not know. */
 const HOOKS = `import schemathesis
 
@@ -210,11 +207,15 @@ async function makeThings(api) {
     const prefix = path.slice(0, Math.max(0, path.indexOf('/{')));
     if (!make[prefix]) continue;
     for (const { operationId } of Object.values(methods)) {
-      if (operationId !== ENDLESS) things[operationId] = await make[prefix]();
+      things[operationId] = await make[prefix]();
     }
   }
-  // A long poll waits here for what nothing causes.
-  spare.readEvents = { 'query.wait': 0 };
+  // The progress of a campaign that has ended comes at once, that of another one for as long as it goes on.
+  const ended = await make['/api/campaign']();
+  await api.create(`/api/campaign/${ended.id}/cancel`, {});
+  spare.watchCampaign = ended;
+  // A long poll would wait here for what nothing causes.
+  spare.readEvents = { 'query.wait': '0' };
   return { spare, things };
 }
 

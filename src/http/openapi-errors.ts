@@ -52,6 +52,7 @@ function impliedBy(route: RouteOptions, operation: Operation): ErrorCode[] {
     ...(operation.body ? BY_BODY : []),
     ...(schema.querystring ? (['invalid_request'] as const) : []),
     ...(schema.params ? (['not_found'] as const) : []),
+    ...(schema.querystring || schema.params ? (['headers_too_large'] as const) : []),
     ...(config.idempotent ? BY_IDEMPOTENCY : []),
   ];
 }

@@ -274,6 +274,21 @@ describeWithDatabase('the OpenAPI document', (database) => {
     }
   });
 
+  test('a query about a campaign that does not exist, or too long a query, is answered as documented', async () => {
+    const explaining = operationOf('explainPerson');
+    const headers = await freshCredentials(explaining);
+    const unknown = await api.call('GET', '/api/explain?campaign=cmp_none&to=ada@example.com', { headers });
+    expect(unknown.status).toBe(404);
+    expectDocumented(explaining, unknown);
+    for (const id of ['readStories', 'listTemplates']) {
+      const operation = operationOf(id);
+      const path = `${operation.path}?channel=sms&uids=${'%C2%8F'.repeat(4_000)}`;
+      const answer = await api.call('GET', path, { headers: await freshCredentials(operation) });
+      expect([id, answer.status]).toEqual([id, 431]);
+      expectDocumented(operation, answer);
+    }
+  });
+
   /** The story ends with logging out. */
   async function freshCredentials(operation: Documented): Promise<Record<string, string>> {
     if (!('session' in (operation.security[0] ?? {}))) return credentialsFor(operation);

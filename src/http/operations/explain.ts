@@ -76,6 +76,7 @@ ${TOLD}`,
       answered(200, 'Explanation', { ...WAITING, others: [`${EXAMPLE.run}.email.0`] }),
     ),
   },
+  errors: ['not_found'],
 };
 
 const SKIPPED = {
