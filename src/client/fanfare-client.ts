@@ -1,8 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CampaignDigest } from './approval-types';
+import { Calls, queryOf, type RequestOptions, route } from './calls';
+import { Campaigns, type RecipientSearch } from './campaigns';
+import { Contacts } from './contacts';
 import { FanfareError } from './fanfare-error';
+import { Messages } from './messages';
 import { watchCampaign } from './progress-stream';
+import { Suppressions } from './suppressions';
+import { Templates } from './templates';
 import { type ClientOptions, clientTransport, type Transport } from './transport';
 import type {
   AcceptedMessage,
@@ -22,7 +27,6 @@ import type {
   Message,
   PersonExplanation,
   Recipient,
-  RecipientState,
   ReleasedCampaign,
   RetriedCampaign,
   SavedCampaign,
@@ -31,20 +35,24 @@ import type {
   Stop,
   TrackedMessage,
 } from './types';
+import { type Upload, uploaded } from './upload';
+import { Webhooks } from './webhooks';
+import { Workspace } from './workspace';
 
 export type * from './approval-types';
+export type * from './campaigns';
+export type * from './contacts';
 export { FanfareError, type Finding } from './fanfare-error';
+export type * from './messages';
+export type * from './suppressions';
+export type * from './templates';
 export type * from './types';
-export type { ClientOptions as FanfareClientOptions };
-
-/** Of one call of a method. */
-export interface RequestOptions {
-  signal?: AbortSignal | undefined;
-}
+export type * from './webhooks';
+export type * from './workspace';
+export type { ClientOptions as FanfareClientOptions, RequestOptions, Upload };
 
 /** An outcome that is looked for seldom is learnt late, and one that is looked for often costs. */
 const LOOK_MS = { first: 250, last: 5_000 };
-const IMPORT_TIMEOUT_MS = 600_000;
 const MESSAGE_ENDS = new Set([
   'delivered',
   'undelivered',
@@ -61,10 +69,29 @@ const MESSAGE_ENDS = new Set([
  * changes what it asks for once, however often it is repeated.
  */
 export class FanfareClient {
+  readonly campaigns: Campaigns;
+  readonly contacts: Contacts;
+  readonly messages: Messages;
+  readonly suppressions: Suppressions;
+  readonly templates: Templates;
+  readonly webhooks: Webhooks;
+  readonly workspace: Workspace;
+
   private readonly transport: Transport;
+  private readonly app: Calls;
+  private readonly sending: Calls;
 
   constructor(options: ClientOptions) {
     this.transport = clientTransport(options);
+    this.app = new Calls(this.transport);
+    this.sending = new Calls(this.transport, 'send');
+    this.campaigns = new Campaigns(this.app);
+    this.contacts = new Contacts(this.app);
+    this.messages = new Messages(this.sending);
+    this.suppressions = new Suppressions(this.app);
+    this.templates = new Templates(this.app);
+    this.webhooks = new Webhooks(this.app);
+    this.workspace = new Workspace(this.app);
   }
 
   /** With `recipients`, creates and starts in one call; `country` is the region of phone numbers without one. */
@@ -72,46 +99,38 @@ export class FanfareClient {
     campaign: CampaignInput,
     options: RequestOptions & { country?: string } = {},
   ): Promise<SavedCampaign> {
-    return this.once(`/api/campaign${inCountry(options)}`, { campaignId: null, ...campaign }, options);
+    return this.app.once(`/api/campaign${inCountry(options)}`, { campaignId: null, ...campaign }, options);
   }
 
   /** Sends and creates nothing. */
   dryRun(campaign: CampaignInput, options: RequestOptions & { country?: string } = {}): Promise<DryRun> {
     const path = `/api/campaign/dry-run${inCountry(options)}`;
-    return this.post(path, { campaignId: null, ...campaign }, options);
+    return this.app.post(path, { campaignId: null, ...campaign }, options);
   }
 
   /**
    * Adds recipients to a campaign that has not started, as many as come. An iterator can be sent only once; an array,
    * or a function that makes one, also after a failure.
    */
-  async appendRecipients(
+  appendRecipients(
     id: string,
     recipients: readonly ContactInput[] | AsyncIterable<ContactInput> | (() => AsyncIterable<ContactInput>),
     options: RequestOptions & { country?: string } = {},
   ): Promise<ImportReport> {
     const open = typeof recipients === 'function' ? recipients : () => recipients;
-    const { data } = await this.transport.json<{ data: ImportReport }>({
-      method: 'POST',
-      path: `/api/campaign/${encodeURIComponent(id)}/recipients${inCountry(options)}`,
-      text: {
-        type: 'application/x-ndjson',
-        open: () => linesOf(open()),
-        once: typeof recipients === 'object' && !Array.isArray(recipients),
-      },
-      timeoutMs: IMPORT_TIMEOUT_MS,
-      signal: options.signal,
-    });
-    return data;
+    const canRepeat = typeof recipients === 'function' || Array.isArray(recipients);
+    const lines = canRepeat ? () => linesOf(open()) : linesOf(open());
+    const path = route`/api/campaign/${id}/recipients` + inCountry(options);
+    return uploaded(this.transport, path, 'application/x-ndjson', lines, options);
   }
 
   campaign(id: string, options: RequestOptions = {}): Promise<Campaign> {
-    return this.get(`/api/campaign/${encodeURIComponent(id)}`, options);
+    return this.app.get(route`/api/campaign/${id}`, options);
   }
 
   /** What a person approves, who logs in for it: a client cannot. */
   digest(id: string, options: RequestOptions = {}): Promise<CampaignDigest> {
-    return this.get(`/api/campaign/${encodeURIComponent(id)}/digest`, options);
+    return this.app.get(route`/api/campaign/${id}/digest`, options);
   }
 
   start(id: string, options: RequestOptions = {}): Promise<CampaignSummary> {
@@ -148,13 +167,13 @@ export class FanfareClient {
     id: string,
     options: RequestOptions & { pageSize?: number } = {},
   ): AsyncGenerator<CampaignRun, void, undefined> {
-    const query = new URLSearchParams({ limit: String(options.pageSize ?? 100) });
-    return this.pages(`/api/campaign/${encodeURIComponent(id)}/runs`, query, options);
+    const query = { limit: options.pageSize ?? 100 };
+    return this.app.byCursor(route`/api/campaign/${id}/runs`, query, options);
   }
 
   /** A draft of the same. */
   duplicate(id: string, options: RequestOptions = {}): Promise<SavedCampaign> {
-    return this.once(`/api/campaign/${encodeURIComponent(id)}/duplicate`, {}, options);
+    return this.app.once(route`/api/campaign/${id}/duplicate`, {}, options);
   }
 
   /** Progress at least every second while it is running, across restarts of the server, until it has ended. */
@@ -171,18 +190,17 @@ export class FanfareClient {
   /** All of them, page by page. */
   recipients(
     id: string,
-    options: RequestOptions & { channel?: Channel; state?: RecipientState; pageSize?: number } = {},
+    options: RequestOptions & RecipientSearch & { pageSize?: number } = {},
   ): AsyncGenerator<Recipient, void, undefined> {
-    const query = new URLSearchParams({ limit: String(options.pageSize ?? 1_000) });
-    if (options.channel) query.set('channel', options.channel);
-    if (options.state) query.set('state', options.state);
-    return this.pages(`/api/campaign/${encodeURIComponent(id)}/recipients`, query, options);
+    const { channel, state, code, search, runId, pageSize = 1_000 } = options;
+    const query = { limit: pageSize, channel, state, code, search, runId };
+    return this.app.byCursor(route`/api/campaign/${id}/recipients`, query, options);
   }
 
   /** Why one recipient was sent something, or was not, and what comes next. */
   explainRecipient(id: string, recipientId: string, options: RequestOptions = {}): Promise<Explanation> {
-    const path = `/api/campaign/${encodeURIComponent(id)}/recipients/${encodeURIComponent(recipientId)}`;
-    return this.get(path, options);
+    const path = route`/api/campaign/${id}/recipients/${recipientId}`;
+    return this.app.get(path, options);
   }
 
   /** The same of a person, by the contact's id or by an address. */
@@ -191,7 +209,7 @@ export class FanfareClient {
     person: ({ contact: string } | { to: string }) & { channel?: Channel; runId?: string },
     options: RequestOptions = {},
   ): Promise<PersonExplanation> {
-    return this.get(`/api/explain?${new URLSearchParams({ campaign: campaignId, ...person })}`, options);
+    return this.app.get(`/api/explain?${new URLSearchParams({ campaign: campaignId, ...person })}`, options);
   }
 
   /** Contacts that did not become recipients, page by page. */
@@ -204,35 +222,31 @@ export class FanfareClient {
       pageSize?: number;
     } = {},
   ): AsyncGenerator<SkippedContact, void, undefined> {
-    const query = new URLSearchParams({ limit: String(options.pageSize ?? 1_000) });
-    for (const name of ['channel', 'reason', 'runId'] as const) {
-      if (options[name] !== undefined) query.set(name, options[name]);
-    }
-    return this.pages(`/api/campaign/${encodeURIComponent(id)}/skipped`, query, options);
+    const { channel, reason, runId, pageSize = 1_000 } = options;
+    const query = { limit: pageSize, channel, reason, runId };
+    return this.app.byCursor(route`/api/campaign/${id}/skipped`, query, options);
   }
 
   /** One message; its `uid` makes a repetition harmless. */
   send(message: Message, options: RequestOptions = {}): Promise<AcceptedMessage> {
-    return this.post('/send-msg', message, { ...options, base: 'send' });
+    return this.sending.post('/send-msg', message, options);
   }
 
   message(uid: string, options: RequestOptions = {}): Promise<TrackedMessage> {
-    return this.get(`/messages/${encodeURIComponent(uid)}`, { ...options, base: 'send' });
+    return this.sending.get(route`/messages/${uid}`, options);
   }
 
   /** One message with a workflow of its own. */
   sendDurable(message: DurableMessage, options: RequestOptions = {}): Promise<DurableSend> {
-    return this.post('/api/send', message, options);
+    return this.app.post('/api/send', message, options);
   }
 
   durableSend(id: string, options: RequestOptions = {}): Promise<DurableSend> {
-    return this.get(`/api/send/${encodeURIComponent(id)}`, options);
+    return this.app.get(route`/api/send/${id}`, options);
   }
 
-  async cancelDurable(id: string, options: RequestOptions = {}): Promise<DurableSend> {
-    const path = `/api/send/${encodeURIComponent(id)}`;
-    const { data } = await this.transport.json<{ data: DurableSend }>({ method: 'DELETE', path, ...options });
-    return data;
+  cancelDurable(id: string, options: RequestOptions = {}): Promise<DurableSend> {
+    return this.app.delete(route`/api/send/${id}`, options);
   }
 
   /** What became of a durable send, by its id, or of a message, by its uid, once nothing more is expected. */
@@ -258,103 +272,54 @@ export class FanfareClient {
 
   /** Nothing of the workspace is handed to any provider until `endStop`; a second stop keeps the first's reason. */
   stop(reason: string, options: RequestOptions = {}): Promise<Stop> {
-    return this.post('/api/stop', { reason }, options);
+    return this.app.post('/api/stop', { reason }, options);
   }
 
   /** Null while the workspace is not stopped. */
   currentStop(options: RequestOptions = {}): Promise<Stop | null> {
-    return this.get('/api/stop', options);
+    return this.app.get('/api/stop', options);
   }
 
   async endStop(options: RequestOptions = {}): Promise<void> {
-    await this.transport.json({ method: 'DELETE', path: '/api/stop', ...options });
+    await this.app.delete('/api/stop', options);
   }
 
   createContactList(name: string, options: RequestOptions = {}): Promise<ContactList> {
-    return this.once('/api/contact-list', { name }, options);
+    return this.app.once('/api/contact-list', { name }, options);
   }
 
   contactList(id: string, options: RequestOptions = {}): Promise<ContactList> {
-    return this.get(`/api/contact-list/${encodeURIComponent(id)}`, options);
+    return this.app.get(route`/api/contact-list/${id}`, options);
   }
 
   async contactLists(
     options: RequestOptions & { page?: number; limit?: number; search?: string } = {},
   ): Promise<ContactList[]> {
-    const query = new URLSearchParams();
-    for (const name of ['page', 'limit', 'search'] as const) {
-      if (options[name] !== undefined) query.set(name, String(options[name]));
-    }
-    return this.get(`/api/contact-list?${query}`, options);
+    const { page, limit, search } = options;
+    return this.app.get(`/api/contact-list${queryOf({ page, limit, search })}`, options);
   }
 
   /** Up to 10,000 at once. */
   addContacts(listId: string, contacts: ContactInput[], options: RequestOptions = {}): Promise<ImportReport> {
-    return this.post(`/api/contact-list/${encodeURIComponent(listId)}/contacts`, { contacts }, options);
+    return this.app.post(route`/api/contact-list/${listId}/contacts`, { contacts }, options);
   }
 
   /** CSV of any length. A stream can be sent only once; a function that opens one also after a failure. */
-  async importContacts(
+  importContacts(
     listId: string,
-    csv: string | AsyncIterable<string | Uint8Array> | (() => AsyncIterable<string | Uint8Array>),
+    csv: Upload,
     options: RequestOptions & { country?: string } = {},
   ): Promise<ImportReport> {
-    const open = typeof csv === 'function' ? csv : () => csv;
-    const { data } = await this.transport.json<{ data: ImportReport }>({
-      method: 'POST',
-      path: `/api/contact-list/${encodeURIComponent(listId)}/contacts${inCountry(options)}`,
-      text: { type: 'text/csv', open, once: typeof csv === 'object' },
-      timeoutMs: IMPORT_TIMEOUT_MS,
-      signal: options.signal,
-    });
-    return data;
-  }
-
-  private async *pages<T>(
-    path: string,
-    query: URLSearchParams,
-    { signal }: RequestOptions,
-  ): AsyncGenerator<T, void, undefined> {
-    for (;;) {
-      const page = await this.transport.json<{ data: T[]; next: string | null }>({
-        method: 'GET',
-        path: `${path}?${query}`,
-        signal,
-      });
-      yield* page.data;
-      if (page.next === null) return;
-      query.set('cursor', page.next);
-    }
-  }
-
-  private async get<T>(path: string, options: RequestOptions & { base?: 'send' }): Promise<T> {
-    const { signal, base } = options;
-    return (await this.transport.json<{ data: T }>({ method: 'GET', path, signal, base: base ?? 'app' }))
-      .data;
-  }
-
-  private async post<T>(
-    path: string,
-    json: unknown,
-    options: RequestOptions & { base?: 'send'; headers?: Record<string, string> },
-  ): Promise<T> {
-    const { signal, base, headers = {} } = options;
-    const call = { method: 'POST', path, json, signal, headers, base: base ?? 'app' } as const;
-    return (await this.transport.json<{ data: T }>(call)).data;
-  }
-
-  /** Under a key of its own, so that its repetitions are known for what they are. */
-  private once<T>(path: string, json: unknown, options: RequestOptions): Promise<T> {
-    return this.post(path, json, { signal: options.signal, headers: { 'idempotency-key': randomUUID() } });
+    const path = route`/api/contact-list/${listId}/contacts` + inCountry(options);
+    return uploaded(this.transport, path, 'text/csv', csv, options);
   }
 
   private act<T>(id: string, action: string, json: unknown, options: RequestOptions): Promise<T> {
-    return this.once(`/api/campaign/${encodeURIComponent(id)}/${action}`, json, options);
+    return this.app.once(route`/api/campaign/${id}/${action}`, json, options);
   }
 }
 
-const inCountry = ({ country }: { country?: string }): string =>
-  country ? `?country=${encodeURIComponent(country)}` : '';
+const inCountry = ({ country }: { country?: string }): string => queryOf({ country });
 
 /** Characters of one chunk: a chunk a row would cost more than the row. */
 const CHUNK_CHARS = 64_000;

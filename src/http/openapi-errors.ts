@@ -48,12 +48,18 @@ function impliedBy(route: RouteOptions, operation: Operation): ErrorCode[] {
   const changes = [route.method].flat().some((method) => !READING.has(method));
   return [
     ...(config.oauth ? (['invalid_client'] as const) : BY_CALLER[config.auth ?? 'open'](changes)),
+    ...(isForKnownCallers(route) ? (['dependency_down'] as const) : []),
     ...(operation.body ? BY_BODY : []),
     ...(schema.querystring ? (['invalid_request'] as const) : []),
     ...(schema.params ? (['not_found'] as const) : []),
+    ...(schema.querystring || schema.params ? (['headers_too_large'] as const) : []),
     ...(config.idempotent ? BY_IDEMPOTENCY : []),
   ];
 }
+
+/** Callers are looked up in the database, which can be away for a moment. */
+const isForKnownCallers = ({ config = {} }: RouteOptions): boolean =>
+  config.oauth === true || (config.auth !== undefined && config.auth !== 'open');
 
 const BY_BODY: ErrorCode[] = [
   'malformed_body',

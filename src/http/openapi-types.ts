@@ -16,7 +16,7 @@ export interface OperationObject {
   operationId: string;
   tags: string[];
   summary: string;
-  description?: string;
+  description: string;
   parameters?: ParameterObject[];
   requestBody?: { required: boolean; content: Record<string, MediaObject> };
   responses: Record<string, ResponseObject>;

@@ -14,7 +14,8 @@ export interface Operation {
   id: string;
   tag: TagName;
   summary: string;
-  description?: string;
+  /** What it guarantees, in which order answers come, what repeating it does. */
+  description: string;
   /** Example values of parameters in path and query. */
   parameters?: Record<string, string>;
   body?: RequestBody;

@@ -75,6 +75,10 @@ export async function send(fanfare: FanfareClient): Promise<Campaign> {
     delivery: { retry: { maxAttempts: 3 } },
   });
   for await (const progress of fanfare.watch(made.id)) console.log(progress.counts.sms?.delivered);
+  for await (const { id, state } of fanfare.messages.list({ state: 'failed' })) console.log(id, state);
+  for await (const { events, next } of fanfare.messages.events()) console.log(events[0]?.uid, next);
+  // @ts-expect-error An SMS template has a text.
+  await fanfare.templates.create({ channel: 'sms', templateName: 'T' });
   // @ts-expect-error A channel is one of three.
   await fanfare.send({ channel: 'fax', uid: 'u', to: 't', from: 'f' });
   try {
@@ -149,10 +153,19 @@ describe('the package from outside', () => {
     }
   });
 
-  it('is found by require as well', async () => {
-    const script = "console.log(typeof require('fanfare/client').FanfareClient)";
-    const { stdout } = await run(process.execPath, ['-e', script], { cwd: outside });
-    expect(stdout.trim()).toBe('function');
+  it('is found by require as well, and is the same class with the same parts', async () => {
+    const shown =
+      'const one = new FanfareClient({ baseUrl: "http://127.0.0.1:1", clientId: "c", clientSecret: "s" });' +
+      'console.log(Object.keys(one).sort().join(), new FanfareError("", { code: "c", status: 1 }).code);';
+    const required = `const { FanfareClient, FanfareError } = require('fanfare/client');${shown}`;
+    const imported = `import { FanfareClient, FanfareError } from 'fanfare/client';${shown}`;
+    writeFileSync(join(outside, 'required.cjs'), required);
+    writeFileSync(join(outside, 'imported.mjs'), imported);
+    const answers = await Promise.all(
+      ['required.cjs', 'imported.mjs'].map((file) => run(process.execPath, [file], { cwd: outside })),
+    );
+    expect(answers[0]?.stdout).toContain('campaigns,contacts,messages,');
+    expect(answers[0]?.stdout).toBe(answers[1]?.stdout);
   });
 
   it('has types that need nothing but those of Node', async () => {

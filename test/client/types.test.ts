@@ -1,26 +1,49 @@
 import type { z } from 'zod';
 import type { Progress } from '../../src/campaigns/progress-feed';
 import type {
+  BulkResult,
+  CallSummary,
   Campaign,
   CampaignDigest,
   CampaignInput,
   CampaignProgress,
   CampaignRun,
   CampaignSummary,
+  Contact,
+  DeliveryChange,
   DryRun,
   DurableMessage,
   DurableSend,
   Explanation,
   FanfareClient,
+  LiftedSuppression,
+  ListedTemplate,
   Message,
+  MessageEvent,
+  MessageRecord,
+  MessageStory,
+  Outbox,
   PersonExplanation,
+  Policy,
+  PolicyInput,
   Recipient,
   Redials,
   ReleasedCampaign,
   RetriedCampaign,
   SavedCampaign,
+  SenderLimit,
+  SenderLimitInput,
   SkippedContact,
+  Suppression,
+  Template,
+  TemplatePreview,
+  TimelineEntry,
+  Webhook,
+  WebhookDelivery,
+  WebhookInput,
+  WebhookWithSecret,
 } from '../../src/client/fanfare-client';
+import type { callSummary } from '../../src/contracts/answers/calls';
 import type {
   campaignDetail,
   campaignDigest,
@@ -32,15 +55,25 @@ import type {
   runs,
   savedCampaign,
 } from '../../src/contracts/answers/campaigns';
+import type { contacts } from '../../src/contracts/answers/contact-lists';
 import type { durableSend } from '../../src/contracts/answers/durable-sends';
 import type {
   personExplanation,
   recipientExplanation,
   skippedContacts,
 } from '../../src/contracts/answers/explain';
+import type { bulkResults, events, messages, outbox, stories } from '../../src/contracts/answers/messages';
+import type { policyAnswer, timeline } from '../../src/contracts/answers/policy';
+import type { liftedSuppression, senderLimits, suppressions } from '../../src/contracts/answers/suppression';
+import type { readTemplate, templateList, templatePreviewed } from '../../src/contracts/answers/templates';
+import type { newWebhook, savedWebhook, webhookDelivery } from '../../src/contracts/answers/webhooks';
+import type { deliveryChange } from '../../src/contracts/campaign-additions';
 import type { campaignBody } from '../../src/contracts/campaigns';
 import type { durableSendBody } from '../../src/contracts/durable-sends';
+import type { policyBody } from '../../src/contracts/policy';
 import type { message } from '../../src/contracts/send';
+import type { senderLimitBody } from '../../src/contracts/sender-limits';
+import type { webhookBody } from '../../src/contracts/webhooks';
 
 /** True when everything of the one may be given where the other is expected. */
 type Fits<Given, Expected> = Given extends Expected ? true : false;
@@ -85,6 +118,28 @@ const checks: true[] = [
   true satisfies Told<Data<typeof recipientExplanation>, Explanation>,
   true satisfies Told<Data<typeof personExplanation>, PersonExplanation>,
   true satisfies Told<Data<typeof skippedContacts>[number], SkippedContact>,
+  true satisfies Told<Data<typeof callSummary>, CallSummary>,
+  true satisfies Told<Data<typeof contacts>[number], Contact>,
+  true satisfies Told<Data<typeof timeline>[number], TimelineEntry>,
+  true satisfies Told<Data<typeof messages>[number], MessageRecord>,
+  true satisfies Told<Data<typeof events>[number], MessageEvent>,
+  true satisfies Told<Data<typeof stories>[number], MessageStory>,
+  true satisfies Told<Data<typeof outbox>, Outbox>,
+  true satisfies Told<Data<typeof bulkResults>['results'][number], BulkResult>,
+  true satisfies Told<Data<typeof suppressions>[number], Suppression>,
+  true satisfies Told<Data<typeof liftedSuppression>, LiftedSuppression>,
+  true satisfies Told<Data<typeof senderLimits>[number], SenderLimit>,
+  true satisfies Told<Data<typeof policyAnswer>, Policy>,
+  true satisfies Told<z.output<typeof templateList>['templates'][number], ListedTemplate>,
+  true satisfies Told<Data<typeof readTemplate>, Template>,
+  true satisfies Told<Data<typeof templatePreviewed>, TemplatePreview>,
+  true satisfies Told<Data<typeof savedWebhook>, Webhook>,
+  true satisfies Told<Data<typeof newWebhook>, WebhookWithSecret>,
+  true satisfies Told<Data<typeof webhookDelivery>, WebhookDelivery>,
+  true satisfies Fits<DeliveryChange, z.input<typeof deliveryChange>>,
+  true satisfies Fits<PolicyInput, z.input<typeof policyBody>>,
+  true satisfies Fits<SenderLimitInput, z.input<typeof senderLimitBody>>,
+  true satisfies Fits<WebhookInput, z.input<typeof webhookBody>>,
   true satisfies Same<keyof Progress, keyof CampaignProgress>,
   true satisfies Same<Method<'duplicate'>, SavedCampaign>,
   true satisfies Same<Method<'retryFailed'>, RetriedCampaign>,

@@ -99,6 +99,11 @@ describeWithDatabase('the OpenAPI document', (database) => {
     const tags = document.tags.map(({ name }) => name);
     for (const operation of operations) {
       expect(operation.summary).not.toBe('');
+      // Shorter ones repeat the summary.
+      expect([operation.operationId, operation.description.length > 40]).toEqual([
+        operation.operationId,
+        true,
+      ]);
       expect(tags).toEqual(expect.arrayContaining(operation.tags));
       const schemes = operation.security.flatMap((one) => Object.keys(one));
       expect(Object.keys(document.components.securitySchemes)).toEqual(expect.arrayContaining(schemes));
@@ -265,6 +270,21 @@ describeWithDatabase('the OpenAPI document', (database) => {
         ...(text === undefined ? {} : { body: text, type: contentType }),
       });
       expect([operation.operationId, answer.status]).toEqual([operation.operationId, 404]);
+      expectDocumented(operation, answer);
+    }
+  });
+
+  test('a query about a campaign that does not exist, or too long a query, is answered as documented', async () => {
+    const explaining = operationOf('explainPerson');
+    const headers = await freshCredentials(explaining);
+    const unknown = await api.call('GET', '/api/explain?campaign=cmp_none&to=ada@example.com', { headers });
+    expect(unknown.status).toBe(404);
+    expectDocumented(explaining, unknown);
+    for (const id of ['readStories', 'listTemplates']) {
+      const operation = operationOf(id);
+      const path = `${operation.path}?channel=sms&uids=${'%C2%8F'.repeat(4_000)}`;
+      const answer = await api.call('GET', path, { headers: await freshCredentials(operation) });
+      expect([id, answer.status]).toEqual([id, 431]);
       expectDocumented(operation, answer);
     }
   });

@@ -41,6 +41,8 @@ export const listUsers: Operation = {
   id: 'listUsers',
   tag,
   summary: 'List users',
+  description:
+    'The users of the workspace, newest first. `search` finds a part of an email address. Passwords are never shown.',
   parameters: { ...paged, search: 'grace' },
   answers: {
     200: json('A page of users.', users, { ...answered(200, 'Users', [USER]), pagination: page(1) }),
@@ -92,6 +94,8 @@ export const enableUser: Operation = {
   ...A_USER,
   id: 'enableUser',
   summary: 'Enable a user again',
+  description:
+    'The user may log in again, with the password of before. Sessions that ended stay ended. Repeating it changes nothing.',
   body: EMPTY,
   answers: { 200: json('Enabled.', changedUser, answered(200, 'User enabled', USER)) },
 };
@@ -125,6 +129,8 @@ export const listClients: Operation = {
   id: 'listClients',
   tag,
   summary: 'List clients of the token endpoint',
+  description:
+    'The clients of the workspace, newest first. Secrets are never shown: only their hashes are stored.',
   parameters: paged,
   answers: {
     200: json('A page of clients.', clients, { ...answered(200, 'Clients', [CLIENT]), pagination: page(1) }),
@@ -189,6 +195,7 @@ export const enableClient: Operation = {
   ...A_CLIENT,
   id: 'enableClient',
   summary: 'Enable a client again',
+  description: 'The client may fetch tokens again, with the secret of before. Repeating it changes nothing.',
   body: EMPTY,
   answers: { 200: json('Enabled.', changedClient, answered(200, 'Client enabled', CLIENT)) },
 };
@@ -205,6 +212,8 @@ export const listApiKeys: Operation = {
   id: 'listApiKeys',
   tag,
   summary: 'List API keys',
+  description:
+    'The keys of the workspace, newest first, each by its prefix. Keys are never shown: only their hashes are stored.',
   parameters: paged,
   answers: {
     200: json('A page of keys.', apiKeys, { ...answered(200, 'API keys', [KEY]), pagination: page(1) }),

@@ -4,7 +4,7 @@ import { json, type Operation } from '../operation';
 import { answered, EXAMPLE } from './examples';
 
 export const summarizeCalls: Operation = {
-  id: 'summarizeCalls',
+  id: 'summarizeCampaignCalls',
   tag: 'Campaigns',
   summary: 'Count how the calls of a campaign ended',
   description:
@@ -26,7 +26,7 @@ const HEADER =
   'contactId,address,attempt,uid,placedAt,answeredAt,endedAt,outcome,code,answeredBy,durationMs,digits,branch,said,recording\r\n';
 
 export const exportCalls: Operation = {
-  id: 'exportCalls',
+  id: 'exportCampaignCalls',
   tag: 'Campaigns',
   summary: 'Export the calls of a campaign',
   description:

@@ -16,7 +16,7 @@ c-3,+12025550147,A-17
 `;
 
 export const appendRecipients: Operation = {
-  id: 'appendRecipients',
+  id: 'addCampaignRecipients',
   tag: 'Campaigns',
   summary: 'Add recipients to a campaign',
   description:
@@ -55,7 +55,7 @@ export const appendRecipients: Operation = {
 };
 
 export const listRecipients: Operation = {
-  id: 'listRecipients',
+  id: 'listCampaignRecipients',
   tag: 'Campaigns',
   summary: 'List the recipients of a campaign',
   description: 'Of the current run or the one of `runId`, by channel and in the order in which they are due.',

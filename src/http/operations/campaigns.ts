@@ -263,7 +263,7 @@ export const campaignActions: Record<Action, Operation> = {
 
 export const retryFailed: Operation = {
   ...ONE,
-  id: 'retryFailed',
+  id: 'retryFailedRecipients',
   tag: 'Campaigns',
   summary: 'Send again to recipients that were not reached',
   description:
@@ -286,7 +286,7 @@ export const retryFailed: Operation = {
 
 export const releaseStages: Operation = {
   ...ONE,
-  id: 'releaseStages',
+  id: 'releaseCampaign',
   tag: 'Campaigns',
   summary: 'Let the next stage go',
   description:
@@ -353,7 +353,7 @@ export const duplicateCampaign: Operation = {
 };
 
 export const listRuns: Operation = {
-  id: 'listRuns',
+  id: 'listCampaignRuns',
   tag: 'Campaigns',
   summary: 'List the runs of a campaign',
   description:

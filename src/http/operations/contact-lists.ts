@@ -20,6 +20,8 @@ export const createContactList: Operation = {
   id: 'createContactList',
   tag: 'Contact lists',
   summary: 'Create a contact list',
+  description:
+    'An empty list; contacts come by import. Names need not be unique. With an `Idempotency-Key`, repeating the call makes no second list.',
   body: jsonBody(contactListBody, { customers: { name: 'Customers' } }),
   answers: {
     201: json('Created, and empty.', savedContactList, answered(201, 'Contact list created', LIST)),
@@ -45,6 +47,7 @@ export const readContactList: Operation = {
   id: 'readContactList',
   tag: 'Contact lists',
   summary: 'Read a contact list, with counts',
+  description: 'The list with the number of its contacts, counted when you ask.',
   answers: {
     200: json(
       'The list.',
@@ -59,6 +62,7 @@ export const renameContactList: Operation = {
   id: 'renameContactList',
   tag: 'Contact lists',
   summary: 'Rename a contact list',
+  description: 'Changes the name and nothing else; campaigns refer to a list by its id.',
   body: jsonBody(contactListBody, { customers: { name: 'Customers since 2024' } }),
   answers: {
     200: json(

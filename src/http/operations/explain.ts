@@ -76,6 +76,7 @@ ${TOLD}`,
       answered(200, 'Explanation', { ...WAITING, others: [`${EXAMPLE.run}.email.0`] }),
     ),
   },
+  errors: ['not_found'],
 };
 
 const SKIPPED = {
@@ -90,7 +91,7 @@ const BY_REASON =
   'Of the current run or the one of `runId`: contacts that did not become recipients, by channel, reason and id. `evidence` says what was found when the audience was frozen, also if it was changed since.';
 
 export const listSkipped: Operation = {
-  id: 'listSkipped',
+  id: 'listSkippedContacts',
   tag: 'Campaigns',
   summary: 'List the contacts that a campaign left out',
   description: BY_REASON,
@@ -106,7 +107,7 @@ export const listSkipped: Operation = {
 const HEADER = 'contactId,channel,address,reason,evidence\r\n';
 
 export const exportSkipped: Operation = {
-  id: 'exportSkipped',
+  id: 'exportSkippedContacts',
   tag: 'Campaigns',
   summary: 'Export the contacts that a campaign left out',
   description: `${BY_REASON} Streamed, whatever their number. Values stand as they are: to open the file in a spreadsheet, import it with every column as text.`,

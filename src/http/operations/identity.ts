@@ -73,13 +73,15 @@ export const logIn: Operation = {
       { 'set-cookie': 'The session: `session_token`, `HttpOnly` and `SameSite=Lax`.', ...NO_STORE },
     ),
   },
-  errors: ['unauthenticated', 'cross_site', 'too_many_attempts'],
+  errors: ['unauthenticated', 'cross_site', 'too_many_attempts', 'dependency_down'],
 };
 
 export const whoAmI: Operation = {
   id: 'whoAmI',
   tag: 'Authentication',
   summary: 'Tell who is logged in',
+  description:
+    'The user of the session cookie, with role and workspace. 401 once the session has ended: after twelve hours without a call, after seven days, or when the user was disabled.',
   answers: { 200: json('The user.', session, { success: true, user: USER }) },
 };
 
@@ -87,6 +89,8 @@ export const logOut: Operation = {
   id: 'logOut',
   tag: 'Authentication',
   summary: 'Log out',
+  description:
+    'Ends the session here at once, and on every other process within 5 seconds. The cookie is worth nothing afterwards.',
   answers: {
     200: json(
       'The session has ended.',

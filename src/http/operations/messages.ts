@@ -129,7 +129,7 @@ const HOLD = { parameters: { campaign: 'spring-sale' } };
 
 export const hold: Operation = {
   ...HOLD,
-  id: 'holdCampaign',
+  id: 'holdMessages',
   tag: 'Holds',
   summary: 'Hold messages back',
   description:
@@ -139,7 +139,7 @@ export const hold: Operation = {
 
 export const release: Operation = {
   ...HOLD,
-  id: 'releaseCampaign',
+  id: 'releaseMessages',
   tag: 'Holds',
   summary: 'Let held messages go on',
   description: 'In the order in which they were accepted. Repeating it changes nothing.',

@@ -11,14 +11,16 @@ import { json, jsonBody, type Operation } from '../operation';
 import { answered, EXAMPLE } from './examples';
 
 export const healthz: Operation = {
-  id: 'healthz',
+  id: 'readHealth',
   tag: 'Operation',
   summary: 'Tell that the process is alive',
+  description:
+    'Answers as long as the process can answer at all, and looks at nothing else: a restart helps when it does not. For what the process depends on, ask `/readyz`.',
   answers: { 200: json('Alive.', alive, { status: 'ok' }) },
 };
 
 export const readyz: Operation = {
-  id: 'readyz',
+  id: 'readReadiness',
   tag: 'Operation',
   summary: 'Tell whether everything is there',
   description:
@@ -75,7 +77,7 @@ export const reportReceipts: Operation = {
     z.union([inboundEntry, z.array(inboundEntry)]),
   ),
   answers: { 200: json('Taken.', takenReceipts, answered(200, 'Taken', { receipts: 1, inbound: 0 })) },
-  errors: ['overloaded'],
+  errors: ['overloaded', 'dependency_down'],
 };
 
 export const reportByKannel: Operation = {
@@ -93,7 +95,7 @@ export const reportByKannel: Operation = {
     time: '1795255200',
   },
   answers: { 200: json('Taken.', takenReceipts, answered(200, 'Taken', { receipts: 1, inbound: 0 })) },
-  errors: ['overloaded'],
+  errors: ['overloaded', 'dependency_down'],
 };
 
 export const reportByKannelPosted: Operation = {
@@ -114,6 +116,8 @@ export const readDocument: Operation = {
   id: 'readDocument',
   tag: 'Documentation',
   summary: 'Read this document',
+  description:
+    'Made of the routes of this process when it starts: what is not in it does not exist, but for HEAD, which answers wherever GET does.',
   answers: {
     200: json('OpenAPI 3.1.', openApiDocument, {
       openapi: '3.1.1',
@@ -129,6 +133,8 @@ export const readReference: Operation = {
   id: 'readReference',
   tag: 'Documentation',
   summary: 'Browse this document',
+  description:
+    'The reference for people, with every operation, its examples and its errors. It loads nothing from elsewhere.',
   answers: {
     200: {
       description: 'A page that needs nothing but this service.',
@@ -142,6 +148,7 @@ export const readAsset: Operation = {
   id: 'readAsset',
   tag: 'Documentation',
   summary: 'Get a file of the reference page',
+  description: 'What the reference page loads. For browsers.',
   parameters: { file: 'reference.css' },
   answers: {
     200: {

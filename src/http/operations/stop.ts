@@ -19,7 +19,8 @@ export const readStop: Operation = {
   id: 'readStop',
   tag: 'Stop',
   summary: 'Whether the workspace is stopped',
-  description: '`data` is null while it is not.',
+  description:
+    'Since when nothing of the workspace is handed to a provider, by whom and why. `data` is null while the workspace is not stopped.',
   answers: {
     200: json('The stop, or null.', currentStop, answered(200, 'The workspace is stopped', STOP)),
   },

@@ -74,7 +74,8 @@ export const liftSuppression: Operation = {
   id: 'liftSuppression',
   tag: 'Suppression',
   summary: 'Lift a suppression',
-  description: 'Of one scope if one is named, else of all.',
+  description:
+    'The address may be written to again: in one scope if one is named, else in all. 404 when nothing was suppressed.',
   parameters: { channel: 'email', address: BLOCK.address },
   answers: {
     200: json(
@@ -90,7 +91,8 @@ export const exportSuppressions: Operation = {
   id: 'exportSuppressions',
   tag: 'Suppression',
   summary: 'Export the suppressed addresses',
-  description: 'What was exported can be imported.',
+  description:
+    'All suppressions of the workspace, streamed, whatever their number. The columns are those of the import, so that the file can be imported elsewhere.',
   answers: {
     200: {
       description: 'All of them.',
@@ -118,6 +120,8 @@ export const listSenderLimits: Operation = {
   id: 'listSenderLimits',
   tag: 'Sender limits',
   summary: 'List the limits of senders',
+  description:
+    'The senders of the workspace that have a limit of their own, by page. Every other sender has the limit of its channel.',
   parameters: { page: '1', limit: '20', channel: 'sms' },
   answers: {
     200: json('A page of limits.', senderLimits, {
@@ -141,6 +145,7 @@ export const liftSenderLimit: Operation = {
   id: 'liftSenderLimit',
   tag: 'Sender limits',
   summary: 'Limit a sender as all others',
+  description: 'Removes the sender’s own limit, on every process within seconds. 404 when it had none.',
   parameters: { channel: 'sms', sender: '12345' },
   answers: {
     200: json(

@@ -195,7 +195,7 @@ export const previewTemplate: Operation = {
 
 export const testTemplate: Operation = {
   ...ONE,
-  id: 'testTemplate',
+  id: 'sendTestMessage',
   tag: 'Templates',
   summary: 'Send a test message',
   description: 'A transactional message to whoever is named, tracked and counted as any other.',

@@ -17,7 +17,7 @@ export const showUnsubscribePage: Operation = {
     'A page with a button, for people; it works without scripts. Reading it, however often, changes nothing.',
   parameters: { token: EXAMPLE.unsubscribeToken },
   answers: { 200: { description: 'The page.', content: page('Unsubscribe?') } },
-  errors: ['not_found', 'too_many_attempts'],
+  errors: ['not_found', 'too_many_attempts', 'dependency_down'],
 };
 
 export const unsubscribeByLink: Operation = {
@@ -54,5 +54,5 @@ export const unsubscribeByLink: Operation = {
       },
     },
   },
-  errors: ['not_found', 'too_many_attempts'],
+  errors: ['not_found', 'too_many_attempts', 'dependency_down'],
 };

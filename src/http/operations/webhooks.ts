@@ -40,6 +40,8 @@ export const listWebhooks: Operation = {
   id: 'listWebhooks',
   tag,
   summary: 'List webhooks',
+  description:
+    'The webhooks of the workspace, newest first. Secrets are shown once, when they are made, and never here.',
   parameters: { page: '1', limit: '20' },
   answers: {
     200: json('A page of webhooks.', webhooks, {
@@ -73,6 +75,8 @@ export const readWebhook: Operation = {
   ...A_WEBHOOK,
   id: 'readWebhook',
   summary: 'Read a webhook',
+  description:
+    'The webhook without its secret. `disabledAt` says since when nothing is delivered to it, because its receiver failed for too long or because you disabled it.',
   answers: { 200: json('The webhook, and how it fares.', savedWebhook, answered(200, 'Webhook', WEBHOOK)) },
 };
 
@@ -91,6 +95,8 @@ export const deleteWebhook: Operation = {
   ...A_WEBHOOK,
   id: 'deleteWebhook',
   summary: 'Delete a webhook with its deliveries',
+  description:
+    'Nothing more is delivered to it, and its past deliveries are gone. This cannot be undone; to stop deliveries for a while, disable it by PATCH.',
   answers: {
     200: json('Deleted.', deletedWebhook, answered(200, 'Webhook deleted', { id: EXAMPLE.webhook })),
   },
@@ -163,7 +169,7 @@ export const listWebhookDeliveries: Operation = {
 };
 
 export const redeliver: Operation = {
-  id: 'redeliver',
+  id: 'redeliverWebhookDelivery',
   tag,
   summary: 'Deliver an event again',
   description:
@@ -178,7 +184,7 @@ export const redeliver: Operation = {
 
 export const redeliverFailed: Operation = {
   ...A_WEBHOOK,
-  id: 'redeliverFailed',
+  id: 'redeliverFailedDeliveries',
   summary: 'Deliver all again that failed for good',
   description: 'The oldest first, 1,000 with one call. `since` leaves out older ones.',
   body: { ...jsonBody(redeliverBody, { since: { since: EXAMPLE.at, state: 'failed' } }), optional: true },

@@ -1,0 +1,113 @@
+import { type Calls, queryOf, type RequestOptions, route } from './calls';
+import type {
+  CallOutcome,
+  CampaignInput,
+  CampaignSummary,
+  Channel,
+  RecipientState,
+  SkipReason,
+} from './types';
+
+/** Lists, files and figures of campaigns. What drives one campaign are methods of the client itself. */
+export class Campaigns {
+  constructor(private readonly calls: Calls) {}
+
+  /** Campaigns with this channel, newest first unless a `column` is named. */
+  list(
+    channel: Channel,
+    options: RequestOptions & CampaignSearch = {},
+  ): AsyncGenerator<CampaignSummary, void, undefined> {
+    const { signal, pageSize = 100, ...search } = options;
+    return this.calls.byPage('/api/campaign', { ...search, limit: pageSize, channel }, { signal });
+  }
+
+  /** The pace and the limit of calls of a campaign that goes on. Null lifts a limit. */
+  change(
+    id: string,
+    change: { delivery: DeliveryChange },
+    options: RequestOptions = {},
+  ): Promise<CampaignSummary> {
+    return this.calls.patch(route`/api/campaign/${id}`, change, options);
+  }
+
+  /** How many recipients are in each state for each reason, the largest count first. */
+  outcomes(id: string, options: RequestOptions & { runId?: string } = {}): Promise<RecipientOutcome[]> {
+    const query = queryOf({ runId: options.runId });
+    return this.calls.get(route`/api/campaign/${id}/outcomes` + query, options);
+  }
+
+  /** Recipients as CSV, of any number. */
+  exportRecipients(
+    id: string,
+    options: RequestOptions & RecipientSearch = {},
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const { channel, state, code, search, runId } = options;
+    const query = queryOf({ channel, state, code, search, runId });
+    return this.calls.bytes(route`/api/campaign/${id}/recipients.csv` + query, options);
+  }
+
+  /** Contacts that did not become recipients, as CSV. */
+  exportSkipped(
+    id: string,
+    options: RequestOptions & { channel?: Channel; reason?: SkipReason; runId?: string } = {},
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const { channel, reason, runId } = options;
+    const query = queryOf({ channel, reason, runId });
+    return this.calls.bytes(route`/api/campaign/${id}/skipped.csv` + query, options);
+  }
+
+  /** How calls ended. Every call counts, so that a recipient who was called three times counts three times. */
+  callSummary(id: string, options: RequestOptions & { runId?: string } = {}): Promise<CallSummary> {
+    const query = queryOf({ runId: options.runId });
+    return this.calls.get(route`/api/campaign/${id}/calls` + query, options);
+  }
+
+  exportCalls(
+    id: string,
+    options: RequestOptions & { runId?: string } = {},
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const query = queryOf({ runId: options.runId });
+    return this.calls.bytes(route`/api/campaign/${id}/calls.csv` + query, options);
+  }
+}
+
+export interface RecipientOutcome {
+  channel: Channel;
+  state: RecipientState;
+  code: string | null;
+  count: number;
+}
+
+/** Which recipients are listed: those that match all that is given. */
+export interface RecipientSearch {
+  channel?: Channel;
+  state?: RecipientState;
+  code?: string;
+  /** How an external id, an email address or a phone number begins. */
+  search?: string;
+  runId?: string;
+}
+
+export interface CampaignSearch {
+  search?: string;
+  status?: CampaignSummary['status'];
+  column?: 'name' | 'createdAt' | 'status';
+  direction?: 'asc' | 'desc';
+  /** `MM/DD/YYYY`, both included. */
+  dateFrom?: string;
+  dateTo?: string;
+  pageSize?: number;
+}
+
+export type DeliveryChange = {
+  [Name in 'ratePerSecond' | 'maxConcurrentCalls']?: NonNullable<CampaignInput['delivery']>[Name] | null;
+};
+
+export interface CallSummary {
+  calls: number;
+  /** Calls whose end is not known yet. */
+  open: number;
+  /** Calls that their carrier could not place. They are `failed`, and no attempts. */
+  carrierFaults: number;
+  outcomes: Partial<Record<CallOutcome, number>>;
+}
