@@ -63,17 +63,17 @@ export interface CampaignsDeps {
   db: Kysely<CampaignTables>;
   templates: TemplateLookup;
   launcher: RunLauncher;
-  /** Without it, the look once a minute makes them (schedule-reconciler.ts). */
+  /** Without it, the reconciler creates them within a minute (schedule-reconciler.ts). */
   schedules?: CampaignSchedules | undefined;
-  /** Without it, a pause holds at the service when the run has been told. */
+  /** Without it, a pause holds messages at the service only when the run has been signalled. */
   holds?: CampaignHolds | undefined;
-  /** Without it, nobody is suppressed. */
+  /** Without it, no address is suppressed. */
   suppression?: SuppressionRule | undefined;
-  /** Without it, nobody has been told. */
+  /** Without it, no recipient counts as told how to opt out. */
   isToldHowToOptOut?: NoticeRule | undefined;
-  /** Without it, senders are not limited. */
+  /** Without it, senders have no limit. */
   senderRate?: SenderRate | undefined;
-  /** What hour it is, for warnings and forecasts. */
+  /** The current time, for warnings and forecasts. */
   now?: (() => number) | undefined;
   log: Log;
 }
@@ -83,9 +83,9 @@ type AppendTarget = Parameters<typeof appendRecipients>[1];
 interface SaveCall {
   userId?: string | undefined;
   newCampaignId?: string;
-  /** The campaign's own audience; without it, an edit keeps the one that it has. */
+  /** The campaign's own audience. Without it, an edit keeps the present one. */
   recipients?: InlineRecipients | undefined;
-  /** Of an edit, once however often the call is repeated. */
+  /** With a note, an edit is applied once, however often the call is repeated. */
   note?: CallNote | undefined;
 }
 
@@ -100,8 +100,9 @@ export function createCampaigns(deps: CampaignsDeps) {
   });
 
   /**
-   * The run is in the database, and a run without a workflow is launched within a minute (run-reconciler.ts).
-   * To fail the request instead would only make its sender create the campaign twice.
+   * Launches the run, and only logs a failure. The run is in the database, and a run without a workflow is
+   * launched within a minute (run-reconciler.ts). Failing the request would only make its sender create the
+   * campaign twice.
    */
   async function launch(workspaceId: string, campaignId: string, consequence: Consequence): Promise<void> {
     if (consequence.schedule) await followSchedule(campaignId);
@@ -110,42 +111,55 @@ export function createCampaigns(deps: CampaignsDeps) {
     try {
       await launcher.launch({ workspaceId, campaignId, startAt: undefined, ...consequence.launch });
     } catch (error) {
-      log.warn({ err: error, runId }, 'a run could not be launched; it will be tried again');
+      log.warn({ err: error, runId }, 'could not start the workflow of a run; trying again within a minute');
     }
   }
 
-  /** What is not followed now is within a minute, and what is due in the meantime is taken all the same. */
+  /** If this fails, the reconciler that runs every minute repeats it, and takes what is due in the meantime. */
   async function followSchedule(campaignId: string): Promise<void> {
     try {
       if (schedules) await keepSchedule(db, schedules, campaignId);
     } catch (error) {
-      log.warn({ err: error, campaignId }, 'a schedule could not be kept; it will be tried again');
+      log.warn(
+        { err: error, campaignId },
+        'could not update the Temporal schedule of a campaign; trying again within a minute',
+      );
     }
   }
 
-  /** A resume that came meanwhile has let go what is held here, or will, and must find it so. */
+  /**
+   * Holds the messages at the service now. If the campaign was resumed in between, it releases them again,
+   * because the resume may have released before this hold.
+   */
   async function holdNow(workspaceId: string, campaignId: string): Promise<void> {
     try {
       await holds?.hold(workspaceId, campaignId);
       const { run } = await readCampaign(db, workspaceId, campaignId);
       if (run?.control === 'run') await holds?.release(workspaceId, campaignId);
     } catch (error) {
-      log.warn({ err: error, campaignId }, 'messages could not be held at once; the run will try');
+      log.warn(
+        { err: error, campaignId },
+        'could not hold the messages of a campaign at the service; its run will try again',
+      );
     }
   }
 
   /**
-   * Pages read the run's row, and the service holds what it has: a workflow that is busy need not be waited for. One
-   * that cannot be told fails the call if that is known in time, and is told once more if not.
+   * Signals runs about their control, but answers without waiting for a busy workflow: pages read the run's
+   * row, and the service holds what it has. A failure fails the call if it is known in time; otherwise it is
+   * tried once more.
    */
   async function tellRuns(runs: readonly RunAddress[], answerBy: Promise<void>): Promise<void> {
     const telling = Promise.all(runs.map((run) => launcher.controlChanged(run)));
     let isAnswered = false;
     void telling.catch(async (error: unknown) => {
       if (!isAnswered) return;
-      log.warn({ err: error }, 'a run could not be told what its owner wants; telling it once more');
+      log.warn({ err: error }, 'could not signal a run about its new control; trying once more');
       await Promise.all(runs.map((run) => launcher.controlChanged(run))).catch((again: unknown) =>
-        log.warn({ err: again }, 'a run could not be told what its owner wants; it looks by itself'),
+        log.warn(
+          { err: again },
+          'could not signal a run about its new control; the run will read it by itself',
+        ),
       );
     });
     await Promise.race([telling, answerBy]);
@@ -161,8 +175,8 @@ export function createCampaigns(deps: CampaignsDeps) {
 
   return {
     /**
-     * Creates a campaign, or with `campaignId` replaces one that has not started. One that exists by the id
-     * given for a new one was created by an earlier attempt at the same call, and nothing is created again.
+     * Creates a campaign, or with `campaignId` replaces one that has not started. If the id given for a new
+     * campaign exists, an earlier attempt at the same call created it, and it is not created again.
      */
     async save(
       workspaceId: string,
@@ -175,7 +189,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         return { ...summaryOf(earlier), warnings: await warningsAgain(workspaceId, earlier) };
       }
       const policy = await readPolicy(db, workspaceId);
-      // Templates are looked up over HTTP, and so before the transaction.
+      // Look up templates before the transaction, because that takes HTTP requests.
       const templatesFound = await lookUpTemplates(templates, workspaceId, contentOf(body));
       const { saved, warnings } = await db.transaction().execute(async (tx) => {
         const own = recipients && (await storeOwnAudience(tx, workspaceId, recipients.rows));
@@ -199,7 +213,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       return { ...summaryOf(await readCampaign(db, workspaceId, saved.id)), warnings };
     },
 
-    /** Refuses what `save` would refuse, and makes nothing. */
+    /** Refuses what `save` would refuse, and stores nothing. */
     async dryRun(workspaceId: string, body: CampaignBody, recipients?: InlineRecipients) {
       const campaign = body.campaignId ? await readCampaign(db, workspaceId, body.campaignId) : undefined;
       const { stage } = campaign ?? {};
@@ -221,7 +235,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       );
     },
 
-    /** Fails for a campaign that takes no more recipients, before anything of an upload is read. */
+    /** Fails for a campaign that takes no more recipients, before any of an upload is read. */
     requireAppendable: (campaign: { workspaceId: string; campaignId: string }) =>
       requireAppendable(db, campaign),
 
@@ -234,13 +248,13 @@ export function createCampaigns(deps: CampaignsDeps) {
 
     read: (workspaceId: string, campaignId: string) => describeCampaign(db, workspaceId, campaignId),
 
-    /** Why nothing of the workspace is sent, if it is stopped. */
+    /** Why the workspace sends nothing, if it is stopped. */
     currentStop: (workspaceId: string) => readStop(db, workspaceId),
 
     runs: (workspaceId: string, campaignId: string, page: Parameters<typeof listRuns>[3]) =>
       listRuns(db, workspaceId, campaignId, page),
 
-    /** With a note, once however often the call is repeated. */
+    /** With a note, the action is applied once, however often the call is repeated. */
     async act(workspaceId: string, campaignId: string, action: Action, note?: CallNote) {
       if (action === 'start') {
         const campaign = await readCampaign(db, workspaceId, campaignId);
@@ -251,14 +265,14 @@ export function createCampaigns(deps: CampaignsDeps) {
       await launch(workspaceId, campaignId, consequence);
       if (consequence.controlChanged) {
         const answerBy = delay(LIMITS.controlAnswerMs);
-        // A service that is slow to hold goes on doing so behind the answer.
+        // Answers in time; a slow service's hold goes on after the answer.
         if (action !== 'resume') await Promise.race([holdNow(workspaceId, campaignId), answerBy]);
         await tellRuns(consequence.controlChanged, answerBy);
       }
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
     },
 
-    /** With a note, to those who had failed when the call was made first. */
+    /** With a note, only to recipients who had failed when the call was made first. */
     async retryFailed(
       workspaceId: string,
       campaignId: string,
@@ -272,7 +286,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       return { ...summaryOf(await readCampaign(db, workspaceId, campaignId)), retried };
     },
 
-    /** Lets the next stages of a release go. With a note, once however often the call is repeated. */
+    /** Releases the next stages of a release. With a note, once, however often the call is repeated. */
     async release(workspaceId: string, campaignId: string, stages: number | 'all', note?: CallNote) {
       await letGo(db, workspaceId, campaignId, { stages, note });
       const campaign = await readCampaign(db, workspaceId, campaignId);
@@ -281,15 +295,19 @@ export function createCampaigns(deps: CampaignsDeps) {
 
     async changeDelivery(workspaceId: string, campaignId: string, change: DeliveryChange) {
       const { tell } = await changeDelivery(db, workspaceId, campaignId, change);
-      // What is slow at the old pace may sleep for a minute; told or not, it holds by then.
+      // A page worker may still sleep up to a minute at the old rate. The new rate applies after that, even if
+      // the signal is lost.
       await Promise.all(tell.map((run) => launcher.controlChanged(run))).catch((error: unknown) =>
-        log.warn({ err: error, campaignId }, 'a run could not be told of its new pace'),
+        log.warn(
+          { err: error, campaignId },
+          'could not signal a run about its new rate; it will use it within a minute',
+        ),
       );
       const campaign = await readCampaign(db, workspaceId, campaignId);
       return { ...summaryOf(campaign), delivery: campaign.options.delivery ?? {} };
     },
 
-    /** A new draft with the same settings, by the id given for it. */
+    /** A new draft with the same settings, under the id given for it. */
     async duplicate(
       workspaceId: string,
       campaignId: string,
@@ -299,7 +317,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       return { ...summaryOf(await readCampaign(db, workspaceId, id)), warnings: [] };
     },
 
-    /** Of one run, the current one unless said; a campaign without one has no recipients yet. */
+    /** Recipients of one run, by default the current one. A campaign without a run has none yet. */
     async recipients(
       workspaceId: string,
       campaignId: string,
@@ -317,7 +335,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       return { recipients: await withCalls(db, runId, recipients), next };
     },
 
-    /** Of one run, the current one unless said: contacts that did not become recipients. */
+    /** Contacts of one run who did not become recipients; by default of the current run. */
     async skipped(
       workspaceId: string,
       campaignId: string,
@@ -337,7 +355,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       return skippedPages(db, runId === undefined ? undefined : { workspaceId, runId }, filter);
     },
 
-    /** All of one run as it is now: one that takes its place meanwhile is not mixed in. */
+    /** All recipients of one run as it is now. A run that replaces it meanwhile is not mixed in. */
     async recipientPages(
       workspaceId: string,
       campaignId: string,
@@ -350,7 +368,7 @@ export function createCampaigns(deps: CampaignsDeps) {
 
 const NO_OWN_AUDIENCE = { listId: null, members: 0 };
 
-/** Works on rows that are there for one transaction only, which is rolled back whatever comes of it. */
+/** Works on rows of one transaction, which is always rolled back. */
 async function withoutTrace<T>(
   db: Kysely<CampaignTables>,
   work: (tx: Transaction<CampaignTables>) => Promise<T>,

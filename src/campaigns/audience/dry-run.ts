@@ -17,7 +17,7 @@ import { type ForecastHours, forecastHours } from './forecast-hours';
 
 export interface DryRun {
   channels: Partial<Record<Channel, ChannelForecast>>;
-  /** Null when neither the campaign nor its senders are limited, and for channels in turns. */
+  /** Null when neither the campaign nor its senders have a rate limit, and for channels used one after the other. */
   durationSeconds: number | null;
   warnings: Finding[];
 }
@@ -26,18 +26,19 @@ export interface ChannelForecast {
   contacts: number;
   recipients: number;
   skipped: Skipped;
-  /** SMS: of all messages together, and of the longest; absent where the service does not tell the text. */
+  /** For SMS: segments of all messages and of the longest one; absent where the service does not give the text. */
   segments?: number;
   longest?: number;
   offenders: AudienceSurvey['offenders'];
-  /** When the first and the last recipient fall due; null without recipients. */
+  /** When the first and the last recipient become due; null without recipients. */
   earliest: Date | null;
   latest: Date | null;
 }
 
 /**
- * What would become of a campaign, told without making anything (api.md 7). Each takes a connection and
- * seconds for a large audience, so a process makes few at a time and answers `overloaded` to more.
+ * Predicts what would become of a campaign, without creating anything (api.md 7). Each dry run takes a
+ * connection, and seconds for a large audience. A process therefore makes few at a time and answers
+ * `overloaded` to more.
  */
 export function createDryRuns(deps: {
   suppression: SuppressionRule | undefined;
@@ -62,7 +63,7 @@ export function createDryRuns(deps: {
     }
   }
 
-  /** `on` is a transaction when it holds an audience that nothing else may see. */
+  /** `on` is a transaction when it holds an audience that must stay invisible to others. */
   async function dryRun(
     on: Kysely<CampaignTables>,
     workspaceId: string,
@@ -125,10 +126,10 @@ function forecastOf(
 }
 
 /**
- * The campaign's own pace is for all its channels together; each sender's limit is for its channel, in
- * messages or, for SMS, in segments. The channels go side by side, so the slowest of these decides. How
- * long calls last and how fast a provider is are not known before; nor is, of channels in turns, how many get to
- * the next one and after how much silence.
+ * Estimates the duration. The campaign's own rate applies to all channels together. Each sender's limit applies
+ * to its channel, in messages or, for SMS, in segments. The channels run side by side, so that the slowest
+ * limit decides. Unknown before the run: how long calls last, how fast a provider is, and, with channels one
+ * after the other, how many recipients need the next one.
  */
 function durationOf(
   workspaceId: string,
