@@ -62,7 +62,7 @@ export const ERRORS = {
     status: 409,
     retry: 'transient',
   },
-  last_admin: { title: 'Nobody else could administer', status: 409, retry: 'permanent' },
+  last_admin: { title: 'This is the last administrator', status: 409, retry: 'permanent' },
   limit_reached: { title: 'As many as there may be', status: 409, retry: 'permanent' },
   cursor_expired: { title: 'Events at this cursor are no longer kept', status: 410, retry: 'permanent' },
   not_cancelable: { title: 'Message can no longer be canceled', status: 409, retry: 'permanent' },

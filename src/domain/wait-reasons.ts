@@ -81,7 +81,7 @@ export const WAIT_REASONS = {
       `The account by which messages leave is refused${code ? ` (${code})` : ''}: nothing is lost, single messages are tried, and the operator must look at the account.`,
   },
   outcome: {
-    sentence: () => 'The message is with the carrier; what became of it is told by the carrier’s report.',
+    sentence: () => 'The message is with the carrier; the carrier’s report will say what became of it.',
   },
 } as const satisfies Record<string, WaitReason>;
 
