@@ -19,13 +19,14 @@ type Deps = Pick<ActivityDeps, 'db' | 'gatewayFor' | 'signals'>;
 const WAKES_AT_ONCE = 8;
 
 /**
- * Puts into force beyond our own pages what the operator wants of a run: recalls recipients who wait by a policy that
- * was replaced, holds or releases what the service has accepted already, and wakes sleeping calls to look at it. Answers
- * what is wanted.
+ * Applies what the operator wants of a run beyond our own pages, and returns it. It recalls recipients who wait
+ * under a policy that was replaced. It holds or releases the messages that the service has accepted already. It
+ * wakes sleeping calls, so that they read the run's control.
  *
- * Two attempts may do this at the same time, and one that was frozen may ask for what was wanted an hour ago. So each
- * looks again after it has asked, until that is what is still wanted: the attempt that asks last has looked last. Killed
- * before the note at the end, the change counts as not applied, and the run's next look does it again.
+ * Two attempts may do this at the same time, and one that was frozen may ask for what was wanted an hour ago.
+ * Therefore each attempt reads the control again after it has asked, and repeats until the two agree: the
+ * attempt that asks last has also read last. If the process is killed before the note at the end, the change
+ * counts as not applied, and the run's next look repeats it.
  */
 export async function applyControl(deps: Deps, runId: string): Promise<Control> {
   const { db } = deps;
@@ -45,7 +46,7 @@ export async function applyControl(deps: Deps, runId: string): Promise<Control> 
   }
 }
 
-/** For a change of which the run's workflow was not told, because the process that was to tell it was killed. */
+/** Applies a change that never reached the run's workflow, because the process that was to signal it was killed. */
 export async function applyMissedControl(deps: Deps, runId: string): Promise<void> {
   if (!(await readWantedControl(deps.db, runId)).isApplied) await applyControl(deps, runId);
 }
@@ -54,7 +55,7 @@ async function holdOrRelease({ db, gatewayFor }: Deps, run: RunPlan, control: Co
   const gateway = gatewayFor(run.workspaceId);
   if (!(await gateway.capabilities()).has('holds')) return;
   if (control === 'run') await gateway.release(run.campaignId);
-  // A run that fails must not hold back what another occurrence has under way.
+  // A run that fails must not hold the messages that another occurrence of its campaign has under way.
   else if (control !== 'fail' || !(await hasCompanion(db, run))) await gateway.hold(run.campaignId);
 }
 

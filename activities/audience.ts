@@ -12,7 +12,7 @@ export type { FreezeStep };
 
 export interface FreezeInput {
   runId: string;
-  /** The run's, for which this is done; a workflow of an earlier release does not say it. */
+  /** Number of the run's launch that asks for this. A workflow of an earlier release does not give it. */
   launch?: number;
   placeholders: Partial<Record<Channel, string[]>>;
 }
@@ -33,16 +33,17 @@ export function audienceActivities(deps: ActivityDeps) {
       onPiece: stopIfCancelled,
     });
     if (!step.isOver || !run.options.release) return step;
-    // The first stage begins as soon as it is known who is in it.
+    // The first stage begins as soon as its recipients are known.
     await lookAtStages(deps, await loadRun(db, runId), input.launch);
     return { ...step, shards: await dueShards(db, runId, { closed: closedChannels(run) }) };
   }
 
   return {
     /**
-     * False for a run that was withdrawn before its hour came. One whose audience is frozen, and whose
-     * workflow is a new one, has its shards already. A run before it may have left the campaign's messages
-     * held, as one that failed does. With `mayWait`, the answer may be how long it takes until its hour comes.
+     * Returns false for a run that was withdrawn before its start time. If the audience is frozen already (the
+     * workflow was started anew), `shards` lists its shards. `again` says that an earlier run of the campaign
+     * may have left messages held, as a failed run does. With `mayWait`, the answer may be the time until the
+     * run starts.
      */
     async beginRun(input: {
       runId: string;
@@ -57,13 +58,13 @@ export function audienceActivities(deps: ActivityDeps) {
       };
     },
 
-    /**
-     * Fixes more of whom the run sends to, until one more shard can be sent. Repeated after it is over, it changes
-     * nothing.
-     */
+    /** Freezes more of the audience, until one more shard can be sent. A call after the end changes nothing. */
     freezeNextShard: freeze,
 
-    /** All of it, for workflows of earlier releases, which start no shard before. */
+    /**
+     * Freezes the whole audience. Only workflows of earlier releases call it, because they start no shard
+     * before the end.
+     */
     async freezeRunAudience(input: FreezeInput): Promise<ShardRef[]> {
       for (;;) {
         const { shards, isOver } = await freeze(input);

@@ -8,13 +8,13 @@ import { pause, stopIfCancelled } from './heartbeat';
 
 export type Permission =
   | { kind: 'granted'; count: number }
-  /** The pace is so low that the wait is not worth a worker's place. */
+  /** The rate is so low that a page worker should not be kept for the wait. */
   | { kind: 'backoff'; waitMs: number }
   | { kind: 'stopped'; control: Exclude<Control, 'run'> };
 
 /**
- * Waits for the run's pace to allow some of `most` recipients, and no fewer than `least`. What the owner wants
- * is read all the while: after a pause nothing is sent for which a permit was given before it.
+ * Waits until the run's rate allows some of `most` recipients, and at least `least`. It reads the run's control
+ * during the wait, because a permit from before a pause must not send anything after it.
  */
 export async function awaitRateLimit(
   db: Kysely<CampaignTables>,
@@ -25,7 +25,7 @@ export async function awaitRateLimit(
     stopIfCancelled();
     const { granted, waitMs } = await takePermits(db, runId, demand);
     if (granted === 0 && waitMs > LIMITS.paceWaitMs) return { kind: 'backoff', waitMs };
-    // Without a grant the pace may change meanwhile, so it is asked for again after each look.
+    // Without a grant, ask for permits again after each look, because the rate may have changed.
     const until = performance.now() + (granted === 0 ? Math.min(waitMs, LIMITS.paceLookMs) : waitMs);
     for (let left = waitMs; left > 0; left = until - performance.now()) {
       await pause(Math.max(1, Math.min(left, LIMITS.paceLookMs)));

@@ -12,14 +12,15 @@ import type { CampaignTables } from '../src/campaigns/tables';
 import { messageUid } from '../src/domain/ids';
 import { capsOf, FREQUENCY_CAP } from '../src/domain/policy';
 
-/** Of a call that another attempt has asked for meanwhile; whoever waits for this answer is told by that one. */
+/** Delay when another attempt has asked for the call meanwhile; that attempt's answer reaches the workflow too. */
 const ASK_AGAIN_MS = 1_000;
 
 type Opened = Extract<CallOpening, { kind: 'open' }>;
 
 /**
- * The workspace's caps before a call that was opened; undefined for one that may be placed. Each call counts, also
- * those to the same recipient. One that may have been placed already is asked for again whatever the caps say.
+ * Checks the workspace's contact caps for a call that was opened. Returns undefined when the call may be
+ * placed. Each call counts, also several to the same recipient. A call that may have been placed already is
+ * asked for again whatever the caps say, because otherwise its outcome stays unknown.
  */
 export async function capCall(
   db: Kysely<CampaignTables>,
@@ -43,7 +44,7 @@ export async function capCall(
   return { kind: 'later', waitMs: place.until.getTime() - Date.now() };
 }
 
-/** The service took no such call. */
+/** Gives the reserved contact back, because the service did not take the call. */
 export async function releaseCall(
   db: Kysely<CampaignTables>,
   run: RunPlan,

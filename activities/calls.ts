@@ -44,7 +44,7 @@ import { accountRefused, stoppingRun } from './stop-run';
 
 export interface StartCallsInput {
   runId: string;
-  /** The run's, for which this is done. */
+  /** Number of the run's launch that asks for this. */
   launch?: number | undefined;
   shard: number;
 }
@@ -58,24 +58,27 @@ export type PlaceCallOutcome =
   | { kind: 'placed' }
   | { kind: 'later'; waitMs: number }
   | { kind: 'stopped'; control: Exclude<Control, 'run'> }
-  /** The recipient has ended; nothing more is to be done. */
+  /** The recipient has ended; nothing is left to do. */
   | { kind: 'over' };
 
-/** Between two looks at how many calls are live; further apart while none ends, since calls then take long. */
+/** Between two counts of live calls. The interval grows while no call ends, because the calls then take long. */
 const LOOK_MS = 200;
 const LOOK_MAX_MS = 1_000;
-/** The server needs 5 to 10 ms to start a workflow; more at once only queue up there. */
+/** The server needs 5 to 10 ms to start a workflow, so more starts at once would only queue there. */
 const STARTS_AT_ONCE = 8;
-/** A call whose turn has not come is not asked about more often: its workflow writes down each time. */
+/**
+ * A call that must wait for its turn asks no more often than this, because each answer is written to its
+ * workflow's history.
+ */
 const REDIAL_LOOK_MS = 5_000;
-/** One activity goes on for so long before its workflow writes down that it goes on. */
+/** One activity runs this long before it returns to its workflow. */
 const ROUND_MS = 30_000;
 
 export function callActivities({ db, gatewayFor, signals, callTimes = {} }: ActivityDeps, abort: AbortWatch) {
   const feeds = new FeedAsks(db);
 
   return {
-    /** Starts calls just in time: as many as may be live at once, and more as they end. */
+    /** Starts calls until the run has reached its limit of concurrent calls, and more as calls end. */
     async startCalls(input: StartCallsInput): Promise<StartCallsOutcome> {
       const run = await loadRun(db, input.runId);
       const { retry, maxAttempts, machine } = { ...CALL_POLICY_DEFAULT, ...run.options.voice };
@@ -133,8 +136,8 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
     },
 
     /**
-     * Asks the service for one call. A uid that it knows already is not dialled twice. When our account is
-     * refused the run stops, and the call waits until the run is resumed.
+     * Asks the service for one call. The service does not dial a uid twice. When it refuses our account, the
+     * run stops, and the call waits until the run is resumed.
      */
     async placeCall(input: CallKey & { from: number }): Promise<PlaceCallOutcome> {
       const run = await loadRun(db, input.runId);
@@ -143,8 +146,8 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
     },
 
     /**
-     * How the call ended, if the event feed has told; the safety net under a lost signal, and under an end that
-     * nobody tells.
+     * Returns how the call ended, if the event feed has reported it. Calls poll this in case the signal was
+     * lost, and it ends a call whose end the service never reports.
      */
     async readCall(input: CallKey): Promise<CallEnding | null> {
       const ending = await readCallEnding(db, input);
@@ -175,10 +178,11 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
       );
       if (until) return { kind: 'later', waitMs: until.getTime() - now };
     }
-    // A call that is dialled again keeps the pace too; a first one had its permit before its workflow.
+    // A redial takes a permit too. The first call of a recipient took its permit before its workflow was
+    // started.
     const permitWait = input.attempt === input.from ? undefined : await redialWait(input);
     if (permitWait !== undefined) return { kind: 'later', waitMs: permitWait };
-    // Before anything is written down: without a token nothing can have been placed.
+    // Ask before anything is written, because without a token no call can have been placed.
     const gateway = gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
     const idempotent = able.has('idempotent');
@@ -217,7 +221,7 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
     switch (answer?.kind) {
       case 'accepted':
         if (able.has('events')) return { kind: 'placed' };
-        // More is never told, so that nobody could decide on a second call.
+        // The service reports no events, so that a second call could never be decided on.
         await endRecipient(db, input, 'accepted', undefined);
         return { kind: 'over' };
       case 'suppressed':
@@ -242,7 +246,7 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
   }
 
   async function redialWait({ runId }: CallKey): Promise<number | undefined> {
-    // A permit that is taken and not used is lost, so there should be a place for the call before it is asked for.
+    // Check for a free slot before asking for a permit, because a permit that is not used is lost.
     const placeMs = await slotWait(db, runId);
     if (placeMs !== undefined) return placeMs;
     const { granted, waitMs } = await takePermits(db, runId, { least: 0, most: 1 });

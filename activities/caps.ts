@@ -7,7 +7,10 @@ import type { CampaignTables } from '../src/campaigns/tables';
 import { type DeliveryRule, expiryOf } from '../src/domain/delivery-rule';
 import { capsOf, FREQUENCY_CAP } from '../src/domain/policy';
 
-/** The workspace's caps around one page (src/campaigns/policy/contact-caps.ts). Without caps, nothing is asked. */
+/**
+ * Applies the workspace's contact caps to one page (src/campaigns/policy/contact-caps.ts). Without caps it
+ * queries nothing.
+ */
 export function pageCaps(
   db: Kysely<CampaignTables>,
   run: RunPlan,
@@ -22,7 +25,10 @@ export function pageCaps(
   });
 
   return {
-    /** Those who may have one more message, and what is recorded of the others; a wait is no attempt. */
+    /**
+     * Splits the recipients into those below their caps and results for the others. A wait does not count as an
+     * attempt.
+     */
     async part(recipients: readonly PageRecipient[]) {
       const waits = await reserveContacts(
         db,
@@ -39,7 +45,7 @@ export function pageCaps(
       return { ready, held };
     },
 
-    /** What of a chunk is given back, in the transaction that records it. */
+    /** Returns the places of unsent recipients within the transaction that records the chunk. */
     release(recipients: readonly PageRecipient[], results: readonly RecipientResult[]) {
       const unsent = new Set(results.filter(certainlyUnsent).map(({ seq }) => seq));
       const places = recipients.filter(({ seq }) => unsent.has(seq)).map(placeOf);
@@ -47,7 +53,7 @@ export function pageCaps(
       return (tx: Kysely<CampaignTables>) => releaseContacts(tx, workspaceId, places);
     },
 
-    /** Nothing of the chunk has left. */
+    /** Undoes the offer of the chunk, because no message of it has left. */
     async withdraw(recipients: readonly PageRecipient[]): Promise<void> {
       if (!caps.length) return withdrawOffer(db, page);
       const offered = page.offered;

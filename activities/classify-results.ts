@@ -10,10 +10,10 @@ import {
 } from '../src/domain/delivery-rule';
 import type { SendAnswer } from '../src/gateway/gateway';
 
-/** What a chunk's answers are judged by. */
+/** What decides how the answers to a chunk are read. */
 export interface SendContext {
   rule: DeliveryRule;
-  /** Whether the service may simply be asked again for the same message. */
+  /** Whether the service may be asked again for the same message without sending it twice. */
   idempotent: boolean;
   uidOf(recipient: PageRecipient): string;
 }
@@ -22,13 +22,13 @@ export type PageBackoff =
   | { kind: 'later'; retryAfterMs: number; inDoubt: boolean }
   | { kind: 'account'; code: string };
 
-/** An idempotent service is asked again after this. */
+/** Delay before an idempotent service is asked again. */
 const ASK_AGAIN_MS = 1_000;
 
 /**
- * Set when not one message of the chunk was taken or judged, so that the reason is nobody's own and costs
- * nobody an attempt. Whoever was refused before, when others were not, stays judged by himself: otherwise the
- * last stragglers would keep a run open for ever.
+ * Returns a backoff when the service settled no message of the chunk. Then the reason does not lie in a
+ * recipient, so that no recipient is charged an attempt. A recipient who was refused before, while others were
+ * accepted, is still judged alone. Otherwise the last stragglers would keep a run open for ever.
  */
 export function pageBackoff(
   recipients: readonly PageRecipient[],
@@ -52,12 +52,15 @@ function settles({ kind }: SendAnswer, idempotent: boolean): boolean {
   );
 }
 
-/** Every attempt with a uid of its own was one try; whoever has had more was refused under one of them. */
+/**
+ * Every attempt with its own uid was one try. A recipient with more tries than that was refused under one of
+ * those uids.
+ */
 function refusedAgain(recipient: PageRecipient, answer: SendAnswer | undefined): boolean {
   return answer?.kind === 'later' && answer.because === 'refused' && recipient.attempts > recipient.attempt;
 }
 
-/** The results of a chunk of which at least one recipient was judged by himself. */
+/** The results of a chunk in which at least one message was settled. */
 export function resultsOf(
   recipients: readonly PageRecipient[],
   answers: readonly SendAnswer[],
@@ -106,19 +109,23 @@ function resultOf(
 
 function askAgain(recipient: PageRecipient, rule: DeliveryRule, nowMs: number): Result {
   const retryAt = new Date(nowMs + ASK_AGAIN_MS);
-  // Too late to ask, and the service may have the message: what it has, it will tell.
+  // It is too late to ask again, and the service may have the message. If it has, its events will report the
+  // outcome.
   return retryAt.getTime() > expiryOf(rule, recipient.dueAt)
     ? { state: 'unknown', code: 'answer_lost', attempted: true }
     : { state: 'waiting', code: 'answer_lost', retryAt, attempted: false };
 }
 
-/** Sent to a service that would send it twice if it was asked twice, and nobody knows what became of it. */
+/** The outcome of a message is lost, and the service would send it twice if it was asked twice. */
 export function inDoubt(recipient: PageRecipient, context: SendContext, nowMs: number): Result {
   const next: Next = afterDoubt(context.rule, tried(recipient, context), nowMs);
   return { ...next, attempted: true, anew: next.state === 'waiting' };
 }
 
-/** Tells those apart for whom it is too late. A retry of what is in doubt does not end by certainty. */
+/**
+ * Separates recipients whose time is over. A recipient in doubt may be sent to again, so that their expiry is
+ * not certain.
+ */
 export function splitExpired(
   recipients: readonly PageRecipient[],
   rule: DeliveryRule,

@@ -6,21 +6,24 @@ import type { Control } from '../src/domain/campaign';
 import type { Gateway } from '../src/gateway/gateway';
 import type { Log } from '../src/log';
 
-/** What activities may use. Everything that reaches outside is given to them. */
+/** Dependencies of the activities. Everything that reaches outside the process comes from here. */
 export interface ActivityDeps {
   db: Kysely<CampaignTables>;
-  /** The messaging service, with the credentials of one workspace. */
+  /** Returns the messaging service's gateway with the credentials of one workspace. */
   gatewayFor(workspaceId: string): Gateway;
   signals: WorkflowSignals;
-  /** Whom the workspace does not write to or call; without it, everybody may be. */
+  /** Says which addresses the workspace must not write to or call. Without it, every address may be reached. */
   suppression?: SuppressionRule | undefined;
-  /** Why not, to be kept with those who are left out; without it, the reason alone is. */
+  /**
+   * Says why an address is suppressed, to be stored with recipients who are left out. Without it, only the
+   * reason is stored.
+   */
   suppressionEntry?: SuppressionEntry | undefined;
   callTimes?: CallTimes | undefined;
   log: Log;
 }
 
-/** A recipient's call workflow; `from` is the attempt with which it begins. */
+/** Address of a recipient's call workflow; `from` is the attempt it begins with. */
 export interface CallAddress {
   runId: string;
   seq: number;
@@ -29,12 +32,12 @@ export interface CallAddress {
 
 /** How activities reach other workflows; implemented over the Temporal client (src/temporal). */
 export interface WorkflowSignals {
-  /** Harmless when the call's workflow exists already, running or ended. */
+  /** Has no effect when the call's workflow exists already, running or ended. */
   startCall(call: CallAddress & { policy: CallPolicy }): Promise<void>;
-  /** Tells a sleeping call what its run's owner wants. Harmless when the call's workflow has ended. */
+  /** Sends the run's control to a sleeping call. Has no effect when the call's workflow has ended. */
   wakeCall(call: CallAddress & { control: Control }): Promise<void>;
-  /** Harmless when the run's workflow exists already. */
+  /** Has no effect when the run's workflow exists already. */
   launchRun(run: { runId: string; launch: number; workspaceId: string; campaignId: string }): Promise<void>;
-  /** Takes a recurring campaign's clock down. Harmless when there is none. */
+  /** Deletes a recurring campaign's Temporal schedule. Has no effect when there is none. */
   removeSchedule(campaignId: string): Promise<void>;
 }

@@ -19,24 +19,25 @@ interface SendInput {
 
 type Service = { gateway: Gateway; able: ReadonlySet<Capability> } | { refused: ErrorCode };
 
-/** An idempotent service that lost its answer is asked again after this. */
+/** Delay before an idempotent service whose answer was lost is asked again. */
 const ASK_AGAIN_MS = 1_000;
 
-/** The steps of a durable send that reach the service, and those that only look at its row. */
+/** The steps of a durable send: some reach the service, the others only read its row. */
 export function durableSendActivities({ db, gatewayFor, callTimes }: ActivityDeps) {
   const feeds = new FeedAsks(db);
 
   return {
-    /** What follows from the row by itself, taken in; `act` when it is the service's turn. */
+    /** Updates the row by what its own state implies. Answers `act` when the service must be asked next. */
     async lookAtSend({ sendId }: SendInput): Promise<SendState> {
       return lookAtSend(db, sendId, callTimes);
     },
 
-    /** The next thing to be done about the send, done. */
+    /** Takes the next step of the send, and returns the state after it. */
     async actOnSend({ sendId }: SendInput): Promise<SendState> {
       const turn = await lookAtSend(db, sendId, callTimes);
       if (turn.kind !== 'act') return turn;
-      // All that can fail without a message having left comes before the claim, which puts the send in doubt.
+      // Every step that can fail before a message leaves comes before the claim, because the claim puts the
+      // send in doubt.
       const service = await reach(turn.workspaceId);
       const claim = await claimSend(db, sendId, !('refused' in service), callTimes);
       if (!claim) return lookAtSend(db, sendId, callTimes);
@@ -52,7 +53,7 @@ export function durableSendActivities({ db, gatewayFor, callTimes }: ActivityDep
     if (claim.inDoubt && !idempotent) return ANSWER_LOST;
     const [answer] = await gateway
       .send([messageOf(claim)])
-      // Thrown for want of a token, before anything was sent.
+      // The token was missing, so that nothing was sent.
       .catch((): SendAnswer[] => [
         { kind: 'later', code: 'dependency_down', retryAfterMs: 1_000, because: 'down' },
       ]);
@@ -65,12 +66,15 @@ export function durableSendActivities({ db, gatewayFor, callTimes }: ActivityDep
     return answer === 'late' ? { kind: 'late' } : { kind: 'end', state: 'canceled', attempted: false };
   }
 
-  /** With a token at hand. What only a person can mend is an answer; an outage is waited for by who calls. */
+  /**
+   * Gets a token. A refusal that a person must mend is returned as an answer; an outage is thrown, so that the
+   * caller waits.
+   */
   async function reach(workspaceId: string): Promise<Service> {
     try {
       const gateway = gatewayFor(workspaceId);
       const able = await gateway.capabilities();
-      // Before the message, so that the feed is there when its outcome is.
+      // Ask for the feed before sending, so that it is followed when the outcome arrives.
       if (able.has('events')) await feeds.ask(workspaceId);
       return { gateway, able };
     } catch (error) {

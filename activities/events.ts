@@ -1,7 +1,10 @@
 import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import type { ActivityDeps } from './deps';
 
-/** The process that watches follows the feeds (src/campaigns/watch/feeds.ts); a run says that it will need one. */
+/**
+ * Marks that a run will need its workspace's event feed. The watcher process follows the feeds
+ * (src/campaigns/watch/feeds.ts).
+ */
 export function eventActivities({ db }: ActivityDeps) {
   const asks = new FeedAsks(db);
 
@@ -10,7 +13,7 @@ export function eventActivities({ db }: ActivityDeps) {
       await asks.ask(workspaceId);
     },
 
-    /** For workflows that an earlier release started, one a workspace: they have nothing left to do, and end. */
+    /** For workflows of an earlier release, one a workspace. They have nothing left to do, so they end. */
     async followEvents(_input: { workspaceId: string }): Promise<'again' | 'quiet'> {
       return 'quiet';
     },

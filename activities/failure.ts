@@ -3,8 +3,8 @@ import { ERRORS, isDomainError } from '../src/domain/errors';
 import { LIMITS } from '../src/domain/limits';
 
 /**
- * The only place where an error of ours becomes a Temporal failure: its type is the catalogue's code, and
- * it is retried unless its class says that retrying is useless. Unknown errors stay retryable.
+ * The only place where our error becomes a Temporal failure. Its type is the catalogue's code. It is retried
+ * unless the code's class says that retrying is useless; unknown errors are retried.
  */
 export function asFailure(error: unknown): unknown {
   if (!isDomainError(error)) return error;

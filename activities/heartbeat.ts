@@ -1,11 +1,14 @@
 import { activityInfo, CancelledFailure, Context, heartbeat } from '@temporalio/activity';
 
-/** Well under the heartbeat timeout of 10 s, so that one late beat is no death sentence; each is a write of the server. */
+/**
+ * Well under the heartbeat timeout of 10 s, so that one late beat does not end the activity. Not shorter,
+ * because the server writes each beat to its database.
+ */
 const BEAT_MS = 2_500;
 
 /**
- * Runs `work` under a steady heartbeat: cancellation and the server's doubts reach us only that way. One
- * that is over before the first beat costs the server nothing.
+ * Runs `work` under a steady heartbeat, because the server delivers cancellation only in its answers to
+ * heartbeats. An activity that ends before the first beat costs the server nothing.
  */
 export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
   const timer = setInterval(() => heartbeat(), BEAT_MS);
@@ -16,14 +19,14 @@ export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Ends the activity at a point where it may safely be taken up again, if it was asked to end. */
+/** Throws if the activity was asked to end. Call it only where the work can be resumed safely. */
 export function stopIfCancelled(): void {
   const { cancellationSignal } = Context.current();
   if (cancellationSignal.aborted)
     throw new CancelledFailure(`${activityInfo().activityType} was asked to stop`);
 }
 
-/** Waits, but not beyond the activity's cancellation. */
+/** Waits for `ms`, or until the activity is cancelled. */
 export async function pause(ms: number): Promise<void> {
   await Context.current().sleep(ms);
 }

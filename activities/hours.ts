@@ -4,7 +4,10 @@ import { OUT_OF_HOURS } from '../src/domain/policy';
 import { phonePrefix } from '../src/domain/time-zones/phone-zones';
 import type { OpenHours } from '../src/domain/time-zones/recipient-hours';
 
-/** Those who may be reached now, and what is recorded of the others, who wait for an hour at which they may. */
+/**
+ * Splits the recipients into those who may be reached now and results for the others, who wait until their
+ * hours open.
+ */
 export function partByHours(
   recipients: readonly PageRecipient[],
   hours: OpenHours,
@@ -13,7 +16,7 @@ export function partByHours(
   const ready: PageRecipient[] = [];
   const held: RecipientResult[] = [];
   for (const recipient of recipients) {
-    // Without a place when hours by recipients' clocks were not asked for as the audience was frozen.
+    // The time zone is missing when the run had no rules by recipients' local time as its audience was frozen.
     const next = hours.nextFor(recipient.place ?? phonePrefix(recipient.address) ?? null, now);
     if (next <= now) ready.push(recipient);
     else

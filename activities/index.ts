@@ -39,8 +39,8 @@ export type VoiceActivities = Created['voice'];
 type Functions = Record<string, (...args: any[]) => Promise<unknown>>;
 
 /**
- * What holds for every activity: it beats while it runs, so that the death of its worker is noticed
- * within seconds however long it may take, and an error of ours leaves it with its code as the type.
+ * Wraps every activity. Each sends heartbeats while it runs, so that the server notices its worker's death
+ * within seconds. Each converts our errors into failures whose type is the error's code.
  */
 function asActivities<T extends Functions>(activities: T): T {
   return Object.fromEntries(

@@ -19,20 +19,20 @@ export interface LookInput {
   launch?: number;
 }
 
-/** Nothing to do now; after `waitMs`, if it is set, there may be something although nothing happened. */
+/** Nothing to do now. If `waitMs` is set, there may be work after it even if no event arrives. */
 export interface Waiting {
   kind: 'wait';
   waitMs?: number;
 }
 
-/** Recipients are to be sent to now, in these shards; others at the earliest after `waitMs`. */
+/** These shards have recipients to send to now; others become due after `waitMs` at the earliest. */
 export interface Due {
   kind: 'due';
   shards: ShardRef[];
   waitMs?: number;
 }
 
-/** What the activities of an earlier release answered when they had waited for an hour. */
+/** Answer of the activities of an earlier release after they had waited for an hour. */
 interface Again {
   kind: 'again';
   waitMs?: undefined;
@@ -41,12 +41,12 @@ interface Again {
 export type SendingLook = Waiting | Due | Again | { kind: 'failing' };
 export type SettlingLook = Waiting | Due | Again | { kind: 'settled' | 'canceled' | 'failed' };
 
-/** A shard that means to wake by itself has done so by then. */
+/** A shard that is about to wake by itself has done so within this time. */
 const OVERDUE_MS = 3_000;
 
 /**
- * What a run's workflow does when it wakes: it looks once, and sleeps again until it is woken (src/campaigns/watch) or
- * until a moment that the look names. Nothing here waits.
+ * What a run's workflow calls when it wakes. It looks once, and sleeps again until it is woken
+ * (src/campaigns/watch) or until a moment that the look returns. Nothing here waits.
  */
 export function lookActivities(deps: ActivityDeps) {
   const { db, gatewayFor } = deps;
@@ -54,8 +54,8 @@ export function lookActivities(deps: ActivityDeps) {
 
   return {
     /**
-     * Beside shards that may sleep: whether the run must stop for a reason that only the run itself knows, and which
-     * retries are overdue because their shard sleeps for longer, or has ended.
+     * Called while shards run or sleep. Returns whether the run must stop for a reason that only the run knows,
+     * and which shards have overdue retries because they sleep for longer or have ended.
      */
     async lookWhileSending({ runId, launch }: LookInput): Promise<SendingLook> {
       const control = await readControl(db, runId, launch);
@@ -74,8 +74,9 @@ export function lookActivities(deps: ActivityDeps) {
     },
 
     /**
-     * When all shards have ended: whether every recipient is at least `sent` and every call has ended for good, or
-     * which retries are due. `sinceMs` is how long the run has been settling; retries are gathered for a while.
+     * Called when all shards have ended. Returns that every recipient is at least `sent` and every call has
+     * ended for good, or which shards have due retries. `sinceMs` is how long the run has been settling;
+     * retries are gathered for a while.
      */
     async lookWhileSettling({
       runId,
@@ -104,19 +105,19 @@ export function lookActivities(deps: ActivityDeps) {
       return { kind: 'due', shards };
     },
 
-    /** For executions that an earlier release started: the next round of their workflow goes on by looks. */
+    /** For executions of an earlier release: the next round of their workflow uses the looks above. */
     async watchRun(_input: LookInput): Promise<SendingLook> {
       return { kind: 'again' };
     },
 
-    /** For executions that an earlier release started, as above. */
+    /** For executions of an earlier release, as above. */
     async awaitSettled(_input: LookInput): Promise<SettlingLook> {
       return { kind: 'again' };
     },
   };
 }
 
-/** When the first recipient that waits may be sent to: when its retry is due, and its channel open. */
+/** Time until the first waiting recipient's retry is due and their channel is open. */
 async function untilDue(db: Kysely<CampaignTables>, run: RunPlan): Promise<number | undefined> {
   const now = Date.now();
   let soonest: number | undefined;
@@ -128,7 +129,7 @@ async function untilDue(db: Kysely<CampaignTables>, run: RunPlan): Promise<numbe
   return soonest;
 }
 
-/** Each shard once. */
+/** Removes duplicates. */
 const distinct = (shards: readonly ShardRef[]): ShardRef[] => [
   ...new Map(shards.map((shard) => [`${shard.channel} ${shard.shard}`, shard])).values(),
 ];

@@ -6,8 +6,8 @@ import type { ActivityDeps } from './deps';
 export function occurrenceActivities({ db, signals }: ActivityDeps) {
   return {
     /**
-     * Makes the run of what is due, and launches it. Repeated, it launches the same run. A clock that rings for a
-     * campaign without a schedule was set by somebody who had been frozen while it was taken down, and is stopped.
+     * Creates and launches the run of a schedule's due occurrence. Repeated, it launches the same run. If a
+     * schedule fires for a campaign without one, a stalled process recreated it; delete it.
      */
     async takeOccurrence(input: {
       campaignId: string;

@@ -1,4 +1,4 @@
-/** Whose work it is: turns go round the workspaces, and in each workspace round its campaigns. */
+/** Owner of a chunk: turns go round the workspaces, and within each workspace round its campaigns. */
 export interface TurnKey {
   workspaceId: string;
   campaignId: string;
@@ -9,15 +9,17 @@ interface Waiter {
   begin: () => void;
 }
 
-/** Workspaces and campaigns of which it is remembered when they had their last turn. */
+/** Number of workspaces and campaigns whose last turn is kept. */
 const REMEMBERED = 2_000;
 
 /**
- * The page workers of a process: so many chunks are sent at once. An activity that has a page waits for its pace without
- * one, takes one for each chunk, and gives it back, so that a page never keeps another campaign out for longer than a
- * chunk takes. The workspace that was served longest ago comes first, and of its campaigns the one that was served longest
- * ago; one that is new comes before all others. No campaign has all workers, because those of a service that hangs would
- * be given back only when its requests time out.
+ * The page workers of a process: the number of chunks that are sent at once. An activity waits for its run's
+ * rate without holding a worker. It takes one for each chunk and gives it back, so that a page blocks another
+ * campaign for one chunk at most.
+ *
+ * The workspace that was served longest ago comes first, then its campaign that was served longest ago. A new
+ * one comes before all others. No campaign may hold all workers, because a hanging service would give them back
+ * only when its requests time out.
  */
 export class PageWorkers {
   private readonly waiting: Waiter[] = [];
@@ -102,7 +104,7 @@ export class PageWorkers {
     return this.served.get(id) ?? 0;
   }
 
-  /** A map keeps its entries in the order they were written, so that the first is the oldest. */
+  /** A map keeps its entries in the order they were written, so that the first one is the oldest. */
   private remember(id: string): void {
     this.served.delete(id);
     this.served.set(id, this.turn);

@@ -13,9 +13,9 @@ export type Taking =
   | { kind: 'stopped'; control: Exclude<Control, 'run'> };
 
 /**
- * Waits until the service's outbox has room for some of `most` messages, so that none is offered in vain. A full
- * outbox may stay so for as long as a carrier is down, so that the page then leaves its worker's place. What the
- * owner wants is read all the while.
+ * Waits until the service's outbox has room for some of `most` messages, so that it refuses none. The outbox
+ * may stay full as long as a carrier is down; then the page gives its worker back. The run's control is read
+ * during the wait.
  */
 export async function awaitRoom(
   db: Kysely<CampaignTables>,
@@ -56,7 +56,7 @@ export async function awaitRoom(
   return given ? { kind: 'lot', lot: given } : { kind: 'backoff', waitMs: room.restMs() };
 }
 
-/** The lot of the chunk that is being offered. */
+/** The outbox room reserved for the chunk that is being offered. */
 export interface CurrentLot {
   use(lot: Lot | undefined): void;
   end(): void;

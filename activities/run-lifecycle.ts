@@ -10,16 +10,16 @@ import { applyControl } from './apply-control';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
 
-/** What is done to a run as a whole. Every one may be repeated. */
+/** Steps that concern a run as a whole. Each may be repeated. */
 export function runLifecycleActivities(deps: ActivityDeps) {
   const { db, gatewayFor } = deps;
   return {
-    /** Puts into force what the operator wants of the run, and answers what that is. */
+    /** Applies what the operator wants of the run, and returns it. */
     applyControl: (input: { runId: string }): Promise<Control> => applyControl(deps, input.runId),
 
     /**
-     * Takes back what can be taken back: pages that were open, retries that wait, and messages that the
-     * service has not handed over. The hold stays for good, so that nothing that comes late slips through.
+     * Takes back what can be taken back: open pages, waiting retries, and messages that the service has not
+     * handed over. The hold stays for good, so that a message that arrives late is not sent either.
      */
     async cancelRemaining(input: { runId: string }): Promise<void> {
       const run = await loadRun(db, input.runId);
@@ -40,15 +40,16 @@ export function runLifecycleActivities(deps: ActivityDeps) {
       }
     },
 
-    /** What a run throws concerns everybody: nobody more is sent to. */
+    /** Stops the whole run, because the error does not concern one recipient: no further recipient is sent to. */
     async stopRun(input: { runId: string; launch?: number; reason: string }): Promise<void> {
       await failRun(db, input.runId, input.reason, input);
     },
 
     /**
-     * False when somebody was put back into a run that was to be completed. One whose owner wants it canceled, and
-     * that fails on the way, is canceled as far as our own books go: a service that refuses us keeps what it has on hold.
-     * True for a launch that another one has followed: its run was closed before that.
+     * Returns false when a recipient was put back into a run that was to be completed. If the operator wants
+     * the run canceled and it fails on the way, it is canceled in our own tables: a service that refuses us
+     * keeps its messages on hold. Returns true for a launch that was followed by another, because its run was
+     * closed before that.
      */
     async closeRun(input: {
       runId: string;

@@ -35,27 +35,27 @@ import { accountRefused, stoppingRun } from './stop-run';
 
 export interface SendPageInput {
   runId: string;
-  /** The run's, for which this is done. */
+  /** Number of the run's launch that asks for this. */
   launch?: number | undefined;
   channel: Channel;
   shard: number;
   lane: number;
-  /** How many recipients a newly opened page may hold. */
+  /** Most recipients of a newly opened page. */
   size: number;
 }
 
 export type SendPageOutcome =
   | { kind: 'sent'; size: number; durationMs: number }
-  /** Nothing to do now; after `waitMs` there may be, without it there will not. */
+  /** Nothing to do now. With `waitMs` there may be work after it; without it there will be none. */
   | { kind: 'idle'; waitMs?: number; aside?: boolean }
-  /** The service takes nothing for the moment; the page stays open. */
+  /** The service takes nothing at the moment; the page stays open. */
   | { kind: 'backoff'; waitMs: number }
   | { kind: 'stopped'; control: Exclude<Control, 'run'> };
 
 /**
- * Sends one page of a shard: the ledger's protocol (src/campaigns/runs/ledger.ts) around the service's send
- * endpoint. Each recipient settles by itself; what concerns everybody stops the page between chunks, and a
- * refused account stops the run.
+ * Sends one page of a shard, by the ledger's protocol (src/campaigns/runs/ledger.ts) around the service's send
+ * endpoint. Each recipient gets a result of their own. A reason that concerns all of them stops the page
+ * between two chunks, and a refused account stops the run.
  */
 export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWatch) {
   const feeds = new FeedAsks(db);
@@ -76,7 +76,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
         if (taking.kind === 'idle')
           return aside && taking.until ? { ...idle(taking.until), aside } : idle(taking.until);
         const outcome = await stoppingRun(db, input, () => sendOpenPage(run, taking.page));
-        // At a pace pages are small; a few of them are one event in the history.
+        // With a rate limit pages are small, so one activity sends several: they cost one event in the history.
         if (!pace || outcome.kind !== 'sent' || performance.now() > until) return outcome;
         size = nextPageSize({ ...outcome, size: Math.max(size, outcome.size) });
       }
@@ -85,7 +85,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
 
   async function sendOpenPage(run: RunPlan, page: OpenPage): Promise<SendPageOutcome> {
     const lots = currentLot();
-    // However the page stops, what it was given of the outbox and did not offer goes to others.
+    // However the page ends, outbox room that it did not use goes to other pages.
     return sendChunks(run, page, lots).finally(lots.end);
   }
 
@@ -113,12 +113,14 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
     if (page.offered > page.resolved && !context.idempotent) await giveUpDoubtful(page, context);
     while (page.resolved < page.size) {
       stopIfCancelled();
-      // What a former attempt may have sent is asked for once more, also when its time is over by now.
+      // Messages that an earlier attempt may have sent are asked for once more, even if their time is over by
+      // now.
       const doubtful = page.offered - page.resolved;
       const most = doubtful || Math.min(chunk, page.size - page.resolved);
       const permission = await awaitRateLimit(db, run.runId, { least: doubtful, most });
       if (permission.kind !== 'granted') return permission;
-      // What is in doubt is in the outbox already, or is offered again under the same uid.
+      // Messages in doubt need no room: they are in the outbox already, or are offered again under the same
+      // uid.
       const taking = doubtful
         ? { kind: 'lot' as const, lot: undefined }
         : await awaitRoom(db, gateway.room, run, permission.count);
@@ -127,7 +129,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       const askedAt = performance.now();
       const ended = await workers.run(run, cancellationSignal, async () => {
         const startedAt = performance.now();
-        // The owner may have paused while others had their turns.
+        // The operator may have paused the run while other pages had their turns.
         const control = startedAt - askedAt > LIMITS.paceLookMs ? await readControl(db, run.runId) : 'run';
         if (control !== 'run') return { kind: 'stopped' as const, control };
         const outcome = await sendChunk(sending, taking.lot?.count ?? permission.count, doubtful > 0);
@@ -137,11 +139,11 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       if (ended) return ended;
     }
     if (isWatched(run.options)) await abort.last(run.runId, able.has('events'));
-    // Waiting for a turn says nothing about the service, by whose speed the next page is measured.
+    // Count only the time at the service, because the next page's size follows from the service's speed.
     return { kind: 'sent', size: page.size, durationMs: Math.round(workedMs) };
   }
 
-  /** Answers how the page ends for now, if it does before its end. */
+  /** Returns how the page ends for now, or undefined while it continues. */
   async function sendChunk(
     { run, page, gateway, able, context, lots, caps }: Sending,
     count: number,
@@ -153,7 +155,8 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       : splitExpired(offered, context.rule, Date.now());
     const hours = openHours(run.options, page.channel);
     const open = doubtful ? { ready: inTime, held: [] } : partByHours(inTime, hours);
-    // Of what is in doubt, whoever has no place among the messages of his address has not been sent to.
+    // A recipient in doubt without a reserved cap slot was never sent to, because slots are reserved before
+    // sending.
     const { ready, held } = await caps.part(open.ready);
     const messages = ready.map((recipient) => toMessage(run, page, recipient, context.rule));
     const stop = able.has('bulk') ? undefined : stops.attend(run.workspaceId);
@@ -164,7 +167,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
         lots.end();
       })
       .catch(async (error: unknown) => {
-        // Sending throws for want of a token only, before anything has left.
+        // `send` throws only when the token is missing, before any message has left.
         if (isDomainError(error) && !doubtful) await caps.withdraw(ready);
         throw error;
       });
@@ -189,8 +192,8 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
   }
 
   /**
-   * The former attempt died while these were on their way, to a service that would send them twice if
-   * asked twice: nobody knows, and the ledger says so.
+   * The former attempt died while these messages were on their way, and the service would send them twice if
+   * asked twice. Their outcome is unknown, and the ledger records that.
    */
   async function giveUpDoubtful(page: OpenPage, context: SendContext): Promise<void> {
     const recipients = await offerChunk(db, page, page.offered - page.resolved);
@@ -207,7 +210,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
   }
 }
 
-/** What the chunks of a page have in common. */
+/** What all chunks of a page share. */
 interface Sending {
   run: RunPlan;
   page: OpenPage;
@@ -218,10 +221,10 @@ interface Sending {
   caps: ReturnType<typeof pageCaps>;
 }
 
-/** A lane that stands aside is woken when the pace changes, and when the other one has come to its end. */
+/** A lane that stands aside is woken when the rate changes, and when the other lane has ended. */
 const ASIDE_MS = 30 * 60_000;
 
-/** One lane keeps up with a slow pace; two would hold a page and an activity each, and wait in turns. */
+/** One lane keeps up with a low rate. Two would hold a page and an activity each, and only wait for each other. */
 function isAside({ lane }: SendPageInput, pace: number | undefined): boolean {
   return lane > 0 && pace !== undefined && pace < LIMITS.paceSecondLane;
 }

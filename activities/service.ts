@@ -4,18 +4,21 @@ import { DomainError } from '../src/domain/errors';
 import type { Capability } from '../src/gateway/gateway';
 import type { ActivityDeps } from './deps';
 
-/** What a run must know of the messaging service before it sends: that it lets us in, and the templates. */
+/**
+ * What a run must know of the messaging service before it sends: whether it accepts our account, and the
+ * templates.
+ */
 export function serviceActivities({ db, gatewayFor }: ActivityDeps) {
   return {
     /**
-     * Makes sure that there is a token to send with, and answers what the service can do. The token
-     * itself stays in this process: nothing secret enters a history.
+     * Makes sure that a token exists, and returns what the service can do. The token stays in this process,
+     * because no secret may enter a history.
      */
     async refreshToken(input: { workspaceId: string }): Promise<Capability[]> {
       return [...(await gatewayFor(input.workspaceId).capabilities())];
     },
 
-    /** The names of the placeholders of each channel's template, in the version the campaign pins. */
+    /** Returns the placeholders of each channel's template, in the version that the campaign pins. */
     async lookUpTemplates(input: { runId: string }): Promise<Partial<Record<Channel, string[]>>> {
       const run = await loadRun(db, input.runId);
       const gateway = gatewayFor(run.workspaceId);

@@ -8,8 +8,8 @@ import { stopIfCancelled } from './heartbeat';
 import { stoppingRun } from './stop-run';
 
 /**
- * Takes the steps of a run that is released in stages (src/campaigns/release/step-release.ts). A gate that closes with
- * them is put into force at once: the service holds what it has of the campaign.
+ * Takes the due steps of a run that is released in stages (src/campaigns/release/step-release.ts). When a step
+ * closes a gate, the service is asked at once to hold the campaign's messages.
  */
 export async function lookAtStages(
   deps: ActivityDeps,
@@ -30,7 +30,7 @@ export async function lookAtStages(
   return step;
 }
 
-/** The channels of a run that are closed at this hour for all recipients. */
+/** Channels that are closed for all recipients of the run at this hour. */
 export function closedChannels(run: RunPlan): Channel[] {
   const now = Date.now();
   return run.channels.filter((channel) => openHours(run.options, channel).nextForAll(now) > now);

@@ -11,9 +11,10 @@ export interface Stopped {
 }
 
 /**
- * Runs `work`, and stops its run when the service refuses our account: a person must act, and until then nobody
- * is sent to or spent an attempt on. A run that its owner paused or canceled meanwhile stays as he wants it, and so
- * does one that he resumed: a refusal may be long in coming, and only the `launch` that asked is stopped by it.
+ * Runs `work`, and stops the run when the service refuses our account, because a person must act first. Until
+ * then no recipient is sent to, and no attempt is used. A run that its operator has paused or canceled
+ * meanwhile stays so. One that they have resumed continues: a refusal may arrive late, and it stops only the
+ * `launch` that asked.
  */
 export async function stoppingRun<T>(
   db: Kysely<CampaignTables>,

@@ -9,12 +9,12 @@ import type { ActivityDeps } from './deps';
 import { stoppingRun } from './stop-run';
 
 /**
- * Looks at whose turn it is in runs that go from channel to channel. A look reads every recipient that waits, so that
- * the next one comes later the longer it took; and it comes as seldom as retries are gathered, because what it finds
- * wakes shards.
+ * Finds recipients whose next channel is due, in runs that go from channel to channel. A look reads every
+ * waiting recipient, so the next look comes later the longer this one took. Looks are also as rare as gathered
+ * retries, because what they find wakes shards.
  */
 export class TurnLooks {
-  /** By run: not before. What has passed is forgotten. */
+  /** By run: the earliest time of its next look. Entries in the past are deleted. */
   private readonly rests = new Map<string, number>();
 
   constructor(
@@ -22,7 +22,7 @@ export class TurnLooks {
     private readonly gatewayFor: ActivityDeps['gatewayFor'],
   ) {}
 
-  /** Shards to be woken or started now, and when a turn comes by time alone. */
+  /** Returns shards to wake or start now, and the time until the next channel is due by time alone. */
   async look(run: RunPlan): Promise<{ shards: ShardRef[]; waitMs?: number }> {
     if (run.options.strategy !== 'fallback') return { shards: [] };
     const startedAt = Date.now();

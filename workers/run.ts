@@ -8,40 +8,41 @@ import { StartupError } from '../src/startup-error';
 import { BUNDLE_FILE } from './bundle';
 
 export interface RunningWorkers {
-  /** Settles when a worker has failed beyond repair; otherwise when all are stopped. */
+  /** Settles when a worker has failed beyond repair, or when all workers are stopped. */
   done: Promise<void>;
-  /** Takes no new work, lets running activities come to a safe point, and resolves. */
+  /** Takes no new work, waits until running activities reach a safe point, and resolves. */
   stop(): Promise<void>;
 }
 
 /**
- * Timeouts that make a crash cheap: with the defaults, a killed worker's workflows wait 10 s for its
- * sticky queue and its activities are known by heartbeats up to 80 % of their timeout old; so, a
- * restart costs 5 s instead of 16, and a sixth of the doubt.
+ * Timeouts that make a crash cheap. With the defaults, a killed worker's workflows wait 10 s for its sticky
+ * queue, and its activities' heartbeats are up to 80 % of their timeout old. With these, a restart costs 5 s
+ * instead of 16, and leaves a sixth of the messages in doubt.
  */
 const COMMON: Partial<WorkerOptions> = {
   stickyQueueScheduleToStartTimeout: '1s',
   maxHeartbeatThrottleInterval: '1s',
   defaultHeartbeatThrottleInterval: '1s',
-  // Activities are asked to stop after this, and do at their next chunk; the default would ask at once.
+  // Activities are asked to stop after this time, and do so at their next chunk. The default would ask at once.
   shutdownGraceTime: '500ms',
   shutdownForceTime: '6s',
 };
 
 /**
- * Calls run where their activities do: the server then hands an activity over together with the task
- * that scheduled it, which saves a round trip for each.
+ * Calls run in the same process as their activities. The server then hands over an activity together with the
+ * task that scheduled it, which saves a round trip for each.
  */
 const WITH_WORKFLOWS: readonly Role[] = ['orchestrator', 'voice'];
 
-/** Per role: what it runs and how much at once. */
+/** What each role runs, and how much at once. */
 const OPTIONS: Record<Role, Partial<WorkerOptions>> = {
-  // None of its activities waits: a run that does is a timer (workflows/campaign-run.ts).
+  // None of its activities waits, because a waiting run is a timer (workflows/campaign-run.ts).
   orchestrator: { maxCachedWorkflows: 200, maxConcurrentActivityTaskExecutions: 100 },
-  // Most of them wait for their pace or their turn; how many send at once is up to activities/page-workers.ts.
+  // Most of these activities wait for their rate or their turn. activities/page-workers.ts limits how many send
+  // at once.
   sender: { maxConcurrentActivityTaskExecutions: LIMITS.pagesOpen },
-  // A cached workflow costs about 35 KB; sleeping calls beyond these are replayed when they wake.
-  // A campaign that starts calls has one activity, which waits for its pace and for calls to end.
+  // A cached workflow costs about 35 KB; sleeping calls beyond this number are replayed when they wake. A
+  // campaign that starts calls holds one activity, which waits for its rate and for calls to end.
   voice: { maxCachedWorkflows: 500, maxConcurrentActivityTaskExecutions: LIMITS.voiceActivities },
 };
 

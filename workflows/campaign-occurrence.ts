@@ -3,8 +3,8 @@ import type { CampaignOccurrenceInput } from './messages';
 import { quick } from './proxies';
 
 /**
- * A recurring campaign's hour has come: what is due is taken, and its run launched. Temporal says which hour it
- * was started for, lest a worker whose clock is behind finds that it has not come yet.
+ * Runs when a recurring campaign's schedule fires: it takes the due occurrence, and launches its run. The time
+ * comes from Temporal, because a worker whose clock is slow would find that the occurrence is not due yet.
  */
 export async function campaignOccurrence({
   campaignId,

@@ -26,20 +26,22 @@ import {
 } from './messages';
 import { brief, long, quick } from './proxies';
 
-/** A clock that is put right meanwhile is not waited for any longer. */
+/** Waits are cut to this length, so that a clock that is corrected meanwhile takes effect. */
 const LONGEST_WAIT_MS = 10 * 60_000;
 
 /**
- * One execution of a campaign: plans it, starts its shards, puts its owner's wishes into force, waits for
- * the outcomes, starts shards again for what is to be retried, and closes the books. The run's row in the
- * database says what is wished; this workflow is told when it changed. While it waits it is a timer: it is woken when
- * something happened in the database that it may wait for (src/campaigns/watch), and looks then.
+ * One run of a campaign: plans it, starts its shards, applies its operator's controls, waits for the outcomes,
+ * starts shards again for due retries, and closes the run. The run's row in the database holds the wanted
+ * control; a signal says that it changed.
+ *
+ * While the run waits, its workflow is a timer. The watcher wakes it when the database has changed in a way
+ * that may concern it (src/campaigns/watch).
  */
 export async function campaignRun(input: CampaignRunInput): Promise<void> {
   const { runId, workspaceId, launch, since = Date.now(), freezing, ...rest } = input;
   const live = new Map<string, ShardRef>();
   let wakes = 0;
-  /** Set while a part of the audience is still to be frozen. */
+  /** Set while a part of the audience is not frozen yet. */
   let unfrozen = freezing;
   let isDraining = false;
 
@@ -75,11 +77,11 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     });
   }
 
-  /** Who is sent to, in shards; undefined for a run that was withdrawn before its hour. */
+  /** Returns the shards to send, or undefined for a run that was withdrawn before its start. */
   async function plan(): Promise<ShardRef[] | undefined> {
     const begun = await begin();
     if (!begun) return undefined;
-    // A workflow or a run before this one may have held the messages, and nobody else lets them go.
+    // An earlier workflow or run may have held the messages, and only this step releases them.
     if (launch > 1 || begun.shards || begun.again) await long.applyControl({ runId });
     await quick.refreshToken({ workspaceId });
     const shards = begun.shards ?? (await freeze());
@@ -87,7 +89,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     return shards;
   }
 
-  /** By the clock of whoever launched the run its hour has come; by the database's it may not. */
+  /** The run is due by the clock of the process that launched it; the database's clock may be behind. */
   async function begin(): Promise<BegunRun | false> {
     for (;;) {
       const begun = await quick.beginRun({ runId, launch, mayWait: true });
@@ -96,7 +98,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     }
   }
 
-  /** No shard stands yet: `runShards` starts each as soon as it does. */
+  /** Returns no shards, because `runShards` starts each one as soon as it is frozen. */
   async function freeze(): Promise<ShardRef[]> {
     const placeholders = await quick.lookUpTemplates({ runId });
     if (!patched('frozen-in-pieces')) return long.freezeRunAudience({ runId, placeholders });
@@ -105,8 +107,8 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
   }
 
   /**
-   * Until every shard has done its slice; one that fails stops the others, since the reason concerns all. Answers
-   * shards that are to go on in another execution of this workflow, because the history of this one is full.
+   * Waits until every shard has done its part. A shard that fails stops the others, because the reason concerns
+   * all. Returns shards for the next execution to continue, because this history is near its limit.
    */
   async function runShards(shards: ShardRef[]): Promise<ShardRef[] | undefined> {
     const sending = new CancellationScope();
@@ -125,7 +127,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     const watched = watching.run(async () => {
       unfinished = await watch(start);
     });
-    // It is heard of when the shards have ended; they find what it found.
+    // Ignored here, because a failing run is reported again when the shards have ended.
     watched.catch(() => undefined);
     for (const shard of shards) start(shard);
     let isFreezing = unfrozen !== undefined;
@@ -148,7 +150,10 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     return unfinished;
   }
 
-  /** Starts each shard once, when it stands; the run may have started it before, for what is due in it again. */
+  /**
+   * Starts each shard once, as soon as it is frozen. The run may have started it before, because retries were
+   * due in it.
+   */
   async function freezeOn(placeholders: Placeholders, start: (shard: ShardRef) => void): Promise<void> {
     for (const started = new Set(live.keys()); !isDraining; ) {
       const { shards, isOver } = await long.freezeNextShard({ runId, launch, placeholders });
@@ -173,8 +178,8 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
   }
 
   /**
-   * Beside shards that may sleep for hours: the run itself may find that it must stop, by its outcomes for
-   * example, and a recipient may be sent to again sooner than a shard meant to wake, or in one that has ended.
+   * Runs beside shards that may sleep for hours. The run may have to stop, by its outcomes for example. A
+   * recipient may also become due sooner than their shard wakes, or after their shard has ended.
    */
   async function watch(start: (shard: ShardRef) => void): Promise<ShardRef[] | undefined> {
     try {
@@ -202,7 +207,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     }
   }
 
-  /** A run cannot continue as new while its shards are under way: they come to the end of their page and stop. */
+  /** A run cannot continue as new while its shards run, so it asks them to finish their page and stop. */
   async function drain(): Promise<ShardRef[]> {
     isDraining = true;
     const unfinished = [...live.values()];
@@ -219,7 +224,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     signal: typeof wakeSignal | typeof drainSignal,
   ): Promise<void> {
     for (const shard of [...shards]) {
-      // One that ends at this very moment needs no signal.
+      // A shard that ends at this very moment needs no signal.
       await getExternalWorkflowHandle(shard)
         .signal(signal)
         .catch(() => undefined);
@@ -245,7 +250,10 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     }
   }
 
-  /** Answers no shards when the books are closed; at the last moment somebody may have to be sent to again. */
+  /**
+   * Returns undefined when the run is closed. Returns an empty list when a recipient became due at the last
+   * moment, so that the run continues.
+   */
   async function close(end: 'settled' | 'canceled' | 'failed'): Promise<ShardRef[] | undefined> {
     if (end === 'failed') return fail();
     if (end === 'canceled') await long.cancelRemaining({ runId });
@@ -253,7 +261,10 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     return closed ? undefined : [];
   }
 
-  /** Nothing more is handed over, also of what the service has; it may be the service that is gone. */
+  /**
+   * Hands nothing more over, and holds what the service has. A failed hold is ignored, because the service
+   * itself may be down.
+   */
   async function fail(reason?: string): Promise<undefined> {
     if (reason !== undefined) await quick.stopRun({ runId, launch, reason });
     await brief.applyControl({ runId }).catch(() => undefined);

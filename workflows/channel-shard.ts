@@ -6,14 +6,14 @@ import { FIRST_PAGE, GATHER_MAX_MS, GATHER_SHARE, HISTORY_EVENTS, LANES_PER_SHAR
 import { type ChannelShardInput, drainSignal, wakeSignal } from './messages';
 import { sender, voice } from './proxies';
 
-/** A signal that was lost is made good after this; each time the lane finds that nothing changed, later. */
+/** A paused lane looks after this time in case a signal was lost, and later each time it finds no change. */
 const LOOK_MS = 60_000;
 const LOOK_MAX_MS = 30 * 60_000;
 
 /**
- * One slice of a run's recipients on one channel: pages in, pages out, until nobody is left. Two lanes
- * send at once, so that one sends while the other's page is being written down; calls need but one,
- * which starts them just in time.
+ * One slice of a run's recipients on one channel: sends page after page until no recipient is left. Two lanes
+ * send at once, so that one sends while the other's page is recorded. Calls need one lane, because it starts
+ * them just in time.
  */
 export async function channelShard(input: ChannelShardInput): Promise<void> {
   const since = input.since;
@@ -49,7 +49,7 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
           break;
         case 'idle':
           if (outcome.waitMs === undefined) {
-            // Another lane that stands aside has nothing left to wait for either.
+            // Another lane that stands aside has nothing left to wait for either, so wake it.
             if (isOneAside) wakes++;
             return;
           }
@@ -68,7 +68,10 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
     }
   }
 
-  /** What falls due one by one is taken together: the longer the run lasts, the more of it. */
+  /**
+   * Retries that fall due one by one are gathered, so that one page takes them. The longer the run lasts, the
+   * longer it gathers.
+   */
   function gatherMs(): number {
     return Math.min(GATHER_MAX_MS, GATHER_SHARE * (Date.now() - since));
   }

@@ -1,19 +1,31 @@
 /**
- * What workflows decide by. A history that was recorded under one value is replayed under the present one, so that a
- * change here needs `patched` wherever it changes which commands a workflow gives. LIMITS, which may be tuned freely,
- * are therefore not used for decisions of workflows.
+ * Constants that workflows decide by. A history recorded under an old value is replayed under the present one.
+ * A change here therefore needs `patched` wherever it changes the commands of a workflow. For the same reason,
+ * workflows do not decide by LIMITS, which may be tuned freely.
  */
 
-/** Events after which a workflow continues as new. The server suggests it at 4,096, and ends one at 51,200. */
+/**
+ * Number of events after which a workflow continues as new. The server suggests it at 4,096 events, and ends a
+ * workflow at 51,200.
+ */
 export const HISTORY_EVENTS = 3_000;
-/** A run whose shards are under way starts no more of them beyond this; only for executions of an earlier release. */
+/**
+ * A run with running shards starts no more of them beyond this number. Only executions of an earlier release
+ * need it.
+ */
 export const HISTORY_EVENTS_BESIDE_SHARDS = 15_000;
-/** A sleeping run looks by itself after this, in case that a wake was lost; none is, unless a table is put back. */
+/**
+ * A sleeping run looks by itself after this time, in case a wake was lost. That happens only when a table is
+ * restored.
+ */
 export const RUN_LOOK_MS = 60 * 60_000;
 
-/** Pages that a shard sends at once; also `LIMITS.lanesPerShard`, by which the ledger shares small shards out. */
+/**
+ * Pages that a shard sends at once. `LIMITS.lanesPerShard` must be the same, because the ledger divides small
+ * shards by it.
+ */
 export const LANES_PER_SHARD = 2;
-/** Recipients of a shard's first page; the next follow from how long the last one took. */
+/** Recipients on a shard's first page. Later sizes follow from how long the last page took. */
 export const FIRST_PAGE = 5_000;
 /** Due retries are gathered for this share of the time since sending began, and for a minute at most. */
 export const GATHER_SHARE = 0.05;

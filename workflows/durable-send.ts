@@ -10,9 +10,9 @@ export interface DurableSendEnd {
 }
 
 /**
- * One message until its outcome is known. The send's row says what to do and when (src/campaigns/sends/send-step.ts);
- * this sleeps until then, and is woken when something happens to the row. A wake that was lost costs no more
- * than the rest of the sleep, so while an outcome is awaited that is never long.
+ * Follows one message until its outcome is known. The send's row says what to do and when
+ * (src/campaigns/sends/send-step.ts). The workflow sleeps until then, and a change of the row wakes it. A lost
+ * wake costs the rest of the sleep, which is kept short while an outcome is awaited.
  */
 export async function durableSend(input: DurableSendInput): Promise<DurableSendEnd> {
   let wakes = 0;

@@ -1,6 +1,9 @@
 import { TemporalFailure } from '@temporalio/workflow';
 
-/** Why a run cannot go on, for its owner; undefined when the error is not a failure of the run's work. */
+/**
+ * Returns why a run cannot continue, in words for its operator. Returns undefined when the error is not a
+ * failure of the run's work.
+ */
 export function failureReason(error: unknown): string | undefined {
   if (!(error instanceof TemporalFailure)) return undefined;
   let cause: TemporalFailure = error;

@@ -1,7 +1,7 @@
 /**
- * The workflow types. This folder runs in Temporal's sandbox: it takes values from src/domain and the
- * workflow package only, and types from activities; time, timers and randomness are the sandbox's own.
- * An exported function's name is the type's name: renaming one breaks what is running.
+ * The workflow types. This folder runs in Temporal's sandbox. It imports values only from src/domain and the
+ * workflow package, and types from activities. Time, timers and randomness are the sandbox's own. An exported
+ * function's name is the type's name, so that renaming one breaks running workflows.
  */
 export { campaignOccurrence } from './campaign-occurrence';
 export { campaignRun } from './campaign-run';

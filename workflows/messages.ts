@@ -4,17 +4,20 @@ import type { CallEnding, CallPolicy, CallResult } from '../src/domain/call-poli
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
 
-/** What workflows take and can be told. Only ids and counts: an address or a secret never enters a history. */
+/**
+ * Inputs and signals of workflows. They carry only ids and counts, because an address or a secret must never
+ * enter a history.
+ */
 export interface CampaignRunInput {
   runId: string;
   workspaceId: string;
-  /** 1, and one more each time the run goes on after its end. */
+  /** 1 at first; one more each time the run is started again after its end. */
   launch: number;
-  /** When it began, for an execution that continues another one. */
+  /** When the run began. Set when this execution continues another one. */
   since?: number;
-  /** The shards to start, for an execution that continues another one. */
+  /** The shards to start. Set when this execution continues another one. */
   shards?: ShardRef[];
-  /** The templates' placeholders, for one that continues another one before the audience is frozen to its end. */
+  /** The templates' placeholders. Set when this execution continues one that had not frozen the whole audience. */
   freezing?: Placeholders;
 }
 
@@ -27,27 +30,27 @@ export interface CampaignOccurrenceInput {
 
 export interface ChannelShardInput {
   runId: string;
-  /** Of the run; one that an earlier release started does not have it. */
+  /** Number of the run's launch. A shard that an earlier release started does not have it. */
   launch?: number;
   channel: Channel;
   shard: number;
-  /** When the run began, in milliseconds. */
+  /** When the run began, in milliseconds since 1970. */
   since: number;
-  /** Size of the next page; carried over when the workflow continues as new. */
+  /** Size of the next page, carried over when the workflow continues as new. */
   pageSize?: number;
 }
 
 export interface VoiceCallInput {
   runId: string;
   seq: number;
-  /** The attempt to begin with: above 1 for a recipient that is called anew. */
+  /** The first attempt; above 1 when the recipient is called again. */
   from: number;
-  /** What the campaign said when the call was started. */
+  /** The campaign's call policy when the call was started. */
   policy: CallPolicy;
-  /** Where an execution goes on that continues another one. */
+  /** State of the execution that this one continues. */
   goOn?: {
     calls: CallResult[];
-    /** The service has the call that follows these. */
+    /** Whether the service has taken the call that follows `calls`. */
     placed: boolean;
     canceled: boolean;
     endings: [attempt: number, ending: CallEnding][];
@@ -58,21 +61,24 @@ export interface OutcomeFeedInput {
   workspaceId: string;
 }
 
-/** The row says the rest; an address or a text would stay in the history. */
+/** The input is only the id, because an address or a text would stay in the history. */
 export interface DurableSendInput {
   sendId: string;
 }
 
-/** The owner paused, resumed or canceled: the run's row says what, this says when to look. */
+/**
+ * The operator has paused, resumed or canceled. The run's row says which; this update says that it is time to
+ * read it.
+ */
 export const controlChangedUpdate = defineUpdate<void>('controlChanged');
-/** From the run to its shards: look at the run's control again. To a run: something happened in the database. */
+/** From the run to its shards: read the run's control again. To a run: the database has changed. */
 export const wakeSignal = defineSignal('wake');
-/** From the run to its shards: end after the page that is under way; another execution of the run starts them again. */
+/** From the run to its shards: end after the current page. Another execution of the run starts them again. */
 export const drainSignal = defineSignal('drain');
-/** To a call that sleeps: what the owner wants now. */
+/** To a sleeping call: what the operator wants now. */
 export const wakeCallSignal = defineSignal<[Control]>('wakeCall');
 export const callEndedSignal = defineSignal<[{ attempt: number } & CallEnding]>('callEnded');
-/** There is something to follow again. */
+/** To the workflow of a feed: a run has started, so that there are events to follow again. */
 export const runStartedSignal = defineSignal('runStarted');
 /** To a durable send: its row has changed. */
 export const wakeSendSignal = defineSignal('wakeSend');

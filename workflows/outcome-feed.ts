@@ -4,8 +4,9 @@ import { type OutcomeFeedInput, runStartedSignal } from './messages';
 import { long } from './proxies';
 
 /**
- * Followed one workspace's event feed in earlier releases. Today the process that watches follows all of them
- * (src/campaigns/watch/feeds.ts), and nothing starts this any more; one that is still running ends with its next round.
+ * Followed one workspace's event feed in earlier releases. Today the watcher process follows all feeds
+ * (src/campaigns/watch/feeds.ts), and nothing starts this workflow. One that is still running ends with its
+ * next round.
  */
 export async function outcomeFeed(input: OutcomeFeedInput): Promise<void> {
   let started = 0;

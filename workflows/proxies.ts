@@ -5,9 +5,9 @@ import { LIMITS } from '../src/domain/limits';
 import { TASK_QUEUES } from '../src/domain/task-queues';
 
 /**
- * Every activity's timeouts and retries. Codes that a retry cannot mend end an activity at once; anything
- * else is retried for ever, because a run must outlive any outage. The intervals stay short: what they
- * wait for is usually a restart.
+ * Timeouts and retries of every activity. Codes that a retry cannot mend end an activity at once. All others
+ * are retried for ever, because a run must outlive any outage. The intervals stay short, because the cause is
+ * usually a restart.
  */
 const FINAL = Object.entries(ERRORS)
   .filter(([, entry]) => entry.retry === 'permanent' || entry.retry === 'account')
@@ -20,10 +20,13 @@ const retry = {
   nonRetryableErrorTypes: FINAL,
 } as const;
 
-/** Activities beat every 2.5 seconds (activities/heartbeat.ts): a dead worker is noticed within this. */
+/**
+ * Activities send a heartbeat every 2.5 seconds (activities/heartbeat.ts), so that the server notices a dead
+ * worker within this time.
+ */
 const heartbeatTimeout = `${LIMITS.pageHeartbeatSeconds}s` as const;
 
-/** A statement or a call; a minute is a service at its worst. */
+/** One statement or one request. A service that answers at all answers within a minute. */
 export const quick = proxyActivities<OrchestratorActivities>({
   taskQueue: TASK_QUEUES.orchestrator,
   startToCloseTimeout: '1m',
@@ -31,7 +34,7 @@ export const quick = proxyActivities<OrchestratorActivities>({
   retry,
 });
 
-/** Works for long. */
+/** Activities that work for long. */
 export const long = proxyActivities<OrchestratorActivities>({
   taskQueue: TASK_QUEUES.orchestrator,
   startToCloseTimeout: '6h',
@@ -39,7 +42,7 @@ export const long = proxyActivities<OrchestratorActivities>({
   retry,
 });
 
-/** What must not keep a run from ending. */
+/** Steps whose failure must not keep a run from ending. */
 export const brief = proxyActivities<OrchestratorActivities>({
   taskQueue: TASK_QUEUES.orchestrator,
   startToCloseTimeout: '20s',
@@ -50,7 +53,7 @@ export const brief = proxyActivities<OrchestratorActivities>({
 
 export const sender = proxyActivities<SenderActivities>({
   taskQueue: TASK_QUEUES.sender,
-  // A page lasts seconds; at a service so slow that it lasts hours it still is one piece of work.
+  // A page takes seconds. At a very slow service it may take hours, and it is still one piece of work.
   startToCloseTimeout: '12h',
   heartbeatTimeout,
   retry,
@@ -58,13 +61,13 @@ export const sender = proxyActivities<SenderActivities>({
 
 export const voice = proxyActivities<VoiceActivities>({
   taskQueue: TASK_QUEUES.voice,
-  // Starting calls goes on for half a minute, placing one waits for the service at most.
+  // Starting calls takes half a minute. Placing a call waits at most for the service.
   startToCloseTimeout: '2m',
   heartbeatTimeout,
   retry,
 });
 
-/** One message given to the service: a token and the message, each a minute at its worst. */
+/** Gives one message to the service: a request for a token and one for the message, each a minute at most. */
 export const direct = proxyActivities<OrchestratorActivities>({
   taskQueue: TASK_QUEUES.orchestrator,
   startToCloseTimeout: '2m',
@@ -73,8 +76,8 @@ export const direct = proxyActivities<OrchestratorActivities>({
 });
 
 /**
- * A statement each, run in the worker that has the workflow: the server is not asked to hand it out,
- * which is half of what a call costs it.
+ * One statement each. They run in the worker that has the workflow, because asking the server to schedule them
+ * is half of what a call costs it.
  */
 export const voiceLocal = proxyLocalActivities<VoiceActivities>({ startToCloseTimeout: '10s', retry });
 export const directLocal = proxyLocalActivities<OrchestratorActivities>({

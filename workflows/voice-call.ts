@@ -13,15 +13,15 @@ import { failureReason } from './failure-reason';
 import { callEndedSignal, type VoiceCallInput, wakeCallSignal } from './messages';
 import { quick, voice, voiceLocal } from './proxies';
 
-/** How long a call's end is waited for before the ledger is asked, in case the signal was lost. */
+/** A call waits this long for the signal of its end before it reads the ledger, in case the signal was lost. */
 const POLL_MS = 20_000;
 const LOOK_MS = 60_000;
 const LOOK_MAX_MS = 30 * 60_000;
 
 /**
- * One person on the voice channel: call, wait for the end, decide by the policy's table, wait, call
- * again. May live for days; between two calls it is a timer. While its run is paused, or its service takes nothing,
- * each look is written into its history, so that it goes on as another execution before that is full.
+ * One recipient on the voice channel: call, wait for the end, decide by the call policy, wait, call again. May
+ * live for days; between two calls it is a timer. While its run is paused, or the service takes no calls, each
+ * look adds to its history. It therefore continues as new before the history is full.
  */
 export async function voiceCall(input: VoiceCallInput): Promise<void> {
   const { runId, seq, from, policy } = input;
@@ -30,7 +30,7 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
   let canceled = input.goOn?.canceled ?? false;
   let isPlaced = input.goOn?.placed ?? false;
   setHandler(callEndedSignal, ({ attempt, ...ending }) => {
-    // The same end may be told twice: the first telling stands, unless it was a doubt.
+    // The same end may be reported twice. The first report counts, unless it was `unknown`.
     const told = endings.get(attempt);
     if (!told || told.end === 'unknown') endings.set(attempt, ending);
   });
@@ -51,10 +51,10 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
     const step = nextCallStep(policy, calls, `${runId}.${seq}.${from}`);
     await voiceLocal.recordCall({ ...key, step, latest: latest.outcome });
     if (step.kind === 'end') return;
-    // A resumed run dials no sooner than the table says; a canceled one has nothing to wait for.
+    // A resumed run dials no sooner than the policy says; a canceled one has nothing to wait for.
     if (step.afterSeconds > 0) await condition(() => canceled, Math.ceil(step.afterSeconds * 1000));
 
-    /** False when there is nobody to call any more. */
+    /** Returns false when the recipient must not be called any more. */
     async function place(): Promise<boolean> {
       for (let look = LOOK_MS; ; ) {
         const before = wakes;
@@ -62,7 +62,7 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
         if (placed.kind === 'placed') return true;
         if (placed.kind === 'over') return false;
         if (placed.kind === 'later') {
-          // May be a night.
+          // This may last a night.
           await condition(() => wakes > before, placed.waitMs);
         } else if (placed.control === 'cancel') {
           await voiceLocal.cancelCallRecipient({ runId, seq });
@@ -76,8 +76,9 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
     }
 
     /**
-     * What fails for good concerns everybody: the run stops and says why, and the call waits until it is resumed. If
-     * it ended here instead, its recipient would be left open, and nobody else would ever close him.
+     * A permanent failure concerns all recipients: the run stops and records why, and the call waits until the
+     * run is resumed. If the call ended here instead, its recipient would stay open for ever, because no other
+     * part closes them.
      */
     async function placeCall(): Promise<PlaceCallOutcome> {
       try {
@@ -96,7 +97,8 @@ export async function voiceCall(input: VoiceCallInput): Promise<void> {
         if (await condition(() => endings.has(attempt), poll)) return endings.get(attempt) as CallEnding;
         const stored = await voiceLocal.readCall(key);
         if (stored) return stored;
-        // The service may hold a call for days, and each look is written into the history.
+        // Poll with growing delays, because the service may hold a call for days and each look adds to the
+        // history.
         if (patched('polls-more-seldom')) poll = Math.min(LOOK_MAX_MS, Math.ceil(poll * 1.5));
         await keepShort();
       }

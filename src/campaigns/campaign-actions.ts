@@ -20,16 +20,17 @@ import {
 import { beginSchedule, hasSchedule, type ScheduleChange, steerSchedule } from './schedules/recurring';
 import type { CampaignTables } from './tables';
 
-/** What has to be told to the workflows once the change is committed. */
+/** What the workflows must be told once the change is committed. */
 export type Consequence = ScheduleChange;
 
 type Tx = Transaction<CampaignTables>;
 
 /**
- * Does what a campaign's owner asks, as far as its phase allows (ACTIONS in domain/campaign.ts): asked
- * again, it changes nothing and succeeds; what makes no sense is a conflict that names the phase. Whoever
- * asked is answered from the database; the workflows are told afterwards, again at each repetition. What an
- * earlier attempt at the very same call has done (`note`) is not done again, whatever became of the campaign since.
+ * Applies an operator's action to a campaign, as far as its phase allows (ACTIONS in domain/campaign.ts).
+ * Repeated, an action changes nothing and succeeds. An impossible one is a conflict that names the phase. The
+ * answer comes from the database; the workflows are signalled after the commit, and again at each repetition.
+ * What an earlier attempt at the same call has done (`note`) is not repeated, whatever became of the campaign
+ * since.
  */
 export async function changeCampaign(
   db: Kysely<CampaignTables>,
@@ -63,7 +64,7 @@ export async function toldAgain(tx: Tx, campaign: CampaignRecord, action: Action
   return { ...again, ...(told.length > 0 ? { controlChanged: told } : {}) };
 }
 
-/** An attempt may have died before it launched the run that it made; a launch repeated is harmless. */
+/** An attempt may have died before it launched the run that it created; a repeated launch is harmless. */
 export function launchAgain({ run, options }: CampaignRecord): Consequence {
   return {
     ...(options.schedule?.cron === undefined ? {} : { schedule: true }),
@@ -78,9 +79,9 @@ function refuseIllegal(campaign: CampaignRecord, action: Action): void {
   throw illegal(campaign, action);
 }
 
-/** How a run ends that has not closed yet. */
+/** How a run that has not closed yet is about to end. */
 export function endingOf({ stage, run }: CampaignRecord): string | undefined {
-  // An occurrence's end is not its campaign's.
+  // The end of an occurrence does not end its campaign.
   if (stage === 'scheduled' || stage === 'held') return undefined;
   if (!run || !isLive(run.phase)) return undefined;
   return run.control === 'fail' ? 'about to fail' : undefined;
@@ -111,8 +112,8 @@ export async function startDraft(
   }
   const startAt = campaign.stage === 'draft' ? futureStart(campaign.options) : undefined;
   if (campaign.run) await withdrawRun(tx, campaign.run.id);
-  // Whoever launches the run after a crash reads the hour from here. A draft's, if each recipient has an hour
-  // of their own, may be over for the first of them only.
+  // Remove a start time that no longer holds, because a process that launches the run after a crash reads it
+  // here. For a draft in recipients' local time it stays: the hour may be over only for the first recipients.
   const keepsHours = campaign.stage === 'draft' && campaign.options.schedule?.recipientLocal;
   if (!startAt && !keepsHours) {
     await sql`update campaigns set options = options #- '{schedule,startAt}' where id = ${campaign.id}`.execute(
@@ -136,7 +137,7 @@ async function steer(
 const isOver = ({ id, phase }: CampaignRecord) =>
   new DomainError('illegal_transition', `The schedule of campaign ${id} is over; edit it first`, { phase });
 
-/** Canceled before it began: the run that says so never had anything to do. */
+/** Canceled before it began: the run that records this never sent anything. */
 async function withdraw(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<Consequence> {
   const runId = campaign.run?.id ?? (await insertRun(tx, { id: campaign.id, workspaceId }, 'started'));
   await withdrawRun(tx, runId);
@@ -157,7 +158,8 @@ async function control(
   action: Exclude<Action, 'start'>,
 ): Promise<Consequence> {
   if (action === 'resume' && run?.phase === 'failed') {
-    // One that failed before its audience was frozen reads its lists again, which nothing kept meanwhile.
+    // A run that failed before its audience was frozen reads its lists again; they may have been deleted
+    // meanwhile.
     if (!(await frozenShards(tx, run.id))) await requireLists(tx, workspaceId, contactListIds);
     return { launch: await reopenRun(tx, run) };
   }
@@ -168,7 +170,7 @@ async function control(
   if (!run || !isLive(run.phase)) return {};
   const { to, from } = CONTROL[action];
   const told = await controlLiveRuns(tx, id, to, from);
-  // A run that waits for its hour reads its control when it begins, and cannot be told before.
+  // A run that waits for its start reads its control when it begins, and cannot be signalled before.
   return stage === 'started' && told.length > 0 ? { controlChanged: told } : {};
 }
 

@@ -10,9 +10,9 @@ import { readSettings } from './runs/runs';
 import type { CampaignTables } from './tables';
 
 /**
- * What a campaign refers to must exist, and its templates must be fillable: every placeholder has a value
- * for at least one contact of the lists. Everything that is wrong is reported at once; the first finding
- * gives the error its code. Answers the templates.
+ * Checks that what a campaign refers to exists, and that its templates can be filled: every placeholder has a
+ * value for at least one contact of the lists. All problems are reported at once; the first one gives the error
+ * its code. Returns the templates.
  */
 export async function checkReferences(
   db: Kysely<CampaignTables>,
@@ -24,7 +24,7 @@ export async function checkReferences(
   return checkFound(db, workspaceId, content, await lookUpTemplates(templates, workspaceId, content), policy);
 }
 
-/** The same with templates that were looked up before, because a transaction never waits for HTTP. */
+/** The same with templates that were looked up before, because a transaction must not wait for HTTP. */
 export async function checkFound(
   db: Kysely<CampaignTables>,
   workspaceId: string,
@@ -60,7 +60,7 @@ function refusedSenders({ channels, settings }: CampaignContent, policy: Workspa
   });
 }
 
-/** Fails with `no_audience` for a campaign that could never reach a recipient, and is told to start. */
+/** Fails with `no_audience` when a campaign that could never reach a recipient is to start. */
 export function requireAudience(id: string, { contactListIds }: CampaignContent, ownMembers: number): void {
   if (contactListIds.length > 0 || ownMembers > 0) return;
   throw new DomainError(
@@ -69,7 +69,10 @@ export function requireAudience(id: string, { contactListIds }: CampaignContent,
   );
 }
 
-/** Those of the lists that the workspace does not have; in a transaction, the others stay until it ends. */
+/**
+ * Returns the lists that the workspace does not have. Within a transaction, the others cannot be deleted until
+ * its end.
+ */
 export async function requireLists(
   tx: Transaction<CampaignTables>,
   workspaceId: string,
@@ -78,7 +81,7 @@ export async function requireLists(
   refuse(await missingLists(tx, workspaceId, listIds));
 }
 
-/** What is wrong with a field, and what the error is called whose first finding it is. */
+/** A problem of a field, and the code of the error if this is its first problem. */
 interface Finding extends FieldError {
   refusal: ErrorCode;
 }
@@ -92,7 +95,7 @@ function refuse(findings: Finding[]): void {
   });
 }
 
-/** A reference to nothing is `not_found` at its field, whatever it is that is not there. */
+/** A missing reference is `not_found` at its field, whatever it refers to. */
 const notThere = (refusal: ErrorCode, path: string, what: string): Finding => ({
   refusal,
   path,
@@ -102,7 +105,7 @@ const notThere = (refusal: ErrorCode, path: string, what: string): Finding => ({
 
 export interface TemplatesFound {
   findings: Finding[];
-  /** Each name, with the path of the first template that has it. */
+  /** Each placeholder, with the path of the first template that has it. */
   placeholders: Map<string, string>;
   byChannel: Partial<Record<Channel, TemplateFound>>;
 }
@@ -148,7 +151,7 @@ async function missingLists(
   );
 }
 
-/** Campaigns are never deleted, so nothing has to keep them as they are. */
+/** Campaigns are never deleted, so no lock is needed. */
 async function missingCampaigns(
   db: Kysely<CampaignTables>,
   workspaceId: string,
@@ -167,7 +170,7 @@ async function missingCampaigns(
   );
 }
 
-/** Each stops at the first contact that has a value, so that it is quick where it matters. */
+/** Each query stops at the first contact with a value, so that the usual case is quick. */
 async function unfilledPlaceholders(
   db: Kysely<CampaignTables>,
   workspaceId: string,
@@ -176,7 +179,7 @@ async function unfilledPlaceholders(
 ): Promise<string[]> {
   const params = content.options.params ?? {};
   const lists = audienceLists(content);
-  // A draft without an audience is filled before its start, which checks again.
+  // A draft without an audience is not checked; it gets one before its start, which checks again.
   if (lists.length === 0) return [];
   const open = requiredNames(names).filter((name) => params[name] === undefined || params[name] === '');
   if (open.length === 0) return [];

@@ -13,9 +13,9 @@ import { ownColumns } from './save-campaign';
 import type { CampaignTables } from './tables';
 
 /**
- * A new draft with what another campaign of the workspace sends, to whom and how. That its lists and
- * templates are still there is looked at when it starts, as of every draft: whoever copies an old campaign may
- * mean to replace them first. Repeated with the same id, it is the same draft.
+ * Creates a draft with the content, audience and options of another campaign of the workspace. Its lists and
+ * templates are checked when it starts, as for every draft, because the operator may want to replace them
+ * first. Repeated with the same id, it returns the same draft.
  */
 export async function copyCampaign(
   db: Kysely<CampaignTables>,
@@ -57,7 +57,7 @@ export async function copyCampaign(
   });
 }
 
-/** `Sale` becomes `Sale (copy)`, and that `Sale (copy 2)`. */
+/** `Sale` becomes `Sale (copy)`, and that becomes `Sale (copy 2)`. */
 export function copyName(name: string): string {
   const [, base = name, number] = /^(.*) \(copy(?: ([1-9]\d{0,5}))?\)$/s.exec(name) ?? [];
   const suffix = base === name ? ' (copy)' : ` (copy ${Number(number ?? 1) + 1})`;
@@ -67,7 +67,7 @@ export function copyName(name: string): string {
   return `${kept.join('').trimEnd()}${suffix}`;
 }
 
-/** Hours of the original's that have passed say nothing about its copy. */
+/** Past times of the original mean nothing for its copy. */
 function withoutPastTimes(options: CampaignOptions): CampaignOptions {
   if (!options.schedule) return options;
   const { startAt, endAt, recipientLocal, ...schedule } = options.schedule;

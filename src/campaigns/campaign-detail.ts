@@ -40,7 +40,8 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
     skipped: run?.skipped ?? {},
     runId: run?.id ?? null,
     workflowId: run?.workflow_id ?? null,
-    // A one-off's run that waits for its hour has not started; of a schedule it is the newest occurrence's.
+    // A single campaign's run that waits for its time has not started. For a schedule, this is the newest
+    // occurrence's start.
     startedAt: run && (campaign.stage !== 'scheduled' || recurs) ? run.started_at : null,
     finishedAt: run?.finished_at ?? null,
     reason: reasonOf(run, phase),
@@ -62,5 +63,5 @@ export function inUtc({ startAt, ...schedule }: NonNullable<CampaignOptions['sch
 
 const shown = (channels: Channel[]) => CHANNELS.filter((channel) => channels.includes(channel));
 
-/** Of a channel whose audience is not frozen yet. */
+/** For a channel whose audience is not frozen yet. */
 const NOBODY = Object.fromEntries(['total', ...RECIPIENT_STATES].map((state) => [state, 0])) as ChannelCounts;

@@ -5,7 +5,7 @@ import type { CampaignSummary } from './campaign-record';
 import { likePattern } from './like-pattern';
 import type { CampaignTables } from './tables';
 
-/** One page of a workspace's campaigns (messaging-service.md, List campaigns); ties go by id. */
+/** One page of a workspace's campaigns (messaging-service.md, List campaigns); equal values are ordered by id. */
 export async function listCampaigns(
   db: Kysely<CampaignTables>,
   workspaceId: string,

@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely';
 import { PHASES, type Phase, type Status, statusOf } from '../domain/campaign';
 
 /**
- * `phaseOf` and `statusOf` of domain/campaign.ts as SQL over `campaigns c left join runs r`, for lists
- * that filter and sort by them. A test holds the two against each other.
+ * `phaseOf` and `statusOf` of domain/campaign.ts as SQL over `campaigns c left join runs r`, because lists
+ * filter and sort by them. A test compares the two.
  */
 export const phaseExpression: RawBuilder<Phase> = sql<Phase>`(case
   when c.stage = 'draft' then 'draft'

@@ -21,7 +21,7 @@ export interface CampaignContent {
 export const audienceLists = ({ contactListIds, ownListId }: CampaignContent): string[] =>
   ownListId === undefined ? contactListIds : [...contactListIds, ownListId];
 
-/** The additions of api.md 7 that are kept with a campaign. */
+/** The options of api.md 7 that are stored with a campaign. */
 export type CampaignOptions = Pick<
   CampaignBody,
   | 'params'
@@ -41,7 +41,7 @@ export interface CampaignRecord extends CampaignContent {
   id: string;
   stage: Stage;
   phase: Phase;
-  /** Contacts of its own audience. */
+  /** Number of contacts in its own audience. */
   ownMembers: number;
   createdBy: string | null;
   approval: Approval | null;
@@ -50,7 +50,7 @@ export interface CampaignRecord extends CampaignContent {
   run: Selectable<CampaignTables['runs']> | undefined;
 }
 
-/** As it is stored. */
+/** The content as columns of its row. */
 export function columnsOf(content: CampaignContent) {
   return {
     name: content.name,
@@ -97,7 +97,7 @@ export async function findCampaign(
   return toRecord(campaign, run || undefined);
 }
 
-/** Reads a campaign and its run and keeps both as they are until the transaction ends. */
+/** Reads a campaign and its run, and locks both until the transaction ends. */
 export async function lockCampaign(
   tx: Transaction<CampaignTables>,
   workspaceId: string,
@@ -130,7 +130,7 @@ function toRecord(
     id: row.id,
     name: row.name,
     channels: row.channels,
-    // Written by this folder only, from what the contract has let through.
+    // Only this folder writes it, after the contract has validated it.
     settings: row.settings as CampaignContent['settings'],
     contactListIds: row.contact_list_ids,
     ownListId: row.own_list_id ?? undefined,

@@ -63,17 +63,17 @@ export interface CampaignsDeps {
   db: Kysely<CampaignTables>;
   templates: TemplateLookup;
   launcher: RunLauncher;
-  /** Without it, the look once a minute makes them (schedule-reconciler.ts). */
+  /** Without it, the reconciler creates them within a minute (schedule-reconciler.ts). */
   schedules?: CampaignSchedules | undefined;
-  /** Without it, a pause holds at the service when the run has been told. */
+  /** Without it, a pause holds messages at the service only when the run has been signalled. */
   holds?: CampaignHolds | undefined;
-  /** Without it, nobody is suppressed. */
+  /** Without it, no address is suppressed. */
   suppression?: SuppressionRule | undefined;
-  /** Without it, nobody has been told. */
+  /** Without it, no recipient counts as told how to opt out. */
   isToldHowToOptOut?: NoticeRule | undefined;
-  /** Without it, senders are not limited. */
+  /** Without it, senders have no limit. */
   senderRate?: SenderRate | undefined;
-  /** What hour it is, for warnings and forecasts. */
+  /** The current time, for warnings and forecasts. */
   now?: (() => number) | undefined;
   log: Log;
 }
@@ -83,9 +83,9 @@ type AppendTarget = Parameters<typeof appendRecipients>[1];
 interface SaveCall {
   userId?: string | undefined;
   newCampaignId?: string;
-  /** The campaign's own audience; without it, an edit keeps the one that it has. */
+  /** The campaign's own audience. Without it, an edit keeps the present one. */
   recipients?: InlineRecipients | undefined;
-  /** Of an edit, once however often the call is repeated. */
+  /** With a note, an edit is applied once, however often the call is repeated. */
   note?: CallNote | undefined;
 }
 
@@ -121,8 +121,8 @@ export function createCampaigns(deps: CampaignsDeps) {
     ...createApprovals({ db, templates, carryOut, dryRun, limited }),
 
     /**
-     * Creates a campaign, or with `campaignId` replaces one that has not started. One that exists by the id
-     * given for a new one was created by an earlier attempt at the same call, and nothing is created again.
+     * Creates a campaign, or with `campaignId` replaces one that has not started. If the id given for a new
+     * campaign exists, an earlier attempt at the same call created it, and it is not created again.
      */
     async save(
       workspaceId: string,
@@ -135,7 +135,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         return { ...summaryOf(earlier), warnings: await warningsAgain(workspaceId, earlier) };
       }
       const policy = await readPolicy(db, workspaceId);
-      // Templates are looked up over HTTP, and so before the transaction.
+      // Look up templates before the transaction, because that takes HTTP requests.
       const templatesFound = await lookUpTemplates(templates, workspaceId, contentOf(body));
       const { saved, warnings } = await db.transaction().execute(async (tx) => {
         const own = recipients && (await storeOwnAudience(tx, workspaceId, recipients.rows));
@@ -163,7 +163,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       return { ...summaryOf(await readCampaign(db, workspaceId, saved.id)), warnings };
     },
 
-    /** Refuses what `save` would refuse, and makes nothing. */
+    /** Refuses what `save` would refuse, and stores nothing. */
     async dryRun(workspaceId: string, body: CampaignBody, recipients?: InlineRecipients) {
       const campaign = body.campaignId ? await readCampaign(db, workspaceId, body.campaignId) : undefined;
       const { stage } = campaign ?? {};
@@ -185,7 +185,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       );
     },
 
-    /** Fails for a campaign that takes no more recipients, before anything of an upload is read. */
+    /** Fails for a campaign that takes no more recipients, before any of an upload is read. */
     requireAppendable: (campaign: { workspaceId: string; campaignId: string }) =>
       requireAppendable(db, campaign),
 
@@ -198,13 +198,13 @@ export function createCampaigns(deps: CampaignsDeps) {
 
     read: (workspaceId: string, campaignId: string) => describeCampaign(db, workspaceId, campaignId),
 
-    /** Why nothing of the workspace is sent, if it is stopped. */
+    /** Why the workspace sends nothing, if it is stopped. */
     currentStop: (workspaceId: string) => readStop(db, workspaceId),
 
     runs: (workspaceId: string, campaignId: string, page: Parameters<typeof listRuns>[3]) =>
       listRuns(db, workspaceId, campaignId, page),
 
-    /** With a note, once however often the call is repeated. */
+    /** With a note, the action is applied once, however often the call is repeated. */
     async act(workspaceId: string, campaignId: string, action: Action, note?: CallNote) {
       if (action === 'start') {
         const campaign = await readCampaign(db, workspaceId, campaignId);
@@ -216,7 +216,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
     },
 
-    /** With a note, to those who had failed when the call was made first. */
+    /** With a note, only to recipients who had failed when the call was made first. */
     async retryFailed(
       workspaceId: string,
       campaignId: string,
@@ -230,7 +230,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       return { ...summaryOf(await readCampaign(db, workspaceId, campaignId)), retried };
     },
 
-    /** Lets the next stages of a release go. With a note, once however often the call is repeated. */
+    /** Releases the next stages of a release. With a note, once, however often the call is repeated. */
     async release(workspaceId: string, campaignId: string, stages: number | 'all', note?: CallNote) {
       await letGo(db, workspaceId, campaignId, { stages, note });
       const campaign = await readCampaign(db, workspaceId, campaignId);
@@ -239,15 +239,19 @@ export function createCampaigns(deps: CampaignsDeps) {
 
     async changeDelivery(workspaceId: string, campaignId: string, change: DeliveryChange) {
       const { tell } = await changeDelivery(db, workspaceId, campaignId, change);
-      // What is slow at the old pace may sleep for a minute; told or not, it holds by then.
+      // A page worker may still sleep up to a minute at the old rate. The new rate applies after that, even if
+      // the signal is lost.
       await Promise.all(tell.map((run) => launcher.controlChanged(run))).catch((error: unknown) =>
-        log.warn({ err: error, campaignId }, 'a run could not be told of its new pace'),
+        log.warn(
+          { err: error, campaignId },
+          'could not signal a run about its new rate; it will use it within a minute',
+        ),
       );
       const campaign = await readCampaign(db, workspaceId, campaignId);
       return { ...summaryOf(campaign), delivery: campaign.options.delivery ?? {} };
     },
 
-    /** A new draft with the same settings, by the id given for it. */
+    /** A new draft with the same settings, under the id given for it. */
     async duplicate(
       workspaceId: string,
       campaignId: string,
@@ -257,7 +261,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       return { ...summaryOf(await readCampaign(db, workspaceId, id)), warnings: [] };
     },
 
-    /** Of one run, the current one unless said; a campaign without one has no recipients yet. */
+    /** Recipients of one run, by default the current one. A campaign without a run has none yet. */
     async recipients(
       workspaceId: string,
       campaignId: string,
@@ -304,7 +308,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       return skippedPages(db, runId === undefined ? undefined : { workspaceId, runId }, filter);
     },
 
-    /** All of one run as it is now: one that takes its place meanwhile is not mixed in. */
+    /** All recipients of one run as it is now. A run that replaces it meanwhile is not mixed in. */
     async recipientPages(
       workspaceId: string,
       campaignId: string,
@@ -317,7 +321,7 @@ export function createCampaigns(deps: CampaignsDeps) {
 
 const NO_OWN_AUDIENCE = { listId: null, members: 0 };
 
-/** Works on rows that are there for one transaction only, which is rolled back whatever comes of it. */
+/** Works on rows of one transaction, which is always rolled back. */
 async function withoutTrace<T>(
   db: Kysely<CampaignTables>,
   work: (tx: Transaction<CampaignTables>) => Promise<T>,

@@ -17,11 +17,12 @@ export interface CarryOutDeps {
   log: Log;
 }
 
-/** What follows outside the database from a change that is committed. Killed before it, other looks make it good. */
+/** Carries a committed change out of the database. If the process is killed before, the reconcilers do it within a minute. */
 export function createCarryOut({ db, launcher, schedules, holds, log }: CarryOutDeps) {
   /**
-   * The run is in the database, and a run without a workflow is launched within a minute (relaunch.ts).
-   * To fail the request instead would only make its sender create the campaign twice.
+   * Launches the run, and only logs a failure. The run is in the database, and a run without a workflow is
+   * launched within a minute (run-reconciler.ts). Failing the request would only make its sender create the
+   * campaign twice.
    */
   async function launch(workspaceId: string, campaignId: string, consequence: Consequence): Promise<void> {
     if (consequence.schedule) await followSchedule(campaignId);
@@ -30,49 +31,62 @@ export function createCarryOut({ db, launcher, schedules, holds, log }: CarryOut
     try {
       await launcher.launch({ workspaceId, campaignId, startAt: undefined, ...consequence.launch });
     } catch (error) {
-      log.warn({ err: error, runId }, 'a run could not be launched; it will be tried again');
+      log.warn({ err: error, runId }, 'could not start the workflow of a run; trying again within a minute');
     }
   }
 
-  /** What is not followed now is within a minute, and what is due in the meantime is taken all the same. */
+  /** If this fails, the reconciler that runs every minute repeats it, and takes what is due in the meantime. */
   async function followSchedule(campaignId: string): Promise<void> {
     try {
       if (schedules) await keepSchedule(db, schedules, campaignId);
     } catch (error) {
-      log.warn({ err: error, campaignId }, 'a schedule could not be kept; it will be tried again');
+      log.warn(
+        { err: error, campaignId },
+        'could not update the Temporal schedule of a campaign; trying again within a minute',
+      );
     }
   }
 
-  /** A resume that came meanwhile has let go what is held here, or will, and must find it so. */
+  /**
+   * Holds the messages at the service now. If the campaign was resumed in between, it releases them again,
+   * because the resume may have released before this hold.
+   */
   async function holdNow(workspaceId: string, campaignId: string): Promise<void> {
     try {
       await holds?.hold(workspaceId, campaignId);
       const { run } = await readCampaign(db, workspaceId, campaignId);
       if (run?.control === 'run') await holds?.release(workspaceId, campaignId);
     } catch (error) {
-      log.warn({ err: error, campaignId }, 'messages could not be held at once; the run will try');
+      log.warn(
+        { err: error, campaignId },
+        'could not hold the messages of a campaign at the service; its run will try again',
+      );
     }
   }
 
   /**
-   * Pages read the run's row, and the service holds what it has: a workflow that is busy need not be waited for. One
-   * that cannot be told fails the call if that is known in time, and is told once more if not.
+   * Signals runs about their control, but answers without waiting for a busy workflow: pages read the run's
+   * row, and the service holds what it has. A failure fails the call if it is known in time; otherwise it is
+   * tried once more.
    */
   async function tellRuns(runs: readonly RunAddress[], answerBy: Promise<void>): Promise<void> {
     const telling = Promise.all(runs.map((run) => launcher.controlChanged(run)));
     let isAnswered = false;
     void telling.catch(async (error: unknown) => {
       if (!isAnswered) return;
-      log.warn({ err: error }, 'a run could not be told what its owner wants; telling it once more');
+      log.warn({ err: error }, 'could not signal a run about its new control; trying once more');
       await Promise.all(runs.map((run) => launcher.controlChanged(run))).catch((again: unknown) =>
-        log.warn({ err: again }, 'a run could not be told what its owner wants; it looks by itself'),
+        log.warn(
+          { err: again },
+          'could not signal a run about its new control; the run will read it by itself',
+        ),
       );
     });
     await Promise.race([telling, answerBy]);
     isAnswered = true;
   }
 
-  /** `holds`: the service keeps back what it has; one that is slow to does so behind the answer. */
+  /** With `holds` the service holds the campaign's messages; a slow service goes on with it after the answer. */
   async function carryOut(
     workspaceId: string,
     campaignId: string,

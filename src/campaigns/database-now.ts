@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { CampaignTables } from './tables';
 
 /**
- * What time it is by the database's clock, in milliseconds. Processes run on machines whose clocks differ, and what
- * is to happen once, at an hour, is decided by the one that they share.
+ * The time by the database's clock, in milliseconds. Machines' clocks differ, so what must happen once at a
+ * certain time is decided by the clock that all processes share.
  */
 export async function databaseNow(db: Kysely<CampaignTables>): Promise<number> {
   const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);

@@ -11,15 +11,15 @@ import { addressOf, type LiveRow, liveRunsOf, type RunAddress } from './runs/run
 import { hasSchedule } from './schedules/recurring';
 import type { CampaignTables } from './tables';
 
-/** What of `delivery` may be changed while a campaign goes on; null removes a bound. */
+/** The members of `delivery` that may change while a campaign runs; null removes a limit. */
 export interface DeliveryChange {
   ratePerSecond?: number | null | undefined;
   maxConcurrentCalls?: number | null | undefined;
 }
 
 /**
- * Changes how a campaign is delivered. What sends for it reads the pace with every lot of permits, which so holds
- * within a second or two, and how many calls may be live with every call (call-slots.ts).
+ * Changes how a campaign is delivered. Senders read the rate with every lot of permits, so that it applies
+ * within a second or two. They read the limit of concurrent calls with every call (call-slots.ts).
  */
 export async function changeDelivery(
   db: Kysely<CampaignTables>,

@@ -6,8 +6,8 @@ import { hasSchedule } from './schedules/recurring';
 import type { CampaignTables } from './tables';
 
 /**
- * Fails with `campaign_started` when what the campaign sends, and to whom, can no longer change. While an occurrence
- * goes on, what it sends cannot be replaced under it.
+ * Fails with `campaign_started` when the campaign's content and audience can no longer change. While an
+ * occurrence runs, its content cannot be replaced.
  */
 export async function requireEditable(
   tx: Transaction<CampaignTables>,

@@ -14,9 +14,10 @@ import { requireEditable } from './editable';
 import type { CampaignTables } from './tables';
 
 /**
- * Recipients that a campaign brings itself (api.md 19). They are contacts of the workspace and members of a list that
- * has an id and no row in `contact_lists`: freezing and dry runs read it as any list, and no endpoint finds it. Their
- * params stay with the membership, so that two campaigns may give the same contact different values.
+ * Recipients that a campaign's request contains (api.md 19). They are contacts of the workspace and members of
+ * a list that has an id and no row in `contact_lists`. Freezing and dry runs read it like any list, and no
+ * endpoint shows it. Their params belong to the membership, so that two campaigns may give the same contact
+ * different values.
  */
 export interface OwnAudience {
   listId: string | null;
@@ -25,13 +26,14 @@ export interface OwnAudience {
 
 type Tx = Transaction<CampaignTables>;
 
-/** Stores the rows under a new id; the caller writes it to the campaign in the same transaction. */
+/** Stores the rows under a new id. The caller writes the id to the campaign in the same transaction. */
 export async function storeOwnAudience(
   tx: Tx,
   workspaceId: string,
   rows: readonly ContactRow[],
 ): Promise<OwnAudience> {
-  // Also without rows: an audience that is replaced is dropped under this lock, which is taken before a campaign's.
+  // Take the lock even without rows: a replaced audience is deleted under it, and it must come before the
+  // campaign's lock.
   await lockContacts(tx, workspaceId);
   if (rows.length === 0) return { listId: null, members: 0 };
   const listId = newId('lst');
@@ -41,8 +43,8 @@ export async function storeOwnAudience(
 }
 
 /**
- * Adds rows as they come, batch by batch, until the campaign has started. Each batch is a transaction with the
- * campaign locked, so that a start either sees a batch whole or refuses it with `campaign_started`.
+ * Adds rows as they arrive, in batches, until the campaign has started. Each batch is a transaction that locks
+ * the campaign. A start thus sees either a whole batch, or refuses it with `campaign_started`.
  */
 export async function appendRecipients(
   db: Kysely<CampaignTables>,
@@ -69,7 +71,7 @@ interface CampaignKey {
   campaignId: string;
 }
 
-/** Fails if the workspace has no such campaign, or when it has started, before anything of an upload is read. */
+/** Fails if the workspace has no such campaign, or if it has started, before any of an upload is read. */
 export async function requireAppendable(
   db: Kysely<CampaignTables>,
   { workspaceId, campaignId }: CampaignKey,
@@ -79,7 +81,7 @@ export async function requireAppendable(
     .execute(async (tx) => requireEditable(tx, await lockCampaign(tx, workspaceId, campaignId)));
 }
 
-/** In one statement, under the lock by which no contact is deleted that is just being added. */
+/** One statement, under the lock that keeps contacts from being deleted while they are added. */
 export async function copyOwnAudience(tx: Tx, from: string): Promise<OwnAudience> {
   const listId = newId('lst');
   const { numAffectedRows = 0n } = await sql`
@@ -88,7 +90,7 @@ export async function copyOwnAudience(tx: Tx, from: string): Promise<OwnAudience
   return { listId, members: Number(numAffectedRows) };
 }
 
-/** With those of its contacts that are in no other list and no other audience, as when a list is deleted. */
+/** Also deletes the contacts that are in no other list and no other audience, as when a list is deleted. */
 export async function dropOwnAudience(tx: Tx, listId: string): Promise<void> {
   await sql`
     with gone as (delete from contact_list_members where list_id = ${listId} returning contact_id)
@@ -97,7 +99,7 @@ export async function dropOwnAudience(tx: Tx, listId: string): Promise<void> {
       select 1 from contact_list_members m where m.contact_id = c.id and m.list_id <> ${listId})`.execute(tx);
 }
 
-/** `joined`: members that are new. The other counts are of contacts, as an import's. */
+/** `joined` counts new members. The other counts are of contacts, as for an import. */
 async function joinRows(
   tx: Tx,
   list: ListKey,
@@ -115,7 +117,7 @@ async function joinRows(
   return counts;
 }
 
-/** A member that is there already takes over the params that the row gives and keeps the others. */
+/** An existing member takes the params that the row gives and keeps the others. */
 async function joinRound(
   tx: Tx,
   { workspaceId, listId }: ListKey,

@@ -5,13 +5,13 @@ import { type Counts, readCounts } from './runs/ledger-counts';
 import type { CampaignTables } from './tables';
 
 /**
- * The phases that campaigns have come to and that are still to be told. Triggers write the rows in the
- * transaction of the change (migration 0005); they stay until whoever tells them says that it is done.
+ * Phase changes of campaigns that are still to be reported. Triggers write the rows in the transaction of the
+ * change (migration 0005). They stay until the reporter marks them as done.
  */
 export interface PhaseChanges {
-  /** The oldest, without those of campaigns that were just canceled, whose counts follow. */
+  /** The oldest changes, without campaigns that were just canceled, because their counts follow. */
   read(limit: number): Promise<PhaseChange[]>;
-  /** What the campaigns are now: their counts have moved on since the change. */
+  /** The campaigns as they are now; their counts have moved on since the change. */
   describe(changes: readonly PhaseChange[]): Promise<Map<string, PhaseNews>>;
   done(ids: readonly string[]): Promise<void>;
 }
@@ -21,7 +21,7 @@ export interface PhaseChange {
   workspaceId: string;
   type: `campaign.${Phase}`;
   at: Date;
-  /** The campaign. */
+  /** The campaign's id. */
   subjectId: string;
 }
 
@@ -73,8 +73,8 @@ export function createPhaseChanges({ db }: { db: Kysely<CampaignTables> }): Phas
 }
 
 /**
- * A campaign is `canceled` at once, and its counts follow: it is told when its run has closed its books, or after the
- * time within which that is promised.
+ * A campaign is `canceled` at once, and its counts follow. The change is reported when its run has closed, or
+ * after the time within which that is promised.
  */
 const countsFollow = sql`(
   select from campaigns c join runs r on r.id = c.current_run

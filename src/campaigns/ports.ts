@@ -4,11 +4,11 @@ import type { Channel } from '../domain/channel';
 import type { MessageEvent } from '../domain/message';
 import type { MessageStory } from '../domain/message-story';
 
-/** What campaigns need of the world outside their tables; src/app gives them the real ones. */
+/** What campaigns need of the world outside their tables; src/app supplies the implementations. */
 
-/** Looks a template up at the messaging service that the campaign will be sent through. */
+/** Looks up a template at the messaging service that the campaign will use. */
 export interface TemplateLookup {
-  /** `undefined` when the workspace has no such template on that channel, or it has no such version. */
+  /** `undefined` when the workspace has no such template on that channel, or the template has no such version. */
   find(
     workspaceId: string,
     channel: Channel,
@@ -26,8 +26,8 @@ export interface TemplateFound {
 }
 
 /**
- * How fast the service lets a sender go: messages a second, or for SMS segments. `undefined` when it is not
- * limited, or nobody here knows.
+ * How fast the service lets a sender send: messages per second or, for SMS, segments. `undefined` when there is
+ * no limit, or it is not known here.
  */
 export type SenderRate = (sender: {
   workspaceId: string;
@@ -36,10 +36,10 @@ export type SenderRate = (sender: {
 }) => number | undefined;
 
 /**
- * SQL: whether the workspace's suppression list forbids this sender an address (api.md 9). The list is the
- * messaging half's and its table nobody else's business, but it is in the same database: as a part of the
- * statement that freezes an audience, its rule costs a million contacts no more than a million probes of an
- * index, and holds for the same moment. By HTTP, or by pages, it would cost as many round trips.
+ * SQL: whether the workspace's suppression list forbids this sender an address (api.md 9). The table belongs to
+ * the messaging half, but it is in the same database. As a part of the statement that freezes an audience, the
+ * rule costs a million contacts at most a million index probes, all at the same moment. By HTTP, or by pages,
+ * it would cost as many round trips.
  */
 export type SuppressionRule = (
   workspaceId: string,
@@ -47,57 +47,59 @@ export type SuppressionRule = (
 ) => RawBuilder<boolean>;
 
 /**
- * SQL: the entry of the suppression list by which `SuppressionRule` forbids an address, as JSON (`SuppressionEvidence`).
- * It is asked for where the rule has forbidden one, and is kept with the contact that was left out, because the entry
- * may be lifted before a person asks why.
+ * SQL: the suppression entry by which `SuppressionRule` forbids an address, as JSON (`SuppressionEvidence`). It
+ * is stored with the contact that was left out, because the entry may be deleted before a person asks why.
  */
 export type SuppressionEntry = (
   workspaceId: string,
   message: { channel: Channel; from: string; address: RawBuilder<unknown> },
 ) => RawBuilder<unknown>;
 
-/** SQL: whether a sender has told a number how to opt out; who was not told is with the next SMS (policy.md). */
+/**
+ * SQL: whether a sender has told a number how to opt out. A recipient who was not told is told with the next
+ * SMS (policy.md).
+ */
 export type NoticeRule = (
   workspaceId: string,
   message: { from: string; address: RawBuilder<unknown> },
 ) => RawBuilder<boolean>;
 
 /**
- * Keeps a campaign's messages back at the service, as far as it can, or lets them go. Its run does the same;
- * whoever asks for a pause should not wait for that.
+ * Holds a campaign's messages at the service, as far as it can, or releases them. The run does the same; a
+ * caller who pauses should not wait for the run.
  */
 export interface CampaignHolds {
   hold(workspaceId: string, campaignId: string): Promise<void>;
   release(workspaceId: string, campaignId: string): Promise<void>;
 }
 
-/** Starts a run's workflow and tells it of changes. The database is the truth in both cases. */
+/** Starts a run's workflow and signals changes to it. The database is the truth in both cases. */
 export interface RunLauncher {
   /**
-   * Idempotent by `runId` and `launch`. A run that was never launched, because of a crash, is launched by the
-   * next process, and one whose workflow was ended from outside is launched anew.
+   * Idempotent by `runId` and `launch`. A run whose launch was lost in a crash is launched by the next process.
+   * A run whose workflow was ended from outside is launched anew.
    */
   launch(run: {
     runId: string;
-    /** 1, and one more each time the run goes on after its end. */
+    /** 1 at first; one more each time the run is started again after its end. */
     launch: number;
     workspaceId: string;
     campaignId: string;
-    /** Not before; without it, now. */
+    /** Not before this time; without it, now. */
     startAt?: Date | undefined;
   }): Promise<void>;
-  /** The run's `control` has changed; it is read from the database. Repeating it is harmless. */
+  /** The run's `control` has changed; the workflow reads it from the database. A repeated signal is harmless. */
   controlChanged(run: { runId: string; launch: number }): Promise<void>;
 }
 
-/** Wakes a run's workflow that sleeps until something happens. Harmless when it is awake, or has ended. */
+/** Wakes a sleeping run's workflow. Has no effect when it is awake, or has ended. */
 export interface RunWaker {
   wakeRun(run: { runId: string; launch: number }): Promise<void>;
 }
 
-/** The clocks of recurring campaigns. The database is the truth, and what is not as it says is put right. */
+/** Temporal schedules of recurring campaigns. The database is the truth, and a schedule that differs is corrected. */
 export interface CampaignSchedules {
-  /** Makes it, or makes it what this says. */
+  /** Creates the schedule, or changes it to this. */
   keepSchedule(schedule: {
     campaignId: string;
     workspaceId: string;
@@ -107,15 +109,15 @@ export interface CampaignSchedules {
     endAt: Date | undefined;
     isPaused: boolean;
   }): Promise<void>;
-  /** Harmless when there is none. */
+  /** Has no effect when there is none. */
   removeSchedule(campaignId: string): Promise<void>;
 }
 
-/** What the service tells of a workspace's messages. */
+/** The events that the service reports about a workspace's messages. */
 export interface OutcomeNews {
-  /** False at a service that tells nothing beyond its answer. */
+  /** False at a service that reports nothing beyond its answer. */
   isTold(workspaceId: string): Promise<boolean>;
-  /** What is there after the cursor; with nothing there, what comes within `waitSeconds`. */
+  /** Returns the events after the cursor. If there are none, it waits for them for `waitSeconds`. */
   read(
     workspaceId: string,
     after: string,
@@ -123,13 +125,13 @@ export interface OutcomeNews {
   ): Promise<{ events: readonly MessageEvent[]; next: string }>;
 }
 
-/** What the service through which a workspace's campaigns are sent tells of their messages. */
+/** Stories of messages, from the service that sends a workspace's campaigns. */
 export interface MessageStories {
   read(workspaceId: string, uids: readonly string[]): Promise<ToldStories>;
 }
 
 /**
- * `events`: the service tells what becomes of messages. `untold`: it has nothing to add, because it has no stories;
+ * `events` says whether the service reports what becomes of messages. `untold`: the service has no stories.
  * `away`: it did not answer in time, or this process has no credentials for the workspace.
  */
 export type ToldStories =
@@ -137,43 +139,44 @@ export type ToldStories =
   | { kind: 'untold'; events: boolean; stories: readonly [] }
   | { kind: 'away'; events: true; stories: readonly [] };
 
-/** How far the feeds have come that are in this database, so that one that is quiet need not be asked. */
+/** Positions of the feeds in this database, so that a quiet feed need not be read. */
 export interface FeedHeads {
   /** Whether the workspace's messages are sent through the service of this database. */
   isOf(workspaceId: string): boolean;
-  /** SQL, a text that changes with every event of every workspace. */
+  /** SQL: a text that changes with every event of every workspace. */
   stamp: RawBuilder<string>;
   /** The position of each workspace's feed. */
   read(): Promise<ReadonlyMap<string, number>>;
 }
 
-/** Tells a call's workflow that its call has ended. Harmless when the workflow has ended too. */
+/** Signals a call's end to its workflow. Has no effect when the workflow has ended too. */
 export interface CallEndings {
   callEnded(call: { runId: string; seq: number; from: number; attempt: number } & CallEnding): Promise<void>;
 }
 
 /** The same for a durable send. */
 export interface SendLauncher {
-  /** Harmless while the send's workflow is running; one that has ended is started anew. */
+  /** Has no effect while the send's workflow runs. A workflow that has ended is started anew. */
   launchSend(send: { sendId: string; startAt: Date }): Promise<void>;
-  /** Something has happened to the send: its row says what. Harmless when its workflow has ended. */
+  /** The send's row has changed; its workflow reads it. Has no effect when the workflow has ended. */
   wakeSend(sendId: string): Promise<void>;
 }
 
 /**
- * SQL: notes that a call does its work in this transaction, or begins it with this statement. `attempt` is above 1 when
- * an earlier attempt at the same call has, at `since`: under an Idempotency-Key, a call that is repeated must not do
- * again what would be another thing by now, such as starting what has been scheduled by starting it.
+ * SQL: records that a call does its work in this transaction, or begins it with this statement. `attempt` is
+ * above 1 when an earlier attempt at the same call did so, at `since`. A call repeated under an Idempotency-Key
+ * must not do again what would have another effect by now. For example, repeating the call that scheduled a
+ * campaign must not start it.
  */
 export type CallNote = RawBuilder<{ attempt: number; since: string }>;
 
-/** What the messaging half knows of a contact (contact-timeline.ts). */
+/** What the messaging half knows about a contact (contact-timeline.ts). */
 export interface ContactNews {
-  /** Those that it has of these. */
+  /** Those of these messages that it has. */
   messagesOf(workspaceId: string, uids: readonly string[]): Promise<ContactMessage[]>;
-  /** Of addresses as they are compared, now. */
+  /** Suppressions of these addresses now; addresses are given in the form in which they are compared. */
   suppressionsOf(workspaceId: string, addresses: readonly string[]): Promise<ContactBlock[]>;
-  /** Those of these that there are no more. */
+  /** Suppressions of these addresses that were deleted. */
   liftedOf(workspaceId: string, addresses: readonly string[]): Promise<LiftedBlock[]>;
 }
 

@@ -7,7 +7,7 @@ import type { Campaigns } from './campaigns';
 
 type Detail = Awaited<ReturnType<Campaigns['read']>>;
 
-/** How far a campaign is, as its stream of events tells it. */
+/** A campaign's progress, as its stream of events reports it. */
 export type Progress = Pick<
   Detail,
   | 'id'
@@ -24,12 +24,12 @@ export type Progress = Pick<
   Partial<Pick<Detail, 'release'>>;
 
 export interface Snapshot {
-  /** The same for the same progress, in every process. */
+  /** Equal for equal progress, in every process. */
   id: string;
   progress: Progress;
-  /** The run goes on: readers are told again even if nothing has changed. */
+  /** The run continues: readers get an event again even if nothing has changed. */
   isRunning: boolean;
-  /** Nothing more is to be expected. */
+  /** No further change will come. */
   isFinal: boolean;
 }
 
@@ -41,24 +41,24 @@ export interface ProgressReader {
 
 export interface Subscription {
   first: Snapshot;
-  /** From now on, at every tick. */
+  /** Calls the reader from now on, at every tick. */
   listen(reader: ProgressReader): void;
-  /** Gives the place back. Repeating it is harmless. */
+  /** Gives the place back. A repeated call is harmless. */
   close(): void;
 }
 
 export interface ProgressFeed {
   /**
-   * Takes a place for one reader, which has to be given back. Throws `too_many_streams`, and `not_found` for a
-   * campaign that the workspace does not have.
+   * Takes a place for one reader, who must close it. Throws `too_many_streams`, and `not_found` for a campaign
+   * that the workspace does not have.
    */
   subscribe(workspaceId: string, campaignId: string): Promise<Subscription>;
-  /** What is open, for tests of what is left behind. */
+  /** Number of open places, for tests that look for leaks. */
   open(): { readers: number; campaigns: number };
   stop(): void;
 }
 
-/** A campaign that somebody watches. */
+/** A campaign with at least one reader. */
 interface Topic {
   readonly workspaceId: string;
   readonly campaignId: string;
@@ -69,8 +69,8 @@ interface Topic {
 }
 
 /**
- * Progress of campaigns for any number of readers: each campaign is read once a tick while somebody watches
- * it, and not at all otherwise. A reading that fails is skipped; the next one comes a tick later.
+ * Progress of campaigns for any number of readers. Each campaign is read once a tick while it has a reader, and
+ * not at all otherwise. A failed read is skipped; the next one comes a tick later.
  */
 export function createProgressFeed(deps: {
   campaigns: Pick<Campaigns, 'read'>;
@@ -114,7 +114,7 @@ export function createProgressFeed(deps: {
       isFailing: false,
     };
     topics.set(key, topic);
-    // Whoever subscribes hears of a failure.
+    // The subscriber gets the failure from its own await.
     topic.current.then(
       () => schedule(topic, tickMs),
       () => undefined,
@@ -143,7 +143,8 @@ export function createProgressFeed(deps: {
       topic.isFailing = false;
       for (const { reader } of [...topic.places]) reader?.tell(snapshot);
     } catch (error) {
-      if (!topic.isFailing) log.warn({ err: error }, 'progress cannot be read; trying on');
+      if (!topic.isFailing)
+        log.warn({ err: error }, 'could not read the progress of a campaign; trying again at every tick');
       topic.isFailing = true;
     }
     schedule(topic, Math.max(0, tickMs - (Date.now() - startedAt)));
@@ -201,7 +202,7 @@ async function readSnapshot(
   const known = { id, status, phase, counts, skipped, startedAt, finishedAt, reason };
   const progress = { ...known, ...(release ? { release } : {}) };
   return {
-    // Without the speed, which is another one every time it is measured.
+    // Without the rate, because it differs with every measurement.
     id: createHash('sha256').update(JSON.stringify(progress)).digest('base64url').slice(0, 22),
     progress: { ...progress, ratePerSecond, eta },
     isRunning: isLive(phase as RunPhase) || isCanceling,

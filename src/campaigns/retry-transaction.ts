@@ -1,12 +1,15 @@
 import type { Kysely, Transaction } from 'kysely';
 
-/** Each begins with a second of waiting, after which the database looks who waits for whom. */
+/**
+ * PostgreSQL waits one second (`deadlock_timeout`) before it detects a deadlock, so that a retry costs at least
+ * that.
+ */
 const TRIES = 5;
 
 /**
- * A transaction of statements alone, done again when the database gave it up because it and another one waited for
- * each other: nothing of it was kept, and the other one is done by then. Whoever has done something that is not in
- * the database, and only writes it down here, would be in doubt about it otherwise.
+ * Repeats a transaction that the database gave up because of a deadlock. Nothing of it was kept, and the other
+ * transaction is done by then. Use it only for transactions of statements alone. A caller that has already sent
+ * something and now records it would otherwise be left in doubt.
  */
 export function retryTransaction<T, R>(db: Kysely<T>, work: (tx: Transaction<T>) => Promise<R>): Promise<R> {
   return retryStatement(() => db.transaction().execute(work));

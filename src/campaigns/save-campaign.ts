@@ -13,8 +13,8 @@ import { beginSchedule, endSchedule, hasSchedule } from './schedules/recurring';
 import type { CampaignTables } from './tables';
 
 /**
- * A campaign's rows as it is created and edited, with the run or the schedule by which it begins. The caller's
- * transaction has checked what the content names, which keeps its lists as they are.
+ * Writes a campaign's rows when it is created or edited, with the run or the schedule by which it begins. The
+ * caller's transaction has checked what the content names, and has locked its lists.
  */
 
 type Saved = { id: string } & Consequence;
@@ -39,7 +39,7 @@ export async function insertCampaign(
     .returning('id')
     .executeTakeFirst();
   if (!inserted) {
-    // Another attempt at the same call was quicker, and starts it.
+    // Another attempt at the same call was quicker, and starts the campaign.
     if (own.listId !== null) await dropOwnAudience(tx, own.listId);
     return { id };
   }
@@ -53,7 +53,7 @@ export const ownColumns = ({ listId, members }: OwnAudience) => ({
   own_members: members,
 });
 
-/** At its hour, or now; or, a recurring one, at its hours. `paused`: nothing is sent before it is resumed. */
+/** Starts at `startAt`, now, or at each occurrence of `cron`. With `paused`, nothing is sent before it is resumed. */
 async function begin(
   tx: Transaction<CampaignTables>,
   campaign: { id: string; workspaceId: string },
@@ -74,14 +74,14 @@ interface Edit {
   needsApproval: boolean;
   /** In place of the own audience that it has. */
   own: OwnAudience | undefined;
-  /** By which an earlier attempt at the same call is known, which may have started the campaign. */
+  /** Identifies an earlier attempt at the same call, which may have started the campaign. */
   note: CallNote | undefined;
 }
 
 /**
- * A draft stays one unless it is told to start, and what was scheduled stays so unless it is told not to. What its
- * owner has paused stays paused, whatever it is changed into: only `start` says that it may send. The campaign was
- * locked by the caller's transaction.
+ * Replaces a campaign's content. A draft stays a draft unless `start` is asked for, and a scheduled campaign
+ * stays scheduled unless the call says otherwise. A paused campaign stays paused after every change: only
+ * `start` lets it send. The caller's transaction has locked the campaign.
  */
 export async function replaceCampaign(
   tx: Transaction<CampaignTables>,

@@ -36,7 +36,7 @@ export interface CampaignTables {
     list_id: string;
     contact_id: string;
     added_at: CreatedAt;
-    /** Of a campaign's own audience: values that go before the contact's. */
+    /** In a campaign's own audience: values that go before the contact's. */
     params: Json<Record<string, string | number>> | null;
   };
   campaigns: {
@@ -97,7 +97,10 @@ export interface CampaignTables {
     due_at: Timestamp;
     place: string | null;
     state: Generated<RecipientState>;
-    /** True or null: what the index of those who wait is bounded by. Beside `state`, by which it is estimated. */
+    /**
+     * Indexed flag: true while the recipient waits, null otherwise, so that the partial index stays small. A
+     * column beside `state`, so that the planner has statistics for it.
+     */
     waits: ColumnType<true | null, never, never>;
     outcome: string | null;
     code: string | null;
@@ -194,7 +197,7 @@ export interface CampaignTables {
     code: string | null;
     fault: string | null;
     data: Json<Record<string, unknown>>;
-    /** True or null, like `waits`. */
+    /** Indexed flag: true while the call is live, null otherwise, like `waits`. */
     live: true | null;
     fence: Generated<number>;
   };

@@ -2,25 +2,25 @@ import { CHANNELS, type Channel } from './channel';
 import type { RecipientState } from './recipient';
 
 /**
- * When a run stops itself because too many fail (api.md 7, `abort`). Two rates are held against
- * `failureRate`, each with at least `minSample` recipients:
+ * When a run stops itself because too many messages fail (api.md 7, `abort`). Two rates are compared with
+ * `failureRate`, each over at least `minSample` recipients:
  *
- * - of all that have been handed over or have ended, those that failed, were undelivered or were rejected;
- * - of all about whom the recipient's side has told, those that were undelivered.
+ * - of all that were handed over or have ended, those that failed, were undelivered or were rejected;
+ * - of all whose delivery was reported either way, those that were undelivered.
  *
- * One rate alone would err: a refusal is known at once and a delivery only minutes later, so that among the
- * ends alone the first refusals of a large audience are nearly all there is; and with receipts that come late, all
- * that was handed over would hide for long that nothing arrives.
+ * One rate alone would be wrong. A refusal is known at once and a delivery only minutes later, so that the
+ * first ends of a large audience are nearly all refusals. And while receipts are late, the many messages handed
+ * over would hide that nothing arrives.
  */
 export interface AbortRule {
   failureRate: number;
   minSample?: number | undefined;
 }
 
-/** Fewer say little: at a true rate of 5 %, 10 of 100 failures come about once in fifty times. */
+/** A smaller sample says little: at a true rate of 5 %, 10 failures in 100 come about once in fifty runs. */
 const ABORT_SAMPLE_DEFAULT = 100;
 
-/** Sums over a run's channels. What had been counted when a run stopped itself does not count again. */
+/** Sums over a run's channels. Recipients counted when a run stopped itself are not counted again. */
 export interface AbortTally {
   failed: number;
   settled: number;
@@ -28,14 +28,17 @@ export interface AbortTally {
   told: number;
 }
 
-/** What had ended when a run stopped itself, or was first looked at after it went on, and in which launch. */
+/**
+ * The counts when a run stopped itself, or was first looked at after it was started again, and the launch they
+ * belong to.
+ */
 export interface AbortBaseline extends AbortTally {
   launch: number;
 }
 
 export function abortTally(
   counts: Partial<Record<Channel, Record<RecipientState, number>>>,
-  /** Whether the service tells more than that it took a message. */
+  /** Whether the service reports more than that it accepted a message. */
   tellsMore: boolean,
 ): AbortTally {
   const tally: AbortTally = { failed: 0, settled: 0, undelivered: 0, told: 0 };
@@ -43,7 +46,8 @@ export function abortTally(
     const of = counts[channel];
     if (!of) continue;
     const failed = of.failed + of.undelivered + of.rejected;
-    // Whoever is canceled was never tried: another channel had reached them, for example.
+    // Canceled recipients are left out, because they were never tried: another channel had reached them, for
+    // example.
     const passed = of.sent + of.delivered + of.suppressed + of.expired + of.unknown;
     tally.failed += failed;
     tally.settled += failed + passed + (tellsMore ? 0 : of.accepted);
@@ -53,7 +57,7 @@ export function abortTally(
   return tally;
 }
 
-/** The reason to stop, for the run's owner; undefined while there is none. */
+/** The reason to stop, in words for the run's operator; undefined while there is none. */
 export function abortReason(
   rule: AbortRule,
   tally: AbortTally,

@@ -1,6 +1,6 @@
 /**
- * A map that forgets what was used longest ago once its entries outweigh `weightMax`. Whatever is kept
- * here can be read or made again.
+ * A map that drops the entries used longest ago once its entries weigh more than `weightMax`. Keep only what
+ * can be read or computed again.
  */
 export class BoundedCache<Value> {
   private readonly entries = new Map<string, { value: Value; weight: number }>();
@@ -11,7 +11,7 @@ export class BoundedCache<Value> {
   get(key: string): Value | undefined {
     const entry = this.entries.get(key);
     if (!entry) return undefined;
-    // A Map iterates in order of insertion, so putting an entry in again makes it the youngest.
+    // A Map iterates in order of insertion, so that inserting an entry again makes it the newest.
     this.entries.delete(key);
     this.entries.set(key, entry);
     return entry.value;

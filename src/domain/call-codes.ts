@@ -1,14 +1,15 @@
 import { retryClassOf } from './errors';
 
 /**
- * Whose fault it was that a call came to nothing, by the code that its carrier gave.
- * - `carrier`   the number was not tried: asked for again after minutes, and no attempt.
- * - `number`    nobody can ever be reached there.
- * - `unwanted`  whoever was called does not want such calls (RFC 8197, RFC 8688).
+ * What made a call fail, by the code that its carrier gave.
+ *
+ * - `carrier`: the number was not tried. The call is asked for again after minutes and counts as no attempt.
+ * - `number`: the number can never be reached.
+ * - `unwanted`: the callee does not want such calls (RFC 8197, RFC 8688).
  */
 export type CallFault = 'carrier' | 'number' | 'unwanted';
 
-/** By what carriers call it, when it is no SIP status. */
+/** Names that carriers use instead of a SIP status. */
 const BY_NAME: Record<string, CallFault> = {
   network_failure: 'carrier',
   trunk_down: 'carrier',
@@ -22,7 +23,7 @@ const BY_NAME: Record<string, CallFault> = {
   unwanted: 'unwanted',
 };
 
-/** SIP statuses beside the 5xx, all of which are the carrier's. */
+/** SIP statuses besides the 5xx, all of which are the carrier's fault. */
 const BY_SIP_STATUS: Record<string, CallFault> = {
   404: 'number',
   410: 'number',

@@ -1,6 +1,6 @@
 import type { CallOptions } from './voice/call-options';
 
-/** Of a caller's wishes, those that the service is told; nothing when there are none, so that its own hold. */
+/** The call options to send to the service. Without any, nothing is sent, so that the service uses its own. */
 export function callOptions(wishes: CallOptions | undefined): CallOptions | undefined {
   const { machine, ringTimeoutSeconds, maxSeconds } = wishes ?? {};
   return machine === undefined && ringTimeoutSeconds === undefined && maxSeconds === undefined

@@ -6,28 +6,29 @@ import { fraction } from './retry-policy';
 import type { MachineBehaviour } from './voice/answer-detection/machine-behaviour';
 
 /**
- * What to do after a call has ended: a table by outcome (api.md 7, `voice`). Every `maxAttempts` counts
- * calls, the first included; an outcome without an entry is not redialled. Delays beyond the list repeat its last.
+ * What to do after a call has ended: a table by outcome (api.md 7, `voice`). Every `maxAttempts` counts all
+ * calls, including the first. An outcome without an entry is not redialled. After the last delay of a list,
+ * that delay is repeated.
  */
 export interface CallPolicy {
   retry: Partial<Record<RetriedOutcome, RedialRule>>;
-  /** Calls in all, whatever their outcomes. */
+  /** Most calls in total, whatever their outcomes. */
   maxAttempts: number;
   machine: MachineBehaviour;
-  /** Before a call that its carrier could not place is asked for again; the limit's without it. */
+  /** Delay before a call that its carrier could not place is asked for again; the default is in LIMITS. */
   faultSeconds?: number | undefined;
 }
 
 export interface RedialRule {
   maxAttempts: number;
   delaysSeconds: number[];
-  /** The share of a delay by which it may be longer, so that who was busy together is not called together. */
+  /** The share by which a delay may be longer, so that recipients who were busy together are not called together. */
   jitter?: number | undefined;
 }
 
 export type RetriedOutcome = 'busy' | 'no_answer' | 'machine' | 'failed';
 
-/** Outcomes that whoever ran the call may tell, since who answered does not say it all. */
+/** Outcomes that the service may report itself, because who answered does not say everything. */
 export const TOLD_OUTCOMES = ['human', 'machine', 'voicemail_left', 'opted_out'] as const;
 export type ToldOutcome = (typeof TOLD_OUTCOMES)[number];
 export const CALL_OUTCOMES = [
@@ -43,20 +44,23 @@ export const CALL_OUTCOMES = [
 ] as const;
 export type CallOutcome = (typeof CALL_OUTCOMES)[number];
 
-/** What an installation sets instead of LIMITS, in seconds. */
+/** Values in seconds that an installation sets instead of LIMITS. */
 export interface CallTimes {
-  /** Before a call that its carrier could not place is asked for again. */
+  /** Delay before a call that its carrier could not place is asked for again. */
   faultSeconds?: number | undefined;
-  /** How long a call may be silent, its ringing aside, before nobody knows its end. */
+  /** How long a call may be silent, besides its ringing, before its end counts as unknown. */
   silenceSeconds?: number | undefined;
 }
 
-/** How long nothing may be heard of a call that was handed over before its end counts as unknown. */
+/** How long a call may stay without events after its hand-over before its end counts as unknown. */
 export function silenceOf(times: CallTimes, ringSeconds: number = LIMITS.ringSecondsDefault): number {
   return ringSeconds + (times.silenceSeconds ?? LIMITS.callLeaseSeconds + LIMITS.callGraceSeconds);
 }
 
-/** How a call ended, as the event feed tells it. It goes into histories: words of ours, and no carrier's text. */
+/**
+ * How a call ended, according to the event feed. It enters workflow histories, so it has only our own words, no
+ * carrier's text.
+ */
 export interface CallEnding {
   end: CallEnd | 'expired' | 'suppressed' | 'unknown';
   answeredBy?: string | undefined;
@@ -71,7 +75,10 @@ export interface CallResult {
 
 export const CALL_POLICY_DEFAULT: CallPolicy = { retry: {}, maxAttempts: 3, machine: 'speak' };
 
-/** What an ended call came to. What is told counts; else it follows from the end and from who was heard to answer. */
+/**
+ * The outcome of an ended call. A reported outcome counts; otherwise it follows from the end and from who was
+ * heard to answer.
+ */
 export function callResult(
   { end, answeredBy, told, fault }: CallEnding,
   machine: MachineBehaviour,
@@ -86,7 +93,7 @@ export function callResult(
 function outcomeBy(answeredBy: string | undefined, machine: MachineBehaviour): CallOutcome {
   if (answeredBy === 'fax') return 'machine';
   if (!answeredBy?.startsWith('machine')) return 'human';
-  // Only after its greeting has ended is there anything to leave a message on.
+  // A message can be left only after the machine's greeting has ended.
   return machine === 'leave_message' && answeredBy.startsWith('machine_end') ? 'voicemail_left' : 'machine';
 }
 
@@ -95,8 +102,8 @@ export type CallStep =
   | { kind: 'end'; state: RecipientState; outcome: CallOutcome };
 
 /**
- * `calls` are all so far, the latest last. The same calls and the same `seed` make the same step: a workflow
- * that is replayed decides again.
+ * Decides the next step. `calls` has all calls so far, the latest last. The same calls and the same `seed` give
+ * the same step, because a replayed workflow decides again.
  */
 export function nextCallStep(policy: CallPolicy, calls: readonly CallResult[], seed = ''): CallStep {
   const latest = calls.at(-1);
@@ -125,7 +132,7 @@ export function nextCallStep(policy: CallPolicy, calls: readonly CallResult[], s
   };
 }
 
-/** The state of a recipient for whom this outcome is the last. */
+/** The state of a recipient whose last call had this outcome. */
 export function endState(outcome: CallOutcome, machine: MachineBehaviour): RecipientState {
   switch (outcome) {
     case 'human':
@@ -133,7 +140,7 @@ export function endState(outcome: CallOutcome, machine: MachineBehaviour): Recip
     case 'opted_out':
       return 'delivered';
     case 'machine':
-      // One that was to be left a message, and was not, has not been told anything.
+      // If no message was left although one should have been, the recipient got nothing.
       return machine === 'speak' ? 'delivered' : 'undelivered';
     case 'busy':
     case 'no_answer':

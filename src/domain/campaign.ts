@@ -1,21 +1,21 @@
 /**
- * A campaign is what the user made; a run is one execution of it.
+ * A campaign is what the operator created; a run is one execution of it.
  *
  *   draft → scheduled → planning → running ⇄ paused → finishing → completed
  *                                    └────────────→ canceled | failed
  *
- * What has `failed` goes on where it stopped when it is resumed, and what has failed or is `completed` when
- * recipients are to be retried: as the same run, in a new workflow. One that has failed and is canceled gets a new
- * workflow as well, which takes back what was not sent.
+ * A `failed` run continues where it stopped when it is resumed. A failed or `completed` run continues when its
+ * recipients are retried. Both are the same run in a new workflow. A failed run that is canceled also gets a new
+ * workflow, which takes back what was not sent.
  *
- * A recurring campaign stays `scheduled` while its occurrences, a run each, come and go; the last of them takes
- * it along to its end. `held` and `canceled` are stages of recurring campaigns alone: what is wished of the
- * schedule, beside what is wished of a run.
+ * A recurring campaign stays `scheduled` while its occurrences run, each as a run of its own. The last one gives
+ * the campaign its end phase. Only recurring campaigns have the stages `held` and `canceled`: they say what the
+ * operator wants of the schedule, and `control` says what they want of a run.
  *
- * `draft` and `scheduled` belong to the campaign (its stage). The rest belong to its current run: the
- * run's own phase, overlaid by what its owner asked of it (`control`). `paused` is never stored: it is
- * a live run, or one that waits for its hour, whose control says `pause`. A live run whose control says `cancel` is
- * `canceled` at once, because nothing more is handed over; its own phase follows when its books are closed.
+ * `draft` and `scheduled` belong to the campaign (its stage). The other phases belong to its current run: the
+ * run's own phase, overlaid by what the operator wants of it (`control`). `paused` is never stored: it means a live
+ * or scheduled run whose control says `pause`. A live run whose control says `cancel` is `canceled` at once,
+ * because nothing more is handed over; its own phase follows when the run is closed.
  */
 export const PHASES = [
   'draft',
@@ -33,7 +33,10 @@ export type Status = 'active' | 'paused' | 'completed';
 
 export type Stage = 'draft' | 'scheduled' | 'held' | 'started' | 'canceled';
 export type RunPhase = 'planning' | 'running' | 'finishing' | 'completed' | 'canceled' | 'failed';
-/** What is wished of a run: by its owner, and `fail` by the run itself when nobody more should be sent to. */
+/**
+ * What is wanted of a run. The operator sets it; the run itself sets `fail` when it must send to no further
+ * recipient.
+ */
 export type Control = 'run' | 'pause' | 'cancel' | 'fail';
 
 export function phaseOf(stage: Stage, run?: { phase: RunPhase; control: Control }): Phase {
@@ -63,14 +66,14 @@ const STATUS: Record<Phase, Status> = {
   failed: 'completed',
 };
 
-/** The specification knows three words; the phase says the rest. */
+/** The specification has three words; the phase says the rest. */
 export function statusOf(phase: Phase): Status {
   return STATUS[phase];
 }
 
 export type Action = 'start' | 'pause' | 'resume' | 'cancel';
 
-/** Which actions a phase allows. `noop`: already so, answer success and change nothing. */
+/** Which actions a phase allows. `noop`: it is so already, so answer success and change nothing. */
 export const ACTIONS: Record<Action, Partial<Record<Phase, 'do' | 'noop'>>> = {
   start: { draft: 'do', scheduled: 'do', planning: 'noop', running: 'noop', finishing: 'noop' },
   pause: { scheduled: 'do', planning: 'do', running: 'do', finishing: 'do', paused: 'noop' },
@@ -94,10 +97,10 @@ export const ACTIONS: Record<Action, Partial<Record<Phase, 'do' | 'noop'>>> = {
   },
 };
 
-/** When recipients may be sent to again. */
+/** Phases in which recipients may be sent to again. */
 export const RETRYING: readonly Phase[] = ['running', 'paused', 'finishing', 'completed', 'failed'];
 
-/** When how a campaign is delivered may be changed. */
+/** Phases in which a campaign's delivery options may be changed. */
 export const DELIVERY_CHANGING: readonly Phase[] = [
   'draft',
   'scheduled',

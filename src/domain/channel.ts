@@ -1,3 +1,3 @@
-/** The three ways a message reaches a person. Order is the order of display. */
+/** The three ways a message reaches a person, in display order. */
 export const CHANNELS = ['email', 'sms', 'voice'] as const;
 export type Channel = (typeof CHANNELS)[number];

@@ -3,7 +3,7 @@ import type { Channel } from './channel';
 import { recipientFinding } from './delivery-codes';
 import { ERRORS, type ErrorCode } from './errors';
 
-/** What a code that is stored with a message or a recipient means, in words that can be read out. */
+/** The meaning of a code that is stored with a message or a recipient, in words that can be read out. */
 export function codeMeaning(channel: Channel, code: string): string {
   if (Object.hasOwn(OURS, code)) return OURS[code] as string;
   const finding = recipientFinding(channel, code);

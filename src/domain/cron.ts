@@ -2,12 +2,12 @@ import { instantOf, type WallMs, wallTimeAt } from './time-zones/wall-time';
 
 /**
  * Cron expressions of five fields: minute, hour, day of the month, month, day of the week. A field is `*`, a
- * number, a name (`jan`, `monday`), a range, any of them with a step, or a list of these. Temporal's server takes
- * all that is taken here; what it takes beyond (seconds, years, `@daily`) is not. Where days of the month and
- * of the week are both given, either will do, as everywhere but there.
+ * number, a name (`jan`, `monday`), a range, any of them with a step, or a list of these. Temporal's server
+ * accepts all of these. What it accepts beyond them (seconds, years, `@daily`) is refused here. Where both a
+ * day of the month and a day of the week are given, either one matches, as in other crons but not in Temporal.
  *
- * Clocks are read as in time-zones/wall-time.ts: a time that daylight saving skips comes at the first instant
- * after the gap, one that is shown twice comes once, at the first.
+ * Clocks are read as in time-zones/wall-time.ts. A time that daylight saving skips occurs at the first instant
+ * after the gap; a time that clocks show twice occurs once, the first time.
  */
 export interface Cron {
   minutes: ReadonlySet<number>;
@@ -15,11 +15,11 @@ export interface Cron {
   days: ReadonlySet<number>;
   months: ReadonlySet<number>;
   weekdays: ReadonlySet<number>;
-  /** One of the two kinds of days is enough. */
+  /** Either kind of day matches. */
   eitherDay: boolean;
 }
 
-/** An expression that is none, with what is wrong about it. */
+/** An invalid expression, with what is wrong in it. */
 export class CronFault extends Error {}
 
 const MONTHS = 'january february march april may june july august september october november december'.split(
@@ -56,13 +56,13 @@ export function parseCron(text: string): Cron {
     hours: hours as Set<number>,
     days: days as Set<number>,
     months: months as Set<number>,
-    // Seven is Sunday too.
+    // Sunday may be written as 0 or 7.
     weekdays: new Set([...(weekdays as Set<number>)].map((day) => day % 7)),
     eitherDay: !isAny(parts[2]) && !isAny(parts[4]),
   };
 }
 
-/** As expressions in which both kinds of days have to match, which is how Temporal reads them. */
+/** The same as expressions in which both kinds of days must match, because Temporal reads them so. */
 export function withBothDays(text: string): string[] {
   const parts = text.trim().split(/\s+/);
   if (!parseCron(text).eitherDay) return [parts.join(' ')];
@@ -104,12 +104,12 @@ const fault = ({ name, min, max }: Field, item: string) =>
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** From the 29th of February 2096 it is eight years to the next. */
+/** From the 29th of February 2096, the next one is eight years away. */
 const SEARCH_DAYS = 8 * 366 + 1;
 /** Clocks are put back by no more than this. */
 const PUT_BACK_MS = 3 * 3_600_000;
 
-/** The first occurrence after an instant; undefined when there is none, as on the 30th of February. */
+/** The first occurrence after an instant; undefined when there is none, for example on the 30th of February. */
 export function nextOccurrence(cron: Cron, zone: string, after: number): number | undefined {
   const shown = floorTo(MINUTE_MS, wallTimeAt(zone, after));
   for (const wall of wallTimes(cron, shown, 1)) {
@@ -129,7 +129,7 @@ export function lastOccurrence(cron: Cron, zone: string, until: number): number 
   return undefined;
 }
 
-/** Wall times that match, from one on, forwards or backwards. */
+/** Matching wall times from a given one on, forwards or backwards. */
 function* wallTimes(cron: Cron, from: WallMs, direction: 1 | -1): Generator<WallMs> {
   const inOrder = (values: ReadonlySet<number>) => [...values].sort((a, b) => direction * (a - b));
   const hours = inOrder(cron.hours);

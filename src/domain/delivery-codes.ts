@@ -1,13 +1,14 @@
 import type { Channel } from './channel';
 
 /**
- * What a code that came with a refusal or a receipt says about the recipient. Few say anything: most are
- * about the message, the sender or the hour, and those never block anybody.
+ * What the code of a refusal or a receipt says about the recipient. Few codes say anything: most are about the
+ * message, the sender or the time, and those never suppress an address.
  *
- * - `hard`       the address is none: blocked at once.
- * - `soft`       the mailbox takes nothing for now, as when it is full: blocked when messages that ended so add up.
- * - `complaint`  the recipient called it spam: blocked at once.
- * - `opted_out`  the carrier blocks this sender for its subscriber: ours says the same from now on.
+ * - `hard`: the address does not exist; suppressed at once.
+ * - `soft`: the mailbox accepts nothing for now, for example because it is full; suppressed when enough
+ * messages end so.
+ * - `complaint`: the recipient reported it as spam; suppressed at once.
+ * - `opted_out`: the carrier blocks this sender for its subscriber; our list blocks it too from now on.
  */
 export type RecipientFinding = 'hard' | 'soft' | 'complaint' | 'opted_out';
 
@@ -19,12 +20,12 @@ export function recipientFinding(channel: Channel, code: string | undefined): Re
   return enhanced === undefined ? undefined : BY_ENHANCED.get(enhanced);
 }
 
-/** RFC 3463, alone or behind the reply it came with: `5.1.1`, `550 5.1.1`. A bare 550 says too little. */
+/** RFC 3463 codes, alone or after the reply they came with: `5.1.1`, `550 5.1.1`. A bare 550 says too little. */
 const ENHANCED = /(?:^|[\s-])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/;
 
 /**
- * 5.7.x is missing on purpose: that is what a receiver thinks of the sender. So is 5.1.8, a bad sender's
- * address; and 5.4.x, which is about the way there.
+ * Left out on purpose: 5.7.x is the receiver's opinion of the sender, 5.1.8 a bad sender's address, and 5.4.x
+ * is about the route.
  */
 const BY_ENHANCED: ReadonlyMap<string, RecipientFinding> = new Map([
   ['5.1.0', 'hard'],
@@ -39,8 +40,8 @@ const BY_ENHANCED: ReadonlyMap<string, RecipientFinding> = new Map([
 ]);
 
 /**
- * Names that carriers use, and Twilio's 21610. SMPP has no status for it: 0x400 and up are each operator's own
- * (SMPP 3.4, 5.1.3), so whoever speaks it translates its operator's into `opted_out`.
+ * Names that carriers use, and Twilio's 21610. SMPP has no status for it: 0x400 and above are each operator's
+ * own (SMPP 3.4, 5.1.3), so the SMPP provider translates its operator's codes into `opted_out`.
  */
 const OPTED_OUT: [string, RecipientFinding][] = [
   ['opted_out', 'opted_out'],

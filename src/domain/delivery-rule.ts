@@ -1,15 +1,18 @@
 import { type ErrorCode, retryClassOf } from './errors';
 import { nextAttempt, type RetryPolicy, retryPolicy } from './retry-policy';
 
-/** What a campaign's `delivery` says about recipients that did not go through at once (api.md 7). */
+/** The campaign's `delivery` options for recipients whose first attempt did not succeed (api.md 7). */
 export interface DeliveryRule {
   policy: RetryPolicy;
-  /** Whether a message that the service took and could not deliver is sent anew: only when asked for. */
+  /**
+   * Whether to send again when the service accepted a message and could not deliver it; only if the campaign
+   * asks for it.
+   */
   retriesFailed: boolean;
-  /** Whether a message whose fate is unknown is sent anew, and may so reach somebody twice. */
+  /** Whether to send again when a message's outcome is unknown, which may send it twice. */
   resends: boolean;
   expireAfterMs: number | undefined;
-  /** For everybody: the end of a campaign that happens once, in milliseconds of the epoch. */
+  /** For all recipients: the end of a campaign without `cron`, in milliseconds since 1970. */
   endsAtMs: number | undefined;
 }
 
@@ -27,7 +30,7 @@ export function deliveryRule({
   schedule?: { endAt?: string | undefined; cron?: string | undefined } | undefined;
 } = {}): DeliveryRule {
   const { retry, onUnknown, expireAfterSeconds } = delivery;
-  // With cron it is the end of what begins, and what has begun goes on.
+  // With `cron`, it ends the schedule; occurrences that have begun continue.
   const endAt = schedule.cron === undefined ? schedule.endAt : undefined;
   return {
     policy: retryPolicy(retry),
@@ -38,13 +41,16 @@ export function deliveryRule({
   };
 }
 
-/** When it is too late for a recipient, in milliseconds of the epoch; its own time counts from when it was due. */
+/**
+ * A recipient's latest time, in milliseconds since 1970. The recipient's own period counts from when they were
+ * due.
+ */
 export function expiryOf(rule: Pick<DeliveryRule, 'expireAfterMs' | 'endsAtMs'>, dueAt: Date): number {
   const { expireAfterMs = Number.POSITIVE_INFINITY, endsAtMs = Number.POSITIVE_INFINITY } = rule;
   return Math.min(dueAt.getTime() + expireAfterMs, endsAtMs);
 }
 
-/** A recipient after an attempt; `attempts` includes it, `uid` is its message's. */
+/** A recipient after an attempt. `attempts` includes it; `uid` is its message's. */
 export interface Tried {
   uid: string;
   attempts: number;
@@ -55,7 +61,7 @@ export type Next =
   | { state: 'waiting'; retryAt: Date; code: string | undefined }
   | { state: 'failed' | 'expired' | 'unknown'; code: ErrorCode };
 
-/** After an attempt that failed for the moment. `atLeastMs` is what the other side asked to wait. */
+/** The state after a temporary failure. `atLeastMs` is the wait that the other side asked for. */
 export function afterFailure(
   rule: DeliveryRule,
   tried: Tried,
@@ -68,7 +74,7 @@ export function afterFailure(
   return waitUntil(rule, tried, retryAtMs, failure.code);
 }
 
-/** After an attempt of which nobody knows what became. */
+/** The state after an attempt whose outcome is unknown. */
 export function afterDoubt(rule: DeliveryRule, tried: Tried, nowMs: number): Next {
   const delay = rule.resends ? nextAttempt(rule.policy, tried.attempts, tried.uid) : undefined;
   const retryAtMs = delay === undefined ? Number.POSITIVE_INFINITY : nowMs + delay * 1000;
@@ -78,7 +84,7 @@ export function afterDoubt(rule: DeliveryRule, tried: Tried, nowMs: number): Nex
   return { state: 'waiting', retryAt: new Date(retryAtMs), code: 'answer_lost' };
 }
 
-/** A wait that would last beyond the recipient's time ends it at once. */
+/** A wait that would last longer than the recipient's time expires them at once. */
 export function waitUntil(
   rule: DeliveryRule,
   { dueAt }: Pick<Tried, 'dueAt'>,
@@ -89,7 +95,10 @@ export function waitUntil(
   return { state: 'waiting', retryAt: new Date(retryAtMs), code };
 }
 
-/** Whether a message failed of what passes: its code's class says so, or the service's own attempts ran out. */
+/**
+ * Whether a message failed for a reason that passes: its code is transient, or the service used up its own
+ * attempts.
+ */
 export function failedForTheMoment(code: string | undefined): boolean {
   return retryClassOf(code) === 'transient' || code === ('attempts_exhausted' satisfies ErrorCode);
 }

@@ -1,6 +1,6 @@
 /**
- * RFC 5322's dot-atom before the @: all that a mailbox may be called without quotes. After it a name of at least
- * two labels, whose last is no number.
+ * Before the @, RFC 5322's dot-atom: every name of a mailbox that needs no quotes. After it, a domain of at
+ * least two labels, of which the last is no number.
  */
 const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+";
 const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';

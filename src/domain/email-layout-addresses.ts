@@ -1,8 +1,9 @@
 import type { Finding } from './finding';
 
 /**
- * Addresses in a block: what a reader's program would follow or fetch. Web, mail and telephone addresses
- * are taken, and what begins with a placeholder; nothing that runs or that embeds.
+ * Checks addresses in a block: those that the reader's program would follow or fetch. Allowed are web, mail and
+ * telephone addresses, and addresses that begin with a placeholder. Addresses that run code or embed data are
+ * refused.
  */
 export function addressFindings(block: Record<string, unknown>, at: string): Finding[] {
   const findings: Finding[] = [];
@@ -23,7 +24,7 @@ export function addressFindings(block: Record<string, unknown>, at: string): Fin
   return findings;
 }
 
-/** `url`, `href`, `linkHref`, `src`, `imageUrl` and whatever else a block type calls them. */
+/** `url`, `href`, `linkHref`, `src`, `imageUrl` and similar names in any block type. */
 const ADDRESS_KEY = /(?:url|href|src)$/i;
 
 const ALLOWED = new Set(['http', 'https', 'mailto', 'tel']);
@@ -42,7 +43,7 @@ function addressFinding(value: string, path: string): Finding[] {
 /** Empty, within the message, or up to the placeholder it begins with. */
 const isComplete = (value: string) => /^\s*(?:$|#|\{\{ *[A-Z])/.test(value);
 
-/** As browsers find it: they pass over control characters and spaces. `undefined` without one. */
+/** The scheme as browsers find it, which skip control characters and spaces. `undefined` without a scheme. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those that browsers leave out.
 const PASSED_OVER = /[\u0000-\u0020\u007f-\u00a0]/g;
 
@@ -52,10 +53,10 @@ function schemeOf(value: string): string | undefined {
     ?.toLowerCase();
 }
 
-/** A scheme is short; what hides one behind more blanks than this is not an address. */
+/** A scheme is short. Text with more blanks than this before its scheme is no address. */
 const SCHEME_LOOK = 2_000;
 
-/** Raw markup is its author's own; an address that runs code is still refused. */
+/** Raw markup is the author's own responsibility, but an address that runs code is still refused. */
 function markupFindings(markup: string, path: string): Finding[] {
   for (const match of markup.matchAll(/\b(?:href|src|action)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/gi)) {
     const scheme = schemeOf(decoded(match[1] ?? match[2] ?? match[3] ?? ''));
@@ -68,7 +69,7 @@ function markupFindings(markup: string, path: string): Finding[] {
 
 const RUNS = new Set(['javascript', 'vbscript', 'data']);
 
-/** The entities by which a letter or a colon can be written. */
+/** Decodes the entities by which a letter or a colon can be written. */
 function decoded(attribute: string): string {
   return attribute
     .slice(0, SCHEME_LOOK)

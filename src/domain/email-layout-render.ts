@@ -1,8 +1,8 @@
 import { childLists, isKnownBlock, isObject, type Layout } from './email-layout';
 
 /**
- * A copy of a checked layout that the renderer takes: it throws at a block of a type it does not know, and
- * writes "undefinedpx" for a side that a padding leaves out. The layout itself is left as it came.
+ * Returns a copy of a checked layout that the renderer accepts. The renderer throws at a block of unknown type,
+ * and writes "undefinedpx" for a missing side of a padding. The layout itself is not changed.
  */
 export function renderableLayout(layout: Layout): Layout {
   const copy: Layout = {};
@@ -21,7 +21,7 @@ function dataOf(block: Record<string, unknown>, layout: Layout): Record<string, 
   if (isObject(data.style)) data.style = { ...data.style, ...wholePadding(data.style.padding) };
   if (data.props === null) delete data.props;
   if (isObject(data.props) && data.props.markdown === true && typeof data.props.text === 'string') {
-    // In Markdown, a blank ends an address.
+    // In Markdown, a space ends an address.
     data.props = { ...data.props, text: data.props.text.replace(/\{\{ *([A-Z][A-Z0-9_]*) *\}\}/g, '{{$1}}') };
   }
   if (childLists(block).length === 0 && block.type !== 'ColumnsContainer') return data;

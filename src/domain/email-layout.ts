@@ -4,26 +4,27 @@ import type { Finding } from './finding';
 import { LIMITS } from './limits';
 
 /**
- * An EmailBuilder document (api.md 5): blocks by id, of which `root` is the layout, and lists of ids that
- * say which block stands in which. What can be drawn is a tree; a document can say more than that.
+ * An EmailBuilder document (api.md 5): blocks by id, of which `root` is the layout, and lists of ids that say
+ * which blocks each block contains. Only a tree can be drawn, but a document can contain loops and shared
+ * blocks.
  */
 export type Layout = Record<string, unknown>;
 
-/** What the renderer draws. A block of another type is kept, warned about, and drawn as nothing. */
+/** Block types that the renderer draws. A block of another type is kept, gets a warning, and is drawn as nothing. */
 const BLOCK_TYPES: ReadonlySet<unknown> = new Set([
   ...['EmailLayout', 'Container', 'ColumnsContainer', 'Heading', 'Text', 'Button', 'Image', 'Avatar'],
   ...['Divider', 'Spacer', 'Html'],
 ]);
 
 /**
- * Everything that is wrong with a layout, and what its author may want to know, with paths that begin
- * with `at`. The caller has bounded how deep the JSON is nested.
+ * Returns every error of a layout and every warning for its author, with paths that begin with `at`. The caller
+ * has limited how deep the JSON is nested.
  */
 export function checkLayout(layout: Layout, at: string): Finding[] {
   const ids = Object.keys(layout);
   if (ids.length > LIMITS.layoutBlocks) return [tooManyBlocks(at)];
   const findings: Finding[] = [];
-  // Bounded each for itself: however many warnings there are, an error is among the findings.
+  // Errors and warnings have separate limits, so that many warnings cannot hide an error.
   const room = { error: LIMITS.layoutFindings, warning: LIMITS.layoutFindings };
   const tell = (finding: Finding) => {
     if (room[finding.severity]-- > 0) findings.push(finding);
@@ -53,12 +54,12 @@ export const isKnownBlock = (block: unknown): block is { type: string; data?: Re
   isObject(block) && BLOCK_TYPES.has(block.type);
 
 export interface ChildList {
-  /** Below the block, as in `data.props.columns.0.childrenIds`. */
+  /** Path below the block, as in `data.props.columns.0.childrenIds`. */
   path: string;
   ids: unknown;
 }
 
-/** The lists of ids in a block, whatever its type: a layout, a container, columns, or one we do not know. */
+/** The lists of ids in a block of any type: a layout, a container, columns, or an unknown type. */
 export function childLists(block: Record<string, unknown>): ChildList[] {
   const data = isObject(block.data) ? block.data : {};
   const props = isObject(data.props) ? data.props : {};
@@ -106,7 +107,7 @@ function referencesIn(
   return references;
 }
 
-/** What can be said of each block by itself, and of who names it. */
+/** Checks each block by itself, and the references to it. */
 function checkBlocks(
   layout: Layout,
   references: Map<string, Reference[]>,
@@ -136,13 +137,13 @@ function checkBlocks(
 interface Walked {
   /** References that close a loop. */
   loops: string[];
-  /** The references of each block without those. */
+  /** The references of each block, without those that close a loop. */
   children: Map<string, Reference[]>;
-  /** How many blocks each draws with all that stand in it: one that is named twice is drawn twice. */
+  /** How many blocks each block draws in all; a block that is named twice is drawn twice. */
   sizes: Map<string, number>;
 }
 
-/** Depth first from every block, so that loops apart from the tree are found too. */
+/** Walks depth first from every block, so that loops outside the tree are found too. */
 function walk(references: Map<string, Reference[]>): Walked {
   const loops: string[] = [];
   const children = new Map<string, Reference[]>();
@@ -171,7 +172,7 @@ function walk(references: Map<string, Reference[]>): Walked {
   return { loops, children, sizes };
 }
 
-/** The references to blocks that stand one level too deep, level by level and each block once a level. */
+/** References to blocks that are one level too deep, level by level, each block once a level. */
 function tooDeep(children: Map<string, Reference[]>): string[] {
   let level: Reference[] = [{ path: '', id: 'root' }];
   for (let depth = 0; depth <= LIMITS.layoutDepth; depth++) {

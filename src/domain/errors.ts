@@ -2,15 +2,17 @@ import type { Phase } from './campaign';
 import type { FieldCode } from './field-codes';
 
 /**
- * The error catalogue. One code is at once the HTTP problem code, the Temporal failure type, the log
- * field and the code stored with an outcome; a code is never reused for another meaning.
+ * The error catalogue. One code serves as HTTP problem code, Temporal failure type, log field, and the code
+ * stored with an outcome. A code is never reused for another meaning.
  *
  * Retry classes:
- * - `permanent`  the same call will fail again; do not retry.
- * - `transient`  worth retrying later, after the given delay if there is one.
- * - `throttled`  the other side asked us to slow down; not counted as an attempt.
- * - `account`    concerns everybody (credentials, quota): stop and tell a person, burn no recipient.
- * - `unknown`    the other side may have acted; never repeat blindly.
+ *
+ * - `permanent`: the same call will fail again; do not retry.
+ * - `transient`: retry later, after the given delay if there is one.
+ * - `throttled`: the other side asked us to slow down; this does not count as an attempt.
+ * - `account`: concerns all recipients (credentials, quota); stop and tell the operator, use no recipient's
+ * attempt.
+ * - `unknown`: the other side may have acted; never repeat without a check.
  */
 export type RetryClass = 'permanent' | 'transient' | 'throttled' | 'account' | 'unknown';
 
@@ -35,7 +37,7 @@ export const ERRORS = {
   not_found: { title: 'Not found', status: 404, retry: 'permanent' },
   template_not_found: { title: 'Template not found', status: 422, retry: 'permanent' },
   contact_list_not_found: { title: 'Contact list not found', status: 422, retry: 'permanent' },
-  // Concerns every message of the sender alike: a run stops for it and can be resumed.
+  // Concerns all messages of the sender alike: a run stops for it and can be resumed.
   sender_not_allowed: { title: 'Sender not allowed by the policy', status: 422, retry: 'account' },
   no_audience: { title: 'Campaign has no recipients', status: 422, retry: 'permanent' },
   campaign_not_found: { title: 'Campaign not found', status: 422, retry: 'permanent' },
@@ -62,7 +64,7 @@ export const ERRORS = {
     status: 409,
     retry: 'transient',
   },
-  last_admin: { title: 'Nobody else could administer', status: 409, retry: 'permanent' },
+  last_admin: { title: 'This is the last administrator', status: 409, retry: 'permanent' },
   limit_reached: { title: 'As many as there may be', status: 409, retry: 'permanent' },
   cursor_expired: { title: 'Events at this cursor are no longer kept', status: 410, retry: 'permanent' },
   not_cancelable: { title: 'Message can no longer be canceled', status: 409, retry: 'permanent' },
@@ -87,12 +89,12 @@ export const ERRORS = {
   provider_throttled: { title: 'Provider asked to slow down', status: 429, retry: 'throttled' },
   provider_account: { title: 'Provider refused our account', status: 503, retry: 'account' },
   answer_lost: { title: 'Sent, but the answer was lost', status: 504, retry: 'unknown' },
-  call_end_unknown: { title: 'Nobody told how the call ended', status: 504, retry: 'unknown' },
+  call_end_unknown: { title: 'The end of the call was never reported', status: 504, retry: 'unknown' },
   expired: { title: 'Too late to send', status: 422, retry: 'permanent' },
   frequency_cap: { title: 'As many messages as the policy allows', status: 422, retry: 'permanent' },
   attempts_exhausted: { title: 'All attempts used', status: 422, retry: 'permanent' },
-  // The durable run
-  // The one that took it may be the older: a process that was frozen wakes up in the middle of a statement.
+  // The durable run. The attempt that took the page over may be the older one, because a frozen process may
+  // wake in the middle of a statement.
   page_fenced: { title: 'Another attempt took this page over', status: 409, retry: 'transient' },
   run_not_found: { title: 'Run not found', status: 404, retry: 'permanent' },
   abort_threshold: { title: 'Too many recipients failed', status: 409, retry: 'permanent' },
@@ -100,7 +102,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The class of a code that came from outside; undefined for one that is not in the catalogue. */
+/** The class of a code that came from outside; undefined for a code that is not in the catalogue. */
 export function retryClassOf(code: string | undefined): RetryClass | undefined {
   return code !== undefined && Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode].retry : undefined;
 }
@@ -113,15 +115,15 @@ export interface FieldError {
 }
 
 /**
- * An expected failure with a code from the catalogue. `message` says what happened, to which id and
- * what to do; it never holds a secret or an address.
+ * An expected failure with a code from the catalogue. `message` says what happened, to which id and what to do.
+ * It never holds a secret or an address.
  */
 export class DomainError extends Error {
   readonly code: ErrorCode;
   readonly errors: FieldError[];
   /** When to try again, in seconds, if known. */
   readonly retryAfterSeconds: number | undefined;
-  /** Of the campaign in whose way it stands. */
+  /** Phase of the campaign, if the phase forbids the action. */
   readonly phase: Phase | undefined;
 
   constructor(
@@ -138,7 +140,7 @@ export class DomainError extends Error {
   }
 }
 
-/** By shape, not by class: classes differ between the workflow sandbox, jest and worker threads. */
+/** Checks the shape, because classes differ between the workflow sandbox, jest and worker threads. */
 export function isDomainError(error: unknown): error is DomainError {
   return error instanceof Error && error.name === 'DomainError' && (error as DomainError).code in ERRORS;
 }

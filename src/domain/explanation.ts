@@ -1,7 +1,7 @@
 import type { Channel } from './channel';
 import type { SuppressionEvidence } from './message-story';
 
-/** What happened to a recipient (api.md 19), oldest first as a person is told of it. */
+/** Steps of a recipient's explanation (api.md 19), in the order in which they are read out, oldest first. */
 export const STEPS = [
   'frozen',
   'suppressed',
@@ -15,7 +15,7 @@ export const STEPS = [
 ] as const;
 export type StepWhat = (typeof STEPS)[number];
 
-/** `2026-06-01 10:15 UTC`: a time as it is read out. */
+/** A time in words: `2026-06-01 10:15 UTC`. */
 export const readOut = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 const MESSAGE_WORDS: Record<Channel, string> = { email: 'email', sms: 'SMS', voice: 'call' };
@@ -35,7 +35,7 @@ const SOURCES: Record<string, string> = {
   provider: 'by the carrier',
 };
 
-/** Which entry of the suppression list it was, since when, and by what. */
+/** Says which suppression entry it was, since when, and where it came from. */
 export function suppressionSentence(channel: Channel, entry: SuppressionEvidence | undefined): string {
   const subject = `The ${addressWord(channel)}`;
   if (!entry) return `${subject} was on the suppression list; the entry is no longer known.`;

@@ -3,13 +3,13 @@ import { LIMITS } from './limits';
 import { RECIPIENT_STATES, type RecipientState } from './recipient';
 
 /**
- * Fallback (api.md 7): a contact's channels in the campaign's order, the next only when the one before had
- * no success in time. What a channel's state means for the one that comes after it:
+ * Fallback (api.md 7): a contact's channels in the campaign's order, and the next one
+ * only when the one before had no success in time. What a channel's state means for the next channel:
  *
- *   reached    a success; nobody is sent to on a later channel any more
- *   over       it ended without one; the next begins at once
- *   counting   it was handed over, or is in doubt: the next begins when its time is over
- *   open       nothing was handed over, or the channel tries again by itself: the next waits
+ *   reached    success: no later channel is used
+ *   over       ended without success: the next channel begins at once
+ *   counting   handed over, or in doubt: the next channel begins when the time is over
+ *   open       nothing was handed over, or the channel will try again: the next channel waits
  */
 export type Standing = 'reached' | 'over' | 'counting' | 'open';
 
@@ -29,29 +29,29 @@ const STANDINGS: Record<RecipientState, Standing> = {
   canceled: 'over',
 };
 
-/** A service that tells no more than that it took a message has told its success with that. */
+/** A service that reports nothing beyond its acceptance has reported success with it. */
 export function standingOf(channel: Channel, state: RecipientState, tellsMore: boolean): Standing {
-  // The call is in the air; how it ends may never be told.
+  // The call is in the air; its end may never be reported.
   if (channel === 'voice') return state === 'sending' ? 'counting' : STANDINGS[state];
   return !tellsMore && (state === 'accepted' || state === 'sent') ? 'reached' : STANDINGS[state];
 }
 
-/** The states of a channel, with the standing of each: the same table for the rule and for its SQL. */
+/** The states of a channel with the standing of each, so that the rule and its SQL use the same table. */
 export function standings(channel: Channel, tellsMore: boolean): [RecipientState, Standing][] {
   return RECIPIENT_STATES.map((state) => [state, standingOf(channel, state, tellsMore)]);
 }
 
 export interface EarlierChannel {
   standing: Standing;
-  /** Since when it stands so. */
+  /** Since when the channel has this standing. */
   sinceMs: number;
 }
 
 export type Turn = 'reached' | 'now' | 'wait';
 
 /**
- * Whether a contact's next channel begins. `earlier` are the channels before it on which the contact is a
- * recipient, in order: a success on any of them counts, and only the last of them is waited for.
+ * Whether a contact's next channel begins. `earlier` has the channels before it on which the contact is a
+ * recipient, in order. A success on any of them counts, and only the last of them is waited for.
  */
 export function nextTurn(earlier: readonly EarlierChannel[], afterMs: number, nowMs: number): Turn {
   if (earlier.some(({ standing }) => standing === 'reached')) return 'reached';
@@ -64,7 +64,7 @@ export function fallbackAfterMs(options: { fallbackAfterSeconds?: number | undef
   return (options.fallbackAfterSeconds ?? LIMITS.fallbackAfterSecondsDefault) * 1000;
 }
 
-/** Why a recipient waits whose turn has not come. */
+/** Code of a recipient who waits for an earlier channel. */
 export const EARLIER_CHANNEL = 'earlier_channel';
-/** Why a recipient was canceled: an earlier channel had success. */
+/** Code of a recipient who was canceled, because an earlier channel had success. */
 export const REACHED_BEFORE = 'reached_before';

@@ -1,6 +1,7 @@
 /**
- * Why one field of an input is refused, or warned about: the `code` of each entry of `errors`, `warnings` and of a
- * template's findings. A code is never given another meaning. docs/errors.md shows this table; a test holds them equal.
+ * Why one field of an input is refused or warned about: the `code` in `errors`, in `warnings` and in a
+ * template's findings. A code is never given another meaning. docs/errors.md shows this table; a test compares
+ * the two.
  */
 export const FIELD_CODES = {
   // Any field

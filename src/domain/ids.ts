@@ -1,17 +1,17 @@
 import type { Channel } from './channel';
 
-/** The only place where a composed id's format is written; each builder has its inverse beside it. */
+/** The only file that writes the formats of composed ids. Each builder has its inverse beside it. */
 
 export interface RecipientKey {
   runId: string;
   channel: Channel;
-  /** Dense per run and channel, from 0, in order of due time. */
+  /** Numbered without gaps per run and channel, from 0, in order of due time. */
   seq: number;
 }
 
 /**
- * The uid of a recipient's message: `<run>.<channel>.<seq>.<attempt>`. Deterministic, so that whoever
- * takes over after a crash asks the service for the very same message and an idempotent one sends it once.
+ * The uid of a recipient's message: `<run>.<channel>.<seq>.<attempt>`. It is deterministic, so that a process
+ * that takes over after a crash asks for the same message again, and an idempotent service sends it once.
  */
 export function messageUid(key: RecipientKey, attempt: number): string {
   return `${key.runId}.${key.channel}.${key.seq}.${attempt}`;
@@ -19,7 +19,7 @@ export function messageUid(key: RecipientKey, attempt: number): string {
 
 const UID = /^(run_[0-9a-z]{26})\.(email|sms|voice)\.(\d{1,9})\.(\d{1,4})$/;
 
-/** `undefined` for a uid that some other caller chose. */
+/** `undefined` for a uid that another caller chose. */
 export function parseMessageUid(uid: string): (RecipientKey & { attempt: number }) | undefined {
   const match = UID.exec(uid);
   if (!match) return undefined;
@@ -34,7 +34,7 @@ export function recipientId(key: RecipientKey): string {
 
 const RECIPIENT_ID = /^(run_[0-9a-z]{26})\.(email|sms|voice)\.(\d{1,9})$/;
 
-/** `undefined` for text that is no recipient's id. */
+/** `undefined` for a text that is no recipient's id. */
 export function parseRecipientId(id: string): RecipientKey | undefined {
   const [, runId, channel, seq] = RECIPIENT_ID.exec(id) ?? [];
   return runId === undefined ? undefined : { runId, channel: channel as Channel, seq: Number(seq) };
@@ -53,20 +53,23 @@ export function parseSendMessageUid(uid: string): { sendId: string; attempt: num
   return match ? { sendId: match[1] as string, attempt: Number(match[2]) } : undefined;
 }
 
-/** A run that goes on after its end does so in a new workflow, its second `launch`, and so on. */
+/** A run that is started again after its end gets a new workflow for each `launch`. */
 export const campaignRunWorkflowId = (runId: string, launch: number): string =>
   `campaign:${runId}${again(launch)}`;
-/** Not shared by two launches: a workflow that was terminated leaves its children a moment longer. */
+/** Two launches must not share the id, because a terminated workflow's children stay for a moment. */
 export const channelShardWorkflowId = (
   runId: string,
   launch: number,
   channel: Channel,
   shard: number,
 ): string => `shard:${runId}:${channel}:${shard}${again(launch)}`;
-/** `from` is the attempt with which the workflow begins: a recipient that is called anew gets a new one. */
+/** `from` is the workflow's first attempt. A recipient who is called anew gets a new workflow. */
 export const voiceCallWorkflowId = (runId: string, seq: number, from: number): string =>
   `call:${runId}:${seq}${again(from)}`;
-/** Temporal's schedule of a recurring campaign, and what it starts; Temporal adds the hour to the latter. */
+/**
+ * Ids of a recurring campaign's Temporal schedule and of the workflow it starts; Temporal appends the time to
+ * the latter.
+ */
 export const campaignScheduleId = (campaignId: string): string => `schedule:${campaignId}`;
 export const occurrenceWorkflowId = (campaignId: string): string => `occurrence:${campaignId}`;
 export const durableSendWorkflowId = (sendId: string): string => `send:${sendId}`;

@@ -1,4 +1,4 @@
-/** Runs `work` over all items, so many at a time; results in order. */
+/** Runs `work` over all items, at most `atOnce` at a time, and returns the results in order. */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
   concurrency: number,

@@ -1,4 +1,4 @@
-/** Runs at most `atOnce` pieces of work at the same time; those that wait are run in the order in which they came. */
+/** Runs at most `atOnce` pieces of work at the same time. Waiting ones run in the order in which they came. */
 export function createTurns(atOnce: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   let running = 0;
@@ -8,7 +8,7 @@ export function createTurns(atOnce: number): <T>(work: () => Promise<T>) => Prom
     try {
       return await work();
     } finally {
-      // A place that is passed on stays counted.
+      // A place that is passed on to the next one stays counted.
       const next = waiting.shift();
       if (next) next();
       else running -= 1;

@@ -1,6 +1,6 @@
 /**
- * Every bound of the system, once, with its reason; long because there are many. Sizes are bytes, times carry their unit, the rest
- * are counts. docs/configuration.md lists the ones a caller can meet.
+ * Every limit of the system, once, with its reason; the file is long because there are many. Sizes are bytes,
+ * times carry their unit, the rest are counts. docs/configuration.md lists those that a caller can meet.
  */
 
 const KiB = 1024;
@@ -11,7 +11,7 @@ export const LIMITS = {
   jsonBodyBytes: 1 * MiB,
   templateBodyBytes: 4 * MiB,
   bulkBodyBytes: 8 * MiB,
-  /** A CSV import has no length limit, since it is streamed; a line has. */
+  /** A CSV import has no length limit, because it is streamed; a line has one. */
   csvLineBytes: 64 * KiB,
   paramsKeys: 100,
   paramsKeyChars: 64,
@@ -27,7 +27,7 @@ export const LIMITS = {
   pageSizeDefault: 20,
   pageSizeMax: 100,
   longPageSizeMax: 1_000,
-  /** Messages that one page of a list looks at, when what it is asked for is found by no index: some 0.2 s. */
+  /** Messages that one page of a list reads when no index serves its filter: some 0.2 s. */
   messagesLookedAt: 100_000,
   searchChars: 200,
   /** Rows of a run's outcomes: as many states and codes as a page of a console shows. */
@@ -41,546 +41,564 @@ export const LIMITS = {
   // Tokens and sessions (api.md 2, 3)
   tokenHoursDefault: 24,
   tokenHoursMax: 168,
-  /** Of what is given as a token to be revoked; ours have 47. */
+  /** Longest token accepted for revocation; ours have 47 characters. */
   tokenChars: 1_000,
   sessionIdleHours: 12,
   sessionDaysMax: 7,
   loginFailuresMax: 5,
   loginFailureWindowMinutes: 15,
-  /** Of all clients of one address, which may be many behind one router. */
+  /** Failures of all clients at one address, which may be many clients behind one router. */
   clientFailuresPerAddressMax: 50,
-  /** How stale a cached "this token is good" may be: a revoked one stops within this on every process. */
+  /** How long a process may trust a cached token: a revoked token stops within this time on every process. */
   authCacheSeconds: 4,
-  /** From this age on it is read again in the background, so that no request in a steady stream waits for it. */
+  /** From this age on, a cached token is read again in the background, so that no request in a steady stream
+   * waits. */
   authRefreshSeconds: 2,
-  /** Credentials remembered per kind and process, and addresses whose failed log-ins are counted. */
+  /** Cached credentials per kind and process, and addresses whose failed log-ins are counted. */
   authCacheEntries: 10_000,
-  /** How often a session in use writes that it was: often enough for a sliding end counted in hours. */
+  /** How often a session in use writes that it was used; enough for an expiry counted in hours. */
   sessionTouchSeconds: 60,
   passwordCharsMin: 12,
   passwordChars: 256,
 
   // Administration and Idempotency-Key (api.md 1, 11)
-  /** Of each kind, in one workspace: users, clients, keys that work. */
+  /** Of each kind, in one workspace: users, clients, valid keys. */
   credentialsPerWorkspace: 1_000,
-  /** Secrets of one client that work at the same time: the newest, and those it replaced. */
+  /** Secrets of one client that are valid at the same time: the newest, and those it replaced. */
   clientSecretsMax: 5,
   secretOverlapHoursDefault: 24,
   secretOverlapHoursMax: 168,
   idempotencyKeyChars: 255,
-  /** Kept for the promised day, and an hour more for clocks that differ. */
+  /** Results are kept for the promised day, and one hour more because clocks differ. */
   idempotencyKeptHours: 25,
-  /** A call that has not ended after this is taken for dead, and a repetition takes over. */
+  /** A call that has not ended after this counts as dead, and a repetition takes over. */
   idempotencyLeaseSeconds: 60,
-  /** How often what has expired is cleared away, and how much of it in one statement. */
+  /** How often expired rows are deleted, and how many in one statement. */
   expirySweepSeconds: 300,
   expirySweepRows: 1_000,
 
   // Templates
   templateNameChars: 200,
-  /** RFC 5322's bound on a line of a header. */
+  /** RFC 5322's limit for a header line. */
   subjectChars: 998,
   /** Nesting of an editor's layout or flow: far above real ones, far below a stack overflow. */
   designDepth: 100,
-  /** A voice document: 200 verbs of more than a minute's speech each. Bounds what every call is rendered to. */
+  /** A voice document of 200 verbs with more than a minute's speech each. Every call's document has this limit
+   * too. */
   voiceXmlChars: 256 * KiB,
   /** api.md 5. The root is the first level. */
   voiceXmlDepth: 10,
   voiceVerbs: 200,
-  /** A flow as JSON, the editor's own keys included; a copy goes out with every call (api.md 12). */
+  /** A flow as JSON, including the editor's own keys; a copy is sent with every call (api.md 12). */
   voiceFlowChars: 512 * KiB,
   voiceFlowNodes: 500,
   voiceFlowEdges: 1_000,
-  /** Findings listed about one document or flow; the last says how many more there are. */
+  /** Findings listed for one document or flow; the last one says how many more there are. */
   voiceFindings: 100,
-  /** Blocks of an email layout, and how often one is drawn in all: the renderer takes 30 ms for as many. */
+  /** Blocks of an email layout, and blocks drawn in all: the renderer takes 30 ms for this many. */
   layoutBlocks: 2_000,
   /** api.md 5. The root is at depth 0. */
   layoutDepth: 20,
-  /** What is said about one layout: a list of a million wrong ids is not answered with a million findings. */
+  /** Findings for one layout, so that a list of a million wrong ids does not give a million findings. */
   layoutFindings: 500,
-  /** Braces that look like a placeholder and are none, told of one template. */
+  /** Reported braces of one template that look like a placeholder and are none. */
   lintFindings: 50,
-  /** 255 segments of 153 septets: what the header that joins segments can number (3GPP TS 23.040). */
+  /** 255 segments of 153 septets: the most that the header joining segments can number (3GPP TS 23.040). */
   smsBodyChars: 39_015,
-  /** An email's HTML with its values: as much as a template may be, and more than any mail client shows. */
+  /** An email's HTML with its values: as much as a template may have, and more than any mail client shows. */
   filledEmailChars: 4 * MiB,
-  /** HTML that a library derives the text part from, its length and nesting; beyond, our own quick pass. */
+  /** Length and nesting of HTML from which a library derives the text part. Beyond them we use our own quick pass. */
   derivedTextChars: 128 * KiB,
   derivedTextDepth: 200,
-  /** A message's own HTML from which a text part is derived for it alone: a millisecond's work. */
+  /** Length of a message's own HTML from which a text part is derived for it alone: one millisecond's work. */
   ownBodyTextChars: 32 * KiB,
   ownBodiesKeptChars: 4 * MiB,
-  /** Compiled versions kept in memory, together, counted in characters of their bodies. */
+  /** Compiled versions kept in memory, in characters of all their bodies. */
   templateCacheChars: 32 * MiB,
   templateCacheEntries: 10_000,
 
   // HTTP server
-  /** A uid of full length with every character percent-encoded is 384; a link that unsubscribes the longest
+  /** A uid of full length has 384 characters when all are percent-encoded; an unsubscribe link for the longest
    * address is longer. */
   pathParamChars: 512,
   httpHeadersTimeoutMs: 15_000,
-  /** A silent connection is dropped after this; longer than the longest poll. */
+  /** A silent connection is closed after this; longer than the longest poll. */
   httpIdleTimeoutMs: 75_000,
-  /** For a whole request: an import of a million rows over a slow line is one request. */
+  /** For a whole request, because an import of a million rows over a slow line is one request. */
   httpRequestTimeoutMs: 3_600_000,
-  /** For a body that is taken in whole, 8 MiB at most: more than 2 Mbit/s. */
+  /** For a body that is read as a whole, 8 MiB at most: more than 2 Mbit/s. */
   httpBodyMs: 30_000,
-  /** Of a body that is refused for its length, what is read and thrown away so that its client reads the answer. */
+  /** Of a body refused for its length, this much is read and discarded, so that the client reads the answer. */
   httpDiscardedBytes: 32 * MiB,
-  /** Connections at once; each holds a socket and up to 8 MiB of body. */
+  /** Concurrent connections; each holds a socket and up to 8 MiB of body. */
   httpConnections: 5_000,
-  /** How long requests in progress may finish while the server closes. */
+  /** How long requests in progress may continue while the server closes. */
   httpDrainMs: 3_000,
 
   // Progress streams (api.md 7)
-  /** Open at once, in a process and for a workspace in it: a browser tab each, and each holds a connection. */
+  /** Open at once, per process and per workspace in it. Each is a browser tab and holds a connection. */
   progressStreams: 500,
   progressStreamsPerWorkspace: 50,
-  /** A little less than the second that the contract allows, since a reading takes its time too. */
+  /** A little less than the second that the contract allows, because a read takes its time too. */
   progressTickMs: 750,
-  /** What stands in between drops a connection that is silent for longer, often after 30 s. */
+  /** Proxies close a connection that is silent for longer, often after 30 s. */
   progressHeartbeatMs: 15_000,
-  /** Whoever watches with what was revoked meanwhile is put out after this (api.md 3). */
+  /** A reader whose credentials were revoked is disconnected after this time at the latest (api.md 3). */
   progressRecheckMs: 5_000,
-  /** Events waiting for a reader that takes none; it gets the newest when it reads on. */
+  /** Events waiting for a reader who takes none; they get only the newest when they read on. */
   progressBacklogBytes: 16 * KiB,
 
   // Outbox and dispatch
-  /** Undelivered due messages of class `marketing` of a workspace, beyond which send-msg answers 429. */
+  /** Undelivered due messages of class `marketing` in a workspace. Beyond this, send-msg answers 429. */
   outboxMessages: 20_000,
-  /** The same for class `transactional`, counted apart, so that a campaign never costs its workspace a password reset. */
+  /** The same for class `transactional`. It is counted apart, so that a campaign never blocks a password reset. */
   outboxTransactionalMessages: 5_000,
-  /** Campaigns offer messages up to this part of either bound, so that the workspace's own sends still have room. */
+  /** Campaigns may fill this part of either limit, so that the workspace's own sends still have room. */
   outboxCampaignShare: 0.75,
-  /** A campaign without room in the outbox waits for a lot of so many messages rather than offer a few at a time. */
+  /** A campaign without room in the outbox waits for room for this many messages, instead of offering a few at a
+   * time. */
   outboxLotMessages: 250,
-  /** How often the service is asked for room while campaigns wait for it, once for all of a process and workspace. */
+  /** How often the service is asked for room while campaigns wait, once for all campaigns of a process and
+   * workspace. */
   outboxRoomPollMs: 200,
-  /** A campaign's page waits so long for room; then it leaves its worker's place to others. */
+  /** A campaign's page waits this long for room; then it gives its worker back. */
   outboxRoomWaitMs: 3_000,
-  /** Requests arriving together that share one insert: past a few hundred the insert is the whole cost. */
+  /** Concurrent requests that share one insert. Beyond a few hundred, the insert is the whole cost. */
   groupCommitMessages: 1_000,
-  /** Of some ten milliseconds that an insert and its answers take. */
+  /** A part of the ten milliseconds that an insert and its answers take. */
   groupCommitLingerMs: 3,
-  /** Messages in one hand-over batch; also what a crash can leave in doubt, per lane and provider. */
+  /** Messages in one hand-over batch; also what a crash can leave in doubt, per partition and provider. */
   handoverBatch: 500,
-  /** A dispatcher that has not renewed its lane for so long is dead, and its lane is adopted. */
+  /** A dispatcher that has not renewed its partition for this long counts as dead, and another one takes it. */
   laneLeaseSeconds: 10,
   laneRenewSeconds: 2,
-  /** Rows that one statement deletes because they are too old: some milliseconds' worth. */
+  /** Old rows that one statement deletes: some milliseconds' work. */
   retentionRows: 1_000,
   retentionPauseMs: 20,
   retentionSweepSeconds: 600,
-  /** Senders of a workspace with limits of their own; every process has them all in memory. */
+  /** Senders of a workspace with limits of their own; every process keeps all of them in memory. */
   senderLimits: 1_000,
-  /** Longest silence that a provider's Retry-After puts on a sender; it is asked again then. */
+  /** Longest pause that a provider's Retry-After puts on a sender; after it the provider is asked again. */
   senderSilenceMs: 3_600_000,
-  /** A call whose end nobody reported stops counting among a sender's after this; no call takes so long. */
+  /** A call whose end was never reported stops counting as a sender's live call after this; no call takes so long. */
   callLeaseSeconds: 900,
-  /** Transient provider failures before a message is failed. */
+  /** Hand-overs with transient provider failures before a message fails. */
   handoverAttempts: 8,
-  /** Batches of one channel with their provider at once: a slow answer must not stop the others. */
+  /** Concurrent batches of one channel, because one slow answer must not stop the others. */
   handoversInFlight: 4,
-  /** Results of hand-overs are recorded after so long, or when there are so many; at most so many by one statement. */
+  /** Results of hand-overs are recorded after this time or at this number, by one statement of at most this
+   * number. */
   recordLingerMs: 100,
   recordResults: 200,
   recordResultsMax: 1_000,
-  /** Results that may wait to be recorded before nothing more is opened: they are in doubt until then. */
+  /** Unrecorded results beyond which no batch is opened, because unrecorded messages are in doubt. */
   recordBacklog: 2_000,
-  /** Messages are opened ahead of a provider's free places for about so long, so that none is idle meanwhile. */
+  /** Messages are opened this long before a provider has free places, so that no place stays idle. */
   openAheadMs: 100,
-  /** Of a provider's places, this part is kept for transactional messages while all others are taken. */
+  /** Part of a provider's places that is kept for transactional messages while all others are taken. */
   transactionalReserve: 0.125,
-  /** A provider that has not answered for so long never will: its batch is in doubt, its place is free. */
+  /** A provider that has not answered for this long never will: its batch is in doubt, its place is free. */
   handoverTimeoutSeconds: 120,
-  /** Batches shrink until one lasts about this long, so that cancels are heeded as often and a crash leaves little in
-   * doubt; but not below what keeps the provider busy. */
+  /** Batches shrink until one lasts about this long, so that cancels take effect quickly and a crash leaves
+   * little in doubt. They do not shrink below what keeps the provider busy. */
   handoverTargetMs: 400,
-  /** After a carrier refused our account, the first wait until a single message is tried; each further one is half
-   * as long again, up to the second number (api.md 12: within 30 s at first, and every 5 minutes at last). */
+  /** After a carrier has refused our account, the first pause before a single message is tried. Each further
+   * pause is half as long again, up to the second number (api.md 12: within 30 s at first, and every 5 minutes
+   * at last). */
   accountPauseMs: 5_000,
   accountPauseMaxMs: 300_000,
-  /** A message that is refused so while others are taken waits for so long. Nor does a carrier that refused fewer
-   * than three messages get a longer pause: others must not wait for what may be wrong with these alone. */
+  /** Pause of a single message that is refused so while others are accepted. A carrier that refused fewer than
+   * three messages gets no longer pause either, because other messages must not wait for what may be wrong with
+   * these alone. */
   accountAloneMs: 20_000,
-  /** Messages remembered that may be refused for their recipient's sake (404, 405). */
+  /** Remembered messages that may be refused because of their recipient (404, 405). */
   accountSuspects: 10_000,
-  /** How often due messages that nothing takes are looked through for those whose time is over (`expired` is told
-   * within 5 s of it), and how many of them one statement ends. */
+  /** How often due messages that cannot be sent are searched for expired ones, because `expired` is reported
+   * within 5 s; and how many of them one statement ends. */
   expireWaitingMs: 2_000,
   expireWaitingRows: 1_000,
   /** Longest pause of a channel most of whose senders were asked to slow down. */
   throttlePauseMs: 15_000,
-  /** At least so long between two batches of a channel that are not full: a statement for 100 messages costs
+  /** Least time between two batches of a channel that are not full, because a statement for 100 messages costs
    * little more than one for 10. */
   handoverLingerMs: 40,
   /** The same for storing receipts. */
   receiptLingerMs: 40,
-  /** So long receipts wait for their hand-over to be recorded by this process, looking so often: it is within
-   * recordLingerMs, and to put a receipt aside and take it up again costs three statements. */
+  /** Receipts wait this long for this process to record their hand-over, checking this often. The hand-over is
+   * recorded within recordLingerMs, and storing a receipt for later costs three statements. */
   receiptWaitMs: 300,
   receiptLookMs: 20,
-  /** At least so long between two readings of a lane for retries and planned messages that fell due. */
+  /** Least time between two reads of a partition for due retries and planned messages. */
   dueReadMs: 100,
-  /** After this it is read from its oldest message again, in case one was passed over. */
+  /** After this time it is read from its oldest message again, in case one was skipped. */
   dueFullReadMs: 5_000,
-  /** So often it is looked up which flows have messages, so that none waits for ever because of an oversight here. */
+  /** How often all flows with messages are looked up, so that a fault in our bookkeeping delays a message and
+   * does not lose it. */
   dueLookUpMs: 30_000,
-  /** Rendered text of one batch: templates can be large, and each message holds a copy of its own. */
+  /** Rendered text of one batch, because templates can be large and each message has its own copy. */
   handoverChars: 16 * MiB,
-  /** Marketing messages of a channel kept in memory between acceptance and hand-over, shared by its flows; the rest
-   * wait in the table. A flow has so many at least: enough for its turns until the next reading. */
+  /** Marketing messages of a channel in memory between acceptance and hand-over, shared by its flows; the rest
+   * wait in the table. Each flow has at least the second number, enough for its turns until the next read. */
   queuedMessages: 5_000,
   queuedPerFlowMin: 50,
-  /** Of each transactional flow. */
+  /** For each transactional flow. */
   queuedTransactional: 500,
   /** Flows that one statement reads. */
   queuedFlowsRead: 50,
-  /** Their content, since a message may bring a body of its own. */
+  /** Size of their content, because a message may bring its own body. */
   queuedBytes: 64 * MiB,
-  /** Requests waiting for their insert, in messages and in bytes of content: beyond it 503. */
+  /** Requests waiting for their insert, in messages and in bytes of content; beyond it 503. */
   acceptQueueMessages: 10_000,
   acceptQueueBytes: 64 * MiB,
   /** Content of one insert. */
   groupCommitBytes: 4 * MiB,
   /** How soon a waiting reader of the feed sees what another process wrote. */
   feedPollMs: 200,
-  /** Events kept with a message; a provider that tells more about one message is not listened to. */
+  /** Events kept with a message; later reports of a provider about it are ignored. */
   messageEvents: 100,
-  /** Messages handed over a short while ago that are remembered for their receipts, some 0.5 KiB each. */
+  /** Recently handed-over messages that are remembered for their receipts, some 0.5 KiB each. */
   receiptTargets: 20_000,
   /** Receipts waiting to be recorded; beyond it providers keep theirs until there is room. */
   receiptQueue: 20_000,
-  /** An early receipt whose message never turned up is dropped after this. */
+  /** A receipt without a message is deleted after this. */
   orphanReceiptHours: 72,
 
   // Webhooks out
-  /** Endpoints of a workspace; each reads the event feed for itself. */
+  /** Endpoints of a workspace; each reads the event feed separately. */
   webhooksPerWorkspace: 50,
   webhookUrlChars: 2_000,
   webhookPatterns: 50,
   webhookDescriptionChars: 500,
-  /** Secrets of one endpoint that sign at the same time: each adds a signature to a header. */
+  /** Valid secrets of one endpoint: each adds a signature to a header. */
   webhookSecrets: 5,
   webhookSecretOverlapHours: 24,
-  /** Endpoints whose secrets one transaction seals anew at the start. */
+  /** Endpoints whose secrets one transaction encrypts anew at the start. */
   webhookSealRows: 200,
-  /** Deliveries of one endpoint waiting to be made. Beyond it events stay in the feed. */
+  /** Waiting deliveries of one endpoint. Beyond it, events stay in the feed. */
   webhookBacklog: 2_000,
-  /** A look makes deliveries of new events for so long at most, before those that are due are sent. */
+  /** One look creates deliveries for at most this long, before it sends the due ones. */
   webhookFanOutMs: 250,
-  /** Endpoints beyond which it is asked first which of them have something due. */
+  /** With more endpoints than this, a query first finds those with due deliveries. */
   webhookRoomsUnasked: 10,
-  /** Events of the feed that one statement makes deliveries of. */
+  /** Events of the feed that one statement turns into deliveries. */
   webhookFanOut: 1_000,
-  /** Requests at once to one endpoint: to one that answers promptly, to one of which nothing is known yet, to one
-   * whose answers are late, and to one that has failed for a while. */
+  /** Concurrent requests to one endpoint: if it answers promptly, if nothing is known about it yet, if its
+   * answers are late, and if it has failed for a while. */
   webhookInFlight: 20,
   webhookInFlightNew: 2,
   webhookInFlightSlow: 4,
   webhookInFlightFailing: 1,
-  /** From this on an answer is late. Half of the second that others may be delayed by (api.md 14). */
+  /** An answer is late from here on. Half of the second by which other endpoints may be delayed (api.md 14). */
   webhookSlowMs: 500,
-  /** Requests at once from one process: in each of two pools, prompt and slow (endpoint-rooms.ts), of those for one
-   * workspace, and in all. More than both pools together, because a request that becomes late changes its pool. */
+  /** Concurrent requests of one process: in each of two pools, prompt and slow (endpoint-rooms.ts), of those for
+   * one workspace, and in all. The total is more than both pools, because a request that becomes late changes
+   * its pool. */
   webhookInFlightPool: 200,
   webhookInFlightWorkspace: 50,
   webhookInFlightAll: 600,
-  /** How long an endpoint fails before it counts as failing. */
+  /** An endpoint counts as failing after this time of failures. */
   webhookFailingMs: 5_000,
-  /** For a whole attempt: the name, the connection, the answer. */
+  /** For a whole attempt: name lookup, connection, answer. */
   webhookAnswerMs: 15_000,
-  /** Who has not recorded an attempt after this is dead. */
+  /** A process that has not recorded an attempt after this counts as dead. */
   webhookLeaseMs: 45_000,
-  /** Of an answer's body, and how much of it is kept for the owner to see. */
+  /** How much of an answer's body is read, and how much is kept for the owner. */
   webhookAnswerBytes: 16 * KiB,
   webhookAnswerKeptChars: 500,
-  /** Longest silence that an endpoint's Retry-After puts on it. */
+  /** Longest pause that an endpoint's Retry-After puts on it. */
   webhookSilenceMs: 24 * 3_600_000,
-  /** Failures for so long without one success, retries among them, disable an endpoint. */
+  /** An endpoint that has failed for this long without one success, retries included, is disabled. */
   webhookFailingHours: 120,
-  /** After so long without a success, the next one makes everything that waits due at once. */
+  /** After this long without a success, the next success makes all waiting deliveries due at once. */
   webhookRecoveredMs: 600_000,
-  /** Between two looks for new events and due deliveries: with endpoints, and with none. */
+  /** Time between two looks for new events and due deliveries: with endpoints, and without any. */
   webhookLookMs: 250,
   webhookIdleLookMs: 2_000,
-  /** Ended attempts are gathered for so long, to be recorded by one statement. */
+  /** Ended attempts are gathered for this long, so that one statement records them. */
   webhookLingerMs: 10,
-  /** Phase changes of campaigns told in one go. */
+  /** Phase changes of campaigns reported at once. */
   webhookCampaignEvents: 100,
   /** Ended deliveries that one call starts again. */
   webhookRedeliveries: 1_000,
-  /** How long ended deliveries can be looked at and repeated: those that were taken, and those that were not. */
+  /** How long ended deliveries can be read and repeated: delivered ones, and failed ones. */
   webhookDeliveredDays: 3,
   webhookFailedDays: 30,
   // Opting out
-  /** Of an inbound SMS, what is looked at for keywords: more than ten segments. */
+  /** Characters of an inbound SMS that are searched for keywords: more than ten segments. */
   inboundTextChars: 1_600,
-  /** How long an inbound SMS is known as told before; carriers give up within days. */
+  /** How long an inbound SMS is remembered, to recognise repetitions; carriers give up within days. */
   inboundKeptDays: 30,
-  /** An answer to a keyword that comes later than this surprises more than it helps. */
+  /** A reply to a keyword that comes later than this would confuse its recipient. */
   replyWithinMinutes: 60,
-  /** Answers to one person in a day: two machines that answer each other come to an end. */
+  /** Replies to one number in a day, so that two machines that answer each other stop. */
   repliesPerDay: 10,
-  /** How often answers that are owed still are looked for, and how many at once. */
+  /** How often pending replies are looked for, and how many at once. */
   replySweepMs: 15_000,
   repliesAtOnce: 100,
-  /** Workspaces that share a sender, for each of which one STOP is kept. */
+  /** Workspaces that share a sender; one STOP is stored for each. */
   workspacesPerSender: 1_000,
-  /** Senders that a process remembers to have noted. */
+  /** Senders that a process remembers to have recorded. */
   sendersNoted: 10_000,
-  /** Mail that failed for the moment on so many days of so many: the mailbox is given up. */
+  /** An address is suppressed when its mail failed temporarily on this many days of that many. */
   softBounceDays: 5,
   softBounceWindowDays: 30,
-  /** Of the form that unsubscribes. */
+  /** Of the unsubscribe form. */
   unsubscribeBodyBytes: 4 * KiB,
-  /** Of what a browser says of languages, which is rarely more than five of them. */
+  /** Of a browser's Accept-Language, which rarely lists more than five languages. */
   acceptLanguageChars: 200,
-  /** Changes by one link, and wrong links from one address, in a minute. */
+  /** Changes by one link, and wrong links from one address, per minute. */
   unsubscribesPerMinute: 20,
   wrongLinksPerMinute: 60,
   /** Links and addresses that are counted at once. */
   rateWindowKeys: 10_000,
 
   // Providers
-  /** Receipts given to the product in one call. */
+  /** Receipts that a provider gives to the product in one call. */
   receiptBatch: 500,
-  /** What a carrier may say beside a receipt's type, as JSON, and the length of its own id of a message. */
+  /** Other data of a receipt, as JSON, and the length of the carrier's message id. */
   receiptDataChars: 16 * KiB,
   providerIdChars: 200,
-  /** POSTs to one carrier at once: a carrier that takes 50 ms for an answer is given 4,000 messages a second. */
+  /** Concurrent POSTs to one carrier: with answers of 50 ms, 4,000 messages a second. */
   httpProviderConnections: 200,
-  /** With every answer that slow, the batches in flight still end within `handoverTimeoutSeconds`. */
+  /** Even with every answer this slow, open batches end within `handoverTimeoutSeconds`. */
   httpProviderAnswerMs: 20_000,
   httpProviderAnswerBytes: 64 * KiB,
-  /** SMTP: what one connection carries before it is closed, as many relays would do themselves. */
+  /** SMTP: messages per connection before it is closed, as many relays would do themselves. */
   smtpMessagesPerConnection: 100,
   smtpConnectionsDefault: 5,
   smtpConnectionsMax: 200,
-  /** Messages of a batch for each connection: enough that none is idle at its end, as a crash leaves them in doubt. */
+  /** Messages of a batch per connection: enough that no connection is idle, and not more, because a crash leaves
+   * them in doubt. */
   smtpBatchPerConnection: 8,
   /** For connecting, for greeting and encryption, and for the log-in: each. */
   smtpConnectMs: 10_000,
-  /** From the first command to the verdict. A relay that takes longer may still take it: unknown. */
+  /** From the first command to the answer. After it the relay may still accept the message, so the result is
+   * unknown. */
   smtpAnswerMs: 45_000,
-  /** A message that has not begun so long after its batch is sent away. With the two above, the last one begun
-   * ends within `handoverTimeoutSeconds`. */
+  /** A message that has not begun this long after its batch is sent back. With the two limits above, the last
+   * one begun ends within `handoverTimeoutSeconds`. */
   smtpBatchMs: 30_000,
   smtpReplyBytes: 64 * KiB,
-  /** How messages are written: while a piece is left, the relay cannot have the whole. */
+  /** Size of the pieces in which messages are written. While a piece is left, the relay cannot have the whole
+   * message. */
   smtpPieceBytes: 64 * KiB,
-  /** Messages at once to one recipient's host, as many as large ones take from a good sender. */
+  /** Concurrent messages to one recipient's host, as many as large hosts accept from a good sender. */
   smtpPerDestination: 20,
-  /** Hosts, and senders' domains, whose wishes are remembered. */
+  /** Hosts and senders' domains whose limits are remembered. */
   smtpDestinations: 10_000,
   smtpSenders: 10_000,
-  /** How long a host that asked for less is left alone: first, and when it says so again and again. */
+  /** Pause after a host asked to slow down: the first, and the longest after repeated requests. */
   smtpSilenceFirstMs: 60_000,
   smtpSilenceMaxMs: 3_600_000,
-  /** A message waits so long for its turn at a host that is being tried; then others have its connection. */
+  /** A message waits this long for its turn at a host that is being tried; then other messages get its connection. */
   smtpSlowWaitMs: 2_000,
-  /** Refusals of a sender's domain in a row that are no accident. */
+  /** Refusals of a sender's domain in a row that are no coincidence. */
   smtpSenderRefusals: 3,
   smtpSenderPauseFirstMs: 60_000,
   smtpSenderPauseMaxMs: 1_800_000,
   smtpSenderTrialMs: 60_000,
-  /** How long messages under way may finish while the provider closes. */
+  /** How long open messages may finish while the provider closes. */
   smtpDrainMs: 3_000,
-  /** Reports and unsubscribing mails: a report may bring back the whole message, of which the first part is read. */
+  /** Reports and unsubscribe mails. A report may return the whole message, of which only the first part is read. */
   smtpInboundBytes: 10 * MiB,
-  // Anybody may bring one, and what some of them take to be parsed grows with the square of their size.
+  // Anyone may send such mail, and the time to parse some of it grows with the square of its size.
   smtpInboundReadBytes: 64 * KiB,
-  /** Of each part of a report: one about a single recipient has a few hundred. */
+  /** Of each part of a report; a report about one recipient has a few hundred characters. */
   smtpReportChars: 16 * KiB,
   smtpInboundConnections: 50,
   smtpInboundRecipients: 20,
   smtpInboundIdleMs: 30_000,
-  /** However busy it keeps itself, or a few that whisper would keep all others out. */
+  /** Even for a busy connection, because otherwise a few slow ones would block all others. */
   smtpInboundConnectionMs: 300_000,
-  /** A centre that has not answered a PDU for so long has lost it, or its answer. */
+  /** A centre that has not answered a PDU for this long has lost it, or its answer. */
   smppAnswerMs: 10_000,
-  /** Silence after which a centre is asked whether it is there. */
+  /** After this silence, the centre is asked whether it is still there. */
   smppEnquireMs: 30_000,
-  /** Between tries to bind again; each is a log-in, and centres lock accounts that try too often. */
+  /** Between two binds; each is a log-in, and centres lock accounts that try too often. */
   smppReconnectMinMs: 1_000,
   smppReconnectMaxMs: 60_000,
-  /** How long a message waits for room in a window, and its further parts for a centre that says "later": with
-   * the answer it is within `handoverTimeoutSeconds`. */
+  /** How long a message waits for room in a window, and its further parts for a centre that says "later". With
+   * the answer this stays within `handoverTimeoutSeconds`. */
   smppWindowWaitMs: 10_000,
   smppFurtherPartsMs: 15_000,
-  /** Longest validity that a centre is told: what is longer many refuse, and none tries for longer anyway. */
+  /** Longest validity sent to a centre: many refuse a longer one, and none tries for longer. */
   smppValidityHours: 168,
   /** Destinations of long messages whose last reference is remembered. */
   smppReferences: 50_000,
   /** Parts remembered for their receipts, some 0.7 KiB each; the others are looked up. */
   smppPartIds: 20_000,
-  /** Receipts and messages of subscribers not taken yet; beyond it a centre is told to come again. */
+  /** Receipts and inbound messages waiting to be processed; beyond it the centre is asked to come again. */
   smppDeliveries: 2_000,
-  /** A receipt of nobody waits so long for the answers that were under way when it came. */
+  /** A receipt without a message waits this long for the answers that were under way when it came. */
   smppEarlyMs: 1_000,
-  /** When it is first looked whose a receipt is whose id nobody has read: most answers that were under way as it
-   * came have been recorded by then. */
+  /** When a receipt with an unknown id is first matched again: most answers that were under way when it came are
+   * recorded by then. */
   lostIdFirstLookMs: 15_000,
   /** How long the ids of a long message's parts are kept: longer than centres try to deliver. */
   smsPartHours: 168,
-  /** Long messages of subscribers that are being put together, and for how long. */
+  /** Long inbound messages that are being put together, and for how long. */
   inboundParts: 1_000,
   inboundPartsMs: 300_000,
-  /** Part of a subscriber's message is acknowledged after this, since some centres send no other before. */
+  /** A part of an inbound message is acknowledged after this, because some centres send no further part before. */
   inboundPartHoldMs: 2_000,
-  /** POSTs to Kannel at once, how long its answer may take, and how much of it is read. */
+  /** Concurrent POSTs to Kannel, the time for its answer, and how much of it is read. */
   kannelConnections: 50,
   kannelAnswerMs: 20_000,
   kannelAnswerBytes: 16 * KiB,
-  /** Messages whose receipts the simulator keeps in memory; the rest wait in its record. */
+  /** Messages whose receipts the simulator keeps in memory; the rest wait in its table. */
   simulatorReceipts: 20_000,
-  /** The same for calls, since each keeps what its document came to: some KiB. */
+  /** The same for calls, because each keeps its record: some KiB. */
   simulatorCalls: 4_000,
-  /** Documents that the simulator keeps ready to run, and texts whose length it remembers. */
+  /** Compiled documents that the simulator keeps, and texts whose spoken length it remembers. */
   simulatorDocumentsChars: 4 * MiB,
   simulatorSpokenTexts: 10_000,
-  /** Calls with several documents that are made up at once, and how long all of a batch may wait for documents:
-   * a fraction of what its hand-over may last. */
+  /** Concurrent simulated calls with several documents, and how long all calls of a batch may wait for
+   * documents: a fraction of the time for its hand-over. */
   simulatorCallsFollowed: 50,
   simulatorFollowMs: 30_000,
 
   // The durable run
-  /** A shard's history grows with its recipients, so a shard is a slice that stays small. */
+  /** A shard's history grows with its recipients, so that shards stay small. */
   recipientsPerShard: 25_000,
   shardsPerChannel: 16,
-  /** Where recipients are due at hours of their own, a shard is frozen in one transaction: more of them keep it short. */
+  /** Where recipients are due at different hours, a shard is frozen in one transaction; with more shards it
+   * stays short. */
   shardsPerChannelByHours: 64,
-  /** The first shard of a large audience, and each one twice the one before: the first stands within half a second. */
+  /** The first shard of a large audience; each further one is twice as large. The first one is filled within
+   * half a second. */
   firstShardContacts: 10_000,
   /** Contacts judged and frozen in one transaction: a tenth of a second's work, after which control is read. */
   audiencePieceContacts: 5_000,
   /** Pieces that a process freezes at once, in turn by run: each holds a connection and keeps a core busy. */
   audiencePiecesAtOnce: 2,
-  /** Pages a shard sends at once: with two, one sends while the other waits for the server. */
+  /** Pages that a shard sends at once: with two, one sends while the other waits for the server. */
   lanesPerShard: 2,
-  /** Chunks that a process sends at once: two lanes keep both cores busy, and a few more hide what a service takes to
-   * answer. No campaign has all of them, so that one whose service hangs leaves room. */
+  /** Chunks that a process sends at once. Two keep both cores busy, and a few more hide the service's answer
+   * time. No campaign may have all of them, so that one whose service hangs leaves room. */
   pageWorkers: 8,
   pageWorkersPerCampaign: 6,
-  /** Pages that a process has open at once. One that waits for its pace or its turn costs some kilobytes and a
-   * heartbeat in 2.5 seconds; 50 campaigns of 400,000 recipients have as many. */
+  /** Pages that a process has open at once. A page that waits for its rate or its turn costs some kilobytes and
+   * a heartbeat every 2.5 seconds; 50 campaigns of 400,000 recipients need this many. */
   pagesOpen: 1_600,
-  /** Activities of calls in a process: one of each campaign that starts calls, and room for placing them. */
+  /** Activities for calls in a process: one for each campaign that starts calls, and room for placing them. */
   voiceActivities: 500,
-  /** Below this pace, recipients a second, a shard sends by one lane. */
+  /** Below this rate, in recipients per second, a shard uses one lane. */
   paceSecondLane: 500,
   /** The largest page, and the first of a shard; nextPageSize() shrinks it when the service is slow. */
   pageRecipients: 5_000,
-  /** What one request carries, and what a crash leaves in doubt per lane. */
+  /** Recipients of one request, and what a crash leaves in doubt per lane. */
   chunkRecipients: 1_000,
-  /** Single sends have no bulk: a chunk is smaller so that control and recording come as often. */
+  /** Without bulk sends a chunk is smaller, so that control is read and results are recorded as often. */
   singleChunkRecipients: 500,
-  /** Requests at once to a service of which only the specification is known. */
+  /** Concurrent requests to a service about which only the specification is known. */
   sendConcurrency: 50,
-  /** And single sends to one that tells what it can do: ours stores what came together by one insert, and with 50
-   * its database and its senders waited for each other a third of the time. */
+  /** Concurrent single sends to a service that reports its capabilities. Ours stores concurrent requests by one
+   * insert; with 50, its database and its senders waited for each other a third of the time. */
   sendConcurrencyKnown: 200,
   /** History events before a workflow continues as new; the server suggests it at 4,096. */
   historyEvents: 3_000,
-  /** How long a process that watches may be silent before another one watches, and for how many runs it looks at
-   * once: more than happens in a second on two cores. */
+  /** How long a watcher may be silent before another process takes over, and for how many runs it looks at once:
+   * more than change in a second on two cores. */
   watchLeaseSeconds: 5,
   runLooksAtOnce: 5_000,
-  /** A run that sleeps until a moment it knows looks no sooner than this after its last look. */
+  /** A run that sleeps until a known moment looks no sooner than this after its last look. */
   lookMinMs: 250,
-  /** Contacts without a value that a dry run names, and recipients whose values it holds at once. */
+  /** Contacts without a value that a dry run lists, and recipients whose values it holds at once. */
   dryRunOffenders: 100,
   dryRunPage: 500,
-  /** Names of zones whose rules are kept: there are some 600, and a file full of nonsense has any number. */
+  /** Time zone names whose rules are cached: there are some 600, and a wrong file may have any number. */
   timeZoneNames: 2_000,
-  /** Every week has the same hours, so that what is not allowed in two never is. */
+  /** Every week has the same hours, so that an hour not allowed in two weeks never comes. */
   hoursSearchDays: 14,
-  /** Contacts that creating a campaign looks at to warn of the hour: some milliseconds' worth. */
+  /** Contacts that creating a campaign reads to warn about the hour: some milliseconds' work. */
   warningSample: 1_000,
-  /** Of one process: each holds a connection for seconds when the audience is large. */
+  /** Per process, because each holds a connection for seconds when the audience is large. */
   dryRunsAtOnce: 2,
   liveCallsDefault: 50,
   liveCallsMax: 10_000,
-  /** Calls that find no place free ask again: so many of a run in a second for each place, and within these. Each
-   * asking is written into a history, and of calls that last seconds some places would else stay empty. */
+  /** Calls that find no free slot ask again: this often per second for each slot of the run, and within these
+   * limits. Each request is written to a history. If calls last seconds, fewer requests would leave slots
+   * empty. */
   placeAsksPerPlace: 0.5,
   placeAsksPerSecondMin: 2,
   placeAsksPerSecondMax: 200,
-  /** The longest wait of one among very many, so that a bound that was raised is used within minutes. */
+  /** The longest wait of one call among very many, so that a raised limit takes effect within minutes. */
   placeWaitMs: 600_000,
-  /** And while no call of the run begins, this part of the time since one did: a call that hangs for a day is asked
-   * about some hundred times. */
+  /** While no call of the run begins, also this part of the time since the last one did. A call that hangs for a
+   * day causes some hundred requests. */
   placeQuietShare: 0.05,
   placeQuietWaitMs: 1_800_000,
-  /** A place that is free is kept for calls that are due to be dialled again, if not for longer. */
+  /** A free slot is kept for due redials, but not for longer than this. */
   placeKeptMinutes: 10,
-  /** A call of which nothing was heard for so long since it was handed over has no place any more, whoever was to
-   * end it: longer than any silence that is waited for. */
+  /** A call without events for this long since its hand-over loses its slot in any case: longer than any wait
+   * for its end. */
   callSilenceHours: 25,
-  /** How often a call that its carrier could not place is asked for again, without counting, and when first; each
-   * further wait is twice as long, up to eight times: three quarters of an hour in all. */
+  /** How often a call that its carrier could not place is asked for again without counting, and after which
+   * first delay. Each further delay is twice as long, up to eight times: three quarters of an hour in all. */
   carrierFaultsMax: 5,
   carrierFaultSeconds: 120,
-  /** What is waited for a call's end beyond the ringing and the longest call, for receipts that come late. */
+  /** How long to wait for a call's end beyond its ringing and longest duration, because receipts may be late. */
   callGraceSeconds: 60,
-  /** Calls that the list of recipients shows of one, the latest ones. */
+  /** Calls that the list of recipients shows for one recipient, the latest ones. */
   callsListed: 20,
-  /** Of a campaign's pace, messages a second; below one a day it is a pause, above this no limit at all. */
+  /** A campaign's rate in messages per second. Below one a day it would be a pause, above this it would be no
+   * limit. */
   paceMin: 1 / 86_400,
   paceMax: 100_000,
-  /** Permits are taken for so long at once: what a crash or a pause can waste, and how even the pace is. */
+  /** Permits are taken for this much time at once: what a crash or a pause can waste, and how even the rate is. */
   paceLotMs: 500,
-  /** How far ahead permits are given: so that the next lot is on its way before it is due, and no further. */
+  /** How far ahead permits are given, so that the next lot is ready before it is due, and no further. */
   paceAheadMs: 1_000,
-  /** Permits that nobody took in time are kept for so long, to make up for a late timer; no burst. */
+  /** Permits not taken in time are kept for this long, to make up for a late timer without a burst. */
   paceKeepMs: 250,
-  /** An open page holds so much work at the run's pace; what it holds is reported as being sent. */
+  /** An open page holds this much work at the run's rate, because its recipients are shown as being sent. */
   pacePageMs: 3_000,
-  /** A longer wait for a permit is the workflow's timer, and leaves the worker's place to others. */
+  /** For a longer wait, the page gives its worker back and the workflow sets a timer. */
   paceWaitMs: 30_000,
-  /** How often control is read while permits are waited for. */
+  /** How often control is read during a wait for permits. */
   paceLookMs: 200,
-  /** Looks of all pages of a process that fall into so long are one statement: at most twenty a second. */
+  /** Looks of all pages of a process within this time are one statement: at most twenty a second. */
   paceGatherMs: 50,
-  /** How long a send activity goes from page to page before its workflow writes down that it goes on. */
+  /** How long a send activity continues from page to page before it returns to its workflow. */
   sendRoundMs: 60_000,
-  /** Within which the counts of a canceled campaign follow: until then its webhook waits for them. */
+  /** Time within which the counts of a canceled campaign follow; its webhook waits for them that long. */
   canceledCountsSeconds: 60,
-  /** How long a pause or a cancel, once it is written down, waits for the service to hold and the run to be told. */
+  /** How long a stored pause or cancel waits for the service's hold and the run's signal before it is answered. */
   controlAnswerMs: 300,
-  /** Due retries are waited for together, this part of the time since sending began: a few seconds after
-   * minutes, and never longer than the second number, so that scattered retries cost few wake-ups. */
+  /** Due retries are gathered for this part of the time since sending began: a few seconds after minutes, and
+   * never longer than the second number. Scattered retries thus cost few wake-ups. */
   gatherShare: 0.05,
   gatherMaxMs: 60_000,
-  /** Recipients that one statement looks through for those to be retried. */
+  /** Recipients that one statement searches for retries. */
   retryFailedWindow: 20_000,
-  /** Seconds over which a run's speed is measured, and how many are kept. */
+  /** Seconds over which a run's rate is measured, and how many are kept. */
   speedSeconds: 10,
   speedSlots: 16,
-  /** A durable send whose receipt has not come so long after the service took it ends with what is known. */
+  /** A durable send without a receipt this long after the service accepted it ends with what is known. */
   sendOutcomeHours: 24,
-  /** How often a durable send looks for a word that was lost: at first, and at last. */
+  /** How often a durable send looks for a lost event: at first, and at last. */
   sendLookSecondsMin: 20,
   sendLookSecondsMax: 3_600,
-  /** Pauses of a durable send while nothing is taken from our account: the first, and the longest. */
+  /** Pauses of a durable send while the service refuses our account: the first, and the longest. */
   sendAccountSecondsMin: 30,
   sendAccountSecondsMax: 900,
-  /** And while the service asks to slow down, beyond what it says itself. */
+  /** While the service asks to slow down, beyond the pause it asks for. */
   sendThrottledSecondsMax: 60,
-  /** Runs of those known to have a workflow that are launched again each minute, in turn: 6,000 an hour. */
+  /** Runs with a known workflow that are launched again each minute, in turn: 6,000 an hour. */
   runsRelaunched: 100,
   /** Durable sends that one look for lost ones starts again. */
   sendsRelaunched: 1_000,
-  /** How long a message that was handed over may be silent before the contact's next channel: nearly all receipts
-   * of SMS come within a minute, those of email within ten, when a relay asked to come again. */
+  /** How long a message may be without a report after its hand-over before the contact's next channel begins.
+   * Nearly all receipts of SMS come within a minute; those of email within ten, when a relay asked to come
+   * again. */
   fallbackAfterSecondsDefault: 600,
-  /** Recipients that one statement looks at for whose turn it is: a few tenths of a second, on a busy machine. */
+  /** Recipients that one statement judges for their next channel: a few tenths of a second on a busy machine. */
   turnsAtOnce: 2_000,
-  /** Between two looks at whose turn it is, if the one before was quick; and the share of the time that looks take. */
+  /** Least time between two looks for next channels, and the largest share of the time that looks may take. */
   turnLookMs: 1_000,
   turnLookShare: 0.1,
-  /** A shard whose recipients wait for their turn looks for them by itself after so long: the word may be lost. */
+  /** A shard whose recipients wait for an earlier channel looks by itself after this time, because a wake may be
+   * lost. */
   turnWaitMs: 60_000,
   /** Digests of a campaign that can be approved, the newest; people read one or two. */
   campaignDigests: 20,
@@ -590,139 +608,141 @@ export const LIMITS = {
   releaseGates: 10,
   /** A stage's wait: a month, as for all delays of a campaign. */
   stageWaitSecondsMax: 30 * 24 * 3_600,
-  /** Recipients that wait for hours, a window or a retry hold their stage for so long after it has begun. */
+  /** Recipients that wait for hours, a window or a retry delay the end of their stage by at most this long. */
   stageHeldMs: 3_600_000,
-  /** Numbers that one transaction looks through for recipients of a stage: a tenth of a second. */
+  /** Numbers that one transaction searches for recipients of a stage: a tenth of a second. */
   stageRange: 10_000,
-  /** So many are opened before the first of them are sent to. */
+  /** This many recipients of a stage are opened before the first of them are sent to. */
   stageOpenedAtOnce: 20_000,
-  /** How late something may begin before its schedule says that it is left out: more than a restart takes, and
-   * more than the two looks a minute apart that find what was lost. */
+  /** How late an occurrence may begin before its schedule leaves it out. It is more than a restart takes, and
+   * more than the two looks, a minute apart, that find what was lost. */
   misfireToleranceSeconds: 300,
-  /** Occurrences of a campaign that go on side by side, at each recipient's own hour: of an hourly one there are 26. */
+  /** Occurrences of a campaign that run side by side, at each recipient's own hour: an hourly campaign has 26. */
   occurrencesAtOnce: 30,
-  /** Schedules that one look, once a minute, begins or compares with Temporal's, and how old such a look may get. */
+  /** Schedules that one look, once a minute, begins or compares with Temporal's, and the greatest age of a
+   * comparison. */
   schedulesPerLook: 100,
   scheduleLookSeconds: 600,
-  /** Occurrences missed by Temporal that it starts by itself; for a longer time it is the look that does. */
+  /** Temporal starts occurrences by itself that it missed within this time; the reconciler starts older ones. */
   scheduleCatchUpSeconds: 3_600,
   gatewayTimeoutMs: 30_000,
-  /** How long something else may answer in the messaging service's place before a person is told: more than what
-   * starts anew behind a proxy takes. */
+  /** How long another server may answer in the messaging service's place before a person is told: more than a
+   * restart behind a proxy takes. */
   strangeServiceMs: 300_000,
-  /** Of one answer of the messaging service: a page of a thousand events, each with what a carrier may say. */
+  /** Size of one answer of the messaging service: a page of a thousand events, each with a carrier's data. */
   gatewayAnswerBytes: 32 * MiB,
-  /** Connections of a process to PostgreSQL, which allows 100 in all by default: for the dispatcher, the feeds and a few
-   * pages at once, and for requests that a caller waits for. */
+  /** PostgreSQL connections of a process, out of the 100 that it allows by default: for the dispatcher, the
+   * feeds and a few pages at once, and for requests of callers. */
   databaseConnections: 12,
   databaseRequestConnections: 6,
-  /** A query without an answer for so long is asked after: how long that may take, and how often a pooler, which
-   * cannot say what became of it, is believed that it still comes (ten minutes). */
+  /** A query without an answer for this long is checked; how long the check may take; and how often a pooler,
+   * which cannot say what became of the query, is believed that the answer still comes (ten minutes). */
   databaseAnswerMs: 20_000,
   databaseLookMs: 10_000,
   databaseUnsureLooks: 30,
-  /** A transaction without a statement for so long belongs to a process that stands still: ours have milliseconds
-   * between two, and seconds when a machine is at its limit. */
+  /** A transaction without a statement for this long belongs to a frozen process. Ours have milliseconds between
+   * two statements, and seconds on an overloaded machine. */
   databaseIdleInTransactionMs: 15_000,
-  /** How long a starting process waits for a database or a Temporal server that is out of reach. */
+  /** How long a starting process waits for an unreachable database or Temporal server. */
   startupPatienceMs: 60_000,
-  /** Pages of a hosted service's template list that are looked through: an end to a list that has none. */
+  /** Pages read of a hosted service's template list, in case the list never ends. */
   templatePages: 1_000,
   pageHeartbeatSeconds: 10,
-  /** Between two tries of an activity, whatever the service asks for: meanwhile nobody can tell it that its run is
-   * not to go on. */
+  /** Longest delay between two tries of an activity, whatever the service asks for, because a waiting activity
+   * does not read the run's control. */
   activityRetryMaxMs: 15_000,
 
   // Calls
-  /** Of ringing: below it nobody reaches the telephone, and no exchange rings for longer. */
+  /** Ringing: with less time no callee reaches the telephone, and no exchange rings for longer. */
   ringSecondsMin: 5,
   ringSecondsMax: 600,
-  /** Of a call once it is answered. With its ringing it ends within `callLeaseSeconds`, after which it would not
-   * count among its sender's any more. */
+  /** Duration of an answered call. With its ringing it ends within `callLeaseSeconds`, after which it would no
+   * longer count as its sender's live call. */
   callSecondsMin: 5,
   callSecondsMax: 840,
-  /** Without a wish of the sender's. */
+  /** When the sender sets no duration. */
   callSecondsDefault: 600,
-  /** Of ringing without a wish: it ends before most mailboxes pick up. */
+  /** When the sender sets no ringing time: it ends before most mailboxes answer. */
   ringSecondsDefault: 30,
-  /** What one call is told to do, in all: a document of 200 verbs many times over, and an end to one in a circle. */
+  /** Commands of one call in all: a document of 200 verbs many times over, and an end for one with a loop. */
   callCommands: 2_000,
-  /** Other documents that one call goes on with, in all; how much of each one's place its record keeps. */
+  /** Further documents of one call, and how much of each one's address its record keeps. */
   callDocuments: 30,
   callDocumentPlaceChars: 100,
-  /** How long one may take, while the callee hears nothing, and its length: of as many characters as a template's. */
+  /** How long fetching one may take, because the callee hears nothing meanwhile, and its length: as many
+   * characters as a template's. */
   callDocumentMs: 5_000,
   callDocumentBytes: 1 * MiB,
-  /** Of HTTP's own redirections on the way to one. */
+  /** HTTP redirects on the way to one. */
   callDocumentHops: 3,
-  /** How long it is listened who answered; the detector has always decided by then. */
+  /** How long the detector listens for who answered; it has always decided by then. */
   callListenMs: 90_000,
-  /** Of one call: keys told of, things said that its record keeps, and the characters of those. */
+  /** Of one call: reported key inputs, spoken texts that its record keeps, and their characters. */
   callEntries: 30,
   callSaid: 50,
   callSaidChars: 4_000,
   // The workspace's policy
   policyCaps: 10,
-  /** Of one cap; with the days, what is remembered of an address. */
+  /** Messages and days of one cap. The days also limit how long an address's messages are remembered. */
   capMessages: 100,
   capDays: 30,
   /** On each channel. */
   allowedSenders: 1_000,
-  /** Of one segment, so that the message itself still has most of one. */
+  /** A part of one segment, so that the message itself still has most of it. */
   optOutTextChars: 80,
-  /** Changes of a policy that are kept; a workspace that changes it more often is a program gone wrong. */
+  /** Versions of a policy that are kept; a workspace with more has a faulty program. */
   policyVersions: 10_000,
-  /** Recipients that one step looks through when a policy has changed: a page of their shard waits for it. */
+  /** Recipients that one step reads when a policy has changed, because a page of their shard waits for it. */
   recallRange: 5_000,
-  /** Runs and durable sends that are told of a new policy in one look; the others are in the next ones. */
+  /** Runs and durable sends that one look signals about a new policy; later looks signal the others. */
   runsTold: 100,
   sendsTold: 1_000,
-  /** How long after its end a run is asked for by itself; bounces and complaints come within days. What comes later
-   * still is taken in with the workspace's next run. */
+  /** How long after its end a run still polls its feed, because bounces and complaints come within days. Later
+   * events are read with the workspace's next run. */
   lateOutcomeDays: 30,
-  /** A reason for a stop is a line, shown with every campaign. */
+  /** The reason for a stop is one line, shown with every campaign. */
   stopReasonChars: 500,
-  /** How stale a service's copy of a policy may be. */
+  /** How old a service's copy of a policy may be. */
   policyCacheMs: 1_000,
-  /** Messages to one recipient that a timeline shows: the last of them. */
+  /** The latest messages to one recipient that a timeline shows. */
   timelineMessages: 20,
-  /** Entries of a page of it. */
+  /** Entries on one page of a timeline. */
   timelinePageMax: 200,
-  /** Blocks of one contact's addresses: a sender each. */
+  /** Suppressions of one contact's addresses: one per sender. */
   timelineBlocks: 100,
-  /** Blocks that were lifted, of an address: whoever writes STOP and START in turn has the latest remembered. */
+  /** Lifted suppressions kept for an address: the latest, because a recipient may write STOP and START in turn. */
   liftedBlocks: 100,
-  /** Addresses that one look, once a minute, forgets because nobody wrote to them for longer than any cap. */
+  /** Addresses that one look, once a minute, forgets because no message went to them for longer than any cap. */
   contactUsesForgotten: 10_000,
 
   // Explanations
-  /** Messages that one request for stories names: twice those of a recipient who is told of at once. */
+  /** Messages that one request for stories names: twice those of one explained recipient. */
   storyUids: 40,
-  /** Messages to one recipient that an explanation tells of: the last of them. */
+  /** The latest messages to one recipient that an explanation describes. */
   explainedMessages: 20,
-  /** Beyond this the service is too slow for a person who waits, and the explanation does without it. */
+  /** A person waits for the explanation, so beyond this it does without the service. */
   storyTimeoutMs: 2_000,
-  /** Runs of a campaign in which an address is looked for, the newest: three years of a daily one. */
+  /** Runs of a campaign searched for an address, the newest: three years of a daily campaign. */
   explainedRuns: 1_000,
-  /** Other recipients of the campaign that are the same person, the newest. */
+  /** Other recipients of the campaign who are the same person, the newest. */
   explainedOthers: 100,
-  /** Times that a recipient remembers having been sent to again by `retry-failed`, the latest. */
+  /** Times of `retry-failed` kept with a recipient, the latest. */
   putBackTimes: 20,
 
   // Speech
-  /** Of one text that is spoken: some six minutes. */
+  /** Characters of one spoken text: some six minutes. */
   speechTextChars: 5_000,
-  /** What the engine may write for it: twelve minutes at its 22,050 Hz, for slow voices. */
+  /** Output of the speech engine for it: twelve minutes at its 22,050 Hz, for slow voices. */
   speechOutputBytes: 32 * MiB,
   /** The engine speaks some hundred times faster than a person; beyond this it hangs. */
   speechTimeoutMs: 10_000,
-  /** Engines at once: they need a processor each, and the calls in progress need theirs. */
+  /** Concurrent engines: each needs a processor, and the calls in progress need theirs. */
   speechProcesses: 2,
   speechWaiting: 1_000,
   /** Speech kept in memory: an hour and ten minutes of it. */
   speechCacheBytes: 64 * MiB,
   /** And on disk, if there is a directory for it. */
   speechDirectoryBytes: 512 * MiB,
-  /** What metrics ask of the database is asked no more often, however many read them. */
+  /** Shortest time between two database queries for metrics, however many readers there are. */
   metricsQueryMs: 5_000,
 } as const;

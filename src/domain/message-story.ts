@@ -1,35 +1,36 @@
 import type { Channel } from './channel';
 import type { MessageState } from './message';
 
-/** Why a message is not with a carrier yet, as the service that has it tells. */
+/** Why a message is not with a carrier yet, according to the service that has it. */
 export const MESSAGE_WAITS = ['hold', 'schedule', 'account', 'retry', 'outbox'] as const;
 export type MessageWait = (typeof MESSAGE_WAITS)[number];
 
 /**
- * What a service tells of one message to a caller who must explain it: what was sent, through whom, what became of it,
- * and what it waits for. Neither the recipient's address nor the params are in it, because the caller has both.
+ * What a service reports about one message to a caller who must explain it: what was sent, through which
+ * account, what became of it, and what it waits for. It has neither the recipient's address nor the params,
+ * because the caller has both.
  */
 export interface MessageStory {
   uid: string;
   channel: Channel;
   state: MessageState;
   code?: string | undefined;
-  /** Through which account it was handed over, and the carrier's id for it. */
+  /** The account it was handed over through, and the carrier's id for it. */
   account?: string | undefined;
   providerId?: string | undefined;
   templateId?: string | undefined;
   version?: number | undefined;
   segments?: number | undefined;
   encoding?: string | undefined;
-  /** Hand-overs so far, and after how many the service gives up. */
+  /** Number of hand-overs so far, and the number after which the service gives up. */
   attempt: number;
   attemptsMax: number;
   updatedAt: string;
   /** Oldest first. */
   events: StoryEvent[];
-  /** Null when it is with a carrier, or at its end. */
+  /** Null when the message is with a carrier, or has ended. */
   waits: { why: MessageWait; at?: string | undefined; code?: string | undefined } | null;
-  /** The entry of the suppression list that kept it back. */
+  /** The suppression entry that kept the message back. */
   suppression?: SuppressionEvidence | undefined;
 }
 
@@ -38,7 +39,7 @@ export interface StoryEvent {
   type: string;
   state: MessageState;
   code?: string | undefined;
-  /** Hand-overs by then; absent for what happened before the first one. */
+  /** Number of hand-overs at that time; absent for events before the first one. */
   attempt?: number | undefined;
   data?: Record<string, unknown> | undefined;
 }

@@ -24,8 +24,8 @@ export const MESSAGE_STATES = [
 export type MessageState = (typeof MESSAGE_STATES)[number];
 
 /**
- * `unknown` ranks below the other ends: a receipt that arrives late turns doubt into knowledge.
- * `undelivered` ranks below `delivered` because carriers send both, and the good news is the later one.
+ * `unknown` ranks below the other ends, because a late receipt replaces it with a certain end. `undelivered`
+ * ranks below `delivered`, because some carriers send both, and `delivered` is then the later one.
  */
 export const MESSAGE_RANK: Record<MessageState, number> = {
   scheduled: 0,
@@ -42,7 +42,7 @@ export const MESSAGE_RANK: Record<MessageState, number> = {
   delivered: 7,
 };
 
-/** Event types a provider's receipt may carry, and the state each moves the message to (none: no move). */
+/** Event types that a provider's receipt may carry, and the state each moves the message to (undefined: no move). */
 export const RECEIPT_STATE: Record<ReceiptType, MessageState | undefined> = {
   delivered: 'delivered',
   undelivered: 'undelivered',

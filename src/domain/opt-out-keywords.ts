@@ -7,18 +7,18 @@ export type KeywordAction = 'stop' | 'start' | 'help';
 export type KeywordReading =
   | {
       action: KeywordAction;
-      /** The word or phrase of ours that was found, never the text. */
+      /** The word or phrase of our list that was found, never the subscriber's text. */
       keyword: string;
-      /** `fuzzy`: the text says more than the keyword, which a person may want to read. */
+      /** `fuzzy`: the text says more than the keyword, so that a person may want to read it. */
       match: 'exact' | 'fuzzy';
       language: Language;
     }
   | { action: 'none' };
 
 /**
- * Reads a text on the safe side (api.md 9). A whole text that is a keyword is one, however it is written. One
- * that begins with a word for stopping, or holds a phrase that means it, stops as well. To start again or to
- * be helped takes the keyword and nothing else.
+ * Reads a text cautiously (api.md 9). A text that is only a keyword counts, however it is written. A text that
+ * begins with a word for stopping, or contains a phrase that means it, also stops. To start again or to get
+ * help, the text must be the keyword and nothing else.
  */
 export function readKeyword(text: string): KeywordReading {
   const { words, joined } = normalised(text.slice(0, LIMITS.inboundTextChars));
@@ -39,7 +39,10 @@ export function readKeyword(text: string): KeywordReading {
   return { action: 'none' };
 }
 
-/** `words`: punctuation parts words. `joined`: it stands inside one, or letters stand alone: S.T.O.P. */
+/**
+ * `words`: punctuation separates words. `joined`: punctuation is removed, because it stands inside a word or
+ * between single letters, as in S.T.O.P.
+ */
 function normalised(text: string): { words: string; joined: string } {
   const folded = text
     .normalize('NFKC')
@@ -65,7 +68,7 @@ const WORDS: Record<KeywordAction, ReadonlyMap<string, Language>> = {
 };
 const PHRASES = collect((language) => PACKS[language].phrases);
 
-/** A word of several languages belongs to the first. */
+/** A word of several languages belongs to the first one. */
 function collect(of: (language: Language) => readonly string[]): ReadonlyMap<string, Language> {
   const found = new Map<string, Language>();
   for (const language of LANGUAGES) {

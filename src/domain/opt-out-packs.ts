@@ -1,9 +1,9 @@
 /**
- * The words by which people stop, start and ask, by language, and what they are answered. A word counts
- * whatever the language of whoever writes it; English comes first, because its words are on every phone.
+ * The words by which people stop, start and ask for help, by language, with our replies. A word counts in
+ * whatever language the subscriber writes. English comes first, because every phone user may know its words.
  *
- * Written without accents and in lower case, as readKeyword() compares them. `phrases` mean stop wherever they
- * stand in a text. A text is one segment of the GSM alphabet, which has few accents: a test looks.
+ * Words are written without accents and in lower case, as readKeyword() compares them. `phrases` mean stop
+ * anywhere in a text. A reply is one segment of the GSM alphabet, which has few accents; a test checks this.
  */
 export const LANGUAGES = ['en', 'de', 'es', 'fr', 'it', 'pt', 'nl'] as const;
 export type Language = (typeof LANGUAGES)[number];

@@ -1,10 +1,10 @@
 /**
- * What an operator says of a subscriber who has opted out is its own: SMPP has no status for it, and 0x400 and
- * up, like the `err` of a receipt, mean something else at each. Whoever knows his operator's names them, and
- * from then on they are the code `opted_out`, which blocks (domain/delivery-codes.ts).
+ * Each operator has its own code for a subscriber who has opted out. SMPP has no status for it, and 0x400 and
+ * above, like the `err` of a receipt, differ between operators. The operator of an installation names these
+ * codes. From then on they mean `opted_out`, which suppresses the address (domain/delivery-codes.ts).
  *
- * `0x…` is a status in the answer to a submit_sm; anything else is what a receipt says behind `err:`, or in
- * its TLV, whatever zeros are in front.
+ * `0x…` is a status in the answer to a submit_sm. Anything else is the value behind `err:` in a receipt, or in
+ * its TLV, with or without leading zeros.
  */
 export interface OptedOutCodes {
   hasStatus(status: number): boolean;
@@ -17,7 +17,10 @@ export const NO_OPTED_OUT_CODES: OptedOutCodes = { hasStatus: () => false, hasEr
 const STATUS = /^0x[\da-f]{1,8}$/i;
 const ERROR = /^(?!0x)[\da-z]{1,20}$/i;
 
-/** Of several with commas between them; what is wrong with them, if they are not such codes. */
+/**
+ * Parses several codes separated by commas. Returns what is wrong with them as a sentence if they are not such
+ * codes.
+ */
 export function parseOptedOutCodes(text: string): OptedOutCodes | string {
   const codes = text.split(',').map((one) => one.trim());
   if (!codes.every((code) => STATUS.test(code) || ERROR.test(code))) {
@@ -25,7 +28,7 @@ export function parseOptedOutCodes(text: string): OptedOutCodes | string {
   }
   const statuses = new Set(codes.filter((code) => STATUS.test(code)).map(Number));
   const errors = new Set(codes.filter((code) => !STATUS.test(code)).map(bare));
-  // No error at all would have everybody who was delivered to opt out.
+  // The code for "no error" would opt out every recipient whose message was delivered.
   if (statuses.has(0) || errors.has('')) return 'zero means that all is well, and is no such code';
   return {
     hasStatus: (status) => statuses.has(status),

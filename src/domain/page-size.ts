@@ -1,10 +1,10 @@
 import { LIMITS } from './limits';
 
-/** Long enough to hide the server's 10 ms a page, short enough that a shard answers within seconds. */
+/** Long enough to hide the server's 10 ms per page, short enough that a shard reacts within seconds. */
 const PAGE_TARGET_MS = 2_000;
 const PAGE_MIN = 50;
 
-/** The size of a shard's next page, from how long the last one took; at most doubles or halves at once. */
+/** The size of a shard's next page, from how long the last one took. It at most doubles or halves. */
 export function nextPageSize(last: { size: number; durationMs: number }): number {
   const ideal = Math.round((last.size * PAGE_TARGET_MS) / Math.max(1, last.durationMs));
   const bounded = Math.min(last.size * 2, Math.max(Math.floor(last.size / 2), ideal));

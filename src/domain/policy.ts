@@ -4,8 +4,8 @@ import { senderKey } from './suppression';
 import type { WeeklyWindow } from './time-zones/hours';
 
 /**
- * What a workspace holds back in all that it sends (api.md 7). Every part is off until it is set. Transactional
- * messages are exempt from caps and from the text on opting out, and from quiet hours unless these name them.
+ * A workspace's rules for everything it sends (api.md 7). Every part is off until it is set. Transactional
+ * messages are exempt from caps and from the opt-out text, and from quiet hours unless these include them.
  */
 export interface WorkspacePolicy {
   quietHours: PolicyQuietHours | null;
@@ -22,7 +22,7 @@ export interface PolicyQuietHours extends WeeklyWindow {
   classes: MessageClass[];
 }
 
-/** At most so many messages to an address within so many days, on these channels together. */
+/** At most `max` messages to an address within `days` days, on these channels together. */
 export interface ContactCap {
   channels: Channel[];
   max: number;
@@ -31,11 +31,11 @@ export interface ContactCap {
 
 export interface OptOutText {
   text: string;
-  /** To a number, from a sender. Otherwise each marketing SMS ends with it. */
+  /** Add the text only to the first SMS from a sender to a number. Otherwise every marketing SMS ends with it. */
   onlyFirst: boolean;
 }
 
-/** A policy with its number, which grows by one with every change. */
+/** A policy with its version, which grows by one with every change. */
 export interface PolicyVersion {
   version: number;
   policy: WorkspacePolicy;
@@ -51,12 +51,12 @@ export const NO_POLICY: WorkspacePolicy = {
   approval: null,
 };
 
-/** Why a recipient waits, or was not sent to in time; a wait is no attempt. */
+/** Why a recipient waits, or expired. A wait does not count as an attempt. */
 export const OUT_OF_HOURS = 'quiet_hours';
 export const FREQUENCY_CAP = 'frequency_cap';
 
 export const POLICY_PRESETS = {
-  /** What most countries' rules and carriers' codes of conduct ask of marketing to private persons. */
+  /** What the rules of most countries and the carriers' codes of conduct require for marketing to private persons. */
   consumer: {
     quietHours: {
       from: '21:00',
@@ -109,7 +109,7 @@ export function optOutTextOf(
   return policy?.smsOptOutText ?? undefined;
 }
 
-/** A channel without a list is open to every sender. `@example.com` is every sender of the domain. */
+/** A channel without a list is open to every sender. `@example.com` allows every sender of the domain. */
 export function isAllowedSender(
   policy: Pick<WorkspacePolicy, 'allowedSenders'> | undefined,
   channel: Channel,
@@ -125,7 +125,7 @@ export function isAllowedSender(
   });
 }
 
-/** One message that counts. */
+/** One message that counts towards a cap. */
 export interface ContactUse {
   channel: string;
   at: Date;
@@ -133,7 +133,7 @@ export interface ContactUse {
 
 const DAY_MS = 86_400_000;
 
-/** When every cap has room for one more; in the past, or now, if they have it already. */
+/** When every cap allows one more message; now or in the past if they already do. */
 export function roomAt(caps: readonly ContactCap[], uses: readonly ContactUse[], now: number): number {
   let room = now;
   for (const { channels, max, days } of caps) {
@@ -142,14 +142,14 @@ export function roomAt(caps: readonly ContactCap[], uses: readonly ContactUse[],
       .filter(({ channel, at }) => (channels as string[]).includes(channel) && at.getTime() > since)
       .map(({ at }) => at.getTime())
       .sort((one, other) => one - other);
-    // Enough of the oldest must have left the window for the newest to be one fewer than allowed.
+    // Enough of the oldest messages must leave the window, so that one more is below the limit.
     const lastToLeave = counted[counted.length - max];
     if (lastToLeave !== undefined) room = Math.max(room, lastToLeave + days * DAY_MS);
   }
   return room;
 }
 
-/** What is added at the end of an SMS stands on a line of its own. */
+/** The suffix of an SMS stands on a line of its own. */
 export function withSuffix(text: string, suffix: string | undefined): string {
   return suffix === undefined ? text : `${text}\n${suffix}`;
 }

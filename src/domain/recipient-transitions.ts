@@ -1,20 +1,20 @@
 import { afterDoubt, afterFailure, type DeliveryRule, failedForTheMoment } from './delivery-rule';
 import { RECIPIENT_RANK, type RecipientState } from './recipient';
 
-/** A recipient as the ledger has it stored. */
+/** A recipient as the ledger stores them. */
 export interface RecipientRow {
   state: RecipientState;
   code: string | null;
-  /** Number in the uid of its present message. */
+  /** Attempt number in the uid of the present message. */
   attempt: number;
   attempts: number;
   dueAt: Date;
   retryAt: Date | null;
-  /** Former attempts that ended in doubt. */
+  /** Earlier attempts that ended in doubt. */
   doubts: readonly number[];
 }
 
-/** What the event feed says of one message. */
+/** What the event feed says about one message. */
 export interface RecipientEvent {
   uid: string;
   attempt: number;
@@ -23,9 +23,9 @@ export interface RecipientEvent {
 }
 
 /**
- * What a recipient becomes by news of one of its messages; the same object when nothing changes. Told
- * twice, it changes nothing the second time: whatever gives a recipient a new attempt makes the news that
- * did it news of a former one. Without a rule nobody is sent to anew, for instance because the run is over.
+ * Returns the recipient after an event about one of their messages, or the same object when nothing changes. A
+ * repeated event changes nothing: if it gave the recipient a new attempt, it now concerns an earlier one.
+ * Without a rule, no recipient gets a new attempt, for example because the run is over.
  */
 export function applyEvent(
   standing: RecipientRow,
@@ -37,7 +37,8 @@ export function applyEvent(
   if (news.attempt !== standing.attempt) {
     return reachedAfterAll(standing, news) ? ended(standing, news) : standing;
   }
-  // The page or the feed, whichever comes first, counts the attempt: what is stored as accepted, the page did.
+  // The page or the feed counts the attempt, whichever comes first. For a stored `accepted`, the page has
+  // counted it.
   const counted = standing.state === 'pending' || standing.state === 'waiting' ? 1 : 0;
   const known = { ...standing, attempts: Math.max(1, standing.attempts + counted) };
   const tried = { uid: news.uid, attempts: known.attempts, dueAt: known.dueAt };
@@ -53,8 +54,8 @@ export function applyEvent(
 }
 
 /**
- * A former attempt got through after all. That it was handed over is news only where it was in doubt; one
- * that failed had been handed over before.
+ * An earlier attempt succeeded after all. Its `sent` changes something only if that attempt was in doubt,
+ * because a failed one was handed over before it failed.
  */
 function reachedAfterAll({ attempt, doubts }: RecipientRow, news: RecipientEvent): boolean {
   if (news.attempt > attempt) return false;

@@ -1,6 +1,6 @@
 /**
- * A recipient is one contact on one channel in a run: a row of the ledger. Its states, in the order a
- * report shows them. Which of them are stored and which are derived is told in campaigns/ledger.ts.
+ * A recipient is one contact on one channel in a run: a row of the ledger. These are its states, in the order a
+ * report shows them. campaigns/runs/ledger.ts says which are stored and which are derived.
  */
 export const RECIPIENT_STATES = [
   'pending',
@@ -20,8 +20,8 @@ export const RECIPIENT_STATES = [
 export type RecipientState = (typeof RECIPIENT_STATES)[number];
 
 /**
- * States move up only, until a recipient is given another attempt. `unknown` is a doubt about what the service or a provider did, so it ranks below
- * everything that is certain: news that the message was sent, or of any end, replaces it.
+ * States only move up, until a recipient gets another attempt. `unknown` is a doubt about what the service or a
+ * provider did. It therefore ranks below every certain state: `sent` or any end replaces it.
  */
 export const RECIPIENT_RANK: Record<RecipientState, number> = {
   pending: 0,
@@ -39,7 +39,10 @@ export const RECIPIENT_RANK: Record<RecipientState, number> = {
   delivered: 7,
 };
 
-/** States in which nothing more is owed to the recipient; a run with nobody short of them is complete. */
+/**
+ * States in which the recipient needs no further work. A run is complete when all its recipients are in one of
+ * them.
+ */
 export const SETTLED: readonly RecipientState[] = [
   'sent',
   'delivered',
@@ -52,12 +55,12 @@ export const SETTLED: readonly RecipientState[] = [
   'unknown',
 ];
 
-/** Ends after which a recipient may be sent to again because its owner asks for it. */
+/** Ends after which a recipient may be sent to again at the operator's request. */
 export const RETRIED = ['failed', 'undelivered', 'unknown'] as const satisfies readonly RecipientState[];
 
 /**
- * Whom a campaign has reached, as another one that excludes it sees them. Doubt and what is on its way
- * count: the purpose is not to write to anybody twice.
+ * States that count as reached for another campaign that excludes these recipients. Doubts and messages on
+ * their way count, because no person should be written to twice.
  */
 export const REACHED: readonly RecipientState[] = ['sending', 'accepted', 'sent', 'delivered', 'unknown'];
 
@@ -72,7 +75,7 @@ export const SKIP_REASONS = [
 export type SkipReason = (typeof SKIP_REASONS)[number];
 export type Skipped = Record<SkipReason, number>;
 
-/** Every reason, with how many contacts it holds for. */
+/** Every reason, with the number of contacts it applies to. */
 export function skippedOf(counted: readonly { reason: SkipReason; contacts: number }[]): Skipped {
   const skipped = Object.fromEntries(SKIP_REASONS.map((reason) => [reason, 0])) as Skipped;
   for (const { reason, contacts } of counted) skipped[reason] = contacts;

@@ -2,7 +2,7 @@ import { type Cron, lastOccurrence, nextOccurrence, parseCron } from './cron';
 import { LIMITS } from './limits';
 import { EARLIEST_ZONE, firstInstantOf, wallMeant, wallOfFirst } from './time-zones/recipient-hours';
 
-/** When a campaign happens again and again, and what becomes of an hour that was missed (api.md 7). */
+/** When a campaign repeats, and what becomes of a missed occurrence (api.md 7). */
 
 export interface ScheduleOptions {
   startAt?: string | undefined;
@@ -14,21 +14,21 @@ export interface ScheduleOptions {
 }
 
 /**
- * Instants at which occurrences begin. With `recipientLocal` an occurrence is a wall time, and begins when the first
- * clocks on earth show it: in their zone, which has no summer time, no hour is skipped or shown twice. The bounds
- * are wall times then, too.
+ * The instants at which occurrences begin. With `recipientLocal` an occurrence is a wall time. It begins when
+ * the first time zone on earth shows it; that zone has no daylight saving, so that it skips or repeats no hour.
+ * The bounds are wall times then, too.
  */
 export interface Recurrence {
   cron: Cron;
   zone: string;
   recipientLocal: boolean;
-  /** Both belong to it. */
+  /** Both bounds are included. */
   startAt: number;
   endAt: number;
   misfire: 'send' | 'skip';
 }
 
-/** Undefined for a campaign that happens once. Throws `CronFault`. */
+/** Undefined for a campaign that does not repeat. Throws `CronFault`. */
 export function recurrenceOf(options: { schedule?: ScheduleOptions | undefined }): Recurrence | undefined {
   const { schedule } = options;
   if (schedule?.cron === undefined) return undefined;
@@ -45,7 +45,10 @@ export function recurrenceOf(options: { schedule?: ScheduleOptions | undefined }
   };
 }
 
-/** What everybody's clocks show when they are due, `YYYY-MM-DDTHH:MM`; null when they are all due as it begins. */
+/**
+ * The local time at which each recipient is due, `YYYY-MM-DDTHH:MM`; null when all are due as the occurrence
+ * begins.
+ */
 export function localTimeOf({ recipientLocal }: Recurrence, occurrence: number): string | null {
   return recipientLocal ? new Date(wallOfFirst(occurrence)).toISOString().slice(0, 16) : null;
 }
@@ -56,13 +59,13 @@ export function nextIn({ cron, zone, startAt, endAt }: Recurrence, after: number
   return next !== undefined && next <= endAt ? next : undefined;
 }
 
-/** The newest occurrence up to now. Of several that were missed it is the only one that is still sent. */
+/** The newest occurrence up to now. Of several missed occurrences, only this one is still sent. */
 export function newestIn({ cron, zone, startAt, endAt }: Recurrence, now: number): number | undefined {
   const newest = lastOccurrence(cron, zone, Math.min(now, endAt));
   return newest !== undefined && newest >= startAt ? newest : undefined;
 }
 
-/** Why what was due then is left out now; undefined when it is not. */
+/** Why an occurrence that was due then is left out now; undefined when it is not. */
 export function misfire(
   { misfire = 'send', endAt }: { misfire?: 'send' | 'skip' | undefined; endAt?: number },
   dueAt: number,

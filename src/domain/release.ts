@@ -2,9 +2,9 @@ import { CHANNELS, type Channel } from './channel';
 import type { RecipientState } from './recipient';
 
 /**
- * Release in stages (docs/campaigns.md): a part of the audience first, the next part after a wait, and only while not too much
- * goes wrong. The stages that a campaign lists are followed by one more, the last, which has the rest of the audience
- * and is not judged.
+ * Release in stages (docs/campaigns.md): first a part of the audience, then, after a wait, the next part, as
+ * long as not too many messages fail. After the listed stages comes one more, which has the rest of the
+ * audience and is not judged.
  */
 export interface ReleaseOptions {
   stages: readonly StageOptions[];
@@ -12,7 +12,7 @@ export interface ReleaseOptions {
   onGate?: 'pause' | 'cancel' | undefined;
 }
 
-/** Of a stage's size, one of the two. Without `waitSeconds` the next stage waits for the operator. */
+/** A stage's size is one of the first two. Without `waitSeconds`, the next stage waits for the operator. */
 export interface StageOptions {
   recipients?: number | undefined;
   percent?: number | undefined;
@@ -28,7 +28,7 @@ export interface Gate {
   minSample: number;
 }
 
-/** A gate after a stage, or one that closed while the stage was being sent. */
+/** A gate after a stage, or a gate that closed while the stage was being sent. */
 export interface Judged {
   stage: number;
   at: string;
@@ -38,7 +38,7 @@ export interface Judged {
   passed: boolean;
 }
 
-/** Why a run is paused or canceled by itself, as the API shows it. */
+/** Why a run paused or canceled itself, as the API shows it. */
 export interface GateReason {
   code: 'gate';
   metric: GateMetric;
@@ -47,13 +47,13 @@ export interface GateReason {
   sample: number;
 }
 
-/** Why a recipient waits whose stage has not begun. */
+/** Code of a recipient whose stage has not begun. */
 export const LATER_STAGE = 'later_stage';
 
-/** How many stages a run has, the last one included. */
+/** How many stages a run has, including the last one. */
 export const stagesOf = (release: Pick<ReleaseOptions, 'stages'>): number => release.stages.length + 1;
 
-/** How many contacts each stage has, the last one included. A stage beyond the audience is empty. */
+/** How many contacts each stage has, including the last one. A stage beyond the end of the audience is empty. */
 export function stageSizes({ stages }: Pick<ReleaseOptions, 'stages'>, contacts: number): number[] {
   const sizes: number[] = [];
   let left = contacts;
@@ -86,11 +86,11 @@ function wantedSize({ recipients, percent = 0 }: StageOptions, contacts: number)
 export interface GateTally {
   counts: Record<GateMetric, number>;
   handedOver: number;
-  /** Of the stages that have begun. */
+  /** Contacts of the stages that have begun. */
   contacts: number;
 }
 
-/** `tried` are recipients that were handed over once and wait for another attempt. */
+/** `tried` are recipients who were handed over once and wait for another attempt. */
 export function gateTally(
   counts: Partial<Record<Channel, Record<RecipientState, number>>>,
   { contacts, tried, tellsMore }: { contacts: number; tried: number; tellsMore: boolean },
@@ -108,7 +108,8 @@ export function gateTally(
     if (!of) continue;
     for (const metric of GATE_METRICS) sums[metric] += of[metric];
     handedOver += of.sent + of.delivered + of.undelivered + of.failed + of.rejected + of.unknown;
-    // A call that is being made was handed over; a service that tells no more took what it accepted.
+    // A call that is being made counts as handed over. At a service that reports nothing more, an accepted
+    // message does too.
     if (channel === 'voice') handedOver += of.sending;
     if (!tellsMore) handedOver += of.accepted;
   }
@@ -117,7 +118,7 @@ export function gateTally(
 
 export type GateResult = Pick<Judged, 'metric' | 'value' | 'sample' | 'passed'>;
 
-/** After a stage's wait. Too small a sample passes. */
+/** Judges a gate after a stage's wait. A gate with too small a sample lets the stage pass. */
 export function judgeGate({ metric, above, minSample }: Gate, tally: GateTally): GateResult {
   const sample = metric === 'suppressed' ? tally.contacts : tally.handedOver;
   const value = sample === 0 ? 0 : tally.counts[metric] / sample;
@@ -125,16 +126,17 @@ export function judgeGate({ metric, above, minSample }: Gate, tally: GateTally):
 }
 
 /**
- * While a stage is being sent: closed once the count is above the gate's share of all contacts of the stages begun,
- * because a larger sample cannot open it again. Where those contacts are too small a sample, the gate stays open.
+ * Judges a gate while a stage is being sent. It closes when the count is above the gate's share of all contacts
+ * of the stages begun, because a larger sample cannot open it again. If those contacts are too small a sample,
+ * the gate stays open.
  */
 export function closesAtOnce({ metric, above, minSample }: Gate, { counts, contacts }: GateTally): boolean {
   return contacts >= minSample && contacts > 0 && counts[metric] / contacts > above;
 }
 
 /**
- * Whether the gates hold. After the operator has resumed a run at a closed gate of stage `passedTo`, none is judged
- * before the next stage's end: neither at that stage's end, nor while the next one is being sent.
+ * Whether the gates are judged. After the operator has resumed a run at a closed gate of stage `passedTo`, none
+ * is judged before the next stage's end: neither at the end of that stage, nor while the next one is sent.
  */
 export function isJudgedAtEnd({ stage, stages, passedTo }: StageOfRun): boolean {
   return stage < stages && stage > passedTo;

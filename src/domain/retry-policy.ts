@@ -1,6 +1,6 @@
 /**
- * When a recipient is tried again (api.md 7, `delivery.retry`). `maxAttempts` counts every try, the first
- * included; between two of them the delay grows by `backoff` up to `maxDelaySeconds`.
+ * When a recipient is tried again (api.md 7, `delivery.retry`). `maxAttempts` counts every try, including the
+ * first. The delay between two tries grows by `backoff`, up to `maxDelaySeconds`.
  */
 export interface RetryPolicy {
   maxAttempts: number;
@@ -10,8 +10,8 @@ export interface RetryPolicy {
 }
 
 /**
- * 10 s, 30 s, 90 s, 4 and 13 minutes: twenty in all, which outlives the restart or failover of whatever refused
- * one message while it took others, and leaves nobody open for hours.
+ * Delays of 10 s, 30 s, 90 s, 4 and 13 minutes, twenty minutes in all. That is longer than the restart or
+ * failover of a carrier that refused one message while it took others, and no recipient stays open for hours.
  */
 export const RETRY_DEFAULT: RetryPolicy = {
   maxAttempts: 6,
@@ -20,7 +20,10 @@ export const RETRY_DEFAULT: RetryPolicy = {
   maxDelaySeconds: 900,
 };
 
-/** What a campaign says, completed. A first delay beyond the usual longest one is the longest, too. */
+/**
+ * A campaign's retry options, completed. If its first delay is longer than the usual longest one, it is also
+ * the longest.
+ */
 export function retryPolicy(given: Partial<RetryPolicy> = {}): RetryPolicy {
   const initialDelaySeconds = given.initialDelaySeconds ?? RETRY_DEFAULT.initialDelaySeconds;
   return {
@@ -32,9 +35,9 @@ export function retryPolicy(given: Partial<RetryPolicy> = {}): RetryPolicy {
 }
 
 /**
- * Seconds until the next attempt after `attempts` of them, or undefined when there is none left. Whoever failed
- * together does not come back together: the delay is spread over a fifth, the same for the same `seed` so
- * that a repeated decision is the same decision, and stays within the policy's first and longest delay.
+ * Seconds until the next attempt after `attempts` of them, or undefined when none is left. The delay is spread
+ * over a fifth, so that recipients who failed together are not retried together. The same `seed` gives the same
+ * delay, so that a repeated decision is the same. It stays within the policy's first and longest delay.
  */
 export function nextAttempt(policy: RetryPolicy, attempts: number, seed: string): number | undefined {
   if (attempts >= policy.maxAttempts) return undefined;
@@ -47,7 +50,7 @@ export function nextAttempt(policy: RetryPolicy, attempts: number, seed: string)
 
 const SPREAD = 1.2;
 
-/** FNV-1a with a final mix, as a number in [0, 1): uids differ in few characters. */
+/** FNV-1a with a final mix, as a number in [0, 1). The mix is needed because uids differ in few characters. */
 export function fraction(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

@@ -1,21 +1,24 @@
 import type { Channel } from './channel';
 
 /**
- * How fast one sender may be used: a registered number or domain is allowed so much by its carriers, and
- * whoever goes over it is filtered. What is left out is not limited.
+ * How fast one sender may send. Carriers allow a registered number or domain a certain rate, and filter a
+ * sender who exceeds it. A missing member means no limit.
  */
 export interface SenderLimit {
-  /** A second: emails, calls, or for SMS segments, which is what carriers count. */
+  /** Per second: emails, calls or, for SMS, segments, which is what carriers count. */
   rate?: number | undefined;
-  /** Tokens the bucket holds, and so how many may leave at once after a silence. One second's worth if left out. */
+  /**
+   * Tokens that the bucket holds, and so how many messages may leave at once after a silence. By default one
+   * second's worth.
+   */
   burst?: number | undefined;
-  /** Calls under way at the same time; voice only. */
+  /** Concurrent calls; voice only. */
   concurrentCalls?: number | undefined;
 }
 
 export type SenderLimits = Partial<Record<Channel, SenderLimit>>;
 
-/** A bucket of less than one token would never let anything through. */
+/** At least one token, because a smaller bucket would never let a message through. */
 export function burstOf({ rate, burst }: SenderLimit): number {
   return Math.max(1, burst ?? Math.ceil(rate ?? 1));
 }

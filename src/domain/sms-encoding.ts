@@ -1,7 +1,7 @@
 /**
- * How a text travels as SMS (3GPP TS 23.038 and 23.040). GSM-7 as long as every character is in its
- * basic or extension table, else UCS-2. One segment holds 140 bytes; in a text of several, each loses
- * six of them to the header that joins them.
+ * How a text travels as SMS (3GPP TS 23.038 and 23.040). It is GSM-7 while every character is in the basic or
+ * extension table, otherwise UCS-2. One segment holds 140 bytes. In a text of several segments, each loses six
+ * bytes to the header that joins them.
  */
 export type SmsEncoding = 'gsm7' | 'ucs2';
 
@@ -10,17 +10,17 @@ export interface SmsMeasure {
   segments: number;
 }
 
-/** Septets (GSM-7) or 16-bit units (UCS-2) in a text that is one segment, and in each of several. */
+/** Septets (GSM-7) or 16-bit units (UCS-2) in a text of one segment, and in each of several segments. */
 const CAPACITY = { gsm7: { single: 160, joined: 153 }, ucs2: { single: 70, joined: 67 } } as const;
 
-/** Runs for every message that is accepted: most are one segment, which a count without a list shows. */
+/** Runs for every accepted message. Most are one segment, which is found without splitting the text. */
 export function measureSms(text: string): SmsMeasure {
   const septets = septetsOf(text);
   if (septets === undefined) return { encoding: 'ucs2', segments: ucs2Segments(text) };
   return { encoding: 'gsm7', segments: septets <= CAPACITY.gsm7.single ? 1 : gsm7Segments(text) };
 }
 
-/** Characters by which a text is not GSM-7: each once, and where it first stands, counted from 1. */
+/** Characters that keep a text from being GSM-7, each once with its first position, counted from 1. */
 export function outsideGsm7(text: string): { character: string; position: number }[] {
   const found = new Map<string, number>();
   let position = 0;
@@ -32,7 +32,7 @@ export function outsideGsm7(text: string): { character: string; position: number
   return [...found].map(([character, first]) => ({ character, position: first }));
 }
 
-/** `undefined` for a text that holds another character. */
+/** `undefined` for a text with a character outside GSM-7. */
 function septetsOf(text: string): number | undefined {
   let septets = 0;
   for (let i = 0; i < text.length; i++) {
@@ -43,7 +43,7 @@ function septetsOf(text: string): number | undefined {
   return septets;
 }
 
-/** An escaped character may not be cut in two, so dividing is not enough. */
+/** An escaped character must not be split between segments, so that dividing the length is not enough. */
 function gsm7Segments(text: string): number {
   let segments = 1;
   let used = 0;
@@ -58,7 +58,7 @@ function gsm7Segments(text: string): number {
   return segments;
 }
 
-/** Nor may a surrogate pair; half of one, which has no other half, is a unit like any other. */
+/** A surrogate pair must not be split either. A lone surrogate counts as one unit. */
 function ucs2Segments(text: string): number {
   if (text.length <= CAPACITY.ucs2.single) return 1;
   let segments = 1;
@@ -76,7 +76,7 @@ function ucs2Segments(text: string): number {
 const BASIC =
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?' +
   '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà';
-/** Reached through an escape, so that each costs two septets. */
+/** Characters reached through an escape, so that each costs two septets. */
 const EXTENSION = '\f^{}\\[~]|€';
 
 const SEPTETS: ReadonlyMap<number, number> = new Map([

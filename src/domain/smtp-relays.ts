@@ -4,9 +4,9 @@ export interface SmtpRelayAddress {
   port: number;
   /** TLS from the first byte (`smtps`). */
   secure: boolean;
-  /** What is asked of STARTTLS otherwise. */
+  /** How STARTTLS is used otherwise. */
   tls: 'required' | 'opportunistic' | 'none';
-  /** Its share of the mail, compared with the other relays'. */
+  /** Its share of the mail, relative to the other relays. */
   weight: number;
   user: string | undefined;
   password: string | undefined;
@@ -16,8 +16,10 @@ const RELAYS_MAX = 20;
 const WEIGHT_MAX = 1_000;
 const SETTINGS = ['weight', 'tls'];
 
-/** Relays separated by commas. Answers a sentence about the first wrong one instead: never the address itself,
- * which may hold a password. */
+/**
+ * Parses relays separated by commas. For a wrong one it returns a sentence instead; the sentence never contains
+ * the address, because that may hold a password.
+ */
 export function parseSmtpRelays(text: string): SmtpRelayAddress[] | string {
   const parts = text.split(',').map((part) => part.trim());
   if (parts.length > RELAYS_MAX) return `at most ${RELAYS_MAX} relays can be named`;
@@ -35,7 +37,7 @@ function parseOne(text: string): SmtpRelayAddress | string {
   let user: string;
   let password: string;
   try {
-    // The standard has rules of its own for hosts of schemes it knows; we want those of http.
+    // The URL standard has special rules for hosts of schemes it knows; use those of http.
     url = new URL(text.replace(/^smtps?:/i, 'http:'));
     user = decodeURIComponent(url.username);
     password = decodeURIComponent(url.password);
@@ -52,7 +54,7 @@ function parseOne(text: string): SmtpRelayAddress | string {
     return `weight must be a whole number from 1 to ${WEIGHT_MAX}`;
   }
   const secure = scheme === 'smtps';
-  // A password is never sent in the clear unless somebody says so.
+  // A password is never sent unencrypted unless the operator asks for it.
   const tls = url.searchParams.get('tls') ?? (user === '' ? 'opportunistic' : 'required');
   if (tls !== 'required' && tls !== 'opportunistic' && tls !== 'none') {
     return 'tls must be required, opportunistic or none';
@@ -69,7 +71,7 @@ function parseOne(text: string): SmtpRelayAddress | string {
   };
 }
 
-/** As written: read as an address of http, port 80 is taken for none. */
+/** The port as written, because the URL parser drops port 80 from an http address. */
 function portIn(text: string): string | undefined {
   return /^[a-z]+:\/\/(?:[^/?#]*@)?(?:\[[^\]]*\]|[^/?#:@]*):(\d+)(?:[/?#]|$)/i.exec(text)?.[1];
 }

@@ -1,9 +1,9 @@
 import type { Channel } from './channel';
 
 /**
- * Where a block came from. What people made they can lift again: START lifts what a `keyword` made, and the
- * page that unsubscribes what it made itself (`unsubscribe`). The others stay until somebody removes them on
- * purpose. `provider`: the carrier said that it blocks this sender for its subscriber.
+ * Where a suppression came from. A recipient can lift what they made: START lifts a `keyword` one, and the
+ * unsubscribe page lifts its own (`unsubscribe`). The others stay until an operator removes them. `provider`:
+ * the carrier reported that it blocks this sender for its subscriber.
  */
 export const SUPPRESSION_SOURCES = [
   'api',
@@ -17,33 +17,33 @@ export const SUPPRESSION_SOURCES = [
 ] as const;
 export type SuppressionSource = (typeof SUPPRESSION_SOURCES)[number];
 
-/** What removed one: a call of the API, START, or the page that unsubscribes, whose way back it is. */
+/** What removed a suppression: a call of the API, START, or the undo of the unsubscribe page. */
 export const SUPPRESSION_LIFTERS = ['api', 'keyword', 'page'] as const;
 export type SuppressionLifter = (typeof SUPPRESSION_LIFTERS)[number];
 
-/** `all`: every channel that the address can be reached on. */
+/** `all`: every channel on which the address can be reached. */
 export const SUPPRESSION_CHANNELS = ['email', 'sms', 'voice', 'all'] as const;
 export type SuppressionChannel = Channel | 'all';
 
-/** One thing to block. Addresses and senders are compared by `addressKey` and `senderKey`. */
+/** One thing to suppress. Addresses and senders are compared by `addressKey` and `senderKey`. */
 export interface Suppression {
   channel: SuppressionChannel;
   address: string;
   reason: string;
-  /** One sender, or every sender of the workspace. */
+  /** One sender; undefined for every sender of the workspace. */
   sender: string | undefined;
 }
 
 /**
- * An address as it is compared. The part before the @ belongs to the receiving host, which may tell
- * cases apart; none does, and a block must not be escaped by writing an address differently. Phone
- * numbers were normalised to E.164 when they entered.
+ * An address in the form in which it is compared. A mail host may treat the part before the @ as
+ * case-sensitive, but none does, and writing an address differently must not avoid a suppression. Phone numbers
+ * were converted to E.164 when they were stored.
  */
 export function addressKey(address: string): string {
   return address.toLowerCase();
 }
 
-/** A sender as it is compared: without its display name, and whatever its case. */
+/** A sender in the form in which it is compared: without its display name, in lower case. */
 export function senderKey(sender: string): string {
   return (/<([^<>]+)>$/.exec(sender)?.[1] ?? sender).toLowerCase();
 }

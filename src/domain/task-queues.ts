@@ -1,6 +1,6 @@
 /** Temporal task queues, one per kind of worker (api.md 13: `worker --role`). */
 export const TASK_QUEUES = {
-  /** Workflows, and the activities that touch only our database. */
+  /** Workflows, and the activities that use only our database. */
   orchestrator: 'fanfare-orchestrator',
   /** Pages of email and SMS. */
   sender: 'fanfare-sender',
@@ -8,6 +8,6 @@ export const TASK_QUEUES = {
   voice: 'fanfare-voice',
 } as const;
 
-/** What a worker process may be for. */
+/** The roles that a worker process may have. */
 export type Role = keyof typeof TASK_QUEUES;
 export const ROLES = Object.keys(TASK_QUEUES) as Role[];

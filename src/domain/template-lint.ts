@@ -2,13 +2,13 @@ import type { Finding } from './finding';
 import { LIMITS } from './limits';
 import { placeholdersOf } from './template';
 
-/** A text of a template and where it stands, as in `template.b1.data.props.text`. */
+/** A text of a template and its path, as in `template.b1.data.props.text`. */
 export interface TemplateText {
   path: string;
   text: string;
 }
 
-/** Placeholders that no message could ever bring values for (api.md 1, `params`). */
+/** Placeholders for which no message can have a value (api.md 1, `params`). */
 export function checkPlaceholders(texts: readonly TemplateText[]): Finding[] {
   const findings: Finding[] = [];
   const all = new Set<string>();
@@ -28,7 +28,7 @@ export function checkPlaceholders(texts: readonly TemplateText[]): Finding[] {
   return findings.slice(0, LIMITS.lintFindings);
 }
 
-/** Braces that look as if a placeholder was meant; they are literal text and are sent as they are. */
+/** Braces that look like a mistyped placeholder. They are literal text and are sent as they are. */
 export function lintPlaceholders(texts: readonly TemplateText[]): Finding[] {
   const findings: Finding[] = [];
   for (const { path, text } of texts) {

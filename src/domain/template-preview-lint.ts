@@ -3,10 +3,10 @@ import type { Finding } from './finding';
 import { LIMITS } from './limits';
 import { measureSms, outsideGsm7 } from './sms-encoding';
 
-/** What to say about the parts of a template as one recipient would get them (api.md 5, preview). */
+/** Warnings about the parts of a template as one recipient would get them (api.md 5, preview). */
 export interface PreviewedEmail {
   subject: string;
-  /** The HTML with its placeholders, and the values that are put in. */
+  /** The HTML with its placeholders, and the HTML with the values. */
   source: string;
   html: string;
   params: Readonly<Record<string, string | number>>;
@@ -31,7 +31,7 @@ export function lintEmail({ subject, source, html, params }: PreviewedEmail): Fi
   ].slice(0, LIMITS.lintFindings);
 }
 
-/** Where lists of mail programs on a desktop cut a subject, and RFC 5322's advice for the length of a line. */
+/** Desktop mail programs cut subjects here, and RFC 5322 advises this line length. */
 const SUBJECT_CHARS_SHOWN = 78;
 
 function insecureImages(html: string): Finding[] {
@@ -55,7 +55,7 @@ function openLinks(source: string, params: Readonly<Record<string, string | numb
     });
 }
 
-/** What makes a text cost more segments than it need. */
+/** What makes a text need more segments than necessary. */
 export function lintSms(text: string): Finding[] {
   const { encoding, segments } = measureSms(text);
   if (segments === 1) return [];

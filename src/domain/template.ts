@@ -1,32 +1,41 @@
 /**
- * `{{NAME}}` placeholders. A text is split once into literals and names and then filled many times; no
- * code is generated. Spaces inside the braces are allowed; any other `{{` is literal text.
+ * `{{NAME}}` placeholders. A text is split once into literals and names, and then filled many times; no code is
+ * generated. Spaces inside the braces are allowed; any other `{{` is literal text.
  */
 export type EscapeTarget = 'none' | 'html' | 'xml';
 
 export interface CompiledText {
   /** Distinct names, in order of first appearance. */
   readonly placeholders: readonly string[];
-  /** Characters of the text with these values, before they are escaped. */
+  /** Length of the text with these values, before they are escaped. */
   filledLength(params: Readonly<Record<string, string | number>>): number;
-  /** Fills every placeholder; the caller has checked that each has a value. */
+  /** Fills every placeholder. The caller has checked that each has a value. */
   render(params: Readonly<Record<string, string | number>>): string;
 }
 
-/** Beside the names of a template whose text is not shown whole: there may be others. No name is written so. */
+/**
+ * Marks a template whose text is not fully visible, so that it may have other placeholders. No placeholder can
+ * have this name.
+ */
 export const ANY_PLACEHOLDER = '*';
 
-/** In an email's body it has a value by itself, the link by which its recipient unsubscribes. */
+/** In an email's body it always has a value: the link by which the recipient unsubscribes. */
 export const UNSUBSCRIBE_URL = 'UNSUBSCRIBE_URL';
 
-/** A name that is filled if there is a value, and need not be: so a caller's link comes before ours. */
+/**
+ * The name of an optional placeholder, which is filled if there is a value. With it, a caller's link has
+ * priority over ours.
+ */
 export const ifThere = (name: string): string => `${name}?`;
 export const isIfThere = (placeholder: string): boolean => placeholder.endsWith('?');
 export const nameOf = (placeholder: string): string => placeholder.replace(/\?$/, '');
 
 const PLACEHOLDER = /\{\{ *([A-Z][A-Z0-9_]*) *\}\}/g;
 
-/** With `known`, a placeholder of another name is literal text: what derives from a text asks for no more. */
+/**
+ * With `known`, a placeholder with another name is literal text, because a derived text must need no further
+ * values.
+ */
 export function compileText(text: string, target: EscapeTarget, known?: ReadonlySet<string>): CompiledText {
   const parts = known ? splitAt(text, known) : text.split(PLACEHOLDER);
   const uses = new Map<string, number>();
@@ -85,10 +94,10 @@ const ENTITIES: Record<string, string> = {
 const entity = (character: string): string => ENTITIES[character] as string;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these may not stand in XML 1.0 at all (2.2).
 const NOT_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Surrogate}/gu;
-/** Also the carriage return, which a reader of XML would make a line feed of. */
+/** Includes the carriage return, which an XML parser would turn into a line feed. */
 const XML_SPECIAL = /[&<>"'\r]/g;
 
-/** For element content and for attribute values in either kind of quotes; not for CDATA and comments. */
+/** For element content and attribute values in either kind of quotes; not for CDATA and comments. */
 export const escapeXml = (value: string): string =>
   value.replace(NOT_XML, '').replace(XML_SPECIAL, (character) => ENTITIES[character] ?? '&#13;');
 

@@ -1,4 +1,4 @@
-/** OpenSSL's words for a chain of certificates that ends at nobody who is trusted, or lacks its middle. */
+/** OpenSSL's codes for a certificate chain that ends at an untrusted issuer, or lacks an intermediate certificate. */
 export const UNTRUSTED_CERTIFICATE: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',

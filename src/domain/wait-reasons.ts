@@ -1,24 +1,25 @@
-/** What a sentence about a wait may name; each reason reads its own. */
+/** What a sentence about a wait may mention; each reason reads its own members. */
 export interface WaitFacts {
-  /** The attempt that comes, the first being 1, and how many there may be. */
+  /** Number of the next attempt, counting from 1, and the most attempts allowed. */
   attempt?: number | undefined;
   of?: number | undefined;
-  /** What was answered, or went wrong. */
+  /** The code of the last answer or error. */
   code?: string | undefined;
-  /** Recipients before this one. */
+  /** Number of recipients before this one. */
   ahead?: number | undefined;
-  /** A channel of the campaign's order that comes before this one. */
+  /** A channel before this one in the campaign's order. */
   channel?: string | undefined;
   reason?: string | undefined;
 }
 
 interface WaitReason {
   /**
-   * Set for what is told before all others, in this order: a person must do something about it, or it concerns the
-   * whole campaign. Of the other reasons the one that ends last is told, because the recipient goes on when it does.
+   * Set for reasons that are shown before all others, in this order, because a person must act or because they
+   * concern the whole campaign. Of the other reasons, the one that ends last is shown, because the recipient
+   * continues when it ends.
    */
   first?: number;
-  /** What a support person can read out, without the time at which it ends. */
+  /** A sentence that a support person can read out, without the time at which the wait ends. */
   sentence(facts: WaitFacts): string;
 }
 
@@ -80,26 +81,26 @@ export const WAIT_REASONS = {
       `The account by which messages leave is refused${code ? ` (${code})` : ''}: nothing is lost, single messages are tried, and the operator must look at the account.`,
   },
   outcome: {
-    sentence: () => 'The message is with the carrier; what became of it is told by the carrier’s report.',
+    sentence: () => 'The message is with the carrier; the carrier’s report will say what became of it.',
   },
 } as const satisfies Record<string, WaitReason>;
 
 export type WaitWhy = keyof typeof WAIT_REASONS;
 export const WAIT_WHYS = Object.keys(WAIT_REASONS) as [WaitWhy, ...WaitWhy[]];
 
-/** A reason that holds for a recipient. Without `at`, when it ends is not known. */
+/** A reason that applies to a recipient. Without `at`, its end is not known. */
 export interface Wait extends WaitFacts {
   why: WaitWhy;
   at?: Date | undefined;
 }
 
-/** The reason that is told. One whose end is not known ends after those whose is. */
+/** The reason to show. A reason without a known end counts as ending last. */
 export function toldWait(waits: readonly Wait[]): Wait | undefined {
   const [told] = [...waits].sort((one, other) => firstOf(one) - firstOf(other) || endOf(other) - endOf(one));
   return told;
 }
 
-/** When the recipient goes on; undefined as long as the end of one of its reasons is not known. */
+/** When the recipient continues; undefined while one of the reasons has no known end. */
 export function goesOnAt(waits: readonly Wait[]): Date | undefined {
   const end = Math.max(...waits.map(endOf));
   return Number.isFinite(end) ? new Date(end) : undefined;

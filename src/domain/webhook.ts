@@ -2,8 +2,8 @@ import { PHASES } from './campaign';
 import { MESSAGE_STATES, RECEIPT_STATE } from './message';
 
 /**
- * What an endpoint can ask to be told (api.md 10): a type, a family such as `message.*`, or `*`. Types are those
- * of the event feed behind `message.`, and the phases of a campaign behind `campaign.`.
+ * What an endpoint can subscribe to (api.md 10): a type, a family such as `message.*`, or `*`. Types are the
+ * feed's event types after `message.`, and the phases of a campaign after `campaign.`.
  */
 const FAMILIES = {
   message: [...new Set([...MESSAGE_STATES, ...Object.keys(RECEIPT_STATE)])],
@@ -20,21 +20,21 @@ const PATTERNS: ReadonlySet<string> = new Set([
 
 export const isEventPattern = (pattern: string): boolean => PATTERNS.has(pattern);
 
-/** Whether an event of this type is meant by one of the patterns. */
+/** Whether one of the patterns matches an event of this type. */
 export function isWanted(patterns: readonly string[], type: string): boolean {
   const family = `${type.slice(0, type.indexOf('.'))}.*`;
   return patterns.some((pattern) => pattern === '*' || pattern === type || pattern === family);
 }
 
-/** Whether the event feed has to be read for these patterns. */
+/** Whether these patterns need the event feed. */
 export const wantsMessages = (patterns: readonly string[]): boolean =>
   patterns.some((pattern) => pattern === '*' || pattern.startsWith('message.'));
 
-/** Why an endpoint is told nothing: it answered 410, it failed for days, or its owner wanted so. */
+/** Why an endpoint was disabled: it answered 410, it failed for days, or its owner disabled it. */
 export const DISABLED_REASONS = ['gone', 'failing', 'user'] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
-/** `pending` until it was taken, or tried as often as it may be. */
+/** `pending` until the endpoint accepted it, or all attempts are used. */
 export const WEBHOOK_DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const;
 export type WebhookDeliveryState = (typeof WEBHOOK_DELIVERY_STATES)[number];
 
@@ -42,7 +42,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Before each attempt: ten of them in some 76 hours. */
+/** The delay before each attempt: ten attempts in some 76 hours. */
 const DELAYS_MS = [
   0,
   5 * SECOND,
@@ -56,10 +56,13 @@ const DELAYS_MS = [
   24 * HOUR,
 ];
 
-/** So that what failed at one moment does not come back at one moment. */
+/** Spreads retries, so that deliveries that failed together are not retried together. */
 const JITTER = 0.1;
 
-/** How long to wait after so many failed attempts; undefined when there is no further one. `random` is from 0 to 1. */
+/**
+ * How long to wait after this many failed attempts; undefined when there is no further attempt. `random` is
+ * from 0 to 1.
+ */
 export function webhookRetryMs(failedAttempts: number, random: number): number | undefined {
   const delayMs = DELAYS_MS[failedAttempts];
   return delayMs === undefined ? undefined : Math.round(delayMs * (1 - JITTER + 2 * JITTER * random));

@@ -7,9 +7,9 @@ import type { CallDocuments, DocumentAnswer, DocumentRequest } from '../domain/v
 import { hostOf, type PinnedAddress, type TargetGuard } from './webhooks/target-guard';
 
 /**
- * Fetches what calls go on with, from wherever a document says: the place is judged as a webhook's is, on each of
- * HTTP's redirections again, and neither time nor length are the other side's to choose. Nothing of it is logged:
- * an address may hold what only its author and the call should know.
+ * Fetches documents that calls continue with, from any address in a document. The address is checked like a
+ * webhook's, again on each HTTP redirect, and time and length have our limits. It logs nothing, because an
+ * address may hold values meant only for its author and the call.
  */
 export function createCallDocuments(
   guard: TargetGuard,
@@ -30,7 +30,7 @@ export function createCallDocuments(
       if (hops === LIMITS.callDocumentHops) throw new Problem('document_redirects');
       if (!URL.canParse(elsewhere, url.href)) throw new Problem('document_address');
       target = new URL(elsewhere, url);
-      // All but these two are asked again without what was told (RFC 9110, 15.4).
+      // All redirects but these two are followed by a GET without the form's fields (RFC 9110, 15.4).
       if (status !== 307 && status !== 308) method = 'GET';
     }
   }
@@ -57,7 +57,7 @@ function withFields({ url, method, fields }: DocumentRequest): URL {
   return target;
 }
 
-/** Whoever writes a password into a document has it read by everyone who may read templates. */
+/** Refuses an address with a password, because every user who may read templates could read it. */
 function callable(url: URL): URL {
   const isHttp = url.protocol === 'http:' || url.protocol === 'https:';
   if (!isHttp || url.username || url.password) throw new Problem('document_address');
@@ -84,7 +84,7 @@ function send(url: URL, { body, addresses, signal }: Sending): Promise<IncomingM
       'user-agent': 'fanfare-calls',
       ...(body === undefined ? {} : FORM),
     },
-    // One that was kept might be lost just now, and nothing is asked twice.
+    // A kept connection may be closed just now, and the request is not repeated.
     agent: false,
     lookup: pinned(addresses),
     signal,
@@ -99,7 +99,7 @@ function send(url: URL, { body, addresses, signal }: Sending): Promise<IncomingM
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
-/** What was judged is connected to, and no one asked a second time. */
+/** Connects to the addresses that were checked, without a second lookup. */
 function pinned(addresses: readonly PinnedAddress[]): NonNullable<RequestOptions['lookup']> {
   return (_name, options, callback) => {
     const [first] = addresses;
@@ -118,7 +118,7 @@ async function answerFrom(response: IncomingMessage, url: URL): Promise<Document
   let bytes = 0;
   for await (const chunk of response) {
     bytes += (chunk as Buffer).length;
-    // Leaving the loop destroys the connection.
+    // Leaving the loop closes the connection.
     if (bytes > LIMITS.callDocumentBytes) throw new Problem('document_too_large');
     chunks.push(chunk as Buffer);
   }
@@ -136,7 +136,7 @@ function problemOf(error: unknown): string {
     : 'document_unreachable';
 }
 
-/** A resolver that is silent is not waited for. */
+/** Stops waiting when the time is over, because a resolver may never answer. */
 async function orAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) throw signal.reason;
   const aborted = new Promise<never>((_, fail) => {

@@ -34,40 +34,40 @@ import type { MessagingTables } from './tables';
 import type { TemplateVersions } from './templates/template-versions';
 
 /**
- * Messages from the request to the provider and back: accepted, handed over, followed. Every call is
- * about one workspace, and throws DomainErrors.
+ * Messages from the request to the provider and back: accepted, handed over, followed. Every call concerns one
+ * workspace and throws DomainErrors.
  */
 export interface Delivery {
   /** Idempotent on the uid; resolves when the message is durable. */
   accept(workspaceId: string, message: Message): Promise<Accepted>;
-  /** One outcome per message, in order; each is judged alone. */
+  /** One outcome per message, in order; each message is judged alone. */
   acceptMany(workspaceId: string, messages: readonly Message[]): Promise<Outcome<Accepted>[]>;
   track(workspaceId: string, uid: string): Promise<TrackedMessage>;
-  /** Of those of these uids that the workspace has, in no order. */
+  /** Stories of those uids that the workspace has, in no order. */
   stories(workspaceId: string, uids: readonly string[]): Promise<MessageStory[]>;
   list(workspaceId: string, query: MessageList): Promise<{ messages: MessageRecord[]; next: string | null }>;
-  /** `not_cancelable` once a provider has it or may have it. Repeating it is harmless. */
+  /** Fails with `not_cancelable` once a provider has the message or may have it. Repeating it is harmless. */
   cancel(workspaceId: string, uid: string): Promise<TrackedMessage>;
-  /** What of the workspace is due and not with a provider, by class, as far as this process knows. */
+  /** The workspace's due messages that no provider has, by class, as far as this process knows. */
   outboxDepth: OutboxCount['depth'];
   readEvents: EventFeed['read'];
-  /** Takes what a provider reports by other ways than through its own `start`. */
+  /** Takes receipts that a provider does not bring through its own `start`. */
   receiptsOf(provider: string): ReceiptSink;
-  /** Takes what subscribers write, from those providers that do not bring it through their `start`. */
+  /** Takes inbound messages from providers that do not bring them through their `start`. */
   inboundOf(provider: string): InboundSink;
   /** Limits of single senders (sender-limit-list.ts). */
   senderLimits: SenderLimitList;
-  /** What a sender is limited to, by its own limit or its channel's (sender-limits.ts). */
+  /** A sender's limit, its own or its channel's (sender-limits.ts). */
   senderRate: SenderLimits['rateOf'];
-  /** How each channel's account at its carrier stands, as this process knows. */
+  /** The state of each channel's account at its carrier, as this process knows it. */
   accounts(): AccountState[];
   hold(workspaceId: string, campaign: string): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
-  /** A workspace was stopped, or its stop has ended: this process need not wait to learn of it. */
+  /** A workspace was stopped, or its stop has ended. The call lets this process act on it at once. */
   stopsChanged(): Promise<void>;
-  /** Opens this process's lane, takes over those of processes that are gone, and starts the providers. */
+  /** Opens this process's partition, takes over those of dead processes, and starts the providers. */
   start(): Promise<void>;
-  /** Lets batches under way finish, for 5 seconds at most, lets go of the lanes, and closes the providers. */
+  /** Lets open batches finish, for 5 seconds at most, releases the partitions, and closes the providers. */
   stop(): Promise<void>;
 }
 
@@ -75,7 +75,7 @@ const DRAIN_MS = 5_000;
 
 export function createDelivery(deps: {
   db: Kysely<MessagingTables>;
-  /** By connections of their own, where there are some: holds and look-ups wait behind no batch. */
+  /** Separate connections, if there are any, so that holds and look-ups do not wait for batches. */
   requestDb?: Kysely<MessagingTables> | undefined;
   templates: TemplateVersions;
   /** Without it, no workspace has a policy. */
@@ -83,9 +83,9 @@ export function createDelivery(deps: {
   /** Without it, no workspace is ever stopped. */
   stops?: StopRule | undefined;
   providers: Record<Channel, Provider>;
-  /** What every sender of a channel is limited to that has no limit of its own. */
+  /** Limit of every sender of a channel that has none of its own. */
   senderLimits?: SenderLimitDefaults;
-  /** What mail to many carries, so that it can be unsubscribed from; without it, nothing. */
+  /** The list-unsubscribe headers of marketing mail; without it, mail has none. */
   listMail?: ListMail | undefined;
   observer?: DeliveryObserver | undefined;
   log: Log;

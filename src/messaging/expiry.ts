@@ -4,12 +4,12 @@ import type { Log } from '../log';
 import type { MessagingTables } from './tables';
 
 /**
- * Clears away what has expired and what nobody will ask for again: ended tokens and sessions, old counts of
- * failed attempts, answers kept for an Idempotency-Key. Whoever reads one of these checks its age as well;
- * nothing depends on when it is swept.
+ * Deletes expired rows: ended tokens and sessions, old counts of failed attempts, answers kept for an
+ * Idempotency-Key. Readers of these rows check the age themselves, so that nothing depends on the time of the
+ * sweep.
  */
 export interface Expiry {
-  /** Everything that has expired by now, in bounded steps. */
+  /** Deletes everything that has expired, in steps of limited size. */
   sweep(): Promise<void>;
   stop(): void;
 }
@@ -36,7 +36,9 @@ export function keepExpiring({ db, log, now = Date.now }: ExpiryDeps): Expiry {
   }
 
   const timer = setInterval(() => {
-    sweep().catch((error: unknown) => log.warn({ err: error }, 'expired credentials were not cleared away'));
+    sweep().catch((error: unknown) =>
+      log.warn({ err: error }, 'expired credentials could not be deleted; trying again at the next sweep'),
+    );
   }, LIMITS.expirySweepSeconds * 1_000);
   timer.unref();
   return { sweep, stop: () => clearInterval(timer) };

@@ -2,28 +2,28 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Outcome } from './outbox/outgoing';
 
 /**
- * Work that arrives while earlier work is being written is written together: one statement and one commit
- * for all of it. Each item's answer waits for the commit that holds the item. One group per key is under
- * way at a time; under load the groups grow, and an idle service writes each item at once.
+ * Groups work that arrives while earlier work is being written: one statement and one commit for all of it.
+ * Each item's answer waits for the commit that holds the item. Each key writes one group at a time. Under load
+ * the groups grow, and an idle service writes each item at once.
  */
 export interface GroupCommit<Item, Answer> {
-  /** Answers one outcome per item, in order. Items of one call may be split over groups. */
+  /** Returns one outcome per item, in order. Items of one call may be split over groups. */
   add(key: string, items: readonly Item[]): Promise<Outcome<Answer>[]>;
-  /** Items and bytes waiting or being written. */
+  /** Items and bytes that wait or are being written. */
   readonly load: { count: number; bytes: number };
-  /** Resolves when nothing is waiting or being written. */
+  /** Resolves when no item waits or is being written. */
   idle(): Promise<void>;
 }
 
 interface Options<Item, Answer> {
   /** Writes a group; throws when nothing of it was written. */
   commit(key: string, items: Item[]): Promise<Outcome<Answer>[]>;
-  /** Whether a failure is of some item's own making, so that the others are worth another try. */
+  /** Whether one item has caused the failure, so that the others are tried again. */
   isPoison(error: unknown): boolean;
   sizeOf(item: Item): number;
   countMax: number;
   bytesMax: number;
-  /** How long a group waits to fill up when many came together before it. */
+  /** How long a group waits for more items, if the previous group was large. */
   lingerMs: number;
 }
 
@@ -40,13 +40,13 @@ export function createGroupCommit<Item, Answer>(options: Options<Item, Answer>):
   const load = { count: 0, bytes: 0 };
   let becameIdle: (() => void)[] = [];
 
-  /** Runs while its key has items; the map's entry says that it runs. */
+  /** Runs while its key has items; the map's entry shows that it runs. */
   async function work(key: string, queue: Waiting<Item, Answer>[]): Promise<void> {
-    // Requests that were read from their sockets in this turn of the event loop come along.
+    // Wait one turn of the event loop, so that requests read from their sockets in it join the group.
     await new Promise((turn) => setImmediate(turn));
     let crowd = 0;
     while (queue.length > 0) {
-      // Callers that were just answered send their next: with them, half as many commits do.
+      // Callers that were just answered send their next items. Waiting for them halves the number of commits.
       if (crowd >= CROWD && queue.length < 2 * crowd) await delay(options.lingerMs);
       const group = nextGroup(queue, options);
       crowd = group.length;
@@ -63,7 +63,7 @@ export function createGroupCommit<Item, Answer>(options: Options<Item, Answer>):
     becameIdle = [];
   }
 
-  /** A group that fails for the sake of one item is halved until that item fails alone. */
+  /** A group that fails because of one item is halved until that item fails alone. */
   async function commitGroup(key: string, group: Waiting<Item, Answer>[]): Promise<Outcome<Answer>[]> {
     try {
       return await options.commit(

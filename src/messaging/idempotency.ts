@@ -14,32 +14,31 @@ import { type IdGenerator, seededIds } from './access/id-generator';
 import type { MessagingTables } from './tables';
 
 /**
- * Calls with an Idempotency-Key (api.md 1), which are made once however often they are repeated.
+ * Calls with an Idempotency-Key (api.md 1), which take effect once, however often they are repeated.
  *
- * A row is claimed before the call does anything, and holds its answer afterwards. Killed in between, the
- * claim ends with its lease, and the next repetition does the call again. It must not create a second
- * thing then, and we cannot know how far the first attempt came; so the call's ids and secrets are not
- * random but derived from a seed in the row (`Claim.generator`). The second attempt makes the same ones, finds
- * by their id what the first has made, and answers the same. This holds as well for two attempts that run
- * side by side, because one was taken for dead too early: a lease is a matter of politeness here, not of
- * safety.
+ * A row is claimed before the call does anything, and holds its answer afterwards. If the process is killed in
+ * between, the claim ends with its lease, and the next repetition runs the call again. It cannot know how far
+ * the first attempt came, and must not create anything twice. Therefore the call's ids and secrets are derived
+ * from a seed in the row (`Claim.generator`). The second attempt generates the same ones, finds what the first
+ * one has created, and returns the same answer. This also holds for two attempts side by side, because the
+ * first one was taken for dead too early.
  *
- * A call that steers what is there makes nothing that would be found by its id. It takes a note (`Claim.note`) in
- * the transaction that does its work, and the second attempt finds that.
+ * A call that changes existing things creates nothing to be found by its id. It writes a note (`Claim.note`) in
+ * the transaction that does its work, and the second attempt finds that note.
  *
- * Answers may hold secrets that are told once. They are kept encrypted under a key that comes from the
- * Idempotency-Key, of which the database has a hash; and so does everything else that a row tells: the
- * payload's hash, which may be that of a password, and what is derived from the seed. Whoever reads the
- * database without knowing the key learns nothing. Keys should be random, such as a UUID. Where an answer
- * holds secrets (`secret`), those that are not are made expensive to guess.
+ * Answers may hold secrets that are shown once. They are encrypted under a key derived from the
+ * Idempotency-Key, of which the database has only a hash. The payload's hash, which may be that of a password,
+ * and what is derived from the seed are protected in the same way. A reader of the database without the key
+ * learns nothing. Keys should be random, such as a UUID. Where an answer holds secrets (`secret`), keys that
+ * are not random are made expensive to guess.
  *
- * Not kept: answers that say no. A client error may be repeated freely, with the same payload or another
- * one, and a failure of ours or a refusal for the moment (5xx, 429) is tried again, by the same ids.
+ * Refusals are not stored. A client error may be repeated freely, with the same payload or another one. A
+ * failure of ours or a temporary refusal (5xx, 429) is tried again with the same ids.
  */
 export interface Idempotency {
   /**
-   * Either the first answer, or a claim that its holder settles. Fails with `idempotency_key_reused` for
-   * another payload and `idempotency_in_progress` while an attempt runs.
+   * Returns the first answer, or a claim that its holder settles. Fails with `idempotency_key_reused` for
+   * another payload, and with `idempotency_in_progress` while an attempt runs.
    */
   begin(call: IdempotentCall): Promise<{ answer: StoredAnswer } | { claim: Claim }>;
 }
@@ -63,11 +62,11 @@ export interface StoredAnswer {
 export interface Claim {
   generator: IdGenerator;
   /**
-   * SQL, for the transaction that does the call's work, or the statement that begins it. `attempt` is above 1 when an
-   * earlier attempt has done so, at `since` by the database's clock.
+   * SQL for the transaction that does the call's work, or for the statement that begins it. `attempt` is above
+   * 1 when an earlier attempt has done so, at `since` by the database's clock.
    */
   note: RawBuilder<{ attempt: number; since: string }>;
-  /** Keeps the answer for those who repeat the call, or with an answer that says no, lets them try again. */
+  /** Stores the answer for repetitions of the call. After a refusal it releases the key instead. */
   settle(answer: StoredAnswer): Promise<void>;
 }
 
@@ -107,7 +106,7 @@ export function createIdempotency({ db, now = Date.now }: IdempotencyDeps): Idem
   };
 }
 
-/** Nothing was made under this key: it was refused at the first attempt, and not for the moment. */
+/** Whether nothing was created under this key: the first attempt was refused, and not temporarily. */
 function isForgettable(status: number, runs: number): boolean {
   return status < 500 && status !== 429 && runs === 1;
 }
@@ -125,8 +124,9 @@ interface Claimed {
 }
 
 /**
- * A row beside the call's own, under a name that follows from its seed: a call that is forgotten and made anew under
- * the same key takes another one. `now()` and not our clock, since it is compared with what the database wrote.
+ * A row beside the call's own, under a name derived from its seed. A call that was forgotten and made again
+ * under the same key gets another name. It uses `now()` and not our clock, because it is compared with times
+ * that the database wrote.
  */
 function noteOf({ workspaceId }: RowKey, seed: Buffer): Claim['note'] {
   const name = createHmac('sha256', seed).update('note').digest('base64url');
@@ -137,7 +137,7 @@ function noteOf({ workspaceId }: RowKey, seed: Buffer): Claim['note'] {
     returning k.runs as attempt, k.created_at::text as since`;
 }
 
-/** `undefined` when the row is somebody else's or has its answer. */
+/** `undefined` when another attempt holds the row, or when it has its answer. */
 async function claimRow(
   db: Kysely<MessagingTables>,
   { workspaceId, keyHash, payloadHash }: RowKey,
@@ -166,7 +166,7 @@ async function readAnswer(db: Kysely<MessagingTables>, row: RowKey): Promise<str
     throw new DomainError('idempotency_key_reused', 'This Idempotency-Key was used with another payload');
   }
   if (found?.answer) return found.answer;
-  // Also when the row was let go between our two statements: the repetition will claim it.
+  // Also if the row was released between our two statements; the repetition will then claim it.
   throw new DomainError(
     'idempotency_in_progress',
     'The first call with this Idempotency-Key is still running',
@@ -174,7 +174,7 @@ async function readAnswer(db: Kysely<MessagingTables>, row: RowKey): Promise<str
   );
 }
 
-/** The first answer stays: of two attempts side by side the second has the same to say. */
+/** The first answer stays, because of two attempts side by side the second has the same answer. */
 async function storeAnswer(db: Kysely<MessagingTables>, row: RowKey, answer: string): Promise<void> {
   await db
     .updateTable('idempotency_keys')
@@ -191,7 +191,7 @@ async function forget(db: Kysely<MessagingTables>, { workspaceId, keyHash }: Row
     where workspace_id = ${workspaceId} and key_hash = ${keyHash} and answer is null`.execute(db);
 }
 
-/** For the next attempt, which will know what this one may have made. */
+/** Releases the row for the next attempt, which will know what this one may have created. */
 async function letGo(
   db: Kysely<MessagingTables>,
   { workspaceId, keyHash }: RowKey,
@@ -202,7 +202,7 @@ async function letGo(
     where workspace_id = ${workspaceId} and key_hash = ${keyHash} and answer is null`.execute(db);
 }
 
-/** One secret each for finding the row, its answer, its payload and its seed. */
+/** One derived secret each for finding the row, its answer, its payload and its seed. */
 interface Keys {
   lookup: Buffer;
   cipher: Buffer;
@@ -212,7 +212,7 @@ interface Keys {
 
 const KEY_BYTES = 32;
 
-/** 32 MiB and some 60 ms a guess; paid only where answers hold secrets. */
+/** 32 MiB and some 60 ms per guess; used only where answers hold secrets. */
 const GUESSING_COST: ScryptOptions = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 };
 
 async function deriveKeys({ workspaceId, scope, key, secret }: IdempotentCall): Promise<Keys> {
@@ -247,7 +247,7 @@ function decrypt(stored: string, { cipher: key }: Keys, boundTo: string): Stored
   return JSON.parse(body.toString('utf8')) as StoredAnswer;
 }
 
-/** Objects with their keys in order: a client that writes them in another order means the same. */
+/** JSON with sorted keys, because a client that writes them in another order means the same. */
 function canonical(payload: unknown): string {
   return JSON.stringify(payload, (_name, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

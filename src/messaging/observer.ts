@@ -1,21 +1,21 @@
 import type { Channel } from '../domain/channel';
 import type { MessageState } from '../domain/message';
 
-/** What somebody may want to count. Told once for many messages; it must not throw, and must be cheap. */
+/** Events for metrics. Each call covers many messages; it must not throw, and must be cheap. */
 export interface DeliveryObserver {
-  /** Messages came to a state: accepted ones too, and those that stay accepted to be tried again. */
+  /** Messages came to a state. Includes accepted messages, and those that stay accepted for another try. */
   moved(channel: Channel, state: MessageState, count: number): void;
-  /** A provider had this many at once and answered. */
+  /** A provider took this many messages at once and answered. */
   handedOver(channel: Channel, provider: string, count: number, tookMs: number): void;
-  /** A carrier began to refuse our account, or takes messages again. */
+  /** A carrier began to refuse our account, or accepts messages again. */
   accountRefused(channel: Channel, provider: string, refused: boolean): void;
-  /** A provider reported this many times. */
+  /** A provider reported this many receipts. */
   receipts(provider: string, count: number): void;
-  /** Receipts by ids that nobody has read were given to their messages, or could be about several. */
+  /** Receipts with an id that we never stored were matched to their messages, or could belong to several. */
   lostIds(provider: string, outcome: 'matched' | 'ambiguous', count: number): void;
 }
 
-/** Tells of things by their channel and state, one call for all of a kind. */
+/** Reports items by their channel and state, one call for each pair. */
 export function tellMoves<T extends { state: MessageState }>(
   observer: DeliveryObserver | undefined,
   things: readonly T[],

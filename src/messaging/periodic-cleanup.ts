@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { LIMITS } from '../domain/limits';
 
-/** Rows that nobody needs any more, cleared away from time to time for as long as the process lives. */
+/** Deletes rows that are no longer needed, from time to time, as long as the process runs. */
 export interface PeriodicCleanup {
-  /** Everything that is too old by now; joins a sweep that is under way. */
+  /** Deletes everything that is too old; joins a sweep that is running. */
   sweep(): Promise<void>;
   stop(): void;
 }
 
-/** Deletes some rows, oldest first, and tells how many: none when there are no more. */
+/** Deletes some rows, oldest first, and returns how many: zero when none are left. */
 export type CleanupStep = () => Promise<number>;
 
-/** `steps` are asked for with each sweep, in their order, and each is repeated until it finds nothing. */
+/** Each sweep asks for `steps`, and repeats each of them in order until it deletes nothing. */
 export function startPeriodicCleanup({
   steps,
   onFailed,

@@ -6,14 +6,14 @@ import { type CleanupStep, type PeriodicCleanup, startPeriodicCleanup } from './
 import type { MessagingTables } from './tables';
 
 /**
- * Records of messages live for ever unless a number of days is set. Then a message goes that many days
- * after it came and after its last event, whichever is later, but never while it is to be sent; events go
- * from the beginning of the feed, and blocks that many days after they were lifted. With a record goes what
- * its uid was remembered by: sent again, it is a new message. A reader of the feed whose place is gone is told
- * so (events.ts).
+ * Records of messages are kept for ever unless a number of days is set. Then a message is deleted that many
+ * days after its arrival or its last event, whichever is later, but never while it is still to be sent. Events
+ * are deleted from the beginning of the feed, and lifted suppressions that many days after they were lifted.
+ * The uid is forgotten with its record: sent again, it is a new message. A reader of the feed whose position
+ * was deleted gets an error (events.ts).
  *
- * Buckets of senders that were not used for a week go in any case; a new one is full, as the old one is. So do
- * inbound messages that no carrier will tell again, and soft bounces that no longer count.
+ * Buckets of senders not used for a week are deleted in any case, because a new bucket is as full as the old
+ * one. So are inbound messages that no carrier will repeat, and soft bounces that no longer count.
  */
 export function keepRetention({
   db,
@@ -52,7 +52,8 @@ export function keepRetention({
 
   return startPeriodicCleanup({
     steps,
-    onFailed: (error) => log.warn({ err: error }, 'Old records were not cleared away'),
+    onFailed: (error) =>
+      log.warn({ err: error }, 'Old records could not be deleted; trying again at the next sweep'),
   });
 }
 
@@ -72,7 +73,7 @@ async function deleteMessages(db: Kysely<MessagingTables>, beforeMs: number): Pr
   return Number(numAffectedRows ?? 0);
 }
 
-/** The head tells readers up to where the feed is gone; it changes with the rows. */
+/** The head tells readers up to which number events are deleted; it changes with the rows. */
 async function deleteEvents(
   db: Kysely<MessagingTables>,
   workspaceId: string,

@@ -113,7 +113,7 @@ export interface MessagingTables {
     encoding: string | null;
     payload_hash: string;
     state: MessageState;
-    /** The state if it is a bad end; PostgreSQL keeps it. */
+    /** The state if it is a bad end; a generated column. */
     ended: ColumnType<MessageState | null, never, never>;
     code: string | null;
     provider: string | null;

@@ -8,31 +8,31 @@ import type { ChannelSettings, RunOptions } from '../runs/runs';
 import type { PlacePlan } from './audience-time-zones';
 import { filledParams, requiredNames } from './fill-params';
 
-/** Who a campaign is for on one channel; the same for a run's freezing and for a dry run. */
+/** A campaign's audience on one channel; runs freeze it and dry runs survey it by the same expressions. */
 export interface Audience {
   workspaceId: string;
   channel: Channel;
-  /** With the campaign's own audience. */
+  /** Includes the campaign's own audience. */
   contactListIds: string[];
-  /** The one of them that is the campaign's own audience. */
+  /** The campaign's own audience, one of `contactListIds`. */
   ownListId?: string | undefined;
   /** The template's placeholders; each recipient keeps the values of these and no others. */
   placeholders: string[];
   /** Values for contacts that have none of their own. */
   campaignParams: Record<string, string | number>;
-  /** Whom these campaigns have reached on this channel is left out. */
+  /** Contacts whom these campaigns have reached on this channel are left out. */
   excludedCampaigns?: string[] | undefined;
-  /** Of those, only who had opted out. */
+  /** Of the contacts reached, leave out only those who had opted out. */
   excludesOptedOut?: boolean | undefined;
-  /** SQL: whether an address may not be sent to. Without it, all may. */
+  /** SQL: whether an address may not be sent to. Without it, every address may. */
   isSuppressed?: ((address: RawBuilder<unknown>) => RawBuilder<boolean>) | undefined;
-  /** SQL: why not, for an address that may not be sent to. */
+  /** SQL: the suppression entry of an address that may not be sent to. */
   suppressionOf?: ((address: RawBuilder<unknown>) => RawBuilder<unknown>) | undefined;
-  /** At which hours they may be reached. */
+  /** The hours at which recipients may be reached. */
   hours?: HourOptions | undefined;
 }
 
-/** What a campaign says of its audience, whether it is a run's or one that was never created. */
+/** A campaign's description of its audience, whether it is a run's or one that was never created. */
 export interface AudienceSource {
   workspaceId: string;
   settings: Partial<Record<Channel, ChannelSettings>>;
@@ -64,23 +64,25 @@ export function audienceOf(
   };
 }
 
-/** A piece of a run's audience: the contacts that follow those which are judged already. */
+/** A piece of a run's audience: the next contacts that are not judged yet. */
 export interface AudiencePiece {
   runId: string;
-  /** The last contact of the piece before; '' for the first. */
+  /** The last contact of the piece before; '' for the first piece. */
   afterId: string;
-  /** At most so many contacts. */
+  /** Most contacts of the piece. */
   contacts: number;
-  /** So many, if there are. */
+  /** The piece has exactly `contacts` contacts, if there are so many. */
   isExact: boolean;
 }
 
 /**
- * Common table expressions that end in `ranked (id, address, params, place, reason)`: every contact of the
- * lists once, with the first reason why it cannot be a recipient, or null for those that are. Of the contacts
- * that share an address, however it is written, the oldest that could be reached keeps it. The place is null
- * unless a plan of places is given. Of a piece, they begin with those of `pieceMembers`, and contacts that are marked
- * as excluded already are absent.
+ * Common table expressions that end in `ranked (id, address, params, place, reason)`. It has every contact of
+ * the lists once, with the first reason why they cannot be a recipient, or null for a recipient. Of contacts
+ * with the same address, however it is written, the oldest one that could be reached keeps it. `place` is null
+ * unless a plan of time zones is given.
+ *
+ * For a piece, the expressions begin with those of `pieceMembers`. Contacts that are marked as excluded already
+ * are absent.
  */
 export function rankedContacts(
   audience: Audience,
@@ -123,9 +125,10 @@ const allMembers = ({ contactListIds }: Audience) => sql`member as materialized 
     )`;
 
 /**
- * The next contacts of all lists in the order of their ids, each once. Each list is asked for a part of the piece, so
- * that a hundred lists cost no more than one; beyond the last contact of a list that may have more, the others' are
- * left for the next piece. `listed` is all that was read, `more` the lists that may have more.
+ * The next contacts of all lists in the order of their ids, each once. Each list is asked for a part of the
+ * piece, so that a hundred lists cost no more than one. Contacts beyond the last one read from an unfinished
+ * list are left for the next piece. `listed` has all contacts that were read, `more` the lists that may have
+ * more.
  */
 export function pieceMembers({ contactListIds, channel }: Audience, piece: AudiencePiece) {
   const lists = contactListIds.length;
@@ -146,13 +149,16 @@ export function pieceMembers({ contactListIds, channel }: Audience, piece: Audie
     )`;
 }
 
-/** In SQL alone: JavaScript's dates have no microseconds, and would leave out the last ones who came. */
+/**
+ * In SQL alone, because JavaScript's dates have no microseconds and would leave out the contacts who were added
+ * last.
+ */
 const begunAt = (channel: Channel, runId: string) =>
   sql`(select begun_at from audience_freezes where run_id = ${runId} and channel = ${channel})`;
 
 /**
- * Contacts that the marking of exclusions (`excludedContacts`) has left out are counted already. Found by their own
- * index: that of the run would lead through all that it has left out, as in `isTaken`.
+ * Leaves out contacts whom `excludedContacts` has marked, because they are counted already. They are found by
+ * their own index: the index of the run would lead through every contact left out, as in `isTaken`.
  */
 function unmarked({ channel, excludedCampaigns }: Audience, { runId }: AudiencePiece) {
   if (!excludedCampaigns?.length) return sql``;
@@ -162,8 +168,9 @@ function unmarked({ channel, excludedCampaigns }: Audience, { runId }: AudienceP
 }
 
 /**
- * Whether a recipient of an earlier piece has the address. Found by `recipients_by_mailbox` alone: the run's own index
- * would lead through all that is frozen of it, so the run is compared as an expression that no index has.
+ * Whether a recipient of an earlier piece has the address. The search must use `recipients_by_mailbox`, because
+ * the run's own index would lead through all recipients frozen so far. The run is therefore compared as an
+ * expression that no index has.
  */
 function isTaken({ channel }: Audience, { runId }: AudiencePiece): RawBuilder<boolean> {
   const text = (of: RawBuilder<unknown>) => sql`lower(${of} collate "C")`;
@@ -174,7 +181,7 @@ function isTaken({ channel }: Audience, { runId }: AudiencePiece): RawBuilder<bo
             and r.run_id || '' = ${runId} and r.channel || '' = ${channel} and ${text(sql`r.address`)} = ${text(sql`judged.address`)})`;
 }
 
-/** The ids of those contacts of a run's audience whom the excluded campaigns have reached, and no other reason applies to. */
+/** The ids of contacts whom the excluded campaigns have reached, if no other reason leaves them out. */
 export function excludedContacts(audience: Audience, runId: string): RawBuilder<unknown> {
   return sql`with ${rankedContacts(audience, undefined)}
     select distinct ranked.id from ranked join contact_list_members m on m.contact_id = ranked.id
@@ -183,18 +190,18 @@ export function excludedContacts(audience: Audience, runId: string): RawBuilder<
 }
 
 /**
- * What two addresses that reach the same person have in common. An email address is the same however it is
- * written, as it is for suppression and caps.
+ * The key by which two addresses reach the same person. An email address is the same however it is written, as
+ * for suppression and caps.
  */
 const mailbox = (channel: Channel) => (channel === 'email' ? sql`lower(address collate "C")` : sql`address`);
 
 const NOBODY = { expressions: sql``, from: sql`candidate`, applies: sql`false` };
 
 /**
- * By contact, whose address may have changed since, and by address, which another contact may share. Both
- * are marked by sorting, never by a join: of rows that were written a moment ago the planner knows nothing,
- * and joins a million contacts to what it takes for one row by looping through all of it for each. States
- * are derived as in ledger.ts: what a page has taken on is on its way at least.
+ * Marks contacts by id, because their address may have changed since, and by address, because another contact
+ * may share it. Both are marked by sorting, never by a join. The planner has no statistics for new rows: it
+ * expects one row, and loops through a million contacts for each of them. States are derived as in ledger.ts: a
+ * recipient in a page counts as reached.
  */
 function exclusion(audience: Audience) {
   const { workspaceId, channel, excludedCampaigns, excludesOptedOut } = audience;
@@ -218,7 +225,7 @@ function exclusion(audience: Audience) {
   };
 }
 
-/** Who had opted out before such a campaign was sent was never its recipient. */
+/** A contact who had opted out before such a campaign was sent was never its recipient. */
 function optedOutBefore({ workspaceId, channel, excludedCampaigns = [] }: Audience) {
   return sql`union all
       select k.contact_id, null::text, null::jsonb, null::text, true

@@ -10,19 +10,19 @@ import { type Audience, rankedContacts } from './audience-sql';
 import { planPlaces, UNKNOWN_PLACE } from './audience-time-zones';
 import { type ParamValue, requiredNames } from './fill-params';
 
-/** What freezing an audience would make of it. */
+/** What freezing an audience would give. */
 export interface AudienceSurvey {
-  /** Contacts of the lists, each once; recipients and all that were skipped sum to it. */
+  /** Contacts of the lists, each once: the sum of recipients and skipped contacts. */
   contacts: number;
   recipients: number;
   skipped: Skipped;
   /** The first hundred contacts without a value for some placeholder. */
   offenders: { contactId: string; missing: string[] }[];
-  /** SMS whose text is known. */
+  /** Only for SMS whose text is known. */
   segments?: SegmentCount | undefined;
-  /** Recipients by where they are; UNKNOWN_PLACE for those of whom nobody knows. */
+  /** Recipients by time zone; `UNKNOWN_PLACE` for recipients without a known one. */
   places: PlaceCount[];
-  /** Recipients to whom the workspace's caps allow no more messages now. */
+  /** Recipients who have reached the workspace's caps at this moment. */
   overCap: number;
 }
 
@@ -32,21 +32,21 @@ export interface PlaceCount {
 }
 
 export interface SegmentCount {
-  /** Of all messages together, which is what carriers charge. */
+  /** Segments of all messages together, which is what carriers charge. */
   total: number;
-  /** Of the longest message. */
+  /** Segments of the longest message. */
   longest: number;
-  /** Messages of more than one. */
+  /** Messages of more than one segment. */
   several: number;
-  /** Messages that end with the policy's text on opting out. */
+  /** Messages that end with the policy's opt-out text. */
   withOptOutText: number;
 }
 
-/** What a survey needs to know beside the audience. */
+/** What a survey needs besides the audience. */
 export interface SurveyRules {
-  /** Of an SMS campaign, where the service tells it. */
+  /** Text of an SMS campaign, if the service gives it. */
   smsText: string | undefined;
-  /** The policy's text on opting out, where it holds. */
+  /** The policy's opt-out text, where it applies. */
   ending: OptOutText | undefined;
   /** SQL: whether a number has been told how to opt out. */
   isTold(address: RawBuilder<unknown>): RawBuilder<boolean>;
@@ -54,9 +54,9 @@ export interface SurveyRules {
 }
 
 /**
- * Judges an audience by the very expressions that freeze it, and leaves nothing behind: the verdicts are in
- * a temporary table that ends with the transaction, from which an SMS campaign's texts are rendered a page
- * at a time.
+ * Judges an audience by the same expressions that freeze it, and leaves nothing behind. The results are in a
+ * temporary table that ends with the transaction. From it, an SMS campaign's texts are rendered a page at a
+ * time.
  */
 export async function surveyAudience(
   db: Kysely<CampaignTables>,
@@ -95,7 +95,7 @@ async function surveyIn(
     places: await countPlaces(tx),
     overCap: caps.length ? await countOverCap(tx) : 0,
   };
-  // The next channel may be surveyed in the same transaction.
+  // Dropped because the next channel may be surveyed in the same transaction.
   await sql`drop table surveyed`.execute(tx);
   return found;
 }
@@ -131,7 +131,7 @@ async function countOverCap(tx: Transaction<CampaignTables>): Promise<number> {
   return rows[0]?.recipients ?? 0;
 }
 
-/** Every message is rendered as it would be sent: how long one is depends on the values. */
+/** Renders every message as it would be sent, because its length depends on the recipient's values. */
 async function countSegments(
   tx: Transaction<CampaignTables>,
   smsText: string,

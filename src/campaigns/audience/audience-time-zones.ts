@@ -13,27 +13,30 @@ import { contactById } from '../contacts/contact-by-id';
 import type { CampaignTables } from '../tables';
 
 /**
- * Where the contacts of an audience are, and when they are due there (domain/time-zones/recipient-hours.ts).
- * However many contacts there are, their places are few, so that the hours are worked out here for each place
- * and only looked up in SQL: in one jsonb object, never by a join, whose order the planner would have to guess
- * for rows that it knows nothing of.
+ * The time zones of an audience's contacts, and when they are due there (domain/time-zones/recipient-hours.ts).
+ * Zones are few, however many contacts there are. So the times are computed here per zone and looked up in SQL,
+ * in one jsonb object. A join is avoided, because the planner would have to guess its order for rows without
+ * statistics.
  */
 export interface PlacePlan {
-  /** An expression `places`, one row whose `map` has every place as a key, with when it is due if not now. */
+  /**
+   * An expression `places` of one row. Its `map` has every zone as a key, with the time it is due unless it is
+   * due now.
+   */
   expression: RawBuilder<unknown>;
-  /** The place of a row of `contacts c`. */
+  /** The zone of a row of `contacts c`. */
   placeOf: RawBuilder<string>;
-  /** When a row that has a column `place` is due. */
+  /** When a row with a column `place` is due. */
   dueAt: RawBuilder<Date>;
 }
 
-/** Seconds since 1970; null is at once. */
+/** Seconds since 1970; null means at once. */
 type DueSeconds = Record<string, number | null>;
 
-/** Null where a place's hour has come: everybody who may be reached now is due at the same time. */
+/** Null for a zone whose hour has come: all recipients who may be reached now are due at the same time. */
 const NOW = null;
 
-/** Of contacts nothing is known of, where nobody else's zone is to be taken for theirs. */
+/** Zone of contacts about whom nothing is known, where no default zone may be assumed. */
 export const UNKNOWN_PLACE = '';
 
 export async function planPlaces(
@@ -43,7 +46,7 @@ export async function planPlaces(
   members?: RawBuilder<unknown>,
 ): Promise<PlacePlan> {
   const places: DueSeconds = { [otherwise]: due(otherwise) };
-  // Numbers with the same zones stand side by side, which lets what is worked out for one serve the next.
+  // Numbers with the same zones stand side by side, so that one computation serves the next.
   for (const prefix of phoneZones().keys()) places[`+${prefix}`] = due(`+${prefix}`);
   for (const zone of await statedZones(db, audience, members)) places[zone] = due(zone);
   return {
@@ -53,7 +56,7 @@ export async function planPlaces(
   };
 }
 
-/** When a campaign that asks is to reach each place: null where that is now. */
+/** When a campaign with such hours reaches each zone: null where that is now. */
 export function dueSeconds(
   options: HourOptions,
   channel: Channel,
@@ -67,7 +70,7 @@ export function dueSeconds(
 }
 
 /**
- * How a piece of a run's audience is to be placed; undefined when it does not matter where anybody is. `members` are
+ * The zones for a piece of a run's audience; undefined when the campaign does not depend on them. `members` are
  * common table expressions that end in the piece's `member`.
  */
 export async function placesOfRun(
@@ -90,7 +93,7 @@ export async function placesOfRun(
   );
 }
 
-/** The zones that contacts of the lists name. A name that this engine does not know is as good as none. */
+/** The zones that contacts of the lists name. A name that this JavaScript engine does not know counts as none. */
 async function statedZones(
   db: Kysely<CampaignTables>,
   { workspaceId, contactListIds }: { workspaceId: string; contactListIds: string[] },
@@ -105,7 +108,7 @@ async function statedZones(
   return rows.map(({ timezone }) => timezone).filter(isIanaZone);
 }
 
-/** The stated zone, else the longest known beginning of the phone number, plus included. */
+/** SQL: the stated zone, or else the longest known prefix of the phone number, including the plus. */
 function placeSql(otherwise: string): RawBuilder<string> {
   const keys: RawBuilder<unknown>[] = [sql`c.timezone`];
   for (let length = PHONE_PREFIX_MAX; length > 0; length--) {

@@ -18,37 +18,37 @@ import { shardEnds } from './shard-ends';
 
 export interface AudienceInput extends Audience {
   runId: string;
-  /** The channel's place in the order of a run that goes from channel to channel, whose earlier ones are frozen. */
+  /** The channel's number in a run that goes from channel to channel. Its earlier channels are frozen already. */
   turn?: number | undefined;
   /** The recipients wait for their stage (release/step-release.ts). */
   isStaged?: boolean | undefined;
-  /** Of the workspace's policy that the hours are of. */
+  /** Version of the workspace's policy that the hours come from. */
   policyVersion?: number | undefined;
 }
 
 export interface FreezeOptions {
   /**
-   * Asked before each piece: `go on`, `stop` where it is, so that a later attempt goes on, or `end` with the contacts
-   * that are judged by now.
+   * Asked before each piece. `go on` continues; `stop` leaves the freeze for a later attempt; `end` finishes it
+   * with the contacts judged so far.
    */
   wanted?: (() => Promise<'go on' | 'stop' | 'end'>) | undefined;
-  /** Pieces run inside it, so that those of many runs take turns. */
+  /** Pieces run inside it, so that many runs take turns. */
   inTurn?: (<T>(work: () => Promise<T>) => Promise<T>) | undefined;
   /** Contacts judged in one transaction. */
   pieceContacts?: number | undefined;
 }
 
 /**
- * Freezes a run's audience on one channel: contacts of the lists, each once, each address once, that may and can be
- * sent to (audience-sql.ts). It walks the contacts in the order of their ids, a piece after the other, each one a
- * transaction with the row that says how far it has come: killed in the middle, a later attempt goes on at that piece,
- * and two attempts at once cannot both commit one. No lock outlives a piece, and the run's row is locked only while a
- * piece commits.
+ * Freezes a run's audience on one channel: contacts of the lists, each once, each address once, that may and
+ * can be sent to (audience-sql.ts). It walks the contacts in the order of their ids, piece by piece. Each piece
+ * is one transaction, together with the row that records the progress. If the process is killed, a later
+ * attempt continues with that piece; two attempts at once cannot both commit it. No lock outlives a piece, and
+ * the run's row is locked only while a piece commits.
  *
- * An address belongs to the first contact in that order who can be sent to, whatever piece it is in. A shard stands, and
- * may be sent, once it is filled; its recipients are numbered in the order they are due.
+ * An address belongs to the first contact in that order who can be sent to, in whichever piece. A shard may be
+ * sent once it is filled. Its recipients are numbered in the order they are due.
  *
- * Freezes until another shard stands, or to the end; answers whether that is the end.
+ * Freezes until another shard is filled, or to the end, and returns whether it has reached the end.
  */
 export async function freezeShard(
   db: Kysely<CampaignTables>,
@@ -70,7 +70,7 @@ export async function freezeShard(
   return progress.isFinished;
 }
 
-/** All of it; answers the number of shards, also when it was frozen before. */
+/** Freezes the whole audience. Returns the number of shards, even when it was frozen before. */
 export async function freezeAudience(
   db: Kysely<CampaignTables>,
   input: AudienceInput,
@@ -96,11 +96,12 @@ async function freezeOn(
     if (!from.exclusionsMarked) return markExcluded(tx, input, from);
     const byHours = asksForPlaces(input.hours ?? {}, input.channel);
     const shardEnd = shardEnds(from.contacts, byHours).find((end) => end > from.walked);
-    // One more than the last shard has, so that its last piece is seen to be the last.
+    // One more than the last shard has, so that the last piece is recognized as the last.
     const left = (shardEnd ?? Number.POSITIVE_INFINITY) - from.walked + (shardEnd === from.contacts ? 1 : 0);
     const piece = await freezePiece(tx, input, {
       afterId: from.afterId,
-      // A shard whose recipients are due at hours of their own is one piece, because it is numbered in that order.
+      // A shard with recipients due at different hours is one piece, because its recipients are numbered in due
+      // order.
       contacts: byHours && Number.isFinite(left) ? left : Math.min(pieceContacts, left),
       isExact: byHours,
       fromSeq: from.nextSeq,
@@ -109,7 +110,8 @@ async function freezeOn(
     const filled = advanced(from, piece, input);
     await holdUnapproved(tx, input.runId, async () => filled.walked);
     const isFull = byHours || filled.walked >= (shardEnd ?? Number.POSITIVE_INFINITY);
-    // Without recipients a shard would have nothing to send, but the run has one at least.
+    // A shard without recipients has nothing to send; the first one exists all the same, because a run has at
+    // least one.
     const stands = filled.nextSeq > filled.shardFrom && (isFull || filled.isFinished);
     if (!stands && !(filled.isFinished && filled.shard === 0)) {
       if (filled.isFinished) await recordSkipped(tx, input, filled);
@@ -144,7 +146,7 @@ function advanced(
   };
 }
 
-/** Contacts that were not judged are neither recipients nor left out. */
+/** Ends the freeze early. Contacts that were not judged are neither recipients nor skipped. */
 async function endHere(
   db: Kysely<CampaignTables>,
   input: AudienceInput,

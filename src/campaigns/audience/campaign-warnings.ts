@@ -19,12 +19,12 @@ import type { AudienceSurvey, PlaceCount } from './audience-survey';
 import { UNKNOWN_PLACE } from './audience-time-zones';
 import { type ForecastHours, forecastHours, NIGHT_TEXT } from './forecast-hours';
 
-/** What is told of a campaign that is possible and perhaps not meant (api.md 7). It changes nothing. */
+/** Warnings about a campaign that is possible but perhaps not meant (api.md 7). They change nothing. */
 
-/** A share of the contacts that hardly anybody leaves out on purpose. */
+/** Warn from this share of skipped contacts, because it is rarely skipped on purpose. */
 const SKIPPED_SHARE = 0.1;
 
-/** What can be told without looking at every contact. */
+/** Warnings that need no read of all contacts. */
 export async function creationWarnings(
   db: Kysely<CampaignTables>,
   workspaceId: string,
@@ -54,7 +54,7 @@ export async function creationWarnings(
   return warnings;
 }
 
-/** What the whole audience shows. */
+/** Warnings that the whole audience gives. */
 export function surveyWarnings(
   content: CampaignContent,
   surveys: Partial<Record<Channel, AudienceSurvey>>,
@@ -83,7 +83,7 @@ export function surveyWarnings(
   return warnings;
 }
 
-/** What is said there decides nobody here, and may change while the campaign runs. */
+/** Problems of another document only warn: they refuse no campaign, and the document may change while it runs. */
 export function otherDocumentWarnings(document: string | undefined): Finding[] {
   const program = document === undefined ? undefined : runnableProgram(document);
   const others = program ? otherDocuments(program) : [];
@@ -108,7 +108,7 @@ function hourWarnings(channel: Channel, { late, atNight }: ForecastHours, all: s
 
 function startWarnings({ options }: CampaignContent): Finding[] {
   const startAt = runStart(options);
-  // In recipients' own time, those for whom it is over are counted.
+  // With recipients' local time, the forecast counts the recipients whose hour is over.
   if (startAt === undefined || startAt > Date.now() || options.schedule?.recipientLocal) return [];
   const message = 'This is in the past: started, the campaign sends at once';
   return [{ path: 'schedule.startAt', code: 'start_in_past', message, severity: 'warning' }];
@@ -123,7 +123,7 @@ const warning = (channel: Channel, code: FieldCode, message: string): Finding =>
 
 const inOrder = (channels: readonly Channel[]) => CHANNELS.filter((channel) => channels.includes(channel));
 
-/** Where contacts with an address are. Ends at a number of them that tells enough, so that large lists cost no more. */
+/** Time zones of some contacts with an address. Stops at a sufficient number, so that large lists cost no more. */
 async function samplePlaces(
   db: Kysely<CampaignTables>,
   workspaceId: string,

@@ -27,18 +27,19 @@ export interface ChannelForecast {
   contacts: number;
   recipients: number;
   skipped: Skipped;
-  /** SMS: of all messages together, and of the longest; absent where the service does not tell the text. */
+  /** For SMS: segments of all messages and of the longest one; absent where the service does not give the text. */
   segments?: number;
   longest?: number;
   offenders: AudienceSurvey['offenders'];
-  /** When the first and the last recipient fall due; null without recipients. */
+  /** When the first and the last recipient become due; null without recipients. */
   earliest: Date | null;
   latest: Date | null;
 }
 
 /**
- * What would become of a campaign, told without making anything (api.md 7). Each takes a connection and
- * seconds for a large audience, so a process makes few at a time and answers `overloaded` to more.
+ * Predicts what would become of a campaign, without creating anything (api.md 7). Each dry run takes a
+ * connection, and seconds for a large audience. A process therefore makes few at a time and answers
+ * `overloaded` to more.
  */
 export function createDryRuns(deps: {
   suppression: SuppressionRule | undefined;
@@ -63,7 +64,7 @@ export function createDryRuns(deps: {
     }
   }
 
-  /** `on` is a transaction when it holds an audience that nothing else may see. */
+  /** `on` is a transaction when it holds an audience that must stay invisible to others. */
   async function dryRun(
     on: Kysely<CampaignTables>,
     workspaceId: string,

@@ -2,9 +2,9 @@ import { type RawBuilder, sql } from 'kysely';
 import { ANY_PLACEHOLDER, isIfThere, nameOf } from '../../domain/template';
 
 /**
- * Where a placeholder's value comes from, strongest first: the contact's own param of that name, the
- * contact's field, the campaign's param. An empty text is no value. Written as SQL over a row of
- * `contacts c`, because audiences are frozen by one statement and never pass through this process.
+ * Where a placeholder's value comes from, strongest first: the contact's own param of that name, the contact's
+ * field, the campaign's param. An empty text is no value. It is SQL over a row of `contacts c`, because one
+ * statement freezes an audience and its contacts never pass through this process.
  */
 export type ParamValue = string | number;
 
@@ -35,12 +35,12 @@ export function requiredNames(placeholders: readonly string[]): string[] {
 const OWN_PARAMS = sql`(
   select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(c.params) where value <> '""')`;
 
-/** Pairs in one call of jsonb_build_object: a function takes at most 100 arguments. */
+/** Pairs in one call of jsonb_build_object, because a function takes at most 100 arguments. */
 const PAIRS_MAX = 40;
 
 /**
- * One jsonb object with the placeholders that have a value; those that have none are absent. Where any may be
- * asked for, every value that there is.
+ * One jsonb object with the placeholders that have a value; the others are absent. If the template may ask for
+ * any placeholder, it has every value of the contact.
  */
 export function filledParams(
   placeholders: readonly string[],

@@ -12,20 +12,23 @@ import {
 import type { PlaceCount } from './audience-survey';
 import { UNKNOWN_PLACE } from './audience-time-zones';
 
-/** When a campaign would reach its recipients, by where they are. */
+/** When a campaign would reach its recipients, by their time zones. */
 export interface ForecastHours {
-  /** Of the first and of the last recipient that falls due; null without recipients. */
+  /** Times of the first and of the last recipient; null without recipients. */
   earliest: Date | null;
   latest: Date | null;
-  /** Whose hour has passed already, so that they are due at once; of campaigns in recipients' own time. */
+  /**
+   * Recipients whose hour has passed already, so that they are due at once; only for campaigns in recipients'
+   * local time.
+   */
   late: number;
-  /** For whom it is night then, and nothing in the campaign keeps them from it. */
+  /** Recipients reached at night, without an hour rule of the campaign that prevents it. */
   atNight: number;
-  /** Whom the workspace's quiet hours keep waiting, beyond what the campaign asks for itself. */
+  /** Recipients delayed by the workspace's quiet hours, beyond the campaign's own hours. */
   quiet: number;
 }
 
-/** What is called night when nobody has said what is. */
+/** The hours called night when neither the campaign nor the workspace defines them. */
 const NIGHT = { from: '21:00', to: '08:00' };
 export const NIGHT_TEXT = `${NIGHT.from}-${NIGHT.to}`;
 const NIGHT_RULES: HourRule[] = [{ kind: 'quiet', window: NIGHT }];
@@ -50,7 +53,7 @@ export function forecastHours(
     if (options.schedule?.recipientLocal && start < now) result.late += recipients;
     if (!result.earliest || due < result.earliest.getTime()) result.earliest = new Date(due);
     if (!result.latest || due > result.latest.getTime()) result.latest = new Date(due);
-    // Of those whose place nobody knows, nobody can say whether it is night.
+    // For recipients without a known zone, it cannot be said whether it is night.
     const isKnown = place !== UNKNOWN_PLACE || options.schedule?.timezone !== undefined;
     if (heedsNight || !isKnown) continue;
     if (!isAllowed(NIGHT_RULES, zonesOf(place, options), due)) result.atNight += recipients;

@@ -19,9 +19,9 @@ export interface FrozenPiece {
 }
 
 /**
- * Judges the next contacts of a run's audience and writes those who can be sent to as recipients of `shard`, numbered
- * from `fromSeq` in the order they are due. A contact that is left out is counted under the first reason that applies,
- * and kept with it.
+ * Judges the next contacts of a run's audience. It writes those who can be sent to as recipients of `shard`,
+ * numbered from `fromSeq` in due order. A contact who is left out is counted under the first reason that
+ * applies, and stored with it.
  */
 export async function freezePiece(
   tx: Transaction<CampaignTables>,
@@ -30,7 +30,8 @@ export async function freezePiece(
 ): Promise<FrozenPiece> {
   const { runId, channel } = input;
   const part = { runId, ...piece };
-  // The planner knows nothing of rows that were written a moment ago, and would read all of a run for each piece.
+  // The planner has no statistics for rows that were written a moment ago, and would read the whole run for
+  // each piece.
   await sql`set local enable_seqscan = off`.execute(tx);
   const places = await placesOfRun(tx, input, pieceMembers(input, part));
   const dueOfAll = dueSeconds(input.hours ?? {}, channel, Date.now());
@@ -66,8 +67,9 @@ interface Row extends Pick<FrozenPiece, 'contacts' | 'recipients' | 'skipped'> {
 }
 
 /**
- * Later channels wait for their turn (fallback-turns.ts), also of those who have no earlier one: theirs comes at once. Where the
- * campaign is released in stages, all wait for their stage first, because the order is drawn of the whole audience.
+ * Recipients of later channels wait until their channel is opened (fallback-turns.ts), even those without an
+ * earlier channel, whose channel opens at once. In a campaign released in stages, all recipients wait for their
+ * stage first, because the order is drawn from the whole audience.
  */
 function firstState({ channel, turn, isStaged }: AudienceInput) {
   const isLater = turn !== undefined && turn > 0;

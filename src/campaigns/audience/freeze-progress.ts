@@ -18,14 +18,14 @@ export interface FreezeProgress {
   shardFrom: number;
   skipped: Partial<Skipped>;
   policyVersion: number | null;
-  /** Of the attempt that has it. */
+  /** Fence of the attempt that freezes now. */
   fence: number;
   isFinished: boolean;
 }
 
 /**
- * Begins to freeze a run's audience on one channel, or takes over what an earlier attempt has begun, which can commit
- * nothing from then on. Undefined when an earlier release has frozen it, which left no row.
+ * Begins to freeze a run's audience on one channel, or takes the freeze over from an earlier attempt, which can
+ * then commit nothing more. Returns undefined when an earlier release has frozen it, because that left no row.
  */
 export async function takeFreeze(
   db: Kysely<CampaignTables>,
@@ -51,7 +51,7 @@ export async function takeFreeze(
 
 type Key = Pick<AudienceInput, 'runId' | 'channel'>;
 
-/** The fence of a freeze that has ended is raised as well; nothing comes of it. */
+/** Raises the fence. It also raises the fence of a finished freeze, which has no effect. */
 async function takeOver(
   db: Kysely<CampaignTables>,
   { runId, channel }: Key,
@@ -81,8 +81,8 @@ async function takeOver(
 }
 
 /**
- * Writes down how far the freeze has come, as the last thing that the transaction of a piece does. Fails with
- * `page_fenced` when another attempt has taken the freeze over, so that nothing of the piece is kept.
+ * Writes how far the freeze has come, as the last step of a piece's transaction. Fails with `page_fenced` when
+ * another attempt has taken the freeze over, so that nothing of the piece is kept.
  */
 export async function saveProgress(
   tx: Transaction<CampaignTables>,
@@ -114,15 +114,16 @@ export async function saveProgress(
 }
 
 /**
- * The shard that was filled stands from now on, and is sent. Also writes who was left out so far, and the oldest policy
- * that anybody was frozen by, to the run: its row is locked for the moment of the commit.
+ * Makes a filled shard ready for sending. It also writes the skipped counts and the oldest policy version of
+ * any recipient to the run; the run's row is locked for the moment of the commit.
  */
 export async function closeShard(
   tx: Transaction<CampaignTables>,
   { runId, channel, turn = 0, isStaged = false }: Key & Pick<AudienceInput, 'turn' | 'isStaged'>,
   { shard, shardFrom: from, nextSeq: to, skipped, policyVersion }: FreezeProgress,
 ): Promise<void> {
-  // Recipients that wait for their stage, or for their turn after another channel, are taken on by no page.
+  // Pages of first sends start at `next_seq`. Put it at the end when recipients wait for their stage or for an
+  // earlier channel, so that no such page takes them.
   const isTaken = turn > 0 || isStaged;
   await tx
     .insertInto('shards')
@@ -159,9 +160,9 @@ export async function recordSkipped(
 }
 
 /**
- * Marks the contacts whom other campaigns have reached, in one look at all of them before the first piece: whom the
- * excluded campaigns reach meanwhile is not excluded. It reads for seconds where audiences are large, and keeps nobody
- * from anything.
+ * Marks the contacts whom other campaigns have reached, in one pass before the first piece. Contacts whom those
+ * campaigns reach during the freeze are not excluded. The pass reads for seconds where audiences are large, and
+ * blocks no other work.
  */
 export async function markExcluded(
   tx: Transaction<CampaignTables>,

@@ -8,18 +8,19 @@ import { type FreezeOptions, freezeShard } from './audience';
 import { audienceOf } from './audience-sql';
 
 export interface FreezeStep {
-  /** All that may be sent by now. */
+  /** All shards that may be sent by now. */
   shards: ShardRef[];
-  /** Nothing more is to be frozen: to the end, or because the run is not to go on. */
+  /** Nothing more will be frozen: the audience is complete, or the run must not continue. */
   isOver: boolean;
 }
 
 /**
- * Freezes until one more shard of the run stands, and moves the run on to `running` with the first. Channels that are
- * sent at the same time are frozen side by side, a shard of each in turn. In a run that goes from channel to channel
- * one is frozen to its end before the next begins, because whose turn it is follows from the earlier channels.
+ * Freezes until one more shard of the run is filled, and moves the run to `running` with the first one.
+ * Channels sent at the same time are frozen side by side, a shard of each in turn. In a run that goes from
+ * channel to channel, one channel is frozen completely before the next begins, because the next depends on it.
  *
- * A canceled run's freeze ends where it is. One that fails stays where it is, and goes on if the run is resumed.
+ * The freeze of a canceled run ends where it is. The freeze of a failed run waits, and continues if the run is
+ * resumed.
  */
 export async function freezeNextShard(
   db: Kysely<CampaignTables>,
@@ -52,16 +53,16 @@ export async function freezeNextShard(
     if (control !== 'cancel') break;
   }
   const isOver = channel === undefined || control === 'fail';
-  // Of whom the first stage is, is known when all are frozen; until then there is nothing to send.
+  // The first stage's recipients are known only when all are frozen; until then there is nothing to send.
   const shards = isStaged && channel !== undefined ? [] : await standingShards(db, run.runId);
   if (shards.length > 0 && run.phase === 'planning') await moveRun(db, run.runId, 'running');
   return { shards, isOver };
 }
 
-/** A paused run is frozen on, so that it is ready when it is resumed. */
+/** A paused run continues to freeze, so that it is ready when it is resumed. */
 const WISHES = { run: 'go on', pause: 'go on', cancel: 'end', fail: 'stop' } as const;
 
-/** The channel that is to be frozen on; undefined when all are frozen. */
+/** The channel to freeze next; undefined when all are frozen. */
 async function nextChannel(
   db: Kysely<CampaignTables>,
   { runId, channels, options }: RunPlan,
@@ -74,7 +75,7 @@ async function nextChannel(
   const standing = await standingShards(db, runId);
   const open = channels.flatMap((channel) => {
     const freeze = freezes.find((one) => one.channel === channel);
-    // An earlier release froze a channel in one transaction, and kept no row of how far it was.
+    // An earlier release froze a channel in one transaction, without a progress row.
     const isFrozen = freeze ? freeze.finished_at !== null : standing.some((one) => one.channel === channel);
     return isFrozen ? [] : [{ channel, walked: freeze?.walked ?? 0 }];
   });

@@ -1,9 +1,9 @@
 import { LIMITS } from '../../domain/limits';
 
 /**
- * Where an audience is cut into shards: after so many of its contacts. How many of them become recipients is known
- * only when all are judged, so shards are cut by contacts. The first ones are small, because a shard is sent from the
- * moment it stands; the rest is shared evenly.
+ * Where an audience is cut into shards, in numbers of contacts. Contacts are counted, because the number of
+ * recipients is known only when all are judged. The first shards are small, because a shard is sent as soon as
+ * it is filled. The rest is divided evenly.
  */
 export function shardEnds(contacts: number, byHours: boolean): number[] {
   const most = byHours ? LIMITS.shardsPerChannelByHours : LIMITS.shardsPerChannel;

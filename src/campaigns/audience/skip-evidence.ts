@@ -3,7 +3,10 @@ import type { SuppressionEvidence } from '../../domain/message-story';
 import type { Audience } from './audience-sql';
 import { requiredNames } from './fill-params';
 
-/** What a contact was left out by, kept where it may be changed or gone by the time that a person asks. */
+/**
+ * Why a contact was left out. It is stored, because the entry or the contact may be changed or deleted by the
+ * time a person asks.
+ */
 export interface SkipEvidence {
   suppression?: SuppressionEvidence;
   /** Names of params. */
@@ -11,8 +14,9 @@ export interface SkipEvidence {
 }
 
 /**
- * SQL, of a row of `ranked` whose contact is left out: what is kept with it. The other reasons are told by the row, or
- * found again in the ledger, which keeps the recipient that has the address and those of excluded campaigns.
+ * SQL over a row of `ranked` whose contact is left out: the evidence to store. Other reasons need none. They
+ * are in the row itself, or in the ledger, which keeps the recipient with the same address and those of
+ * excluded campaigns.
  */
 export function skipEvidence({ placeholders, suppressionOf }: Audience): RawBuilder<unknown> {
   const entry = suppressionOf ? suppressionOf(sql`ranked.address`) : sql`null::jsonb`;

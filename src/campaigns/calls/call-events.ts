@@ -15,10 +15,10 @@ import { machinePolicyOf } from '../runs/runs';
 import type { CampaignTables } from '../tables';
 import type { CallKey } from './calls';
 
-/** A call that ended, for the workflow that waits for it. */
+/** An ended call, for the workflow that waits for it. */
 export type EndedCall = CallKey & CallEnding;
 
-/** What a page of the event feed says of one call. */
+/** What one page of the event feed says about one call. */
 interface CallNews extends CallKey {
   dialledAt: string | null;
   answeredAt: string | null;
@@ -26,7 +26,7 @@ interface CallNews extends CallKey {
   data: Record<string, unknown>;
 }
 
-/** Members of an event's data that a call's record keeps, the shorter first. */
+/** Members of an event's data that a call's record keeps, the shorter ones first. */
 const KEPT = [
   'answeredBy',
   'outcome',
@@ -38,7 +38,7 @@ const KEPT = [
   'documents',
 ] as const;
 
-/** Which events of a feed page end a call of ours. */
+/** Returns the calls of campaigns that a feed page ends. */
 export function endedCalls(events: readonly MessageEvent[]): EndedCall[] {
   return callNews(events).flatMap(({ runId, seq, attempt, ending }) => {
     if (!ending) return [];
@@ -47,7 +47,7 @@ export function endedCalls(events: readonly MessageEvent[]): EndedCall[] {
   });
 }
 
-/** How a call ended, if that is what the event tells. */
+/** Returns how the call ended, if the event reports an end. */
 export function endingOf(event: MessageEvent): CallEnding | undefined {
   const end = endOf(event.type);
   if (!end) return undefined;
@@ -61,11 +61,11 @@ export function endingOf(event: MessageEvent): CallEnding | undefined {
 
 function endOf(type: string): CallEnding['end'] | undefined {
   if ((CALL_ENDS as readonly string[]).includes(type)) return type as CallEnd;
-  // Ends that the service, not the exchange, put to the message.
+  // Ends that the service itself gives to the message, not the telephone exchange.
   return type === 'expired' || type === 'suppressed' || type === 'unknown' ? type : undefined;
 }
 
-/** A carrier's word goes into a history only if it is one. */
+/** A text of the carrier enters a workflow history only if it is one plain word. */
 const wordOf = (value: unknown): string | undefined =>
   typeof value === 'string' && /^[a-z_]{1,32}$/.test(value) ? value : undefined;
 
@@ -90,7 +90,7 @@ function take(news: CallNews, event: MessageEvent): void {
   if (IN_THE_AIR.includes(type)) news.dialledAt ??= at;
   if (type === 'answered') news.answeredAt ??= at;
   const ending = endingOf(event);
-  // Two ends may be told of one call: the first stands, unless it was a doubt.
+  // A call may be reported as ended twice. The first report counts, unless it was `unknown`.
   if (ending && (!news.ending || news.ending.end === 'unknown')) news.ending = { ...ending, at, code };
   Object.assign(news.data, keptOf(event.data));
 }
@@ -110,7 +110,7 @@ function keptOf(data: Record<string, unknown> | undefined): Record<string, unkno
   return kept;
 }
 
-/** Takes in what is told of calls: a doubt gives way to certainty, also after its call was closed. */
+/** Stores what events say about calls. A certain end replaces `unknown`, even after the call was closed. */
 export async function storeCallEvents(
   tx: Transaction<CampaignTables>,
   workspaceId: string,
@@ -118,7 +118,7 @@ export async function storeCallEvents(
 ): Promise<void> {
   const news = callNews(events);
   if (!news.length) return;
-  // A call that was answered rings no more, which may be what a stage waited for (release/stage-sent.ts).
+  // An answered call rings no more, and a release stage may have waited for that (release/stage-sent.ts).
   await sql`
     with told as (
     update calls c set heard_at = now(),
@@ -156,7 +156,10 @@ export async function storeCallEvents(
   );
 }
 
-/** The workflow of a recipient that ended as `unknown` is gone; what is learnt later is written for it. */
+/**
+ * Updates recipients that ended as `unknown` when their call's end is reported later. Their workflow is gone,
+ * so this writes what it would have written.
+ */
 export async function settleUnknown(
   tx: Transaction<CampaignTables>,
   scope: Scope,
@@ -197,9 +200,9 @@ export async function settleUnknown(
 }
 
 /**
- * Whether a call has been silent for so long that its end will hardly be told; then it is written that nobody
- * knows. Counted from the last word of it, and only once it was handed over: what the service holds has not rung. Of a
- * service that never says so a day is enough.
+ * Ends a call that has been silent for so long that no event will follow; its outcome is `unknown`. The silence
+ * is counted from the last event about the call. A call that the service still holds has not rung, so it is not
+ * counted. At a service that never reports the dialling, the limit is `sendOutcomeHours` after the request.
  */
 export async function endSilentCall(
   db: Kysely<CampaignTables>,

@@ -7,7 +7,7 @@ import { findRun } from '../runs/run-list';
 import { machinePolicyOf } from '../runs/runs';
 import type { CampaignTables } from '../tables';
 
-/** One call as the API shows it. `outcome` is null while it goes on. */
+/** One call as the API shows it. `outcome` is null until the call ends. */
 export interface CallRecord {
   attempt: number;
   uid: string;
@@ -25,13 +25,16 @@ export interface CallRecord {
   documents: unknown;
 }
 
-/** The same, for a file that holds the calls of many. */
+/** A call with its recipient, for a file that holds many recipients' calls. */
 export interface CallLine extends CallRecord {
   contactId: string;
   address: string;
 }
 
-/** How a run's calls ended, and those that have not. A carrier's fault is a `failed` that is no attempt. */
+/**
+ * How a run's calls ended, and how many have not. A carrier's fault is a `failed` call that does not count as
+ * an attempt.
+ */
 export interface CallSummary {
   calls: number;
   open: number;
@@ -51,7 +54,7 @@ interface Row {
   data: Record<string, unknown>;
 }
 
-/** What became of a campaign's calls, each for itself and all together. */
+/** Reads a campaign's calls, one by one and in total. */
 export function createCallRecords({ db }: { db: Kysely<CampaignTables> }) {
   return {
     async summary(workspaceId: string, campaignId: string, chosen?: string): Promise<CallSummary> {
@@ -59,7 +62,7 @@ export function createCallRecords({ db }: { db: Kysely<CampaignTables> }) {
       return runId ? summarize(db, runId) : { calls: 0, open: 0, carrierFaults: 0, outcomes: {} };
     },
 
-    /** All of one run as it is now, by recipient. */
+    /** All calls of one run as they are now, by recipient. */
     async pages(
       workspaceId: string,
       campaignId: string,
@@ -115,7 +118,8 @@ async function* callPages(db: Kysely<CampaignTables>, runId: string | undefined)
   const machine = await machineOf(db, runId);
   let after = { seq: -1, attempt: 0 };
   for (;;) {
-    // The recipients are looked up by their key, whatever the planner knows of a run just begun.
+    // The subqueries find recipients by primary key, whatever the planner estimates for a run that has just
+    // begun.
     const { rows } = await sql<Row & { contact_id: string; address: string }>`
       select c.seq, c.attempt, c.placed_at, c.answered_at, c.ended_at, c.outcome, c.code, c.fault, c.data,
         r.contact_id, r.address

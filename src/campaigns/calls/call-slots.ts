@@ -3,27 +3,32 @@ import { LIMITS } from '../../domain/limits';
 import type { CampaignTables } from '../tables';
 
 /**
- * A campaign's bound on its calls at once, `delivery.maxConcurrentCalls`. Each call that is written ahead has a place
- * (`calls.live`) until its end is told or decided; nothing has to be given back by whoever dies in between, since
- * who takes over finds the call's row. Opening a call locks one row of its run before the places are counted, so
- * that first calls and redials, shards and processes share a bound without talking to each other.
+ * A campaign's limit of concurrent calls, `delivery.maxConcurrentCalls`. Each call that is written ahead holds
+ * a slot (`calls.live`) until its end is reported or decided. A process that dies gives nothing back, because
+ * its successor finds the call's row.
+ *
+ * Opening a call locks one row of its run before the slots are counted. First calls, redials, shards and
+ * processes therefore share one limit without messages between them.
  */
 interface Places {
   limit: number;
   live: number;
-  /** Since the latest of the live calls was written; 0 without any. */
+  /** Milliseconds since the latest live call was written; 0 without live calls. */
   quietMs: number;
 }
 
-/** How long to wait before asking again, when no place is free; undefined when one was, a moment ago. */
+/**
+ * Returns how long to wait before asking again, when no slot is free. Returns undefined when one was free a
+ * moment ago.
+ */
 export async function slotWait(db: Kysely<CampaignTables>, runId: string): Promise<number | undefined> {
   const places = await readPlaces(db, runId);
   return places.live < places.limit ? undefined : askAgain(db, runId, places);
 }
 
-/** The same, and a place that is free stays so until the transaction ends. */
+/** As `slotWait`, and a free slot stays free until the transaction ends. */
 export async function lockSlot(tx: Transaction<CampaignTables>, runId: string): Promise<number | undefined> {
-  // What is counted afterwards sees what the one before has written.
+  // The lock makes the count below see what the previous holder has written.
   await sql`
     insert into call_places (run_id) values (${runId}) on conflict (run_id) do nothing`.execute(tx);
   await sql`select from call_places where run_id = ${runId} for update`.execute(tx);
@@ -46,8 +51,8 @@ const liveLimit = (runId: string) => sql`coalesce((
   from runs r join campaigns c on c.id = r.campaign_id where r.id = ${runId}), ${LIMITS.liveCallsDefault}::int)`;
 
 /**
- * When to ask again: one after the other, so that however many wake at once, a run is asked no more often than its
- * places are worth.
+ * Returns when to ask again. Callers get times one after the other, so that a run is asked at a rate that fits
+ * its limit, however many wake at once.
  */
 async function askAgain(
   db: Kysely<CampaignTables>,
@@ -67,13 +72,13 @@ async function askAgain(
     returning (extract(epoch from p.ask_at - clock_timestamp()) * 1000)::float8 as "waitMs"`.execute(db);
   const quiet = Math.min(LIMITS.placeQuietWaitMs, quietMs * LIMITS.placeQuietShare);
   const wait = Math.max(1_000 / LIMITS.placeAsksPerSecondMin, rows[0]?.waitMs ?? 0, quiet);
-  // Those beyond the longest wait would all come at the same moment.
+  // Spread the waits, because callers beyond the longest wait would otherwise all return at the same moment.
   return Math.round(wait * (0.75 + Math.random() / 2));
 }
 
 /**
- * How many calls a page may begin: what the bound leaves beside those that are under way or about to be, and beside
- * those that are due to be dialled again, which would else find each place taken.
+ * How many first calls a page may begin: the limit, less the calls that are live or about to be, less the due
+ * redials. Without the last part, first calls would take every slot and no redial would find one.
  */
 export async function slotsForFirstCalls(
   db: Kysely<CampaignTables>,

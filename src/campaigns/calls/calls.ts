@@ -12,8 +12,8 @@ import { settleUnknown } from './call-events';
 import { lockSlot } from './call-slots';
 
 /**
- * Calls of a run. Each dialled attempt is a row written before the call is asked for; a recipient on the
- * voice channel is `sending` during a call, `waiting` between two, and ends by its workflow's word.
+ * Calls of a run. Each dialled attempt is a row, written before the call is asked for. A recipient on the voice
+ * channel is `sending` during a call and `waiting` between two calls; their workflow ends them.
  */
 export interface CallKey {
   runId: string;
@@ -28,18 +28,19 @@ export type CallOpening =
       address: string;
       params: Record<string, string | number>;
       inDoubt: boolean;
-      /** Too late to dial from then on; milliseconds, infinite when there is no such time. */
+      /** Latest time to dial, in milliseconds since 1970; infinite when there is none. */
       endsAt: number;
     }
   | { kind: 'stopped'; control: Exclude<Control, 'run'> }
-  /** As many calls of the run are live as may be. */
+  /** The run has reached its limit of concurrent calls. */
   | { kind: 'later'; waitMs: number }
-  /** The recipient has ended already: its workflow was started twice, or the run was canceled. */
+  /** The recipient has ended already: their workflow was started twice, or the run was canceled. */
   | { kind: 'over' };
 
 /**
- * Writes ahead that a call is about to be placed. `inDoubt`: a former attempt got at least as far. Whoever's time
- * is over is not called any more, unless there may be a call to him already, which has its place.
+ * Writes ahead that a call is about to be placed. `inDoubt` says that an earlier attempt got at least as far. A
+ * recipient whose time is over is not called any more, unless an earlier attempt may have placed the call; that
+ * call holds its slot.
  */
 export async function openCall(
   db: Kysely<CampaignTables>,
@@ -60,7 +61,7 @@ export async function openCall(
     if (!recipient)
       throw new DomainError('run_not_found', `Run ${key.runId} has no voice recipient ${key.seq}`);
     if (!['pending', 'waiting', 'sending'].includes(recipient.state)) return { kind: 'over' };
-    // Its recipient is called anew by another workflow.
+    // Another workflow calls the recipient anew.
     if (key.attempt < (recipient.call_from ?? 1)) return { kind: 'over' };
     const inDoubt = await isAskedAgain(tx, key);
     const endsAt = expiryOf(rule, recipient.due_at);
@@ -81,7 +82,10 @@ export async function openCall(
   });
 }
 
-/** Whether the call is written down already, by whoever asked for it first; withdrawCall() knows of this one then. */
+/**
+ * Whether an earlier attempt has written the call already. Raises its fence, so that the earlier attempt can no
+ * longer withdraw it.
+ */
 async function isAskedAgain(tx: Transaction<CampaignTables>, key: CallKey): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('calls')
@@ -93,7 +97,7 @@ async function isAskedAgain(tx: Transaction<CampaignTables>, key: CallKey): Prom
   return numUpdatedRows === 1n;
 }
 
-/** No call to the recipient is live any more, of those up to this attempt. */
+/** Frees the slots of the recipient's calls up to this attempt. */
 async function freePlace(
   tx: Transaction<CampaignTables>,
   { runId, seq }: Omit<CallKey, 'attempt'>,
@@ -107,8 +111,8 @@ async function freePlace(
 }
 
 /**
- * Puts a recipient off who may not be called at this hour, and says until when; undefined for one who may, or
- * whose run is not to go on.
+ * Postpones a recipient who may not be called at this hour, and returns until when. Returns undefined for a
+ * recipient who may be called, or whose run must not continue.
  */
 export async function holdCall(
   db: Kysely<CampaignTables>,
@@ -127,7 +131,7 @@ export async function holdCall(
       .forUpdate()
       .executeTakeFirst();
     if (!recipient || !['pending', 'waiting', 'sending'].includes(recipient.state)) return undefined;
-    // Without a place when nobody asked for hours by recipients' clocks as the audience was frozen.
+    // The time zone is missing when the run had no rules by recipients' local time as its audience was frozen.
     const retryAt = nextFor(recipient.place ?? phonePrefix(recipient.address) ?? null);
     if (retryAt) await moveRecipient(tx, key, { state: 'waiting', code, retryAt });
     return retryAt;
@@ -135,8 +139,9 @@ export async function holdCall(
 }
 
 /**
- * The call certainly was not placed; it will be asked for anew, and does not count as one. False, and nothing is
- * changed, when another attempt has asked for it since: there may be a call by now, and the row is that one's.
+ * Deletes a call that was certainly not placed. It is asked for again, and does not count as an attempt.
+ * Returns false and changes nothing when another attempt has asked for the call since, because it may be placed
+ * by now and the row belongs to that attempt.
  */
 export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Promise<boolean> {
   const { numDeletedRows } = await db
@@ -152,7 +157,7 @@ export async function withdrawCall(db: Kysely<CampaignTables>, key: CallKey): Pr
   return true;
 }
 
-/** What does not count as a call is told by its row, or by there being none. */
+/** Counts the recipient's attempts again, from the rows of their calls. */
 async function recount(db: Kysely<CampaignTables>, key: CallKey): Promise<void> {
   await amendRecipients(db, {
     scope: key,
@@ -215,7 +220,7 @@ export async function recordStep(
         code,
         during: key.attempt,
       });
-      // The end may have been told since the workflow gave it up.
+      // The end may have been reported after the workflow gave the call up.
       if (state === 'unknown') await settleUnknown(tx, key, [key]);
       return;
     }
@@ -238,7 +243,7 @@ export async function recordStep(
   });
 }
 
-/** Calls to the recipient, but those that their carrier could not place: they are no attempts. */
+/** Number of calls to the recipient. Calls that their carrier could not place are no attempts. */
 const callsThatCount = ({ runId, seq }: Omit<CallKey, 'attempt'>) => sql<number>`(
   select count(*)::smallint from calls
   where run_id = ${runId} and seq = ${seq} and fault is distinct from 'carrier')`;
@@ -264,7 +269,10 @@ async function moveRecipient(
     code?: string | undefined;
     attempt?: number | undefined;
     retryAt?: Date | undefined;
-    /** Only while this attempt is the latest, and no new one is asked for: the word of it may come late. */
+    /**
+     * Apply the change only while this attempt is the latest and no new one is asked for, because it may come
+     * late.
+     */
     during?: number | undefined;
   },
 ): Promise<void> {
@@ -286,9 +294,9 @@ async function moveRecipient(
 
 export interface CallStart {
   seq: number;
-  /** The attempt with which the recipient's workflow begins, or began. */
+  /** The attempt that the recipient's workflow begins or began with. */
   from: number;
-  /** The recipient waited for a workflow, and was not simply next. */
+  /** The recipient waited for a new workflow, instead of being the shard's next one. */
   waited: boolean;
 }
 
@@ -303,7 +311,10 @@ export async function callStarts(
   return rows;
 }
 
-/** Their workflows exist, so that no page starts them again; who was simply next needs no row (ledger.ts). */
+/**
+ * Marks recipients whose workflows exist now, so that no page starts them again. The shard's next recipients
+ * need no row (ledger.ts).
+ */
 export async function markCalling(
   db: Kysely<CampaignTables>,
   runId: string,
@@ -321,7 +332,10 @@ export async function markCalling(
   });
 }
 
-/** They have no workflow yet, and wait for a page to start one: without this they would be a workflow's. */
+/**
+ * Marks recipients who have no workflow yet and wait for a page to start one. Without the mark they would be
+ * taken for recipients whose workflow waits.
+ */
 export async function wantCalls(
   tx: Kysely<CampaignTables>,
   runId: string,

@@ -1,16 +1,16 @@
 import { type RawBuilder, sql } from 'kysely';
 
 /**
- * A contact, for a `lateral` join, by its primary key and by nothing else. Of contacts that were imported a
- * moment ago the planner knows nothing: it takes a workspace's for a single row, and loops through all members
- * of a list for each of them, minutes for a list of 200,000.
+ * A contact for a `lateral` join, found by primary key only. The planner has no statistics for contacts that
+ * were imported a moment ago. It expects one row for a workspace and loops through all members of a list for
+ * each contact: minutes for a list of 200,000.
  */
 export const contactById = (id: RawBuilder<unknown>): RawBuilder<unknown> =>
   sql`(select * from contacts where id = ${id} limit 1)`;
 
 /**
- * The same for a member of an audience: the values that a campaign's own audience has for the contact go before the
- * contact's own. They are looked up by primary key too, and only for campaigns that have such an audience.
+ * The same for a member of an audience. Values from a campaign's own audience go before the contact's own. They
+ * are looked up by primary key too, and only for campaigns with such an audience.
  */
 export const contactOfMember = (
   id: RawBuilder<unknown>,

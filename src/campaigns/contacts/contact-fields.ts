@@ -1,16 +1,16 @@
 import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/max';
 import { EMAIL_ADDRESS } from '../../domain/email-address';
 
-/** What each field of a contact may hold, and the form in which it is stored. */
+/** What each field of a contact may contain, and the form in which it is stored. */
 
 const EMAIL_CHARS_MAX = 254;
 
-/** Some countries know numbers that are too short for E.164, as the send endpoint takes it. */
+/** At least seven digits, as the send endpoint requires; some countries also have shorter numbers. */
 const E164 = /^\+[1-9]\d{6,14}$/;
 
 /**
- * With its domain in lower case, which names the same machine however it is written; the part before
- * the @ belongs to its owner and is kept.
+ * Stores the domain in lower case, because a domain means the same however it is written. The part before the @
+ * is kept as it is, because its meaning is up to the domain's owner.
  */
 export function emailAddress(text: string): string | undefined {
   if (text.length > EMAIL_CHARS_MAX || !EMAIL_ADDRESS.test(text)) return undefined;
@@ -19,9 +19,10 @@ export function emailAddress(text: string): string | undefined {
 }
 
 /**
- * The number in E.164, or `undefined` when it is none that can be dialled. Its length is judged by its country, and no
- * more: numbering plans open new ranges before anybody's data knows them, and the person behind such a number is
- * real. An extension cannot be texted and not simply called, so a number with one is refused instead of losing it.
+ * Returns the number in E.164, or `undefined` when it cannot be dialled. Only its length is checked against its
+ * country, because numbering plans open new ranges before any library knows them, and such a number may be
+ * real. An extension cannot be texted, nor dialled in one step. A number with an extension is refused, because
+ * dropping it would reach the wrong person.
  */
 export function phoneNumber(text: string, country: CountryCode | undefined): string | undefined {
   const parsed = parsePhoneNumberFromString(text, {
@@ -32,12 +33,12 @@ export function phoneNumber(text: string, country: CountryCode | undefined): str
   return E164.test(parsed.number) ? parsed.number : undefined;
 }
 
-/** A country code as a region of numbers that are written without one; `undefined` if there is no such. */
+/** The country to assume for numbers without a country code; `undefined` if the code is unknown. */
 export function phoneRegion(code: string): CountryCode | undefined {
   return isSupportedCountry(code) ? code : undefined;
 }
 
-/** The canonical BCP 47 tag; `it_IT`, as POSIX writes it, is understood. */
+/** The canonical BCP 47 tag. The POSIX form `it_IT` is accepted. */
 export function localeTag(text: string): string | undefined {
   try {
     return Intl.getCanonicalLocales(text.replaceAll('_', '-'))[0];
@@ -46,12 +47,15 @@ export function localeTag(text: string): string | undefined {
   }
 }
 
-/** Letters of any script, but nothing that a database, a header or a terminal would stumble over. */
+/**
+ * Letters of any script are allowed; control characters and broken characters are not, because databases,
+ * headers and terminals fail on them.
+ */
 export function isPlainText(text: string, options: { lines: boolean }): boolean {
   return !LONE_SURROGATE.test(text) && !(options.lines ? CONTROL_BUT_LINES : CONTROL).test(text);
 }
 
-/** Half a character: JSON can spell it, a database refuses it. */
+/** Half a character (a lone surrogate): JSON can contain it, PostgreSQL refuses it. */
 const LONE_SURROGATE = /\p{Cs}/u;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
 const CONTROL = /[\u0000-\u001f\u007f]/;

@@ -4,17 +4,17 @@ import { LIMITS } from '../../domain/limits';
 import { type ContactRow, judgeContact, type RawContact } from './contact-row';
 import type { UpsertCounts } from './contacts';
 
-/** A row of an import, numbered as its sender counts: a CSV's lines, or an array's elements from 1. */
+/** A row of an import with its number: the line of a CSV, or the element of an array from 1. */
 export type ImportRow = { line: number; raw: unknown } | { line: number; finding: RowFinding };
 
 export interface ImportReport extends UpsertCounts {
   received: number;
   rejected: number;
-  /** The first thousand; `rejected` counts all. */
+  /** The first thousand errors; `rejected` counts all. */
   errors: (RowFinding & { line: number })[];
 }
 
-/** Where an import goes, and the region of phone numbers that name none. */
+/** Where an import goes, and the country of phone numbers without a country code. */
 export interface ImportTarget {
   country?: CountryCode | undefined;
   /** Stores a batch in one transaction. */
@@ -23,13 +23,13 @@ export interface ImportTarget {
 
 /** Rows stored in one transaction. */
 const BATCH_ROWS = 1_000;
-/** A batch of large params is cut short, so that memory stays flat whatever the rows hold. */
+/** A batch with large params ends early, so that memory stays flat whatever the rows contain. */
 const BATCH_CHARS = 4_000_000;
 
 /**
- * Judges and stores rows as they come, batch by batch; a batch is awaited before the next row is asked
- * for. A row that cannot be stored is reported and stops nobody. Killed in the middle, whole batches are
- * in; importing the same again finds them unchanged.
+ * Judges and stores rows as they arrive, in batches. It waits for a batch before it reads the next row. A row
+ * that cannot be stored is reported, and the import continues. If the process is killed, whole batches are
+ * stored; importing the same file again finds them unchanged.
  */
 export async function importContacts(
   { country, store }: ImportTarget,
@@ -76,7 +76,7 @@ export function judgeRow(raw: unknown, country: CountryCode | undefined): Judged
 
 const isFull = (rows: number, chars: number) => rows >= BATCH_ROWS || chars >= BATCH_CHARS;
 
-/** Rows that were judged already, cut into batches as an import's are. */
+/** Cuts rows that were judged already into batches like those of an import. */
 export function* batchesOf(rows: readonly ContactRow[]): Generator<readonly ContactRow[]> {
   let from = 0;
   let chars = 0;

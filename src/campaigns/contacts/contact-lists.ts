@@ -33,14 +33,14 @@ export function createContactLists({ db }: { db: Db }) {
     store: (batch) => upsertContacts(db, list, batch),
   });
   return {
-    /** A list that has the id already was created by an earlier attempt at the same call. */
+    /** A list with this id was created by an earlier attempt at the same call. */
     create: (workspaceId: string, input: { name: string }, id = newId('lst')) =>
       createList(db, { workspaceId, listId: id }, input),
     list: (workspaceId: string, page: ListPage) => listLists(db, workspaceId, page),
     read: (list: ListKey) => readList(db, list),
     rename: (list: ListKey, input: { name: string }) => renameList(db, list, input),
     delete: (list: ListKey) => deleteList(db, list),
-    /** Fails for a list that the workspace does not have, before anything of an upload is read. */
+    /** Fails for a list that the workspace does not have, before any of an upload is read. */
     require: (list: ListKey) => requireList(db, list),
     importCsv: (list: ListImport, source: Readable) => importContacts(into(list), readCsvRows(source)),
     importRows: (list: ListImport, rows: Iterable<ImportRow>) => importContacts(into(list), rows),
@@ -49,7 +49,7 @@ export function createContactLists({ db }: { db: Db }) {
   };
 }
 
-/** The list that an import goes into, and the region of phone numbers that name none. */
+/** The list that an import goes into, and the country of phone numbers without a country code. */
 interface ListImport extends ListKey, Pick<ImportTarget, 'country'> {}
 
 interface ListPage {
@@ -124,11 +124,11 @@ async function renameList(
   return shown(row);
 }
 
-/** Deletes a list and those of its contacts that are in no other. Refused while a live campaign uses it. */
+/** Deletes a list and the contacts that are in no other list. Refused while a live campaign uses it. */
 async function deleteList(db: Db, { workspaceId, listId }: ListKey): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await lockContacts(tx, workspaceId);
-    // Also waits for a campaign that is just being created over this list, and for an import into it.
+    // Also waits for a campaign that is being created over this list, and for an import into it.
     const { rows } = await sql`
       select 1 from contact_lists where id = ${listId} and workspace_id = ${workspaceId} for update`.execute(
       tx,
@@ -146,7 +146,7 @@ async function deleteList(db: Db, { workspaceId, listId }: ListKey): Promise<voi
   });
 }
 
-/** A draft does not hold its lists; starting it looks whether they are still there. */
+/** A draft does not hold its lists; starting it checks that they still exist. */
 async function refuseIfUsed(
   tx: Transaction<CampaignTables>,
   { workspaceId, listId }: ListKey,

@@ -3,7 +3,7 @@ import { filledParams, type ParamValue } from '../audience/fill-params';
 import type { CampaignTables } from '../tables';
 
 export interface ContactParams {
-  /** The values a campaign with these params would send to this contact; `undefined` without such a contact. */
+  /** The values that a campaign with these params would send to this contact; `undefined` without such a contact. */
   of(
     contact: { workspaceId: string; contactId: string },
     placeholders: readonly string[],
@@ -11,7 +11,7 @@ export interface ContactParams {
   ): Promise<Record<string, ParamValue> | undefined>;
 }
 
-/** What one contact brings for a template's placeholders, told before anything is sent. */
+/** Reads one contact's values for a template's placeholders, before anything is sent. */
 export function createContactParams({ db }: { db: Kysely<CampaignTables> }): ContactParams {
   return {
     async of({ workspaceId, contactId }, placeholders, campaignParams) {

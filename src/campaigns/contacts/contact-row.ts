@@ -4,10 +4,10 @@ import { LIMITS } from '../../domain/limits';
 import { isIanaZone } from '../../domain/time-zones/wall-time';
 import { emailAddress, isPlainText, localeTag, phoneNumber } from './contact-fields';
 
-/** A contact as an import brings it, before anybody has judged it: any key may be there, with any value. */
+/** A contact as an import brings it, not validated: any key may be there, with any value. */
 export type RawContact = Record<string, unknown>;
 
-/** A contact that can be stored. A field that is null, or a param that is absent, was not given. */
+/** A contact that can be stored. A null field or an absent param was not given. */
 export interface ContactRow {
   identity: string;
   externalId: string | null;
@@ -19,7 +19,7 @@ export interface ContactRow {
   params: Record<string, string | number>;
 }
 
-/** The fields of a contact, as JSON and CSV columns name them. */
+/** The fields of a contact, as JSON members and CSV columns name them. */
 export const CONTACT_FIELDS = ['externalId', 'name', 'email', 'phone', 'timezone', 'locale'] as const;
 type ContactField = (typeof CONTACT_FIELDS)[number];
 
@@ -34,7 +34,7 @@ const CHARS_MAX: Record<ContactField, number> = {
 
 export const PARAM_NAME = /^[A-Z][A-Z0-9_]*$/;
 
-/** A row is wholly in or wholly out: with one finding, it is out. */
+/** A row is stored completely or not at all: one finding is enough to refuse it. */
 export function judgeContact(
   raw: RawContact,
   country: CountryCode | undefined,
@@ -91,7 +91,7 @@ export function judgeContact(
   };
 }
 
-/** What makes a contact the same one in its workspace. */
+/** The key by which two rows mean the same contact of a workspace. */
 function identityOf(externalId: string | null, email: string | null, phone: string | null): string {
   if (externalId !== null) return `x:${externalId}`;
   return email !== null ? `e:${email.toLowerCase()}` : `p:${phone}`;

@@ -10,9 +10,9 @@ import { derivedState } from '../runs/recipients';
 import type { CampaignTables } from '../tables';
 
 /**
- * Why one contact was, or was not, written to or called: everything that is known of it, newest first. The
- * ledger has its part in every run, also as one that was left out; the messaging service, whom src/app asks for
- * it, has the messages and the suppression list.
+ * Why one contact was, or was not, written to or called: all known entries, newest first. The ledger gives the
+ * contact's part in every run, including runs that left them out. The messaging half gives messages and the
+ * suppression list; src/app connects it.
  */
 export interface ContactTimeline {
   /** Throws `not_found`. */
@@ -22,7 +22,7 @@ export interface ContactTimeline {
   ): Promise<{ entries: TimelineEntry[]; next: TimelinePosition | undefined }>;
 }
 
-/** Where a page ended: entries are in the order of their time, then of their key. */
+/** Where a page ended: entries are ordered by time, then by key. */
 export interface TimelinePosition {
   at: string;
   key: string;
@@ -68,9 +68,9 @@ interface OfRun {
   campaignId: string;
   campaign: string;
   channel: Channel;
-  /** When the audience was frozen, or the run began to. */
+  /** When the audience was frozen, or the run began to freeze it. */
   runStartedAt: Date;
-  /** Of the policy that was in force at the time of the entry; 0 when there was none. */
+  /** Version of the policy in force at the time of the entry; 0 when there was none. */
   policyVersion: number;
 }
 
@@ -118,7 +118,10 @@ const positionOf = ({ at, key }: TimelineEntry): TimelinePosition => ({ at: at.t
 const isBefore = (one: TimelinePosition, other: TimelinePosition) =>
   one.at === other.at ? one.key < other.key : one.at < other.at;
 
-/** SQL: a page of the rows of `source`, which has the columns `at` and `key`. Times are those of the answer. */
+/**
+ * SQL: a page of the rows of `source`, which has the columns `at` and `key`. Times are in the format of the
+ * answer.
+ */
 async function pageOf<Row extends object>(
   db: Kysely<CampaignTables>,
   { after, limit }: Scope,
@@ -167,7 +170,7 @@ async function recipientEntries(db: Kysely<CampaignTables>, scope: Scope): Promi
   }));
 }
 
-/** The latest of them. Calls are numbered from 1, messages from 0. */
+/** The latest attempts. Calls are numbered from 1, messages from 0. */
 function attemptsOf(channel: Channel, latest: number): number[] {
   const first = Math.max(channel === 'voice' ? 1 : 0, latest - LIMITS.timelineMessages + 1);
   return Array.from({ length: Math.max(0, latest - first + 1) }, (_, i) => first + i);

@@ -16,9 +16,9 @@ export interface UpsertCounts {
 }
 
 /**
- * Stores a batch of contacts and makes them members of a list, in one transaction. A contact that
- * already exists takes over the fields and params that the row gives and keeps the others: an empty cell
- * says nothing. The counts are those of taking the rows one by one.
+ * Stores a batch of contacts and makes them members of a list, in one transaction. An existing contact takes
+ * the fields and params that the row gives and keeps the others, because an empty cell means that no value was
+ * given. The counts are the same as if the rows were stored one by one.
  */
 export async function upsertContacts(
   db: Kysely<CampaignTables>,
@@ -46,15 +46,15 @@ export async function upsertContacts(
 }
 
 /**
- * Changes to a workspace's contacts take turns. Two imports of the same people would otherwise lock the
- * same rows in different orders, and the removal of a contact that is in no list any more could miss the
- * list that another transaction is just adding it to.
+ * Makes changes to a workspace's contacts take turns. Otherwise two imports of the same people would lock the
+ * same rows in different orders. And deleting a contact that is in no list any more could miss a list that
+ * another transaction is just adding it to.
  */
 export async function lockContacts(tx: Transaction<CampaignTables>, workspaceId: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`contacts:${workspaceId}`}, 0))`.execute(tx);
 }
 
-/** Fails if the workspace has no such list; in a transaction, the list cannot be deleted until it ends. */
+/** Fails if the workspace has no such list. Within a transaction, the list cannot be deleted until the end. */
 export async function requireList(db: Kysely<CampaignTables>, list: ListKey): Promise<void> {
   const { rows } = await sql`
     select 1 from contact_lists
@@ -62,7 +62,7 @@ export async function requireList(db: Kysely<CampaignTables>, list: ListKey): Pr
   if (rows.length === 0) throw new DomainError('not_found', `No contact list ${list.listId}`);
 }
 
-/** One statement may touch a row once only, so the n-th row of an identity goes into the n-th round. */
+/** One statement may touch a row only once, so the n-th row of an identity goes into the n-th round. */
 export function roundsOf(rows: readonly ContactRow[]): ContactRow[][] {
   const rounds: ContactRow[][] = [];
   const seen = new Map<string, number>();
@@ -81,7 +81,7 @@ export async function upsertRound(
   workspaceId: string,
   rows: readonly ContactRow[],
 ): Promise<{ created: number; updated: number }> {
-  // Ids in the order of the rows: audiences are numbered by id, and so follow the file.
+  // Ids in the order of the rows: audiences are numbered by id, and thus follow the file's order.
   const ids = rows.map(() => newId('con')).sort();
   const result = await sql<{ created: number; updated: number }>`
     with given as (

@@ -14,9 +14,9 @@ import type { ImportRow } from './contact-import';
 import { CONTACT_FIELDS, PARAM_NAME } from './contact-row';
 
 /**
- * The rows of a CSV of any length, as it arrives. The first row names the columns: those of a contact by name,
- * whatever their case; every other becomes a param. A file whose first row cannot be used is refused before
- * anything is stored.
+ * Reads the rows of a CSV of any length as it arrives. The first row names the columns. A contact's fields are
+ * recognized in any case; every other column becomes a param. A file with an unusable first row is refused
+ * before anything is stored.
  */
 export async function* readCsvRows(source: Readable): AsyncGenerator<ImportRow> {
   let columns: Column[] | undefined;
@@ -27,12 +27,12 @@ export async function* readCsvRows(source: Readable): AsyncGenerator<ImportRow> 
   if (!columns) throw emptyUpload();
 }
 
-/** Where a column's values go; `undefined` for one without a name. */
+/** Where a column's values go; `undefined` for a column without a name. */
 type Column = { field: string } | { param: string } | undefined;
 
 const FIELD_BY_NAME = new Map<string, string>(CONTACT_FIELDS.map((field) => [field.toLowerCase(), field]));
 
-/** Names of columns are never repeated in errors: where the header is missing, they are somebody's address. */
+/** Errors never repeat column names, because without a header row they are a person's address. */
 function readHeader(record: CsvRecord): Column[] {
   const columns = headerOf(record).map(toColumn);
   const firstOf = new Map<string, number>();

@@ -3,14 +3,14 @@ import type { CountryCode } from 'libphonenumber-js/max';
 import { judgeRow } from './contact-import';
 import type { ContactRow } from './contact-row';
 
-/** What a campaign's request says of its recipients, each judged alone as a row of an import is (api.md 19). */
+/** The recipients in a campaign's request, each judged alone like a row of an import (api.md 19). */
 export interface InlineRecipients {
   rows: ContactRow[];
   findings: RecipientFinding[];
 }
 
 export interface RecipientFinding {
-  /** In the request's array, from 0. */
+  /** Index in the request's array, from 0. */
   index: number;
   /** Empty when the finding is about the row as a whole. */
   field: string;
@@ -18,7 +18,7 @@ export interface RecipientFinding {
   message: string;
 }
 
-/** Rows judged before other requests have their turn: some 10 ms, because phone numbers are parsed. */
+/** Rows judged before other requests get the thread: some 10 ms, because phone numbers are parsed. */
 const ROWS_A_TURN = 250;
 
 export async function judgeRecipients(

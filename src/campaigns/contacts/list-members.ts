@@ -41,7 +41,10 @@ export async function listMembers(
   return { contacts, next: rows.length > page.limit ? (contacts.at(-1)?.id ?? null) : null };
 }
 
-/** Takes a contact out of a list; in its last list, it is deleted, since nothing would show it any more. */
+/**
+ * Takes a contact out of a list. A contact in no other list is deleted, because no page of the API would show
+ * it any more.
+ */
 export async function removeMember(
   db: Kysely<CampaignTables>,
   list: ListKey,

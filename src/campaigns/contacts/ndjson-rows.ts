@@ -5,7 +5,10 @@ import type { ImportRow } from './contact-import';
 
 const NOT_JSON: RowFinding = { field: '', code: 'not_json', message: 'is not one JSON object on one line' };
 
-/** The rows of newline-delimited JSON of any length, as it arrives: one contact a line; blank lines are left out. */
+/**
+ * Reads the rows of newline-delimited JSON of any length as it arrives: one contact per line; blank lines are
+ * skipped.
+ */
 export async function* readNdjsonRows(source: Readable): AsyncGenerator<ImportRow> {
   for await (const { number, ...line } of readLines(source)) {
     if ('problem' in line) yield { line: number, finding: UNREADABLE[line.problem] };

@@ -5,40 +5,44 @@ import type { CampaignTables } from '../tables';
 import { rank } from './rank';
 
 /**
- * The only statements that update recipients. A caller gives a rule, and rows that name recipients or a condition
- * that finds them; this lets through what the rule allows of the recipients in the scope, and keeps the counters of
- * the shards in the same statement.
- * What is written is found by all of its key, never by the run as a parameter: the planner knows nothing of a run that
- * was frozen a moment ago, takes it for a few rows, and would read all of it for every chunk.
+ * The only statements that update recipients. A caller gives a rule, and either rows that name recipients or a
+ * condition that finds them. The statement moves the recipients in the scope as far as the rule allows, and
+ * updates the counters of the shards.
+ *
+ * Each recipient is found by their whole key, never by the run as a parameter. The planner has no statistics
+ * for a run that was frozen a moment ago; it expects a few rows, and would read the whole run for every chunk.
  */
 export type Move = NamedMove | FoundMove;
 
 interface NamedMove {
   scope: Scope;
   rule: MoveName;
-  /** A query with `run_id`, `channel`, `seq`, the new `state`, and whatever `when` and `set` read of `result`. */
+  /**
+   * A query with `run_id`, `channel`, `seq`, the new `state`, and the columns of `result` that `when` and `set`
+   * read.
+   */
   rows: RawBuilder<unknown>;
-  /** Which of them, of `r` (the recipient) and `result`, beyond what the rule allows. */
+  /** Condition beyond the rule, over `r` (the recipient) and `result`. */
   when?: RawBuilder<unknown>;
-  /** What changes with the state, of `r` as it was and `result`. */
+  /** Changes besides the state, over `r` as it was and `result`. */
   set?: Changes;
 }
 
 interface FoundMove {
   scope: { runId: string };
   rule: MoveName;
-  /** Which of the run's recipients `r`, beyond what the rule allows. */
+  /** Condition beyond the rule, over the run's recipients `r`. */
   where: RawBuilder<unknown>;
   /** The new state of all of them. */
   state: RecipientState;
-  /** What `set` reads of `result`, of `r` as it was: further columns of a query. */
+  /** Further columns of a query over `r` as it was, which `set` reads as `result`. */
   columns: RawBuilder<unknown>;
   set?: Changes;
 }
 
 /**
- * Whose recipients the rows may name. Rows that come from outside name any run: only those that the workspace has
- * are moved. A run's own pages, calls and control move recipients of that run.
+ * Which recipients the rows may name. Rows from outside may name any run, so only runs of the workspace are
+ * moved. A run's own pages, calls and control move recipients of that run only.
  */
 export type Scope = { workspaceId: string; runIds: readonly string[] } | { runId: string };
 
@@ -59,7 +63,7 @@ type Column = Exclude<
   | 'state'
 >;
 
-/** How many recipients came to each state: those that wait have something due, `unknown` are in doubt. */
+/** How many recipients came to each state. Those in `waiting` have something due; those in `unknown` are in doubt. */
 export type Moved = Partial<Record<RecipientState, number>>;
 
 export async function moveRecipients(db: Kysely<CampaignTables>, move: Move): Promise<Moved> {
@@ -69,7 +73,7 @@ export async function moveRecipients(db: Kysely<CampaignTables>, move: Move): Pr
   return Object.fromEntries(rows.map(({ state, moved }) => [state, moved]));
 }
 
-/** The same as parts of a statement that does more: CTEs of which the last are `written` and `counted`. */
+/** The same as parts of a larger statement: CTEs, of which the last are `written` and `counted`. */
 export function moving(move: Move): RawBuilder<unknown> {
   return sql`
     ${'rows' in move ? named(move) : found(move)}, written as (
@@ -99,7 +103,7 @@ function found({ scope, rule, where, state, columns }: FoundMove): RawBuilder<un
     )`;
 }
 
-/** Changes what a recipient waits for, or what is known of it; its state stays, and so do the counts. */
+/** Changes what a recipient waits for, or other facts about them. State and counts stay. */
 export async function amendRecipients(
   db: Kysely<CampaignTables>,
   { scope, rows, when, set }: Omit<NamedMove, 'rule'> & { set: Changes },
@@ -121,10 +125,13 @@ function scoped(scope: Scope, rows: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`named as materialized (select given.* from (${rows}) given where ${isOwn})`;
 }
 
-/** So many are compared one by one, which makes a page of 1,000 events a tenth cheaper than a hash of the runs does. */
+/**
+ * Up to this number, run ids are compared one by one. That makes a page of 1,000 events a tenth cheaper than a
+ * hash of the runs.
+ */
 const FEW_RUNS = 16;
 
-/** SQL: those of the runs that the workspace has. */
+/** SQL: which of the runs belong to the workspace. */
 export const ownRuns = ({ workspaceId, runIds }: { workspaceId: string; runIds: readonly string[] }) => sql<{
   id: string;
 }>`
@@ -134,7 +141,7 @@ function allowed({ from, to, rank }: MoveRule): RawBuilder<unknown> {
   return sql`${among('r.state', from)} and ${among('result.state', to)} and ${RANKED[rank]}`;
 }
 
-/** A list of all states is no condition. */
+/** A list of all states needs no condition. */
 function among(column: 'r.state' | 'result.state', states: readonly RecipientState[]): RawBuilder<unknown> {
   if (states.length === RECIPIENT_STATES.length) return sql`true`;
   return sql`${sql.ref(column)} in (${sql.join(states.map((state) => sql.lit(state)))})`;
@@ -150,7 +157,7 @@ const RANKED: Record<MoveRule['rank'], RawBuilder<unknown>> = {
 const assignments = (set: Changes) =>
   sql.join(Object.entries(set).map(([column, value]) => sql`${sql.ref(column)} = ${value}`));
 
-/** Of `written`, which has the shard, old state and new state of each row. */
+/** Reads `written`, which has the shard, old state and new state of each row. */
 const addToCounts = sql`
   insert into shard_counts (run_id, channel, shard, state, count)
   select run_id, channel, shard, state, sum(n)::int from (

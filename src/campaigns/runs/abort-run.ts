@@ -7,11 +7,12 @@ import { failRun } from './fail-run';
 import { readCounts } from './ledger-counts';
 
 /**
- * Stops a run of which too many recipients fail (domain/abort-threshold.ts), or closes a gate of its release
- * (release/gates.ts). What had ended by then is kept in
- * `runs.abort_baseline`. A run that goes on after its end has another `launches`: the first look at it moves the
- * baseline up to what had ended meanwhile, and from then on the threshold counts from there. Costs one query
- * for a run without a threshold, and another over a few rows per shard for one that has it.
+ * Stops a run in which too many recipients fail (domain/abort-threshold.ts), or closes a gate of its release
+ * (release/gates.ts). The counts at that moment are kept in `runs.abort_baseline`.
+ *
+ * A run that is started again after its end has a higher `launches`. The first look at it moves the baseline to
+ * the counts of that moment, and the threshold counts from there. Costs one query for a run without a
+ * threshold, and a second one over a few rows per shard for a run with one.
  */
 export async function abortIfTooManyFail(
   db: Kysely<CampaignTables>,

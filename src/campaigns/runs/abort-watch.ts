@@ -3,7 +3,7 @@ import type { CampaignTables } from '../tables';
 import { abortIfTooManyFail } from './abort-run';
 import type { RunOptions } from './runs';
 
-/** A run is looked at no more often than this, by one process: the counts cost a few rows per shard. */
+/** A process looks at a run at most this often, because the counts read a few rows per shard. */
 const LOOK_MS = 1_000;
 
 /** Whether a run's outcomes may stop it: by `abort`, or by a gate of its release. */
@@ -11,8 +11,8 @@ export const isWatched = ({ abort, release }: RunOptions): boolean =>
   abort !== undefined || release?.gates !== undefined;
 
 /**
- * Looks at runs after something was recorded in them. A look that comes too soon after the one before is
- * owed, and made up for by `settle`, so that the last news of a run is not the one that nobody looked at.
+ * Checks runs after something was recorded in them. A check that would come too soon after the last one is
+ * remembered, and `settle` makes it later, so that the last results of a run are checked too.
  */
 export class AbortWatch {
   private readonly looked = new Map<string, number>();
@@ -25,7 +25,7 @@ export class AbortWatch {
     await this.settle();
   }
 
-  /** Makes up for what is owed and may be looked at by now. */
+  /** Makes the remembered checks that are allowed by now. */
   async settle(): Promise<void> {
     const now = Date.now();
     for (const [runId, tellsMore] of this.owed) {
@@ -37,7 +37,7 @@ export class AbortWatch {
     for (const [runId, at] of this.looked) if (now - at >= LOOK_MS) this.looked.delete(runId);
   }
 
-  /** Looks at a run at once, whatever was looked at before: for whoever will not come back. */
+  /** Checks a run at once, because the caller will not come back for it. */
   async last(runId: string, tellsMore: boolean): Promise<void> {
     this.looked.delete(runId);
     await this.note(runId, tellsMore);

@@ -7,12 +7,14 @@ import type { CampaignTables } from '../tables';
 import { listRecipients, type RecipientPosition, type RecipientView } from './recipients';
 
 /**
- * Takes back what a canceled run has not sent yet. Whoever was never taken on needs no row: the run's
- * phase says `canceled` for them. Open pages are closed over their owners' heads, so that an activity
- * which still runs can record nothing more: what it had not offered is canceled, what it had is
- * `accepted` until the service is asked. Calls that are not in the air are canceled; their workflows find
- * out when they wake. Repeated, it changes nothing. It looks at those whom it may concern, and not at the rest
- * of the run; each is found by its whole key, for the reason told in retry-failed.ts.
+ * Takes back what a canceled run has not sent. Recipients that no page has taken need no row, because the run's
+ * phase shows them as `canceled`. Open pages are closed, so that an activity which still runs can record
+ * nothing more. What it had not offered is canceled; what it had offered counts as `accepted` until the service
+ * is asked. Calls that are not in the air are canceled, and their workflows see it when they wake. Repeated, it
+ * changes nothing.
+ *
+ * The statements read only recipients who may change, not the rest of the run. Each is found by its whole key,
+ * for the reason given in ledger/move-recipients.ts.
  */
 export async function cancelUnsent(db: Kysely<CampaignTables>, runId: string): Promise<void> {
   await retryTransaction(db, async (tx) => {
@@ -51,7 +53,7 @@ export async function cancelUnsent(db: Kysely<CampaignTables>, runId: string): P
   });
 }
 
-/** Marks recipients canceled whose message the service says it never had. */
+/** Marks recipients as canceled if the service says that it never had their message. */
 export async function cancelAbsent(
   db: Kysely<CampaignTables>,
   runId: string,
@@ -67,7 +69,7 @@ export async function cancelAbsent(
   });
 }
 
-/** Recipients the service has and has not handed over yet, as far as the ledger knows; in pages. */
+/** Pages of recipients whose message the service has and has not handed over, according to the ledger. */
 export async function* cancelableRecipients(
   db: Kysely<CampaignTables>,
   runId: string,
@@ -84,8 +86,8 @@ export async function* cancelableRecipients(
 }
 
 /**
- * Voice recipients whose workflow may sleep. The run may have taken them back before their workflows hear that it is
- * canceled.
+ * Voice recipients whose workflow may sleep. A cancel may have ended these recipients before their workflows
+ * hear of it.
  */
 export async function openCalls(
   db: Kysely<CampaignTables>,

@@ -3,11 +3,12 @@ import type { AbortBaseline } from '../../domain/abort-threshold';
 import type { CampaignTables } from '../tables';
 
 /**
- * Stops a run because of what concerns everybody (our account is refused, too many fail): pages stop
- * between chunks, and the run's workflow closes it as `failed`. `reason` is for its owner: a code of the
- * catalogue, a colon, and what to do. The first reason stands; a run that its owner paused or canceled
- * meanwhile is left as he wants it. So is one that has gone on since: what is found by work of an earlier `launch`
- * was found out before its owner saw to it.
+ * Stops a run for a reason that concerns all recipients (our account is refused, too many fail). Pages stop
+ * between two chunks, and the run's workflow closes it as `failed`. `reason` is for the operator: a code of the
+ * catalogue, a colon, and what to do. The first reason stays.
+ *
+ * A run that its operator has paused or canceled meanwhile is left unchanged. So is a run that was started
+ * again: what work of an earlier `launch` finds is older than the operator's decision.
  */
 export async function failRun(
   db: Kysely<CampaignTables>,

@@ -9,10 +9,10 @@ import type { ShardRef } from './run-end';
 import { readControl } from './runs';
 
 /**
- * Whose turn has come, in a run that goes from channel to channel (domain/fallback.ts; decision 10). The
- * recipients of later channels are frozen as `waiting` without an hour, so that no page takes them. A look gives
- * those their hour whose earlier channel had no success, and cancels those whose earlier channel had; it
- * decides by what stands in the ledger alone, so one that is lost is made up for by the next.
+ * Opens the next channel for recipients of a run that goes from channel to channel (domain/fallback.ts;
+ * decision 10). Recipients of later channels are frozen as `waiting` without a time, so that no page takes
+ * them. A look gives them a time when their earlier channel had no success, and cancels them when it had. It
+ * decides by the ledger alone, so the next look makes up for a lost one.
  */
 export interface TurnRule {
   runId: string;
@@ -23,9 +23,9 @@ export interface TurnRule {
 }
 
 export interface OpenedTurns {
-  /** Shards that have something to send now, or nothing to wait for any more. */
+  /** Shards that have something to send now, or that have nothing left to wait for. */
   shards: ShardRef[];
-  /** When the next turn comes, if nothing happens before that; without it, only what happens gives one. */
+  /** When the next channel opens by time alone. Without it, only an outcome can open one. */
   nextAtMs?: number;
 }
 
@@ -54,25 +54,25 @@ export async function openFallbackTurns(db: Kysely<CampaignTables>, rule: TurnRu
 
 interface Window {
   moved: number;
-  /** Since when the earlier channels of those stand so who get their turn by time alone. */
+  /** For recipients whose next channel opens by time alone: since when their earlier channel has been waited for. */
   counting: Date[];
-  /** The last recipient that was looked at; null when nobody is left. */
+  /** The last recipient that was read; null when none is left. */
   after: number | null;
 }
 
 interface Judged {
   seq: number;
   reached: boolean;
-  /** Whether anything changes for the recipient. */
+  /** Whether the recipient changes. */
   turns: boolean | null;
-  /** Set while the earlier channel has its time. */
+  /** Since when the earlier channel is being waited for, while its time is not over. */
   counting: Date | null;
 }
 
 /**
- * Looks at the next of those who wait, in one transaction. The shard's row is locked as by whoever opens a
- * page: a recipient who is in no page now gets into none before this is done. The planner knows nothing of rows
- * that were frozen a moment ago: `limit` and `materialized` keep it from joining all that wait with all that wait.
+ * Judges the next waiting recipients in one transaction. It locks the shard's row, as opening a page does, so
+ * that no page takes a recipient in the meantime. The planner has no statistics for rows that were frozen a
+ * moment ago. `limit` and `materialized` keep it from joining all waiting recipients with one another.
  */
 async function turnWindow(
   tx: Transaction<CampaignTables>,
@@ -143,7 +143,7 @@ async function writeTurns(
   });
 }
 
-/** The table of domain/fallback.ts over `e`, whose state may be a derived one (ledger.ts). */
+/** The table of domain/fallback.ts as SQL over `e`, whose state may be a derived one (ledger.ts). */
 function standing({ tellsMore }: TurnRule) {
   const cases = CHANNELS.flatMap((channel) =>
     standings(channel, tellsMore).map(
@@ -153,7 +153,7 @@ function standing({ tellsMore }: TurnRule) {
   return sql`(select case ${sql.raw(cases.join(' '))} end from (select ${derived} as derived) state)`;
 }
 
-/** Of a page that was taken on and has not recorded somebody: he is being sent to. */
+/** The derived state. A recipient in a page that has not recorded them yet is being sent to. */
 const derived = sql`case when e.state <> 'pending' then e.state else (
   select case
     when e.seq >= s.next_seq then 'pending'
@@ -163,7 +163,7 @@ const derived = sql`case when e.state <> 'pending' then e.state else (
     else 'accepted' end
   from shards s where s.run_id = e.run_id and s.channel = e.channel and s.shard = e.shard) end`;
 
-/** When it was handed over; of a call that is in the air, when it was placed. */
+/** When the message was handed over; for a call in the air, when it was placed. */
 const since = sql`case when e.channel = 'voice' and e.state = 'sending' then coalesce((
     select c.placed_at from calls c where c.run_id = e.run_id and c.seq = e.seq and c.attempt = e.attempt
   ), e.updated_at) else e.updated_at end`;

@@ -18,9 +18,9 @@ interface ShardSums {
 }
 
 /**
- * A run's counts per channel: every state present, summing to `total`. Reads a handful of rows per
- * shard, so it costs the same for a thousand recipients and for a million. How derived states come
- * about is told in ledger.ts.
+ * A run's counts per channel, with every state present and summing to `total`. Reads a handful of rows per
+ * shard, so that it costs the same for a thousand recipients as for a million. ledger.ts explains the derived
+ * states.
  */
 export async function readCounts(db: Kysely<CampaignTables>, runId: string): Promise<Counts> {
   const { rows } = await sql<ShardSums>`
@@ -53,12 +53,12 @@ function deriveCounts(sums: ShardSums): ChannelCounts {
   ) as Record<RecipientState, number>;
   const storedOther = Object.values(sums.stored).reduce((sum, count) => sum + count, 0);
   const takenPending = sums.taken - storedOther;
-  // The event feed may overtake a page: then fewer are left than the page has yet to record.
+  // The event feed may be faster than a page. Then fewer recipients are left than the page has yet to record.
   const sending = Math.min(sums.sending, takenPending);
   const retrying = Math.min(sums.retrying, counts.waiting);
   counts.waiting -= retrying;
   if (sums.channel === 'voice') {
-    // A call is being made, from the moment it is taken on until its workflow says otherwise.
+    // A call counts as being made from the moment a page takes it until its workflow records otherwise.
     counts.sending += takenPending + retrying;
   } else {
     counts.sending += sending + retrying;
@@ -68,7 +68,7 @@ function deriveCounts(sums: ShardSums): ChannelCounts {
   return { total: sums.total, ...counts };
 }
 
-/** How many recipients of a run are still short of `sent`, or of `accepted` where no more is ever told. */
+/** How many recipients of a run have not reached `sent`, or `accepted` at a service that reports nothing more. */
 export function unsettled(counts: Counts, tellsMore: boolean): number {
   const open: RecipientState[] = [
     'pending',
@@ -82,8 +82,9 @@ export function unsettled(counts: Counts, tellsMore: boolean): number {
 }
 
 /**
- * Whether a recipient is still to be sent to, now or later: one that waits for a page, or, where the service tells
- * more, one that it has accepted and not handed over. A call between two tries waits too, but for its own workflow.
+ * Whether a recipient is still to be sent to, now or later. That is one who waits for a page or, if the service
+ * reports outcomes, one whose message it has accepted and not handed over. A call between two attempts also
+ * waits, but for its own workflow.
  */
 export function hasUnsent(counts: Counts, tellsMore: boolean): boolean {
   return CHANNELS.some((channel) => {

@@ -14,14 +14,14 @@ import { type RecipientResult, writeResults } from './write-results';
 
 /**
  * The ledger: what became of every recipient of a run. Its promise is that a process may be killed
- * between any two statements and nobody is lost, nobody is sent to twice, and whoever is in doubt is
+ * between any two statements and no recipient is lost, none is sent to twice, and every one in doubt is
  * known by name.
  *
  * A shard's recipients are numbered densely (`seq`) in the order they are due, and are taken on from the
  * front, a page at a time. Most rows are written twice only: when they are frozen, and when the event
  * feed says what became of them. In between their state is derived:
  *
- *   stored pending, seq ≥ shard.next_seq              → pending     nobody has touched it
+ *   stored pending, seq ≥ shard.next_seq              → pending     no page has taken it
  *   stored pending, seq in an open page               → sending     a send activity has it
  *   stored pending, seq < next_seq, no open page      → accepted    the service took it, nothing else said
  *   stored waiting, seq in an open list page          → sending     its retry is under way
@@ -35,13 +35,13 @@ import { type RecipientResult, writeResults } from './write-results';
  *   resolved … offered  may have reached the service; all that a crash can leave in doubt
  *   offered … size      not sent
  *
- * `offered` moves up before a chunk is sent, `resolved` with its results, in the transaction that writes
- * them. Whoever takes a page over raises its `fence`; every write names the fence it was given, so an
- * attempt that was given up but still runs can record nothing. A closed page is deleted.
+ * `offered` moves up before a chunk is sent. `resolved` moves up in the transaction that writes the chunk's
+ * results. An attempt that takes a page over raises its `fence`, and every write names the fence it was given.
+ * An outdated attempt that still runs can therefore record nothing. A closed page is deleted.
  *
- * The event feed may know what became of a message before its page is recorded, and may give the recipient
- * another attempt at once (recipient-transitions.ts). So a page sends only to those who are as it took them on, and a
- * result names the attempt that it is the result of.
+ * The event feed may report what became of a message before its page is recorded, and may give the recipient
+ * another attempt at once (recipient-transitions.ts). Therefore a page sends only to recipients whose row is as
+ * the page took it, and a result names its attempt.
  */
 export interface ShardKey {
   runId: string;
@@ -53,7 +53,7 @@ export interface OpenPage extends ShardKey {
   page: number;
   fence: number;
   fromSeq: number;
-  /** Recipients in the page. */
+  /** Number of recipients in the page. */
   size: number;
   /** Set for a page of retries, which is a list; otherwise position p is `fromSeq + p`. */
   seqs: number[] | undefined;
@@ -63,14 +63,14 @@ export interface OpenPage extends ShardKey {
 
 export type Taking =
   | { kind: 'page'; page: OpenPage }
-  /** Nothing is due before `until`; without it, nothing will ever be again, unless another lane fails. */
+  /** No recipient is due before `until`. Without it, none will become due unless another lane fails. */
   | { kind: 'idle'; until: Date | undefined }
   | { kind: 'stopped'; control: Exclude<Control, 'run'> };
 
 /**
- * Opens the lane's next page, or takes over the one its predecessor left open (`offered > resolved`
- * then tells what is in doubt). At most one live activity may own a lane, and none of a `launch` that another one has
- * followed. No page is opened before `notBefore`; one that is open goes on.
+ * Opens the lane's next page, or takes over the page that its predecessor left open; `offered > resolved` then
+ * says what is in doubt. A lane has at most one live activity, and none of a superseded `launch`. No page is
+ * opened before `notBefore`; a page that is open continues.
  */
 export async function takePage(
   db: Kysely<CampaignTables>,
@@ -147,9 +147,9 @@ async function openNextPage(
 const WORTH_A_PAGE = 2 * LIMITS.chunkRecipients;
 
 /**
- * How many of those that are left the next page takes on. What would fit into one page is shared among the
- * lanes, so that one sends while the other's chunk comes to its end and is written down; of small pages there would be
- * more to tell the server of than there is to gain.
+ * How many of the remaining recipients the next page takes. The last ones, which would fit into one page, are
+ * shared between the lanes. One lane then sends while the other lane's chunk is recorded. Small pages are not
+ * shared, because each costs the server more events than it saves.
  */
 function shareOf(size: number, left: number): number {
   const shared = left <= size && left >= LIMITS.lanesPerShard * WORTH_A_PAGE;
@@ -166,7 +166,10 @@ async function dueRetries(tx: Transaction<CampaignTables>, key: ShardKey, size: 
   return rows.map((row) => row.seq);
 }
 
-/** A call that waits to be dialled again is its workflow's; one that wants a new workflow is a page's. */
+/**
+ * A call that waits for its redial belongs to its workflow; a recipient who needs a new workflow belongs to a
+ * page.
+ */
 const isOurs = (key: ShardKey) =>
   sql`${key.channel === 'voice' ? sql`call_from > attempt` : sql`true`} and ${isWanted('recipients')}`;
 
@@ -174,7 +177,7 @@ const claimedRetries = (key: ShardKey) => sql`coalesce((
   select array_agg(claimed) from pages, unnest(seqs) claimed
   where run_id = ${key.runId} and channel = ${key.channel} and shard = ${key.shard}), '{}')`;
 
-/** Where the due part of [from, bound) ends. Rows are in due order, so the last one usually decides. */
+/** Where the due part of [from, bound) ends. Rows are in due order, so that the last row usually decides. */
 async function dueEnd(
   tx: Transaction<CampaignTables>,
   key: ShardKey,
@@ -193,7 +196,7 @@ async function dueEnd(
   return found.rows[0]?.end ?? from;
 }
 
-/** Recipients of later stages keep no shard awake: their stage may begin in a month, and starts the shard again. */
+/** Ignores recipients of later stages: their stage may begin in a month, and starts the shard again. */
 async function nextDue(
   tx: Transaction<CampaignTables>,
   key: ShardKey,
@@ -220,16 +223,16 @@ export interface PageRecipient {
   attempt: number;
   attempts: number;
   dueAt: Date;
-  /** Of what came before, for a retry. */
+  /** Code of the previous attempt, for a retry. */
   code: string | undefined;
-  /** Where the recipient may be, if the campaign asked. */
+  /** The recipient's time zones, if the campaign needs them. */
   place: string | null;
 }
 
 /**
- * Writes ahead that the next `count` recipients are about to be sent, and reads them. Fails with
- * `page_fenced` when another attempt owns the page by now. Whoever needs nothing of this page any more, by
- * what the event feed told since, is left out.
+ * Writes ahead that the next `count` recipients are about to be sent, and reads them. Fails with `page_fenced`
+ * when another attempt owns the page by now. Leaves out recipients who need nothing more of this page, because
+ * the event feed has reported their outcome since.
  */
 export async function offerChunk(
   db: Kysely<CampaignTables>,
@@ -271,10 +274,10 @@ export async function offerChunk(
 }
 
 /**
- * Records everything offered so far and closes the page at its end, in one transaction; `also` does in it what else
- * depends on that. The database may give it up, and then all of it is done once more. Where the service took everybody
- * it is one statement, because each statement of a transaction is a round trip.
- * Answers what the owner wants by now. Fails with `page_fenced` when another attempt owns the page.
+ * Records everything offered so far, and closes the page at its end, in one transaction. `also` runs in the
+ * same transaction. After a deadlock, the whole of it is repeated. If the service accepted every message it is
+ * one statement, because each statement of a transaction is a round trip. Returns the run's present control.
+ * Fails with `page_fenced` when another attempt owns the page.
  */
 export async function recordChunk(
   db: Kysely<CampaignTables>,
@@ -307,7 +310,7 @@ async function resolvePage(db: Kysely<CampaignTables>, page: OpenPage): Promise<
   return rows[0].control;
 }
 
-/** Takes back an offer that certainly reached nobody: the service was down or told us to wait. */
+/** Takes back an offer that certainly reached no recipient: the service was down or asked us to wait. */
 export async function withdrawOffer(db: Kysely<CampaignTables>, page: OpenPage): Promise<void> {
   await fencedUpdate(db, page, sql`offered = resolved`);
   page.offered = page.resolved;

@@ -3,8 +3,8 @@ import type { Channel } from '../../domain/channel';
 import type { CampaignTables } from '../tables';
 
 /**
- * When the first waiting recipient of each channel falls due, by the index of those who wait. A call that waits to be
- * dialled again is its own workflow's.
+ * When the first waiting recipient of each channel becomes due, read from the partial index of waiting
+ * recipients. Calls that wait for a redial are left out, because their own workflows wake for them.
  */
 export async function firstDue(
   db: Kysely<CampaignTables>,

@@ -6,26 +6,29 @@ import { moveRecipients } from '../ledger/move-recipients';
 import type { CampaignTables } from '../tables';
 import type { RunOptions } from './runs';
 
-/** What the feed says of one message of a run. */
+/** What the feed says about one message of a run. */
 export interface Outcome extends RecipientEvent {
   runId: string;
   channel: Channel;
   seq: number;
 }
 
-/** The rules of those of the runs whose recipients may be sent to anew. */
+/** The delivery rules of runs that may send to a recipient again. */
 export type RunRules = ReadonlyMap<string, DeliveryRule>;
 
-/** Those of the runs that go on, and may send somebody anew: a run `r` and its campaign `c`, with their condition. */
+/**
+ * SQL: which of the runs continue and may send to a recipient again, as a run `r` and its campaign `c` with
+ * their condition.
+ */
 export const runsSendingAnew = (workspaceId: string, runIds: readonly string[]) => sql`
   runs r join campaigns c on c.id = r.campaign_id
   where r.id = any(${runIds}::text[]) and r.workspace_id = ${workspaceId} and r.phase not in ('completed', 'canceled') and r.control <> 'cancel'
     and (c.options #> '{delivery,retry}' is not null or c.options #>> '{delivery,onUnknown}' = 'resend')`;
 
 /**
- * Keeps the runs it finds from being closed until the transaction ends: a retry that is given to a recipient
- * is seen by whoever closes the run, or the run is closed already and nobody is given one. A failed run may be
- * resumed and then goes on with its retries.
+ * Reads the rules, and keeps these runs from being closed until the transaction ends. A retry is thus seen by
+ * the process that closes the run; or the run is closed already, and no retry is given. A failed run may be
+ * resumed, and then continues with its retries.
  */
 export async function runRules(
   tx: Transaction<CampaignTables>,
@@ -39,12 +42,15 @@ export async function runRules(
   return new Map(rows.map((row) => [row.id, deliveryRule(row)]));
 }
 
-/** A recipient who was sent to once, in a run that sends nobody anew, needs not be read before he is written. */
+/**
+ * Whether the recipient must be read before they are written. A recipient sent to once, in a run without
+ * retries, need not be.
+ */
 export function isFollowed(outcome: Outcome, rules: RunRules): boolean {
   return outcome.attempt > 0 || rules.has(outcome.runId);
 }
 
-/** Reads whom the news is about, decides (recipient-transitions.ts), and writes those that changed. */
+/** Reads the recipients that events concern, decides (recipient-transitions.ts), and writes those that changed. */
 export async function followOutcomes(
   tx: Transaction<CampaignTables>,
   workspaceId: string,

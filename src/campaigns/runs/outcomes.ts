@@ -10,7 +10,7 @@ import { type SendNews, sendNews, storeSendNews } from '../sends/send-outcomes';
 import type { CampaignTables } from '../tables';
 import { followOutcomes, isFollowed, type Outcome, runRules, runsSendingAnew } from './outcomes-followed';
 
-/** Before the first event of a workspace's feed. */
+/** The cursor before the first event of a workspace's feed. */
 export const FEED_START = '';
 
 export async function readCursor(db: Kysely<CampaignTables>, workspaceId: string): Promise<string> {
@@ -27,7 +27,7 @@ export async function readCursor(db: Kysely<CampaignTables>, workspaceId: string
   return row.cursor;
 }
 
-/** What one page of the event feed tells, and between which cursors it stands. */
+/** One page of the event feed, and the cursors before and after it. */
 interface FeedPage {
   workspaceId: string;
   from: string;
@@ -37,23 +37,24 @@ interface FeedPage {
   sends: readonly SendNews[];
 }
 
-/** What a page of the feed was about, of all that its workspace has. */
+/** What a page of the feed concerned, within its workspace. */
 export interface AppliedEvents {
-  /** Runs that it has outcomes of. */
+  /** Runs that have outcomes in the page. */
   runs: string[];
-  /** Calls that ended, whose workflows wait for it. */
+  /** Ended calls, whose workflows wait for the end. */
   calls: EndedCall[];
-  /** Durable sends that have something to decide now. */
+  /** Durable sends that must decide their next step now. */
   sends: string[];
 }
 
 /**
- * Takes one page of the event feed into the ledger and moves the cursor, in one transaction. `undefined`, having
- * changed nothing, when another reader moved the cursor: then this one is a leftover.
- * Callers choose the uids of their own messages, so a feed may name recipients of another workspace. Only runs of
- * the feed's workspace are touched and answered.
- * Of a call the record is kept, and what follows from its end is left to its workflow: a busy line is not the
- * end of a recipient that is redialled.
+ * Applies one page of the event feed to the ledger and moves the cursor, in one transaction. Returns
+ * `undefined` and changes nothing when another reader has moved the cursor, because this reader is then
+ * outdated.
+ *
+ * Callers choose the uids of their own messages, so a feed may name recipients of another workspace. Only runs
+ * of the feed's own workspace are changed and returned. For a call, only its record is kept: its workflow
+ * decides what follows, because a busy line does not end a recipient who is redialled.
  */
 export async function applyEvents(
   db: Kysely<CampaignTables>,
@@ -67,8 +68,8 @@ export async function applyEvents(
 }
 
 /**
- * By one statement, as most pages are, because each statement of a transaction is a round trip. Changes nothing, and
- * answers `undefined`, for a page that needs more than that.
+ * Applies the page by one statement, as most pages allow, because each statement of a transaction is a round
+ * trip. Returns `undefined` and changes nothing for a page that needs more.
  */
 async function applyAtOnce(db: Kysely<CampaignTables>, page: FeedPage): Promise<AppliedEvents | undefined> {
   const { workspaceId, from, to, events, outcomes, sends } = page;
@@ -124,11 +125,12 @@ const runsOfEvents = (events: readonly MessageEvent[]) => [
 
 const runsOfOutcomes = (outcomes: readonly Outcome[]) => [...new Set(outcomes.map(({ runId }) => runId))];
 
-/** The highest-ranking event of each message that has a run's uid; other messages of the feed are left out. */
+/** The highest-ranking event of each message that has a run's uid. Other messages of the feed are left out. */
 function collapse(events: readonly MessageEvent[]): Outcome[] {
   const highest = new Map<string, Outcome>();
   for (const event of events) {
-    // A third of a feed says that messages were accepted, and its uids need not be taken apart.
+    // Skip events below `sent` before parsing their uids: a third of a feed only says that messages were
+    // accepted.
     const state = event.state as RecipientState;
     if (!(RECIPIENT_RANK[state] > RECIPIENT_RANK.accepted)) continue;
     const known = highest.get(event.uid);
@@ -140,7 +142,7 @@ function collapse(events: readonly MessageEvent[]): Outcome[] {
   return [...highest.values()];
 }
 
-/** In one statement, except for those of whom more than one message is told, or who may be sent to anew. */
+/** One statement, except for recipients with several messages in the page or with a possible retry. */
 async function takeIn(
   tx: Transaction<CampaignTables>,
   workspaceId: string,
@@ -165,7 +167,10 @@ const told = (outcomes: readonly Outcome[]) => sql`
     ${outcomes.map((o) => o.state)}::text[], ${outcomes.map((o) => o.code ?? null)}::text[]
   ) as told(run_id, channel, seq, attempt, state, code)`;
 
-/** Of a former attempt only what is good counts; that it was handed over is new only where it was in doubt. */
+/**
+ * An earlier attempt's event counts only if it is good. `sent` counts for an earlier attempt only if that
+ * attempt was in doubt.
+ */
 function outcomeMove(workspaceId: string, outcomes: readonly Outcome[], rows: RawBuilder<unknown>): Move {
   return {
     scope: { workspaceId, runIds: runsOfOutcomes(outcomes) },

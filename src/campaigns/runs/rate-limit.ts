@@ -5,21 +5,23 @@ import { wantedControl } from '../stops/wanted-control';
 import type { CampaignTables } from '../tables';
 
 /**
- * A run's pace: one row that says when the next permit is free, moved on by one statement by the database's
- * clock. Whoever waits for the row's lock computes from what the one before left there, so that all channels,
- * shards, lanes and processes share a pace without talking to each other. Permits that were taken and not
- * used, because a process died or the run was paused, are lost: never is a run faster than its pace.
+ * A run's rate limit: one row says when the next permit is free, and one statement moves it on by the
+ * database's clock. A process that waits for the row's lock computes from what the previous one left. All
+ * channels, shards, lanes and processes thus share a rate without messages between them.
+ *
+ * Permits that were taken and not used, because a process died or the run was paused, are lost: a run is never
+ * faster than its rate.
  */
 export interface Permits {
-  /** What was asked for, or nobody's turn yet: 0. */
+  /** How many permits were granted; 0 when none is free yet. */
   granted: number;
-  /** Until the granted permits hold, or until it is worth asking again. */
+  /** Time until the granted permits hold, or until asking again makes sense. */
   waitMs: number;
 }
 
 /**
- * Permits for up to `most` recipients, a lot of them at once, and for all of `least`, who are in doubt
- * together. A run without a pace has as many as it wants.
+ * Takes permits for up to `most` recipients, in lots, and for all of `least`, who are in doubt together. A run
+ * without a rate gets as many as it asks for.
  */
 export async function takePermits(
   db: Kysely<CampaignTables>,
@@ -48,15 +50,15 @@ export async function takePermits(
 
 const interval = (ms: number) => sql`${ms} * interval '1 millisecond'`;
 
-/** How many recipients of a run make a page, so that it is done within seconds at the run's pace. */
+/** How many recipients of a run make a page, so that it takes seconds at the run's rate. */
 export function pageAtPace(ratePerSecond: number | null | undefined, size: number): number {
   if (!ratePerSecond) return size;
   return Math.max(1, Math.min(size, Math.ceil((ratePerSecond * LIMITS.pacePageMs) / 1_000)));
 }
 
 /**
- * Gives a run another pace, or with null none. Its permits are free again at once: what was given out at the
- * old pace is little, and waiting it out could take days.
+ * Sets a run's rate, or removes it with null. Permits are free again at once: few were given out at the old
+ * rate, and waiting for them could take days.
  */
 export async function setPace(
   db: Kysely<CampaignTables>,
@@ -73,7 +75,7 @@ export async function setPace(
       next_at = least(p.next_at, clock_timestamp() + ${interval(LIMITS.paceLotMs)})`.execute(db);
 }
 
-/** What a waiting activity looks at: whether to go on, and how fast. */
+/** Reads what a waiting activity needs: whether to continue, and how fast. */
 export async function readPace(
   db: Kysely<CampaignTables>,
   runId: string,

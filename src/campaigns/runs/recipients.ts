@@ -22,11 +22,11 @@ export interface RecipientView {
   uid: string;
   dueAt: Date;
   updatedAt: Date;
-  /** On the voice channel, where they are asked for. */
+  /** On the voice channel, if the caller asked for them. */
   calls?: CallRecord[];
 }
 
-/** Where a listing stopped: recipients are listed by channel, then by seq. */
+/** Where a listing stopped. Recipients are listed by channel, then by seq. */
 export interface RecipientPosition {
   channel: Channel;
   seq: number;
@@ -42,9 +42,9 @@ export interface RecipientFilter {
 }
 
 /**
- * All of a run's recipients, a page at a time by where the one before ended, so that memory stays flat and a
- * late page costs no more than an early one. Nothing is read before it is asked for. A recipient is there
- * once, in the state that it has as its page is read.
+ * Pages through all of a run's recipients, each page after the last key of the one before. Memory stays flat,
+ * and a late page costs no more than an early one. A page is read only when it is asked for. Each recipient
+ * appears once, in their state when their page is read.
  */
 export async function* recipientPages(
   db: Kysely<CampaignTables>,
@@ -61,9 +61,9 @@ export async function* recipientPages(
 }
 
 /**
- * One page of a run's recipients, with derived states (ledger.ts), in the order they are due. The `limit 1` keep
- * the shard and the run from being joined by a hash, which would read and sort all that is left of the run for
- * every page: eight times slower at 100,000 recipients whose table nobody has analyzed yet.
+ * One page of a run's recipients in due order, with derived states (ledger.ts). Each `limit 1` keeps the
+ * planner from a hash join with the shard and the run. That join reads and sorts the whole rest of the run for
+ * every page: eight times slower at 100,000 recipients in a table that was never analyzed.
  */
 export async function listRecipients(
   db: Kysely<CampaignTables>,
@@ -142,8 +142,8 @@ export function viewOf(runId: string, row: ListedRow): RecipientView {
 }
 
 /**
- * An index by state would be written to with every change of state. The counters know as much as a reader needs
- * not to search a million recipients for an end that nobody has come to, or beyond the last one who has.
+ * Counts the recipients in a state, so that a search for it stops after the last one or never begins. An index
+ * by state would serve too, but every change of a state would have to write it.
  */
 async function countIn(
   db: Kysely<CampaignTables>,
@@ -157,7 +157,7 @@ async function countIn(
   return sum;
 }
 
-/** With the calls of those on the voice channel. */
+/** Adds the calls of recipients on the voice channel. */
 export async function withCalls(
   db: Kysely<CampaignTables>,
   runId: string,
@@ -172,7 +172,7 @@ export async function withCalls(
   );
 }
 
-/** The derivation of ledger.ts over `recipients r`, its shard `s` and `runs`. */
+/** The derived state of ledger.ts as SQL over `recipients r`, its shard `s` and `runs`. */
 export const derivedState = sql<RecipientState>`case
   when r.state = 'waiting' and exists (
     select 1 from pages p where p.run_id = r.run_id and p.channel = r.channel and p.shard = r.shard

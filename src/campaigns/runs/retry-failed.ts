@@ -17,21 +17,22 @@ import { reopenRun } from './run-rows';
 export type RetriedState = (typeof RETRIED)[number];
 
 export interface Retried {
-  /** Recipients that are sent to again, per channel of the campaign. */
+  /** Number of recipients that are sent to again, per channel of the campaign. */
   retried: Partial<Record<Channel, number>>;
-  /** A run that goes on, and may be asleep. */
+  /** A run that continues, and may be asleep. */
   tell?: { runId: string; launch: number } | undefined;
-  /** Set when the run had ended and goes on. */
+  /** Set when the run had ended and is started again. */
   launch?: { runId: string; launch: number } | undefined;
 }
 
 /**
- * Sends again to the current run's recipients in these states, and to nobody else. Each gets a new attempt,
- * and so a new uid; what is still told of the former ones counts only when it is good. Every recipient is looked at
- * once, a window at a time: one that fails anew while this goes on is not taken a second time. Whoever was
- * put back waits in the ledger, so repeated after a crash it does the rest; by its note it leaves out who has failed
- * since it was called first. Where channels go in turns, so
- * do retries: a contact's first retried channel begins, and the later ones wait for their turn once more.
+ * Sends again to the current run's recipients in these states. Each gets a new attempt, and so a new uid;
+ * events about an earlier attempt then count only when they are good. Every recipient is read once, a window at
+ * a time, so that one who fails anew meanwhile is not taken twice.
+ *
+ * Recipients who were put back wait in the ledger, so that a repeated call after a crash does the rest. The
+ * note gives the time of the first call: recipients who have failed since then are left out. In a run that goes
+ * from channel to channel, a contact's first retried channel begins, and the later ones wait again.
  */
 export async function retryFailed(
   db: Kysely<CampaignTables>,
@@ -69,8 +70,8 @@ export async function retryFailed(
 }
 
 /**
- * Of a recurring campaign that waits, it is the newest occurrence that is sent to again; the next one is left out if
- * this is still going on then, as after any other that takes too long.
+ * A recurring campaign that waits for its next occurrence sends its newest one again. If that still runs when
+ * the next one is due, the next one is left out, as after any occurrence that takes too long.
  */
 function requireRetrying(campaign: CampaignRecord): CampaignRecord {
   if (RETRYING.includes(campaign.phase) && !endingOf(campaign)) return campaign;
@@ -95,8 +96,8 @@ async function frozenChannels(
 }
 
 /**
- * A call's attempt is written when it is dialled (calls.ts): until then `call_from` above it says that the
- * recipient wants a new workflow.
+ * A call's attempt is written when it is dialled (calls.ts). Until then, `call_from` above it says that the
+ * recipient needs a new workflow.
  */
 async function putBack(
   tx: Transaction<CampaignTables>,
@@ -120,16 +121,16 @@ async function putBack(
       attempt: sql`r.attempt + case when r.channel = 'voice' then 0 else 1 end`,
       doubts: sql`case when r.state = 'unknown' and r.channel <> 'voice' then array_append(r.doubts, r.attempt) else r.doubts end`,
       call_from: sql`case when r.channel = 'voice' then r.attempt + 1 end`,
-      // What an explanation tells; the latest times, because it may be asked for again and again.
+      // For explanations. Only the latest times are kept, because a retry may be asked for again and again.
       put_back: sql`(array_prepend(now(), r.put_back))[1:${sql.lit(LIMITS.putBackTimes)}]`,
     },
   });
   return waiting;
 }
 
-/** The same contact's other channels. */
+/** SQL: the same contact's other channels. */
 const others = sql`recipients e where e.run_id = r.run_id and e.contact_id = r.contact_id and e.channel <> r.channel`;
 
-/** Or about to be: nobody is sent to on one channel while another one is at it. */
+/** SQL: another channel has reached the contact or is about to, so that this one must not be sent. */
 const isReached = sql`(e.state in ('delivered', 'accepted', 'sending', 'pending')
   or (e.state = 'waiting' and e.retry_at is not null and e.turn > r.turn))`;

@@ -11,7 +11,7 @@ export interface ShardRef {
   shard: number;
 }
 
-/** The shards of a run whose audience is frozen to its end on all its channels; otherwise undefined. */
+/** The shards of a run whose audience is frozen completely on all channels; otherwise undefined. */
 export async function frozenShards(
   db: Kysely<CampaignTables>,
   runId: string,
@@ -27,7 +27,7 @@ export async function frozenShards(
   return channels.every((channel) => shards.some((shard) => shard.channel === channel)) ? shards : undefined;
 }
 
-/** The shards of a run that may be sent, also while others are still filled. */
+/** The shards of a run that may be sent, even while others are still being filled. */
 export async function standingShards(db: Kysely<CampaignTables>, runId: string): Promise<ShardRef[]> {
   return db
     .selectFrom('shards')
@@ -50,9 +50,9 @@ export const unfinishedFreeze = (runId: string) =>
   sql<boolean>`exists (select from audience_freezes where run_id = ${runId} and finished_at is null)`;
 
 /**
- * Shards that have something to send now; with `overdueMs`, those with retries that were due so long ago. It
- * agrees with what `takePage` finds (ledger.ts), which opens no page on a channel that is closed at this hour: a
- * shard that is started because of this and finds nothing would be started for ever.
+ * Shards that have something to send now; with `overdueMs`, those whose retries were due that long ago. It must
+ * agree with `takePage` (ledger.ts), which opens no page on a channel that is closed at this hour. Otherwise a
+ * shard that finds nothing would be started for ever.
  */
 export async function dueShards(
   db: Kysely<CampaignTables>,
@@ -91,9 +91,9 @@ export async function gatherMs(db: Kysely<CampaignTables>, runId: string): Promi
 }
 
 /**
- * Closes a run. False, and it stays open, when it was to be completed and somebody has been put back into
- * it since it was found settled, or when it has failed and its owner wants it canceled: all of them take the run's
- * row, so one of them is first. Asked once more by a launch that another one has followed, it changes nothing.
+ * Closes a run. Returns false, and the run stays open, when it was to be completed and a recipient was put back
+ * since it was found settled. The same holds when it has failed and the operator wants it canceled. All of
+ * these changes lock the run's row, so that one of them comes first. A superseded launch changes nothing.
  */
 export async function closeRun(
   db: Kysely<CampaignTables>,
@@ -120,8 +120,8 @@ export async function closeRun(
 }
 
 /**
- * The last occurrence of a schedule ends before one that began earlier: the campaign's phase is that one's, and
- * goes on.
+ * A schedule's last occurrence may end before an earlier one. The campaign then takes the phase of the earlier
+ * one, which continues.
  */
 async function handOver(tx: Kysely<CampaignTables>, runId: string): Promise<void> {
   await sql`

@@ -15,7 +15,7 @@ export interface RunView {
   number: number;
   phase: Phase;
   scheduledFor: Date | null;
-  /** What everybody's clocks show when they are due; null when all are due as it begins. */
+  /** The local time at which each recipient is due; null when all are due as the run begins. */
   localTime: string | null;
   startedAt: Date | null;
   finishedAt: Date | null;
@@ -25,7 +25,7 @@ export interface RunView {
   workflowId: string;
 }
 
-/** A page of a campaign's runs, the newest first. Each costs its counters, whatever its audience. */
+/** A page of a campaign's runs, the newest first. Each costs a read of its counters, whatever its audience. */
 export async function listRuns(
   db: Kysely<CampaignTables>,
   workspaceId: string,
@@ -72,7 +72,7 @@ export async function listRuns(
   return { runs, next: rows.length > limit ? runs.at(-1)?.number : undefined };
 }
 
-/** The campaign's current run, or the one that is named if it is the campaign's. */
+/** The campaign's current run, or the named run if it belongs to the campaign. */
 export async function findRun(
   db: Kysely<CampaignTables>,
   workspaceId: string,

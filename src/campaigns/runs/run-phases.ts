@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { type Control, isLive, type RunPhase } from '../../domain/campaign';
 import type { CampaignTables } from '../tables';
 
-/** How many runs of all workspaces there are in each phase; a live one that is paused counts as `paused`. */
+/** Number of runs in each phase, in all workspaces. A live run that is paused counts as `paused`. */
 export async function runPhases(db: Kysely<CampaignTables>): Promise<Map<RunPhase | 'paused', number>> {
   const { rows } = await sql<{ phase: RunPhase; control: Control; runs: number }>`
     select phase, control, count(*)::int as runs from runs group by phase, control`.execute(db);

@@ -9,17 +9,17 @@ import { isStopped } from '../stops/stops';
 import type { CampaignTables } from '../tables';
 import { type LiveRun, liveRuns } from './runs';
 
-/** A lost launch is rare, and a launch that was not lost is refused by its id: once a minute is plenty. */
+/** Once a minute is enough, because lost launches are rare, and Temporal refuses a repeated launch by its id. */
 const INTERVAL_MS = 60_000;
 
 /** A send's workflow is expected to be late by no more than this. */
 const LATE_SECONDS = 30;
 
 /**
- * Sees that every live run and durable send has its workflow: a process killed between a run's row and its
- * workflow, or a Temporal server that came back empty, would leave one that nobody executes. What it has done is
- * in the database, so a workflow that starts anew goes on from there. A look that fails, the first one too, is
- * made good by the next: a worker has other work meanwhile.
+ * Makes sure that every live run and durable send has its workflow. A process killed between a run's row and
+ * its workflow would leave a run that nothing executes, and so would a Temporal server that was restored empty.
+ * What the run has done is in the database, so that a new workflow continues from there. If a look fails, even
+ * the first one, the next look repeats it, because a worker has other work meanwhile.
  */
 export async function keepRunsLaunched(
   db: Kysely<CampaignTables>,
@@ -38,7 +38,10 @@ export async function keepRunsLaunched(
       await followPolicy(db, launcher, log);
       await forgetContactUses(db);
     } catch (error) {
-      log.warn({ err: error }, 'what is live could not be looked through; the next look is in a minute');
+      log.warn(
+        { err: error },
+        'could not check that live runs have their workflows; trying again in a minute',
+      );
     }
   };
   await relaunch();
@@ -48,12 +51,12 @@ export async function keepRunsLaunched(
 }
 
 /**
- * Runs of which this process knows that they had their workflow. A launch is a request to the server, so that thousands
- * of runs that wait are not launched again each minute, but some of them in turn: a server that came back empty is
- * found out about within the hour also by a process that has not been started anew.
+ * Runs that had their workflow, as far as this process knows. A launch is a request to the server, so each
+ * minute launches only some of thousands of waiting runs, in turn. A server that was restored empty is thus
+ * noticed within the hour, even by a process that was not restarted.
  */
 export class LaunchedRuns {
-  /** The one that was launched longest ago first. */
+  /** The run that was launched longest ago comes first. */
   private readonly known = new Set<string>();
 
   toBeLaunched(live: readonly LiveRun[]): LiveRun[] {
@@ -73,8 +76,8 @@ export class LaunchedRuns {
 const keyOf = ({ runId, launch }: LiveRun): string => `${runId}:${launch}`;
 
 /**
- * Sends that nobody has looked at when they were due, and planned ones whose hour comes before the next
- * sweep. The rest are left alone: there may be a hundred thousand that wait for next week, or for the end of a stop.
+ * Sends whose workflow did not act when they were due, and planned sends that are due before the next sweep.
+ * The others are left out, because a hundred thousand of them may wait for next week, or for the end of a stop.
  */
 export async function overdueSends(db: Kysely<CampaignTables>): Promise<{ sendId: string; startAt: Date }[]> {
   const soonSeconds = (2 * INTERVAL_MS) / 1000;

@@ -4,9 +4,9 @@ import { campaignRunWorkflowId } from '../../domain/ids';
 import { newId } from '../../storage/new-id';
 import type { CampaignTables } from '../tables';
 
-/** Rows of `runs` as a campaign's owner makes and unmakes them; what a run does to itself is in runs.ts. */
+/** Rows of `runs` as the operator's actions create and end them; runs.ts has what a run changes itself. */
 
-/** When the occurrence that a run is begins, and what everybody's clocks show then if each has it at their own hour. */
+/** When the run's occurrence begins, and the recipients' local time then if each has it at their own hour. */
 export interface OccurrenceTime {
   scheduledFor: Date;
   localTime: string | null;
@@ -15,7 +15,7 @@ export interface OccurrenceTime {
 const occurrenceColumns = (occurrence: OccurrenceTime | undefined) =>
   sql`${occurrence?.scheduledFor.toISOString() ?? null}::timestamptz, ${occurrence?.localTime ?? null}::text`;
 
-/** The next run of a campaign, which becomes its current one. Its workflow is launched after the commit. */
+/** Inserts the next run of a campaign and makes it the current one. Its workflow is launched after the commit. */
 export async function insertRun(
   tx: Transaction<CampaignTables>,
   campaign: { id: string; workspaceId: string; occurrence?: OccurrenceTime | undefined },
@@ -39,7 +39,7 @@ export async function insertRun(
   return id;
 }
 
-/** An occurrence that is left out, so that it can be seen that it was, and why. It is nobody's current run. */
+/** Records an occurrence that was left out, and why. It never becomes a current run. */
 export async function insertLeftOut(
   tx: Transaction<CampaignTables>,
   campaign: { id: string; workspaceId: string; occurrence?: OccurrenceTime | undefined },
@@ -55,10 +55,7 @@ export async function insertLeftOut(
   return id;
 }
 
-/**
- * Ends a run that has not begun. Its workflow, if it wakes at its hour all the same, finds that nothing
- * may be sent.
- */
+/** Ends a run that has not begun. If its workflow wakes all the same, it finds that nothing may be sent. */
 export async function withdrawRun(
   tx: Transaction<CampaignTables>,
   runId: string,
@@ -71,9 +68,9 @@ export async function withdrawRun(
 }
 
 /**
- * A run that has ended goes on: where it stopped if a part of its audience can be sent, else with planning. What it said
- * of its end no longer holds. Its workflow is launched after the commit, and is a new one: the former may
- * still be about to close. One that goes on only to be canceled takes back what it had not sent.
+ * Starts an ended run again: with sending if a part of its audience can be sent, otherwise with planning. Its
+ * former end and reason are cleared. A new workflow is launched after the commit, because the former one may
+ * still be about to close. A run that is reopened only to be canceled takes back what it had not sent.
  */
 export async function reopenRun(
   tx: Transaction<CampaignTables>,
@@ -88,10 +85,7 @@ export async function reopenRun(
   return { runId: run.id, launch };
 }
 
-/**
- * A run that failed is canceled for good. If freezing had not begun, nobody is written down and nothing is to be taken
- * back.
- */
+/** Cancels a failed run for good. If freezing had not begun, there are no recipients and nothing to take back. */
 export async function cancelFailedRun(
   tx: Transaction<CampaignTables>,
   run: { id: string; launches: number; reason: string | null },
@@ -113,7 +107,10 @@ export interface LiveRow {
   scheduledFor: Date | null;
 }
 
-/** Runs of a campaign that go on, the newest first: several where each recipient has an occurrence at their own hour. */
+/**
+ * Runs of a campaign that continue, the newest first. There are several where each recipient has an occurrence
+ * at their own hour.
+ */
 export async function liveRunsOf(tx: Transaction<CampaignTables>, campaignId: string): Promise<LiveRow[]> {
   return tx
     .selectFrom('runs')
@@ -124,7 +121,7 @@ export async function liveRunsOf(tx: Transaction<CampaignTables>, campaignId: st
     .execute();
 }
 
-/** What their owner wants of all of them from now on, where that is new; each is told once it is committed. */
+/** Sets what the operator wants of all these runs, where that is new. Each is signalled after the commit. */
 export async function controlLiveRuns(
   tx: Transaction<CampaignTables>,
   campaignId: string,
@@ -144,7 +141,7 @@ export async function controlLiveRuns(
   return (await liveRunsOf(tx, campaignId)).map(addressOf);
 }
 
-/** Who resumes a run at a closed gate goes past it: the gates of that stage have had their say. */
+/** Resuming a run at a closed gate passes the gate: the gates of that stage are not judged again. */
 async function passGates(tx: Transaction<CampaignTables>, runIds: readonly string[]): Promise<void> {
   if (runIds.length === 0) return;
   await sql`
@@ -152,7 +149,7 @@ async function passGates(tx: Transaction<CampaignTables>, runIds: readonly strin
     where run_id = any(${runIds}::text[]) and closed_at is not null`.execute(tx);
 }
 
-/** A run's workflow. */
+/** Identifies a run's workflow. */
 export interface RunAddress {
   runId: string;
   launch: number;

@@ -17,26 +17,26 @@ import { wantedControl } from '../stops/wanted-control';
 import type { CampaignTables } from '../tables';
 
 /**
- * A run with what its campaign says about sending; everything but `control`, `phase` and the policy is fixed. Of a
- * workspace that is stopped, `control` is `pause` where the owner wants it to go on.
+ * A run with its campaign's sending options. Everything but `control`, `phase` and the policy is fixed. In a
+ * workspace that is stopped, `control` reads `pause` where the operator wants the run to go on.
  */
 export interface RunPlan {
   runId: string;
-  /** How often its workflow was launched, the one that goes on now included. */
+  /** How often its workflow was launched, counting the present one. */
   launch: number;
   workspaceId: string;
   campaignId: string;
   channels: Channel[];
   settings: Partial<Record<Channel, ChannelSettings>>;
-  /** With the campaign's own audience, which is `ownListId`. */
+  /** Includes the campaign's own audience, which is `ownListId`. */
   contactListIds: string[];
   ownListId?: string | undefined;
   options: RunOptions;
   phase: RunPhase;
   control: Control;
-  /** Of `options.policy`; 0 when the workspace has none. */
+  /** Version of `options.policy`; 0 when the workspace has none. */
   policyVersion: number;
-  /** Of the one that its waiting recipients wait by (reschedule-waiting.ts). */
+  /** Version of the policy that its waiting recipients wait by (reschedule-waiting.ts). */
   followedPolicy: number;
 }
 
@@ -46,7 +46,7 @@ export interface ChannelSettings {
   version: number;
 }
 
-/** The parts of api.md 7's additions that a run reads. */
+/** The campaign options of api.md 7 that a run reads. */
 export interface RunOptions {
   params?: Record<string, string | number>;
   class?: string;
@@ -78,9 +78,9 @@ export interface RunOptions {
     cron?: string;
     misfire?: 'send' | 'skip';
   };
-  /** Of the occurrence that the run is, when everybody has it at their own hour. */
+  /** Local time of the run's occurrence, when each recipient has it at their own hour. */
   localTime?: string;
-  /** The workspace's, as it is now; not the campaign's own. */
+  /** The workspace's policy as it is now. It is not part of the campaign. */
   policy?: WorkspacePolicy;
 }
 
@@ -130,8 +130,8 @@ export function readSettings(settings: Record<string, unknown>): RunPlan['settin
 }
 
 /**
- * Moves a live run on. Guarded by the phases it may come from, so that an attempt of an activity that
- * was given up cannot move it back; answers whether it moved.
+ * Moves a live run to its next phase, and returns whether it moved. It names the phases that the run may come
+ * from, so that an outdated attempt of an activity cannot move it back.
  */
 export async function moveRun(
   db: Kysely<CampaignTables>,
@@ -143,7 +143,7 @@ export async function moveRun(
     .updateTable('runs')
     .set({
       phase: to,
-      // The first reason stands: what came after it may follow from it.
+      // The first reason stays, because a later one may only be its consequence.
       ...(reason === undefined ? {} : { reason: sql<string>`coalesce(reason, ${reason}::text)` }),
       ...(ENDED.includes(to) ? { finished_at: sql<Date>`now()` } : {}),
     })
@@ -165,8 +165,8 @@ const COMES_FROM: Record<RunPhase, RunPhase[]> = {
 };
 
 /**
- * What is wanted of a run, or of one launch of it: work of a launch that another one has followed stops as if it
- * had failed, whatever is wanted of its successor, and takes nothing back.
+ * Reads what the operator wants of a run, or of one launch of it. Work of a superseded launch stops as if the
+ * run had failed, whatever is wanted of its successor, and takes nothing back.
  */
 export async function readControl(
   db: Kysely<CampaignTables>,
@@ -183,8 +183,8 @@ export async function readControl(
 }
 
 /**
- * What is wanted of a run, as the latest of how many changes, and whether its messages follow that change already. A
- * stop of the workspace is no change of the run: what has to follow its end is told by follow-stops.ts.
+ * What the operator wants of a run, the number of that change, and whether the run's messages follow it
+ * already. A stop of the workspace does not change the run; follow-stops.ts signals its end.
  */
 export interface WantedControl {
   control: Control;
@@ -203,7 +203,7 @@ export async function readWantedControl(db: Kysely<CampaignTables>, runId: strin
   return { control, change, isApplied: applied >= change };
 }
 
-/** The run's messages follow what was wanted with this change; a later one is still to be applied. */
+/** Records that the run's messages follow this change. A later change is still to be applied. */
 export async function noteControlApplied(
   db: Kysely<CampaignTables>,
   runId: string,
@@ -217,7 +217,7 @@ export async function noteControlApplied(
     .execute();
 }
 
-/** What reaching a machine is worth to these runs' campaigns, where they say so. */
+/** What reaching an answering machine counts as in these runs' campaigns, where they say so. */
 export async function machinePolicyOf(
   db: Kysely<CampaignTables>,
   runIds: readonly string[],
@@ -236,7 +236,7 @@ export interface LiveRun {
   startAt: Date | undefined;
 }
 
-/** Runs whose workflow must exist. One killed between its row and its workflow is found here. */
+/** Runs whose workflow must exist. A run whose process was killed before it started the workflow is found here. */
 export async function liveRuns(db: Kysely<CampaignTables>, workspaceId?: string): Promise<LiveRun[]> {
   let query = db
     .selectFrom('runs')
@@ -258,12 +258,12 @@ export async function liveRuns(db: Kysely<CampaignTables>, workspaceId?: string)
 }
 
 /**
- * The run's hour has come: from here on its own phase is the campaign's. False for a run that was
- * withdrawn meanwhile, because its campaign was edited, started by hand or canceled; for one whose hour
- * is long over, if its schedule says that it is left out then; and for a launch that another one has followed.
+ * Begins the run; from here on, the run's phase is the campaign's. Returns false in three cases. The run was
+ * withdrawn, because its campaign was edited, started by hand or canceled. Its time is long over, and its
+ * schedule says that it is then left out. Or this launch is superseded.
  *
- * Whoever launched the run went by a clock of their own. By the database's the hour may not have come yet: then,
- * for a workflow that `mayWait`, nothing is changed and the answer is how long it takes until it has.
+ * The launching process used its own clock, so that the run may not be due yet by the database's clock. Then,
+ * for a workflow that sets `mayWait`, nothing changes and the answer is the time left.
  */
 export async function beginRun(
   db: Kysely<CampaignTables>,
@@ -282,7 +282,7 @@ export async function beginRun(
       .executeTakeFirst();
     if (!run || !isLive(run.phase) || (launch !== undefined && launch !== run.launches)) return false;
     const options = run.options as RunOptions;
-    // A recurring campaign waits on, for its next occurrence.
+    // A recurring campaign stays `scheduled`, for its next occurrence.
     if (run.stage !== 'scheduled' || run.current_run !== runId || options.schedule?.cron !== undefined)
       return true;
     const now = await databaseNow(tx);
@@ -299,7 +299,7 @@ export async function beginRun(
   });
 }
 
-/** Before the run itself, as whoever steers the campaign does: in the other order they would wait for each other. */
+/** Locks the campaign before the run, as every action on a campaign does. The other order would cause deadlocks. */
 export async function lockCampaignOf(tx: Transaction<CampaignTables>, runId: string): Promise<void> {
   await sql`select id from campaigns where id = (select campaign_id from runs where id = ${runId}) for update`.execute(
     tx,
@@ -312,13 +312,13 @@ export async function hasPredecessor(db: Kysely<CampaignTables>, runId: string):
   return row.number > 1;
 }
 
-/** Only of a run that waited for its hour: what somebody starts begins whatever its schedule says. */
+/** Only for a run that waited for its time: a run started by hand is never treated as late. */
 function missedStart(options: RunOptions, now: number): string | undefined {
   const startAt = runStart(options);
   return startAt === undefined ? undefined : misfire({ misfire: options.schedule?.misfire }, startAt, now);
 }
 
-/** Whether another run of its campaign is to send beside this one. */
+/** Whether another run of its campaign sends beside this one. */
 export async function hasCompanion(
   db: Kysely<CampaignTables>,
   { runId, campaignId }: Pick<RunPlan, 'runId' | 'campaignId'>,

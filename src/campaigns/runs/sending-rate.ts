@@ -6,8 +6,9 @@ import type { CampaignTables } from '../tables';
 import type { Counts } from './ledger-counts';
 
 /**
- * How fast a run is: each shard counts what it takes on in a row per second, of which it has a fixed number
- * and writes the oldest over. SQL, for the statement that records a chunk; counts if its CTE `page` has a row.
+ * Measures how fast a run sends. Each shard counts the recipients it takes in one row per second; it has a
+ * fixed number of rows and overwrites the oldest. This is SQL for the statement that records a chunk; it counts
+ * only if that statement's CTE `page` has a row.
  */
 export function countTaken(
   shard: { runId: string; channel: Channel; shard: number },
@@ -23,9 +24,9 @@ export function countTaken(
 }
 
 export interface RunSpeed {
-  /** Recipients taken on a second, over the last whole seconds. */
+  /** Sending rate in recipients per second, over the last whole seconds. */
   ratePerSecond: number;
-  /** When everybody has been taken on, if it goes on so; null when it stands still or is done. */
+  /** When all recipients will have been taken, at the present rate. Null when the run stands still or is done. */
   eta: Date | null;
 }
 
@@ -49,7 +50,7 @@ export async function readSpeed(
   const ratePerSecond = Math.round(((rows[0]?.taken ?? 0) / (rows[0]?.seconds ?? 1)) * 100) / 100;
   const left = Object.values(counts).reduce((sum, { pending, waiting }) => sum + pending + waiting, 0);
   if (ratePerSecond === 0 || left === 0) return { ratePerSecond, eta: null };
-  // Seconds are all it is good for; and a time that no calendar has is no time.
+  // Rounded to a second, because the rate is no more exact. Capped at ten years, so that the date stays valid.
   const ms = Math.min(left / ratePerSecond, 10 * 365 * 86_400) * 1_000;
   return { ratePerSecond, eta: new Date(Math.ceil((Date.now() + ms) / 1_000) * 1_000) };
 }

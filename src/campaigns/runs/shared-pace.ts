@@ -15,8 +15,9 @@ type Reader = (runId: string) => Promise<RunPace>;
 const readers = new WeakMap<Kysely<CampaignTables>, Reader>();
 
 /**
- * What a page that waits looks at: whether to go on, and how fast. All that wait in this process at the same moment
- * share a statement, because a thousand pages that each asked five times a second would be five thousand.
+ * Reads what a waiting page needs: whether to continue, and how fast. All pages of this process that ask at the
+ * same moment share one statement, because a thousand pages asking five times a second would send five
+ * thousand.
  */
 export function readPaceTogether(db: Kysely<CampaignTables>, runId: string): Promise<RunPace> {
   let reader = readers.get(db);

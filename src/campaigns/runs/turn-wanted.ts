@@ -1,6 +1,9 @@
 import { sql } from 'kysely';
 
-/** SQL: not whom an earlier channel has reached since his turn came; that turn is about to be taken back (fallback-turns.ts). */
+/**
+ * SQL: false for a recipient whom an earlier channel has reached since this channel was opened. That opening is
+ * about to be taken back (fallback-turns.ts).
+ */
 export const isWanted = (recipient: 'recipients' | 'r') => {
   const column = (name: string) => sql.ref(`${recipient}.${name}`);
   return sql`(coalesce(${column('turn')}, 0) = 0 or not exists (

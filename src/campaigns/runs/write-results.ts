@@ -4,7 +4,7 @@ import type { RecipientState } from '../../domain/recipient';
 import { moveRecipients } from '../ledger/move-recipients';
 import type { CampaignTables } from '../tables';
 
-/** What a chunk came to for one recipient. `accepted` needs no row on a page of first sends. */
+/** The result of a chunk for one recipient. On a page of first sends, `accepted` needs no row. */
 export interface RecipientResult {
   seq: number;
   state: Exclude<RecipientState, 'pending' | 'sending'>;
@@ -13,9 +13,12 @@ export interface RecipientResult {
   retryAt?: Date | undefined;
   /** Whether this counted as an attempt. */
   attempted: boolean;
-  /** The attempt this is the result of: it is void when the feed has given the recipient another since. */
+  /**
+   * The attempt that this is the result of. The result is void when the feed has given the recipient another
+   * attempt since.
+   */
   attempt?: number | undefined;
-  /** For `waiting`: the service may have the message, so that the next one needs a uid of its own. */
+  /** For `waiting`: the service may have the message, so that the next attempt needs a new uid. */
   anew?: boolean | undefined;
 }
 

@@ -24,35 +24,35 @@ import {
 import type { CampaignTables } from '../tables';
 
 /**
- * Recurring campaigns. The row in `campaign_schedules` says which occurrence is next; taking it moves the row on
- * and makes the occurrence's run, in one transaction, so that each is taken once whoever comes: Temporal's
- * schedule at its hour, or the look that finds what nobody has taken (schedule-reconciler.ts).
+ * Recurring campaigns. The row in `campaign_schedules` says which occurrence is next. Taking it moves the row
+ * on and creates the occurrence's run, in one transaction, so that each occurrence is taken once. Either
+ * Temporal's schedule takes it at its time, or the reconciler does later (schedule-reconciler.ts).
  *
- * Of several occurrences that were missed only the newest is still sent. One whose predecessor is still going
- * on is left out: nobody is to get the same thing twice at once. Where each recipient has an occurrence at their own
- * hour, one goes on for 26 hours in any case, and the next begins beside it (decision 20); what the owner asks is
- * asked of all that go on. The last occurrence takes the campaign along: its phase is from then on the run's, like
- * that of any other.
+ * Of several missed occurrences only the newest is sent. An occurrence is left out while its predecessor still
+ * runs, because no recipient may get the same message twice at once. Where each recipient has an occurrence at
+ * their own hour, it runs for 26 hours in any case, and the next begins beside it (decision 20). The operator's
+ * actions apply to all live runs. After the last occurrence, the campaign's phase is its run's, as for any
+ * other campaign.
  */
 
 type Tx = Transaction<CampaignTables>;
 type Campaign = Pick<CampaignRecord, 'id' | 'stage' | 'run' | 'options'>;
 
-/** What has to be done once a change is committed. */
+/** What must be done once a change is committed. */
 export interface ScheduleChange {
   launch?: RunAddress & { startAt?: Date | undefined };
-  /** Of one run at least: without any, there is nothing to hold either. */
+  /** Has at least one run: without any, there is nothing to hold either. */
   controlChanged?: RunAddress[];
-  /** Temporal's schedule has to follow. */
+  /** Temporal's schedule must be updated. */
   schedule?: boolean;
 }
 
-/** Whether it is a schedule that the campaign's owner steers, beside the run of an occurrence. */
+/** Whether the operator's actions apply to a schedule, and not only to one run. */
 export function hasSchedule({ stage, options }: Pick<Campaign, 'stage' | 'options'>): boolean {
   return options.schedule?.cron !== undefined && stage !== 'draft' && stage !== 'started';
 }
 
-/** A campaign with a schedule, its row kept by the transaction, waits for its first occurrence from now on. */
+/** Lets a campaign with a schedule wait for its first occurrence from now on. The transaction has locked its row. */
 export async function beginSchedule(
   tx: Tx,
   { id, workspaceId }: { id: string; workspaceId: string },
@@ -68,14 +68,14 @@ export async function beginSchedule(
   return { schedule: true };
 }
 
-/** Nothing more is taken; harmless for a campaign that never had a schedule. */
+/** Lets no further occurrence be taken. Has no effect on a campaign that never had a schedule. */
 export async function endSchedule(tx: Tx, campaignId: string): Promise<void> {
   await sql`update campaign_schedules set next_at = null, version = version + 1 where campaign_id = ${campaignId}`.execute(
     tx,
   );
 }
 
-/** What the owner asks of a campaign with a schedule; both the schedule and a live run follow. */
+/** Applies an operator's action to a campaign with a schedule; both the schedule and a live run follow. */
 export async function steerSchedule(
   tx: Tx,
   workspaceId: string,
@@ -102,14 +102,14 @@ export async function steerSchedule(
     told = await controlLiveRuns(tx, id, 'run', ['pause']);
     await resume(tx, workspaceId, campaign);
   }
-  // An occurrence has paused itself at a gate, and the schedule goes on.
+  // An occurrence has paused itself at a gate, while the schedule continues.
   if (action === 'resume' && stage === 'scheduled') told = await controlLiveRuns(tx, id, 'run', ['pause']);
-  // Also what is repeated: the word of the first time may have been lost.
+  // A repeated action signals again, because the first signal may have been lost.
   told ??= (await liveRunsOf(tx, id)).map(addressOf);
   return { schedule: true, ...(told.length > 0 ? { controlChanged: told } : {}) };
 }
 
-/** What fell into the pause is left out: whoever paused a schedule did not want it then. */
+/** Occurrences within the pause are left out, because the operator did not want them sent then. */
 async function resume(tx: Tx, workspaceId: string, campaign: Campaign): Promise<void> {
   const recurrence = recurrenceOf(campaign.options);
   if (!recurrence) return;
@@ -124,8 +124,8 @@ export interface Occurrence {
 }
 
 /**
- * Takes what is due, if anything is, and answers the run that is to be launched: the occurrence's, or one that
- * goes on already, whose launch may have been lost.
+ * Takes the due occurrence, if there is one. Returns the run to launch: the occurrence's, or a live one whose
+ * launch may have been lost.
  */
 export async function takeOccurrence(
   db: Kysely<CampaignTables>,
@@ -159,9 +159,9 @@ export async function takeOccurrence(
   });
 }
 
-/** Why an occurrence does not begin beside those that go on; undefined when it does. */
+/** Why an occurrence does not begin beside the live ones; undefined when it does. */
 function overlap({ recipientLocal }: Recurrence, going: readonly LiveRow[], now: number): string | undefined {
-  // Until the last clocks on earth have shown its hour, one goes on because it has to.
+  // A live occurrence is no obstacle until the last time zone on earth has had its hour.
   const late = going.filter(
     ({ scheduledFor }) =>
       !recipientLocal || scheduledFor === null || scheduledFor.getTime() + ALL_ZONES_MS <= now,
@@ -180,7 +180,10 @@ async function dueAt(tx: Tx, campaignId: string): Promise<number | undefined> {
   return row?.next_at?.getTime();
 }
 
-/** No occurrence is to come: the campaign ends as its last run does, or as what says that there was none. */
+/**
+ * No further occurrence will come. The campaign takes the phase of its last run or, if none ever began, of an
+ * occurrence that records why.
+ */
 async function finish(
   tx: Tx,
   workspaceId: string,
@@ -207,7 +210,10 @@ async function setStage(tx: Tx, id: string, stage: 'scheduled' | 'held' | 'cance
     .execute();
 }
 
-/** When the next occurrence begins, and the hour of everybody's own if it has one; null when none does, or while held. */
+/**
+ * When the next occurrence begins, and its local time if each recipient has their own. Null when there is none,
+ * or while the schedule is paused.
+ */
 export async function nextRun(
   db: Kysely<CampaignTables>,
   campaign: Pick<CampaignRecord, 'id' | 'stage' | 'options'>,

@@ -12,9 +12,9 @@ import { type Occurrence, takeOccurrence } from './recurring';
 const LATE_SECONDS = 30;
 
 /**
- * Makes Temporal's schedule of a campaign what the database says: there, paused, or gone. Repeated, it changes
- * nothing. What changed in the database meanwhile is followed too, however long ago it was looked at: of several who
- * do this at once, whoever asked last has looked last.
+ * Makes Temporal's schedule of a campaign agree with the database: present, paused, or deleted. Repeated, it
+ * changes nothing. It repeats until the database has not changed meanwhile. Of several processes that do this
+ * at once, the one that writes last has therefore also read last.
  */
 export async function keepSchedule(
   db: Kysely<CampaignTables>,
@@ -25,7 +25,7 @@ export async function keepSchedule(
   for (;;) {
     const row = await scheduleOf(db, campaignId);
     if (!row) {
-      // It was taken down while this was asking for it.
+      // The schedule was deleted while this process was writing it.
       if (asked) await schedules.removeSchedule(campaignId);
       return;
     }
@@ -34,7 +34,7 @@ export async function keepSchedule(
   }
 }
 
-/** Whether there is to be one, as far as the database says. */
+/** Whether the database says that the campaign has a schedule. */
 export async function isScheduled(db: Kysely<CampaignTables>, campaignId: string): Promise<boolean> {
   return (await scheduleOf(db, campaignId)) !== undefined;
 }
@@ -50,7 +50,7 @@ function scheduleOf(db: Kysely<CampaignTables>, campaignId: string) {
     .executeTakeFirst();
 }
 
-/** False when the row is another one by now. */
+/** Returns false when the row has changed by now. */
 async function follow(
   db: Kysely<CampaignTables>,
   schedules: CampaignSchedules,
@@ -95,10 +95,12 @@ async function follow(
 const boundOf = (at: number) => (Number.isFinite(at) ? new Date(at) : undefined);
 
 /**
- * One look, once a minute: takes occurrences that nobody has taken, and sees that Temporal's schedules are as the
- * database says: those that changed, and those that were not compared for a while, since a Temporal server
- * may have come back empty. One that fails does not keep the others waiting. It is as late as the database's clock
- * says: one of this machine's that is ahead would take what Temporal has not started yet, before its hour.
+ * One look, once a minute. It takes occurrences that were not taken in time. It compares Temporal's schedules
+ * with the database: those that changed, and those not compared for a while, because a Temporal server may have
+ * been restored empty. A failure does not delay the others.
+ *
+ * Lateness is judged by the database's clock. A machine whose clock is fast would otherwise take an occurrence
+ * before its time, which Temporal has not started yet.
  */
 export async function lookAtSchedules(
   db: Kysely<CampaignTables>,
@@ -122,7 +124,10 @@ async function attempt(log: Log, { campaignId }: Occurrence, work: () => Promise
   try {
     await work();
   } catch (error) {
-    log.warn({ err: error, campaignId }, 'a schedule could not be seen to; it will be tried again');
+    log.warn(
+      { err: error, campaignId },
+      'could not compare the schedule of a campaign with Temporal; trying again within minutes',
+    );
   }
 }
 
@@ -136,7 +141,7 @@ async function overdueOccurrences(db: Kysely<CampaignTables>, now: number): Prom
   return rows;
 }
 
-/** What was tried goes to the end of the line, also if it fails. */
+/** A schedule that was tried goes to the end of the queue, even if it fails. */
 async function unkeptSchedules(db: Kysely<CampaignTables>): Promise<Occurrence[]> {
   const { rows } = await sql<Occurrence>`
     update campaign_schedules s set looked_at = now()

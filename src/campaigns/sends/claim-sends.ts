@@ -12,21 +12,21 @@ import { isStopped } from '../stops/stops';
 import type { CampaignTables } from '../tables';
 import { nextSendStep, pauseMs, type SendRow, type SendStep } from './send-step';
 
-/** What a durable send's workflow does next: nothing any more, wait, or something at the service. */
+/** What a durable send's workflow does next: end, wait, or act at the service. */
 export type SendState =
   | { kind: 'ended'; state: RecipientState; outcome: string | null }
   | { kind: 'wait'; waitMs: number }
   | { kind: 'act'; workspaceId: string };
 
-/** Somebody's own right to act on a send, until somebody else claims it. */
+/** The right of one attempt to act on a send, until another attempt claims it. */
 export interface SendClaim {
   kind: 'send' | 'cancel';
   row: SendRow;
-  /** A former attempt may have reached the service and did not live to tell. */
+  /** An earlier attempt may have reached the service, and died before it recorded the answer. */
   inDoubt: boolean;
 }
 
-/** Takes in what has happened to the send, and says what follows. */
+/** Updates the send by what has happened, and returns what follows. */
 export async function lookAtSend(
   db: Kysely<CampaignTables>,
   sendId: string,
@@ -40,8 +40,8 @@ export async function lookAtSend(
 }
 
 /**
- * The same, and where something is to be done at the service, writes ahead that it is about to be; with
- * `offer` false, only who does it. `undefined` when there is nothing to do by now.
+ * The same; where the service must be asked, it also writes that it is about to be. With `offer` false, it only
+ * records which attempt acts. Returns `undefined` when there is nothing to do by now.
  */
 export async function claimSend(
   db: Kysely<CampaignTables>,
@@ -76,7 +76,7 @@ type Looked = SendRow & {
   stopped: boolean;
 };
 
-/** The workspace's caps: when there is room for one more message, if there is none now. */
+/** The workspace's caps: when one more message is allowed, if none is now. */
 async function placeFor(
   tx: Transaction<CampaignTables>,
   row: SendRow,
@@ -89,7 +89,7 @@ async function placeFor(
   return waits.get(uid);
 }
 
-/** Until nothing more follows from what the row says by itself. */
+/** Repeats until the row's own state implies no further step. */
 async function takeIn(tx: Transaction<CampaignTables>, sendId: string, times: CallTimes | undefined) {
   const { rows } = await sql<Looked>`
     select s.*, now() as now, ${policyInForce(sql`s.workspace_id`)} as policy,
@@ -135,7 +135,7 @@ function turnOf(row: SendRow, step: SendStep): Exclude<SendState, { kind: 'act' 
 }
 
 async function waitUntil(tx: Transaction<CampaignTables>, sendId: string, waitMs: number): Promise<void> {
-  // Of one that waits for its outcome; the others have their hour already.
+  // For a send that waits for its outcome; the others have their time already.
   await sql`
     update durable_sends set due_at = now() + make_interval(secs => ${waitMs / 1000}),
       started_at = coalesce(started_at, now())
@@ -174,21 +174,21 @@ async function again(
   return rows[0] as SendRow;
 }
 
-/** What the service's answer means for a send that was claimed. */
+/** What the service's answer means for a claimed send. */
 export type SendResult =
-  /** `follow` false: the service tells no more, and this is the end. */
+  /** With `follow` false, the service reports nothing more, so that this is the end. */
   | { kind: 'accepted'; follow: boolean }
   | { kind: 'end'; state: RecipientState; code?: string | undefined; attempted: boolean }
-  /** Certainly not taken, and a try that counts. */
+  /** Certainly not taken; the try counts as an attempt. */
   | { kind: 'failed'; code: string; notBeforeMs: number }
   | { kind: 'throttled'; code: string; notBeforeMs: number }
   | { kind: 'account'; code: string }
-  /** An idempotent service is asked for the very same again. */
+  /** An idempotent service is asked again for the same message. */
   | { kind: 'ask_again'; code: string; afterMs: number }
-  /** The service could not call it back any more. */
+  /** The service could not call the message back any more. */
   | { kind: 'late' };
 
-/** Records it, unless another attempt has taken the send over; then that one is the one to ask. */
+/** Records the result, unless another attempt has taken the send over; then that attempt decides. */
 export async function recordSend(
   db: Kysely<CampaignTables>,
   claim: SendClaim,
@@ -212,7 +212,7 @@ export async function recordSend(
   return lookAtSend(db, row.id, times);
 }
 
-/** Certainly not sent, so that its place among the messages to its address is free again. */
+/** The message was certainly not sent, so that its reserved contact is free again. */
 function isUnsent({ kind, inDoubt }: SendClaim, result: SendResult): boolean {
   if (kind !== 'send' || inDoubt) return false;
   if (result.kind === 'end') return result.state !== 'unknown';
@@ -223,7 +223,7 @@ function changesOf({ row, inDoubt }: SendClaim, result: SendResult) {
   const later = (ms: number) => sql`now() + make_interval(secs => ${ms / 1000})`;
   switch (result.kind) {
     case 'accepted':
-      // The feed may have been faster than the answer.
+      // The event feed may have been faster than the answer.
       return sql`state = case when state = 'sending' then 'accepted' else state end, code = null,
         accepted_at = now(), attempts = attempts + 1, pauses = 0,
         due_at = ${later(LIMITS.sendLookSecondsMin * 1000)},
@@ -256,7 +256,7 @@ function changesOf({ row, inDoubt }: SendClaim, result: SendResult) {
   }
 
   function waiting(code: string, ms: number) {
-    // What a former attempt may have done stays in doubt.
+    // What an earlier attempt may have done stays in doubt.
     return sql`state = 'waiting', offered = ${inDoubt}, code = ${code}, pauses = pauses + 1,
       due_at = ${later(ms)}`;
   }

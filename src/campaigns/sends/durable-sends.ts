@@ -15,19 +15,19 @@ import type { SendRow } from './send-step';
 
 /**
  * Durable single sends (api.md 8), as callers see them. A send is one row and one workflow. The row is the
- * truth: what is wanted (`content`, `control`), how far it is (`state`, `attempt`, `offered`, `accepted_at`,
- * `ended`) and when it is to be looked at next (`due_at`). The workflow only comes back at that moment, or
- * when it is woken, and does the next step (claim-sends.ts); started anew on the same row it goes on from
- * there. So the row is committed first, and a workflow that is missing is started by the sweep (run-reconciler.ts).
+ * truth. It has what is wanted (`content`, `control`), how far it is (`state`, `attempt`, `offered`,
+ * `accepted_at`, `ended`) and when it is looked at next (`due_at`). The workflow sleeps until then or until it
+ * is woken, and takes the next step (claim-sends.ts). A new workflow on the same row continues from there. The
+ * row is therefore committed first, and the sweep starts a missing workflow (run-reconciler.ts).
  *
  * An attempt is one message at the service, under a uid of its own. `offered` is written before the service is
- * asked; whoever finds it set and no answer takes over from someone who died in between.
+ * asked. A process that finds it set without an answer knows that its predecessor died in between.
  */
 export interface DurableSends {
-  /** With a uid that was there before with the same content: what became of that one. */
+  /** For a uid that was used before with the same content, returns that send. */
   create(workspaceId: string, id: string, body: DurableSendBody): Promise<SendView>;
   read(workspaceId: string, id: string): Promise<SendView>;
-  /** Wishes it canceled; what it has come to. */
+  /** Asks for the send's cancellation, and returns its present state. */
   cancel(workspaceId: string, id: string): Promise<SendView>;
 }
 
@@ -39,7 +39,7 @@ export interface SendView {
   state: RecipientState;
   outcome: string | null;
   code: string | null;
-  /** Of the latest message at the service, to be followed there. */
+  /** The latest message at the service, to be followed there. */
   messageUid: string | null;
   attempts: number;
   cancelRequested: boolean;
@@ -51,7 +51,7 @@ export interface SendView {
   sentAt: Date | null;
   finishedAt: Date | null;
   updatedAt: Date;
-  /** Why it waits, with all that its workspace sends. */
+  /** The stop of its workspace that it waits for. */
   stopped: Stop | null;
 }
 
@@ -71,7 +71,8 @@ export function createDurableSends(deps: {
       if (!found.same) {
         throw new DomainError('uid_conflict', `uid ${uid} was used for a durable send with other content`);
       }
-      // Also for one that was there: the attempt that made it may have died before it got so far.
+      // Also for a send that existed already, because the attempt that created it may have died before this
+      // line.
       if (found.row.started_at === null && found.row.finished_at === null) {
         await launcher
           .launchSend({ sendId: found.row.id, startAt: found.row.due_at })
@@ -101,7 +102,7 @@ export function createDurableSends(deps: {
       if (row.finished_at !== null && row.state !== 'canceled') {
         throw new DomainError('not_cancelable', `Durable send ${id} has ended: it is ${row.state}`);
       }
-      // One that is not told finds out when it wakes.
+      // If the wake is lost, the workflow reads the row when it wakes by itself.
       await launcher
         .wakeSend(id)
         .catch((error: unknown) => log.warn({ err: error, sendId: id }, 'a send could not be woken'));
@@ -110,7 +111,7 @@ export function createDurableSends(deps: {
   };
 }
 
-/** One that was accepted before the policy forbade its sender is answered for as ever. */
+/** A send that was accepted before the policy forbade its sender is answered as before. */
 async function refuseSender(
   db: Kysely<CampaignTables>,
   workspaceId: string,
@@ -152,7 +153,7 @@ async function insertOrFind(
   return { row: known, same: known.same };
 }
 
-/** What has not been offered to the service is canceled with the wish; the rest is its workflow's to see to. */
+/** Cancels at once what has not been offered to the service; otherwise the workflow asks the service. */
 async function wishCanceled(db: Kysely<CampaignTables>, workspaceId: string, id: string): Promise<SendRow> {
   const { rows } = await sql<SendRow>`
     update durable_sends set
@@ -191,7 +192,7 @@ function viewOf(row: SendRow, stopped: Stop | null): SendView {
   };
 }
 
-/** Whether the workspace's feed is to be followed because of a send. */
+/** Whether a send of the workspace waits for its event feed. */
 export async function awaitsOutcome(db: Kysely<CampaignTables>, workspaceId: string): Promise<boolean> {
   const row = await db
     .selectFrom('durable_sends')

@@ -3,7 +3,7 @@ import type { RetryPolicy } from '../../domain/retry-policy';
 import type { WeeklyWindow } from '../../domain/time-zones/hours';
 import type { CallOptions } from '../../domain/voice/call-options';
 
-/** What a caller asks of a durable send, as it is stored (contracts/durable-sends.ts). */
+/** The content of a durable send, as it is stored (contracts/durable-sends.ts). */
 export interface SendContent {
   to: string;
   from: string;

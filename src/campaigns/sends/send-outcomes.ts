@@ -7,11 +7,11 @@ import { endingOf } from '../calls/call-events';
 import { rank } from '../ledger/rank';
 import type { CampaignTables } from '../tables';
 
-/** What a page of the event feed says of one attempt of a durable send. */
+/** What a page of the event feed says about one attempt of a durable send. */
 export interface SendNews {
   sendId: string;
   attempt: number;
-  /** As if it were the end: what the row shows if nothing follows. */
+  /** The state to show if no further event follows. */
   state: RecipientState;
   /** Set when the attempt is over: a call's end, or a message's last state. */
   ended: string | undefined;
@@ -21,7 +21,7 @@ export interface SendNews {
   told: CallEnding['told'];
 }
 
-/** The best-ranking news of each attempt; everything else in the feed is somebody else's. */
+/** The highest-ranking event of each attempt. Events of other messages are left out. */
 export function sendNews(events: readonly MessageEvent[]): SendNews[] {
   const best = new Map<string, SendNews>();
   for (const event of events) {
@@ -49,16 +49,17 @@ function newsOf(key: { sendId: string; attempt: number }, event: MessageEvent): 
   const state = event.state as RecipientState;
   if (!(RECIPIENT_STATES as readonly string[]).includes(state)) return undefined;
   if (RECIPIENT_RANK[state] <= RECIPIENT_RANK.accepted) return undefined;
-  // The rest of a call's events belong to its end, which comes by itself.
+  // A call's other events only describe its end, which is reported separately.
   if (event.channel === 'voice' && !['sent', 'expired', 'suppressed'].includes(event.type)) return undefined;
   const ended = state === 'sent' ? undefined : state;
   return { ...key, state, ended, code, outcome: undefined, answeredBy: undefined, told: undefined };
 }
 
 /**
- * Takes news of durable sends in, and answers which sends have something to decide by it. Of a live one the
- * end of its attempt is kept, and its workflow makes of it what follows: a busy line may be redialled. One
- * that has ended moves up in rank as receipts come; calls only from doubt to certainty.
+ * Stores events of durable sends, and returns which sends must decide something because of them. For a live
+ * send, the end of its attempt is stored and its workflow decides what follows, because a busy line may be
+ * redialled. A send that has ended moves up in rank as receipts come; a call does so only from `unknown` to a
+ * certain end.
  */
 export async function storeSendNews(
   tx: Kysely<CampaignTables>,

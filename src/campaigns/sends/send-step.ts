@@ -21,17 +21,17 @@ import type { CampaignTables } from '../tables';
 
 export type SendRow = Selectable<CampaignTables['durable_sends']>;
 
-/** What is to be done about a durable send at this moment. Decided by its row alone. */
+/** The next step of a durable send at this moment, decided by its row alone. */
 export type SendStep =
   | { kind: 'ended' }
   | { kind: 'end'; state: RecipientState; outcome?: CallOutcome; code?: string | null }
-  /** This attempt is over; another one follows after a while. */
+  /** This attempt is over; another one follows after `afterMs`. */
   | { kind: 'again'; afterMs: number; call?: CallResult; code: string | null }
   | { kind: 'wait'; waitMs: number }
-  /** Its hours begin then. */
+  /** The permitted hours begin after `waitMs`. */
   | { kind: 'closed'; waitMs: number }
   | { kind: 'send' }
-  /** It is at the service, and is to be called back there. */
+  /** The service has the message, and is asked to cancel it. */
   | { kind: 'cancel' };
 
 export function nextSendStep(
@@ -52,20 +52,23 @@ export function nextSendStep(
   const expiresInMs = row.content.expiresAt ? Date.parse(row.content.expiresAt) - now.getTime() : Infinity;
   if (!row.offered && expiresInMs <= 0) return { kind: 'end', state: 'expired', code: 'expired' };
   const dueInMs = row.due_at.getTime() - now.getTime();
-  // One that expires while it waits is told so then.
+  // A send that expires while it waits ends at that time.
   if (dueInMs > 0) return { kind: 'wait', waitMs: row.offered ? dueInMs : Math.min(dueInMs, expiresInMs) };
-  // Until it is woken when the stop ends, or is too late.
+  // It waits until it is woken at the end of the stop, or expires.
   if (isStopped)
     return { kind: 'wait', waitMs: Math.min(STOPPED_WAIT_MS, row.offered ? Infinity : expiresInMs) };
-  // What is in doubt is asked for again at any hour: it may have been sent long ago.
+  // A message in doubt is asked for again at any hour, because it may have been sent long ago.
   const opensInMs = row.offered ? 0 : opensAt(row, now.getTime(), policy) - now.getTime();
   return opensInMs > 0 ? { kind: 'closed', waitMs: opensInMs } : { kind: 'send' };
 }
 
-/** One whose wake was lost goes on after this. */
+/** A send whose wake was lost continues after this. */
 const STOPPED_WAIT_MS = 10 * 60_000;
 
-/** When its window and the workspace's quiet hours allow it, where its recipient may be: the zones of a phone number. */
+/**
+ * When its own window and the workspace's quiet hours allow it, in the recipient's zones, which follow from a
+ * phone number.
+ */
 function opensAt({ channel, content }: SendRow, at: number, policy: WorkspacePolicy | undefined): number {
   const rules: HourRule[] = content.window ? [{ kind: 'open', window: content.window }] : [];
   const quiet = quietHoursOf(policy, channel, content.class);
@@ -74,19 +77,22 @@ function opensAt({ channel, content }: SendRow, at: number, policy: WorkspacePol
   const prefix = content.to.startsWith('+') ? phonePrefix(content.to) : undefined;
   const nowhere = [zoneOfNobody(content)];
   const zones = (prefix && phoneZones().get(prefix.slice(1))) || nowhere;
-  // In a country so wide that its zones never agree, nobody's clock decides.
+  // Where a country has too many zones ever to agree, the default zone decides.
   return nextAllowed(rules, zones, at) ?? nextAllowed(rules, nowhere, at) ?? at + NEVER_MS;
 }
 
-/** As in a campaign: the zone that its hours name, for whom no better one is known, such as an email address. */
+/** As in a campaign: the zone that its hours name, for recipients without a better one, such as an email address. */
 function zoneOfNobody({ window }: SendRow['content']): string {
   return window?.timezone === undefined || window.timezone === RECIPIENT_ZONE ? 'UTC' : window.timezone;
 }
 
-/** Hours that never come are looked for again later. */
+/** If no permitted hour is found, look again after this time. */
 const NEVER_MS = LIMITS.hoursSearchDays * 86_400_000;
 
-/** A word that was lost is looked for more and more seldom; a receipt that never comes ends the wait. */
+/**
+ * Waits for an outcome. A lost event is looked for at growing intervals, and a receipt that never comes ends
+ * the wait.
+ */
 function awaitOutcome(row: SendRow, since: Date, now: Date, times: CallTimes): SendStep {
   const waitedMs = now.getTime() - since.getTime();
   const leftMs = LIMITS.sendOutcomeHours * 3_600_000 - waitedMs;
@@ -131,7 +137,7 @@ function callPolicyOf({ content: { voice = {} } }: SendRow, { faultSeconds }: Ca
   };
 }
 
-/** In no order that matters: those that counted, and those that a carrier could not place. */
+/** Order does not matter: calls that counted as attempts, and calls that a carrier could not place. */
 function callsBefore(row: SendRow): CallResult[] {
   return [
     ...Array.from({ length: row.faults }, (): CallResult => ({ outcome: 'failed', fault: 'carrier' })),
@@ -139,7 +145,10 @@ function callsBefore(row: SendRow): CallResult[] {
   ];
 }
 
-/** What the service gave up is sent anew only if the caller said how often: the service has tried for long. */
+/**
+ * A message that the service gave up is sent anew only if the caller asked for retries, because the service has
+ * already tried for long.
+ */
 function afterMessage(row: SendRow, ended: string): SendStep {
   const end: SendStep = { kind: 'end', state: ended as RecipientState, code: row.ended_code };
   if (ended !== 'failed' || row.ended_code !== 'attempts_exhausted') return end;

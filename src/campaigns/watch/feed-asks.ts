@@ -2,13 +2,13 @@ import { type Kysely, sql } from 'kysely';
 import { FEED_START } from '../runs/outcomes';
 import type { CampaignTables } from '../tables';
 
-/** A workspace that is sending says so no more often than this, by one process. */
+/** For one workspace, a process asks no more often than this. */
 const SAID_MS = 20_000;
 const REMEMBERED = 10_000;
 
 /**
- * Says that something was sent whose outcome a workspace's feed will tell, so that the process that watches follows the
- * feed closely from now on, however quiet it was.
+ * Records that something was sent whose outcome a workspace's feed will report. The watcher process then
+ * follows the feed closely, however quiet it was.
  */
 export class FeedAsks {
   private readonly said = new Map<string, number>();

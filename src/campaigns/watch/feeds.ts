@@ -14,39 +14,45 @@ import { askedWorkspaces, type FollowedWorkspace, followedWorkspaces } from './f
 import { giveUpWatch, type Watch } from './watch';
 
 export interface FeedParts {
-  /** The same in processes with credentials for the same workspaces, of which one reads the feeds. */
+  /** Equal in processes with credentials for the same workspaces; one of these processes reads the feeds. */
   scope: string;
   news: OutcomeNews;
-  /** Of the feeds in this database; without it, every feed is asked now and then. */
+  /** Positions of the feeds in this database. Without it, every feed is polled now and then. */
   heads?: FeedHeads | undefined;
   signals: CallEndings & Pick<SendLauncher, 'wakeSend'>;
   log: Log;
 }
 
-/** Every workspace whose messages may still be told of is looked up this often. */
+/** How often the list of followed workspaces is read. */
 const LOOK_MS = 60_000;
-/** A feed is held open for so long at once. */
+/** How long one request holds a feed open. */
 const WAIT_SECONDS = 2;
-/** Between two reads of a feed that is followed closely, if nothing was there. */
+/** Between two reads of a closely followed feed that returned no events. */
 const HELD_MS = 1_000;
-/** Feeds that are read at once; of these, some may be held open without news. */
+/** Feeds that are read at once; some of them may be held open without events. */
 const READS_AT_ONCE = 32;
 const HELD_AT_ONCE = 16;
-/** A feed that told something, or is asked for, is held open for so long; then the looks at it come further apart. */
+/**
+ * A feed that had events, or is asked for, is followed closely for this long. After that, reads come further
+ * apart.
+ */
 const CLOSE_MS = 60_000;
-/** Looks at a quiet feed are this share of its silence apart, so that what took an hour is known six minutes later. */
+/**
+ * The interval between reads of a quiet feed is this share of its silence. An event after an hour is thus read
+ * within six minutes.
+ */
 const QUIET_SHARE = 0.1;
 const AWAITED_MAX_MS = 30_000;
 const LATE_MAX_MS = 60 * 60_000;
 /**
- * While events come in crowds the feed is read no more often than this, and up to so many pages are taken in
- * together: a statement with several parts costs a millisecond whatever is in it, and of a message whose receipt
- * follows soon one row is written instead of two.
+ * While many events arrive, the feed is read at most this often, and up to `PAGES_MAX` pages are applied
+ * together. A statement with several parts costs a millisecond whatever it contains. And a message whose
+ * receipt follows soon costs one row update instead of two.
  */
 const GATHER_MS = 250;
 const CROWD = 50;
 const PAGES_MAX = 5;
-/** The server takes some 10 ms for each; one after the other, calls would hear late that they are over. */
+/** The server takes some 10 ms for each signal; one after the other, calls would learn of their end late. */
 const SIGNALS_AT_ONCE = 16;
 const FAULT_MS = 1_000;
 const FAULT_MAX_MS = 30_000;
@@ -58,20 +64,20 @@ interface Feed {
   quietSince: number;
   nextAt: number;
   faults: number;
-  /** Where its head was before it was read to its end. */
+  /** The position of the feed's head before it was read to its end. */
   readTo?: number | undefined;
 }
 
 /**
- * Reads the event feeds of all workspaces into the ledger and wakes the calls and durable sends that have ended. Of all
- * processes with the same credentials one does this. A feed that tells something is held open and read at once. One that
- * is quiet and in this database is read when its head has moved, which one statement a second finds for all of them. One
- * that is elsewhere costs a short request now and then, the more seldom the longer it was quiet: within half a minute where
- * a run or a send waits for it, within an hour where nothing does.
+ * Reads the event feeds of all workspaces into the ledger, and wakes the calls and durable sends that have
+ * ended. Of all processes with the same credentials, one does this. A feed with events is held open and read at
+ * once. A quiet feed in this database is read when its head has moved; one statement a second finds this for
+ * all feeds. A feed elsewhere costs a short request now and then, the more rarely the longer it was quiet:
+ * within half a minute where a run or a send waits for it, otherwise within an hour.
  *
- * The cursor moves in the transaction that takes the events in; the signals follow it, and one lost between the
- * two is made good by the call's own poll, or the durable send's. Two processes may read the same feed for a moment:
- * the second to move the cursor changes nothing.
+ * The cursor moves in the transaction that applies the events, and the signals follow. If a signal is lost in
+ * between, the call's or the durable send's own poll makes up for it. Two processes may read the same feed for
+ * a moment: the second one to move the cursor changes nothing.
  */
 export class Feeds {
   private readonly feeds = new Map<string, Feed>();
@@ -92,7 +98,7 @@ export class Feeds {
     this.watch = { name: `feeds ${parts.scope}`, owner: newId('wat') };
   }
 
-  /** Once a second: starts reading the feeds whose time has come, if no other process reads them. */
+  /** Runs once a second: starts reading the due feeds, unless another process reads them. */
   async tick(): Promise<void> {
     const asked = await askedWorkspaces(this.db, this.watch, this.parts.heads?.stamp);
     if (!asked) return this.rest();
@@ -114,9 +120,9 @@ export class Feeds {
     this.startReads();
   }
 
-  /** Leaves the feeds to another process. Resolves when nothing is being read any more. */
+  /** Leaves the feeds to another process. Resolves when no read is running any more. */
   async stop(): Promise<void> {
-    // If the watch cannot be given up, the next process waits until it has run out.
+    // If the watch cannot be released, the next process waits until it has expired.
     await giveUpWatch(this.db, this.watch).catch(() => undefined);
     await this.rest();
   }
@@ -140,7 +146,7 @@ export class Feeds {
     }
   }
 
-  /** Wakes the quiet feeds that have gone on since they were read. */
+  /** Makes quiet feeds due whose head has moved since they were read. */
   private async readHeads(stamp: string | null): Promise<void> {
     if (!this.parts.heads || stamp === this.stamp) return;
     this.heads = await this.parts.heads.read();
@@ -174,7 +180,7 @@ export class Feeds {
     }
   }
 
-  /** Reads until there is nothing more for now. */
+  /** Reads until the feed has no more events for now. */
   private async read(feed: Feed): Promise<void> {
     const { workspaceId } = feed;
     if (!(await this.parts.news.isTold(workspaceId))) {
@@ -192,10 +198,11 @@ export class Feeds {
     if (events.length === 0) {
       const quietMs = Date.now() - feed.quietSince;
       const asked = Math.min(quietMs * QUIET_SHARE, feed.isAwaited ? AWAITED_MAX_MS : LATE_MAX_MS);
-      // The head may have moved after the page was read and before this line, when a wake would have been overwritten.
+      // If the head has moved after the page was read, readHeads() has made the feed due, and the line below
+      // would overwrite that.
       const isAtHead = head !== undefined && head === this.heads.get(workspaceId);
       const apart = head === undefined ? asked : isAtHead ? LATE_MAX_MS : 0;
-      // What was not held open, be it that the service never does, is read again a second later.
+      // A feed that was not held open, perhaps because the service never does, is read again a second later.
       feed.nextAt = quietMs < CLOSE_MS ? readAt + HELD_MS : Date.now() + apart;
       return;
     }
@@ -219,7 +226,7 @@ export class Feeds {
     }
   }
 
-  /** Answers whether more may be gathered before the next page. */
+  /** Returns whether to gather more events before the next page. */
   private async take(feed: Feed, next: string, events: readonly MessageEvent[]): Promise<boolean> {
     const { signals, log } = this.parts;
     const { workspaceId, cursor = '' } = feed;
@@ -237,12 +244,15 @@ export class Feeds {
     await inParallel(await this.withStarts(calls), SIGNALS_AT_ONCE, (call) => signals.callEnded(call));
     for (const runId of taken.runs) await this.abort.note(runId, true);
     for (const sendId of taken.sends) await signals.wakeSend(sendId);
-    // A few may each be waited for, and behind pages that are full there is more.
+    // With few events, a workflow may wait for each of them; and behind full pages there are more.
     const isCrowd = events.length >= CROWD && events.length < PAGES_MAX * LIMITS.longPageSizeMax;
     return isCrowd && calls.length + taken.sends.length === 0;
   }
 
-  /** A first attempt began the first workflow; only of a later one it must be looked up whose it is. */
+  /**
+   * Finds the workflow of each call. A first attempt belongs to the first workflow; for a later one it is
+   * looked up.
+   */
   private async withStarts(calls: readonly EndedCall[]): Promise<(EndedCall & { from: number })[]> {
     const later = calls.filter((call) => call.attempt > 1);
     const starts = new Map<string, number>();
@@ -253,7 +263,7 @@ export class Feeds {
     return calls.map((call) => ({ ...call, from: starts.get(`${call.runId}.${call.seq}`) ?? 1 }));
   }
 
-  /** A key that was revoked is replaced, and a proxy's 404 goes by: a feed is never given up. */
+  /** Retries for ever, because a revoked key is replaced and a proxy's 404 passes. */
   private fault(feed: Feed, error: unknown): void {
     feed.cursor = undefined;
     feed.nextAt = Date.now() + Math.min(FAULT_MAX_MS, FAULT_MS * 2 ** feed.faults++);

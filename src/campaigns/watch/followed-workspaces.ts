@@ -5,15 +5,15 @@ import { holdWatch, type Watch } from './watch';
 
 export interface FollowedWorkspace {
   workspaceId: string;
-  /** A run or a durable send waits for what the feed tells. */
+  /** A run or a durable send waits for events of the feed. */
   isAwaited: boolean;
-  /** When the last of its runs ended; null while one goes on. */
+  /** When the last of its runs ended; null while one is live. */
   lastAt: Date | null;
 }
 
 /**
- * Workspaces whose messages may still be told of. A run that is planned for another day, and has sent nothing, waits
- * for nothing; it asks for its feed when it begins.
+ * Workspaces whose messages may still get events. A run that is planned for another day has sent nothing, so it
+ * waits for nothing; it asks for its feed when it begins.
  */
 export async function followedWorkspaces(db: Kysely<CampaignTables>): Promise<FollowedWorkspace[]> {
   const { rows } = await sql<FollowedWorkspace>`
@@ -32,7 +32,10 @@ export async function followedWorkspaces(db: Kysely<CampaignTables>): Promise<Fo
   return rows;
 }
 
-/** An ask is seen by one of so many seconds' looks, also when its transaction took a few to commit. */
+/**
+ * An ask counts for this many seconds, so that a look sees it even if its transaction took some seconds to
+ * commit.
+ */
 const SEEN_SECONDS = 10;
 
 export interface Asked {
@@ -41,8 +44,8 @@ export interface Asked {
 }
 
 /**
- * Renews the watch, and reads which workspaces asked lately and, in the same statement, the `stamp` of the feeds.
- * `undefined` when another process reads the feeds.
+ * Renews the watch, and in the same statement reads which workspaces asked lately and the `stamp` of the feeds.
+ * Returns `undefined` when another process reads the feeds.
  */
 export async function askedWorkspaces(
   db: Kysely<CampaignTables>,

@@ -6,11 +6,11 @@ import { wantedControl } from '../stops/wanted-control';
 import type { CampaignTables } from '../tables';
 import { holdWatch, type Watch } from './watch';
 
-/** A run that something happened to, with what decides whether its workflow has to know. */
+/** A run whose data has changed, with the facts that decide whether its workflow must be woken. */
 export interface RunFacts {
   runId: string;
   workspaceId: string;
-  /** Of `run_looks`: what is answered for with this look. */
+  /** Ids of the `run_looks` rows that this look handles. */
   ids: string[];
   tries: number;
   launch: number;
@@ -21,25 +21,25 @@ export interface RunFacts {
   startedAt: Date;
   isFallback: boolean;
   /**
-   * Of a run that is released in stages: a step is to be taken (`due`), or the stage that is being sent may be sent by
-   * now (`sending`).
+   * For a run released in stages: a step must be taken (`due`), or the current stage may be sent by now
+   * (`sending`).
    */
   stage: 'due' | 'sending' | null;
   /** Contacts wait for a stage that has not begun. */
   hasLaterStage: boolean;
-  /** A page is still to be opened, or one is open. */
+  /** A page is open, or one must still be opened. */
   isSending: boolean;
-  /** Recipients short of an end, in whatever way. */
+  /** Recipients that have not ended. */
   open: number;
-  /** Of these, those of whom it is not even known that the service took them. */
+  /** Of these, recipients whose message may not have reached the service yet. */
   unsent: number;
-  /** Of these, those that wait for a page; a call between two tries waits for its own workflow. */
+  /** Of these, recipients who wait for a page. A call between two attempts waits for its own workflow. */
   waiting: number;
-  /** When the first of the waiting falls due in a shard that has no page open. */
+  /** When the first waiting recipient in a shard without an open page becomes due. */
   nextDue: Date | null;
 }
 
-/** Looks that have been seen to, and those that are to come for the same runs. */
+/** Looks that were handled, and looks to come for the same runs. */
 export interface SeenLooks {
   handled: readonly string[];
   later: readonly { runId: string; at: Date; tries: number }[];
@@ -49,8 +49,8 @@ export interface SeenLooks {
 export type Looked = RunFacts[] | undefined;
 
 /**
- * The watcher's one statement a second: it renews the watch, puts away what the former second has seen to, and reads
- * what has happened since. While nothing happens it reads one row, whatever the number of runs.
+ * The watcher's one statement a second. It renews the watch, deletes what the previous second has handled, and
+ * reads what has happened since. While nothing happens it reads one row, whatever the number of runs.
  */
 export async function readLooks(db: Kysely<CampaignTables>, owner: string, seen: SeenLooks): Promise<Looked> {
   const { rows } = await sql<{ held: boolean } & (RunFacts | { runId: null })>`
@@ -75,7 +75,7 @@ export async function readLooks(db: Kysely<CampaignTables>, owner: string, seen:
   return rows.flatMap((row) => (row.runId === null ? [] : [row]));
 }
 
-/** Gives the watch up, so that another process has it with its next look. */
+/** Releases the watch, so that another process gets it with its next look. */
 export async function endWatch(db: Kysely<CampaignTables>, owner: string, seen: SeenLooks): Promise<void> {
   await sql`
     with ${putAway(seen)}
@@ -114,7 +114,7 @@ const FACTS = sql`
       where run_id = r.id and state = 'waiting' and channel <> 'voice'), 0)::int as waiting
   from shards s where s.run_id = r.id`;
 
-/** Nothing is to be done about a stage while a page is open, or recipients of it are due and not sent to. */
+/** A stage needs nothing while a page is open, or while recipients of it are due and not sent to. */
 const STAGE = sql`(
   select case
     when st.run_id is null or st.opened_at is null then 'due'

@@ -14,14 +14,14 @@ export interface WatcherParts {
   waker: RunWaker;
   news: Pick<OutcomeNews, 'isTold'>;
   log: Log;
-  /** Has its second too, and leaves off with the watcher. */
+  /** Ticks every second too, and stops with the watcher. */
   feeds: Pick<Feeds, 'tick' | 'stop'>;
-  /** The same for workspaces that are stopped, in the process that watches runs. */
+  /** The same for stopped workspaces, in the process that watches runs. */
   stops: StopsFollowed;
 }
 
 export interface Watcher {
-  /** Gives the watch up, so that another process goes on within a second. */
+  /** Releases the watch, so that another process continues within a second. */
   stop(): Promise<void>;
 }
 
@@ -29,10 +29,10 @@ const TICK_MS = 1_000;
 const WAKES_AT_ONCE = 8;
 
 /**
- * Wakes the workflows of runs that wait for something in the database: an outcome, a retry, another channel's turn, a
- * failure. Of all processes with the orchestrator's role one watches at a time, by one statement a second. A run that
- * waits holds nothing: no worker's slot, no connection, no poll and no heartbeat. Killed, the process leaves its looks in
- * the table, and another one goes on when the watch has run out (decision 26).
+ * Wakes the workflows of runs that wait for a change in the database: an outcome, a retry, the next channel, a
+ * failure. Of all processes with the orchestrator's role one watches at a time, by one statement a second. A
+ * waiting run holds nothing: no worker's slot, no connection, no poll and no heartbeat. If the process is
+ * killed, its looks stay in the table, and another process continues when the watch has expired (decision 26).
  */
 export function startWatcher(db: Kysely<CampaignTables>, parts: WatcherParts): Watcher {
   const stopping = new AbortController();
@@ -56,19 +56,20 @@ async function watch(db: Kysely<CampaignTables>, parts: WatcherParts, stopping: 
       await Promise.all([looks.take(), feeds.tick()]);
       isFailing = false;
     } catch (error) {
-      if (!isFailing) log.warn({ err: error }, 'what runs wait for cannot be read; tried again each second');
+      if (!isFailing)
+        log.warn({ err: error }, 'could not read the changes that runs wait for; trying again every second');
       isFailing = true;
     }
     await pause(nextMs - Date.now(), stopping);
   }
-  // If it cannot be given up, the next process waits until it has run out.
+  // If the watch cannot be released, the next process waits until it has expired.
   await looks.end().catch(() => undefined);
   await Promise.all([feeds.stop(), parts.stops.stop()]);
 }
 
 class RunLooks {
   private seen: SeenLooks = { handled: [], later: [] };
-  /** When runs were woken last; those long ago are forgotten. */
+  /** When runs were woken last; old entries are deleted. */
   private readonly woken = new Map<string, number>();
 
   constructor(
@@ -81,7 +82,7 @@ class RunLooks {
   async take(): Promise<void> {
     const { seen } = this;
     const found = await readLooks(this.db, this.owner, seen);
-    // Only what the statement has put away; a look that comes again is harmless, one that is lost is not.
+    // Only the looks that the statement has deleted: a repeated look is harmless, a lost one is not.
     this.seen = { handled: [], later: [] };
     if (!found) return;
     await this.parts.stops.tick();
@@ -92,7 +93,7 @@ class RunLooks {
     const handled = found.flatMap((run, i) => (results[i] ? run.ids : []));
     this.seen = { handled, later: results.flatMap((result) => result?.later ?? []) };
     this.forget();
-    // The rows of those that could not be woken are still there.
+    // The rows of runs that could not be woken are still there.
     if (failures.length) throw failures[0];
   }
 

@@ -4,25 +4,25 @@ import { nextChange, offsetAt, wallTimeAt } from './wall-time';
 export const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 export type Weekday = (typeof WEEKDAYS)[number];
 
-/** Hours of a week, by the clocks of a zone. `to` before `from` is on the next day. */
+/** Hours of a week, by the clocks of a time zone. If `to` is before `from`, it is on the next day. */
 export interface WeeklyWindow {
-  /** `HH:MM`, the first minute that belongs to it. */
+  /** `HH:MM`, the first minute of the window. */
   from: string;
-  /** `HH:MM`, the first minute that does not. */
+  /** `HH:MM`, the first minute after the window. */
   to: string;
-  /** Whose clocks: a zone, or each recipient's own. */
+  /** The time zone, or each recipient's own. */
   timezone?: string | undefined;
-  /** On which days it begins; without it, on every day. */
+  /** The days on which it begins; without it, every day. */
   days?: readonly Weekday[] | undefined;
 }
 
-/** `quiet`: nothing is sent in these hours. `open`: only in these hours. */
+/** `quiet`: nothing is sent in these hours. `open`: messages are sent only in these hours. */
 export interface HourRule {
   kind: 'quiet' | 'open';
   window: WeeklyWindow;
 }
 
-/** Hours by each recipient's clocks, which is what is meant when nothing is said. */
+/** Hours by each recipient's own clock; the default. */
 export const RECIPIENT_ZONE = 'recipient';
 
 const MINUTE_MS = 60_000;
@@ -35,8 +35,8 @@ export function isAllowed(rules: readonly HourRule[], zones: readonly string[], 
 
 /**
  * The earliest instant from `at` on that every rule allows in each of the zones; undefined if there is none.
- * Each clock moves the instant to where it allows it, until none has to. A clock never passes over an instant
- * that it allows, so that the first one on which all agree is found.
+ * Each rule and zone moves the instant to its next allowed one, until none moves it. None of them passes over
+ * an instant that it allows, so that this finds the first instant on which all agree.
  */
 export function nextAllowed(
   rules: readonly HourRule[],
@@ -70,8 +70,8 @@ function clocksOf(rules: readonly HourRule[], zones: readonly string[]): Clock[]
 }
 
 /**
- * From one hour at which the answer can change to the next: the window's ends, midnight, and wherever the
- * clocks are put forward or back.
+ * Moves from one instant at which the answer can change to the next: the window's ends, midnight, and changes
+ * to and from daylight saving time.
  */
 function nextAllowedBy(rule: HourRule, zone: string, at: number, end: number): number {
   let now = at;

@@ -1,23 +1,23 @@
 import { PHONE_ZONES } from './phone-zones-data';
 
 /**
- * Where the owner of a phone number may be, by how the number begins. A mobile or freephone number says no
- * more than its country, which may be several zones; and whoever moves keeps the number. So this is for
- * contacts that nothing better is known of, and all its zones count.
+ * Time zones where the owner of a phone number may be, by the number's prefix. A mobile or freephone number
+ * only shows its country, which may have several zones; and people who move keep their number. Therefore it is
+ * used only for contacts without a better source, and all its zones count.
  */
 
 let known: ReadonlyMap<string, readonly string[]> | undefined;
 
-/** By prefix, digits only. Read when first asked for: most processes never do. */
+/** Zones by prefix, digits only. Parsed at first use, because most processes never need it. */
 export function phoneZones(): ReadonlyMap<string, readonly string[]> {
   known ??= readZones();
   return known;
 }
 
-/** Digits of the longest prefix. */
+/** Number of digits of the longest prefix. */
 export const PHONE_PREFIX_MAX = 9;
 
-/** The longest prefix of an E.164 number that is known, with its plus; undefined for none. */
+/** The longest known prefix of an E.164 number, with its plus; undefined if none is known. */
 export function phonePrefix(phone: string): string | undefined {
   const digits = phone.slice(1, 1 + PHONE_PREFIX_MAX);
   for (let length = digits.length; length > 0; length--) {

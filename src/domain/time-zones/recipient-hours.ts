@@ -6,14 +6,13 @@ import { phoneZones } from './phone-zones';
 import { instantOf, isIanaZone, type WallMs, wallTimeAt } from './wall-time';
 
 /**
- * When a campaign may reach each of its recipients. Where a recipient is, is told by a place: the zone that
- * the contact states, else the beginning of the phone number (`+1208`), which stands for all the zones where
- * its owner may be, else the campaign's own zone. All zones of a place must allow an hour. Should they never
- * agree, as for a country so wide that its working hours do not meet, the place tells nothing, and the
- * campaign's zone decides.
+ * When a campaign may reach each of its recipients. A recipient's `place` is the zone that the contact states.
+ * Otherwise it is the phone number's prefix (`+1208`), which stands for all zones where its owner may be.
+ * Otherwise it is the campaign's own zone. All zones of a place must allow an hour. If they never agree, as in
+ * a country so wide that its working hours do not overlap, the campaign's zone decides.
  */
 
-/** What a campaign says about hours (api.md 7). */
+/** A campaign's options about hours (api.md 7). */
 export interface HourOptions {
   schedule?:
     | {
@@ -26,9 +25,9 @@ export interface HourOptions {
   delivery?: { quietHours?: WeeklyWindow | undefined } | undefined;
   voice?: { callWindow?: WeeklyWindow | undefined } | undefined;
   class?: string | undefined;
-  /** The wall time of the occurrence that is meant, `YYYY-MM-DDTHH:MM`, when everybody has it at their own. */
+  /** The occurrence's wall time, `YYYY-MM-DDTHH:MM`, when each recipient has it at their own. */
   localTime?: string | undefined;
-  /** The workspace's, which holds beside the campaign's own. */
+  /** The workspace's policy, which applies in addition to the campaign's own hours. */
   policy?: Pick<WorkspacePolicy, 'quietHours'> | undefined;
 }
 
@@ -42,13 +41,13 @@ export function hourRules(options: HourOptions, channel: Channel): HourRule[] {
   return rules;
 }
 
-/** Whether it matters on this channel where each recipient is. */
+/** Whether the time zones of recipients matter on this channel. */
 export function asksForPlaces(options: HourOptions, channel: Channel): boolean {
   if (localWall(options) !== undefined) return true;
   return hourRules(options, channel).some(({ window }) => isRecipients(window));
 }
 
-/** Of recipients whose own zone nobody knows. */
+/** The zone of recipients whose own zone is not known. */
 export function campaignZone(options: HourOptions): string {
   const { schedule, delivery, voice } = options;
   const windows = [delivery?.quietHours, voice?.callWindow];
@@ -67,15 +66,15 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 export interface OpenHours {
-  /** Without any, every hour is open. */
+  /** Without any rule, every hour is open. */
   hasRules: boolean;
-  /** The earliest instant from `at` on at which somebody at the place may be reached: `at` itself, if now. */
+  /** The earliest instant from `at` on at which a recipient at the place may be reached; `at` itself if now. */
   nextFor(place: string | null, at: number): number;
-  /** The earliest instant from `at` on at which anybody at all may be reached, as far as it is one for all. */
+  /** The earliest instant from `at` on at which any recipient may be reached, as far as it is the same for all. */
   nextForAll(at: number): number;
 }
 
-/** The hours of one channel. Answers are kept for the minute they are for, since hours change on the minute. */
+/** The hours of one channel. Results are cached for their minute, because hours change on the minute. */
 export function openHours(options: HourOptions, channel: Channel): OpenHours {
   const rules = hourRules(options, channel);
   const campaignZones = [campaignZone(options)];
@@ -94,7 +93,7 @@ export function openHours(options: HourOptions, channel: Channel): OpenHours {
       known.clear();
     }
     const zones = zonesOf(place, options);
-    // Sets of zones are the same objects each time, a zone is not.
+    // Sets of zones are the same objects each time; a single zone is compared as text.
     const key = zones.length > 1 ? zones : (zones[0] ?? '');
     let next = known.get(key);
     if (next === undefined) {
@@ -105,47 +104,47 @@ export function openHours(options: HourOptions, channel: Channel): OpenHours {
   }
 }
 
-/** Hours that never come are looked for again later. */
+/** If no permitted hour is found, look again after this time. */
 const never = (at: number) => at + LIMITS.hoursSearchDays * DAY_MS;
 
-/** The zone whose clocks are ahead of all others; its name has the sign the other way round. */
+/** The zone whose clocks are ahead of all others; POSIX names have the opposite sign. */
 export const EARLIEST_ZONE = 'Etc/GMT-14';
 const EARLIEST_ZONE_MS = 14 * 3_600_000;
-/** From when its clocks show an hour until the last ones on earth do (UTC-12). */
+/** Time from when its clocks show an hour until the last clocks on earth do (UTC-12). */
 export const ALL_ZONES_MS = 26 * 3_600_000;
 
 /**
- * When a run has to begin. With `recipientLocal` that is when the first clocks on earth show its hour; each
- * recipient is due by its own.
+ * When a run begins. With `recipientLocal` it begins when the first time zone on earth shows its hour; each
+ * recipient is due by their own clock.
  */
 export function runStart({ schedule }: HourOptions): number | undefined {
-  // A recurring campaign's begins when its occurrence is taken.
+  // A recurring campaign's run begins when its occurrence is taken.
   if (schedule?.startAt === undefined || schedule.cron !== undefined) return undefined;
   if (!schedule.recipientLocal) return Date.parse(schedule.startAt);
   return firstInstantOf(wallMeant(schedule.startAt, schedule.timezone));
 }
 
-/** When the first clocks on earth show it. */
+/** The instant at which the first time zone on earth shows the wall time. */
 export const firstInstantOf = (wall: WallMs): number => wall - EARLIEST_ZONE_MS;
 export const wallOfFirst = (at: number): WallMs => at + EARLIEST_ZONE_MS;
 
-/** With `recipientLocal`, when the clocks in all zones of the place have shown the hour; else undefined. */
+/** With `recipientLocal`, when the clocks in all zones of the place have shown the hour; otherwise undefined. */
 export function startFor(place: string | null, options: HourOptions): number | undefined {
   const wall = localWall(options);
   if (wall === undefined) return undefined;
   return Math.max(...zonesOf(place, options).map((zone) => instantOf(zone, wall)));
 }
 
-/** The wall time at which everybody is due by their own clocks, if it is one for all. */
+/** The wall time at which each recipient is due by their own clock, if there is one. */
 function localWall({ schedule, localTime }: HourOptions): WallMs | undefined {
   if (localTime !== undefined) return Date.parse(`${localTime}Z`);
-  // An occurrence that somebody starts by hand is everybody's now.
+  // An occurrence that is started by hand is due now for all recipients.
   if (!schedule?.recipientLocal || schedule.startAt === undefined || schedule.cron !== undefined)
     return undefined;
   return wallMeant(schedule.startAt, schedule.timezone);
 }
 
-/** The wall time that an hour of a schedule means: what its zone shows then; without one, as it is written. */
+/** The wall time that a schedule's hour means: what its zone shows then or, without a zone, the time as written. */
 export function wallMeant(hour: string, timezone: string | undefined): WallMs {
   if (timezone !== undefined) return wallTimeAt(timezone, Date.parse(hour));
   return Date.parse(hour.replace(/(Z|[+-]\d\d:?\d\d)$/i, 'Z'));

@@ -1,11 +1,11 @@
 import { LIMITS } from '../limits';
 
 /**
- * What clocks on the wall show in a place, and back. Built on Intl alone, which knows every zone and all
- * its summer times and is there in the workflow sandbox too.
+ * Converts between instants and the wall time of a zone. Uses only Intl, which knows every zone with its
+ * daylight saving and exists in the workflow sandbox too.
  *
- * A wall time that daylight saving skips stands for the first instant after the gap; one that happens twice
- * for the first of the two. Cron expressions are read the same way.
+ * A wall time that daylight saving skips means the first instant after the gap; a wall time that occurs twice
+ * means the first of the two. Cron expressions are read the same way.
  */
 
 /** A wall time, as the milliseconds of the same date and hour in UTC. */
@@ -14,15 +14,18 @@ export type WallMs = number;
 const DAY_MS = 86_400_000;
 
 const formats = new Map<string, Intl.DateTimeFormat | undefined>();
-/** One takes 60 kB, and a zone has many spellings: those of some 400 zones are shared by all their names. */
+/** A format takes 60 kB, and a zone has many spellings, so that all names of some 400 zones share their formats. */
 const formatsByZone = new Map<string, Intl.DateTimeFormat>();
 
-/** IANA names and their aliases: an offset such as +05:00, which newer engines take, has no rules for summer time. */
+/**
+ * IANA names and their aliases. An offset such as +05:00, which newer engines accept, is refused because it has
+ * no daylight saving.
+ */
 export function isIanaZone(name: string): boolean {
   return formatOf(name) !== undefined;
 }
 
-/** What the zone's clocks show at an instant, to the second. Fails for what is no zone. */
+/** What the zone's clocks show at an instant, to the second. Throws for an unknown zone. */
 export function wallTimeAt(zone: string, at: number): WallMs {
   const format = formatOf(zone);
   if (!format) throw new RangeError(`${zone} is not an IANA time zone`);
@@ -30,7 +33,7 @@ export function wallTimeAt(zone: string, at: number): WallMs {
   return Date.UTC(year ?? 0, (month ?? 1) - 1, day, hour, minute, second);
 }
 
-/** When the zone's clocks show this. */
+/** The instant at which the zone's clocks show this. */
 export function instantOf(zone: string, wall: WallMs): number {
   const [before, after] = [offsetAt(zone, wall - DAY_MS), offsetAt(zone, wall + DAY_MS)];
   const meant = [wall - before, wall - after].filter((at) => wallTimeAt(zone, at) === wall);
@@ -38,12 +41,12 @@ export function instantOf(zone: string, wall: WallMs): number {
   return nextChange(zone, wall - Math.max(before, after), wall - Math.min(before, after));
 }
 
-/** The zone's distance from UTC. Of zones in use it is whole minutes. */
+/** The zone's distance from UTC; whole minutes for zones in use. */
 export function offsetAt(zone: string, at: number): number {
   return wallTimeAt(zone, at) - Math.floor(at / 1_000) * 1_000;
 }
 
-/** The first instant after `from`, to the second, at which the zone's offset is not what it was; at latest `until`. */
+/** The first instant after `from`, to the second, at which the zone's offset changes; at the latest `until`. */
 export function nextChange(zone: string, from: number, until: number): number {
   const offset = offsetAt(zone, from);
   let [same, changed] = [Math.floor(from / 1_000), Math.ceil(until / 1_000)];

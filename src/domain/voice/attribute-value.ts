@@ -4,8 +4,8 @@ import type { AttributeType } from './verbs';
 export type AttributeValue = string | number | boolean;
 
 /**
- * The value that an attribute's text stands for, or what is wrong with it. A text with a placeholder is
- * taken as it is: what will be there is not known yet.
+ * The value that an attribute's text stands for, or what is wrong with it. A text with a placeholder is not
+ * checked, because its value is not known yet.
  */
 export function readValue(type: AttributeType, text: string): { value: AttributeValue } | { wrong: string } {
   if (holdsPlaceholder(text)) return { value: text };
@@ -52,7 +52,7 @@ export const holdsPlaceholder = (text: string): boolean =>
 
 const URL_CHARS = 2_048;
 
-/** By its shape alone: where it leads is judged when it is called. */
+/** Checks the shape only; whether the target is allowed is decided when it is called. */
 export function isCallableUrl(text: string): boolean {
   if (text === '' || text.length > URL_CHARS || /[\s<>"{}|\\^`]/.test(text) || text.startsWith('#'))
     return false;
@@ -62,5 +62,5 @@ export function isCallableUrl(text: string): boolean {
 
 export const isRelativeUrl = (text: string): boolean => !/^[A-Za-z][A-Za-z0-9+.-]*:/.test(text);
 
-/** A place in a document; an XML name without colons. */
+/** A name of a place in a document; an XML name without colons. */
 export const isLabel = (text: string): boolean => /^[A-Za-z_][\w.-]{0,63}$/.test(text);

@@ -1,8 +1,8 @@
 import { type BranchInput, KEYS } from './program';
 
 /**
- * The dialect has no branches of its own: a `Gather` puts what was entered into a variable, and an `If`
- * compares it. These are the comparisons by which a branch is written, and by which it is known again.
+ * The dialect has no branches of its own: a `Gather` stores the input in a variable, and an `If` compares it.
+ * This file writes a branch as such a comparison, and recognises it again.
  */
 export function branchExpression(on: BranchInput, output: string, keys: readonly string[]): string {
   const entered = `\${${output}.digits}`;
@@ -14,11 +14,11 @@ export function branchExpression(on: BranchInput, output: string, keys: readonly
 export interface Comparison {
   output: string;
   on: BranchInput;
-  /** Of `nomatch`: the keys that have branches. */
+  /** For `nomatch`: the keys that have branches. */
   keys: string;
 }
 
-/** Also for the forms in which people write them: with double quotes, and with space around the operator. */
+/** Also accepts the forms that people write: double quotes, and spaces around the operator. */
 export function readBranchExpression(expression: string): Comparison | undefined {
   const match = /^\s*\$\{([A-Za-z][A-Za-z0-9_]*)\.digits\}\s*(==|!=|!~)\s*(?:'([^']*)'|"([^"]*)")\s*$/.exec(
     expression,

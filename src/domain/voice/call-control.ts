@@ -2,8 +2,8 @@ import type { Detection } from './answer-detection/detection';
 import type { DocumentRequest } from './call-documents';
 
 /**
- * What a call is told to do, one thing after the other. `maxMs` is what is left of the call: whoever
- * carries a command out ends it by then. With `bargeIn` a key ends it, and is not lost.
+ * One command to a call. `maxMs` is the time left for the call: the control ends the command by then. With
+ * `bargeIn`, a key ends the command and is reported.
  */
 export type CallCommand =
   | { do: 'dial'; maxMs: number }
@@ -22,12 +22,12 @@ export type CallCommand =
   | { do: 'pause'; bargeIn: boolean; maxMs: number }
   /** Until a key is pressed. */
   | { do: 'wait_key'; maxMs: number }
-  /** `silenceMs` of nobody speaking ends it; 0 for never. */
+  /** Silence of `silenceMs` ends it; 0 for never. */
   | { do: 'record'; silenceMs: number; finishOnKey: string; beep: boolean; maxMs: number }
-  /** Another document to go on with; nothing is heard meanwhile. */
+  /** Fetches another document to continue with; the callee hears nothing meanwhile. */
   | ({ do: 'fetch_document'; maxMs: number } & DocumentRequest)
   | { do: 'hang_up' }
-  /** Takes no time: what is worth telling while the call goes on. */
+  /** Takes no time: reports something while the call continues. */
   | { do: 'report'; report: CallReport };
 
 /** A command that takes time. */
@@ -40,15 +40,15 @@ export interface Heard {
   /** The callee has hung up. */
   hungUp?: boolean | undefined;
   key?: string | undefined;
-  /** Of `dial`. */
+  /** For `dial`. */
   dialed?: DialOutcome | undefined;
-  /** Of `listen`; absent when the time was over. */
+  /** For `listen`; absent when the time was over. */
   detection?: Pick<Detection, 'answeredBy'> | undefined;
-  /** Of `record`; absent when there is nothing to keep. */
+  /** For `record`; absent when there is nothing to keep. */
   recording?: { reference: string; durationMs: number } | undefined;
-  /** Of `fetch_document`. */
+  /** For `fetch_document`. */
   document?: { url: string; text: string } | undefined;
-  /** It could not be done, for this reason: a code. */
+  /** A code that says why the command could not be done. */
   problem?: string | undefined;
 }
 
@@ -59,12 +59,12 @@ export interface CallReport {
   data?: Record<string, unknown>;
 }
 
-/** A call in progress, real or not. */
+/** A call in progress, real or simulated. */
 export interface CallControl {
   carryOut(command: CallCommand): Heard;
 }
 
-/** The same where something has to be waited for. */
+/** The same for a control that may have to wait. */
 export interface WaitingControl {
   carryOut(command: CallCommand): Heard | Promise<Heard>;
 }

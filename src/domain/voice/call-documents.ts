@@ -6,37 +6,37 @@ import { runnableProgram } from './parse-voice-xml';
 import { allSteps, type VoiceProgram } from './program';
 import { VERB_DEFAULTS } from './verbs';
 
-/** Out of the document: where the call goes on, and what is told there. */
+/** A step that leaves the document: where the call continues, and the fields sent there. */
 export interface Leaving {
-  /** As the document has it; perhaps relative. */
+  /** As the document gives it; may be relative. */
   url: string;
   method: string | undefined;
   fields?: Readonly<Record<string, string>>;
 }
 
-/** What is asked of whoever has another document. */
+/** A request for another document. */
 export interface DocumentRequest {
   url: string;
   method: 'GET' | 'POST';
-  /** In the query, or in the body as a form has them. */
+  /** Sent in the query, or in the body like a form. */
   fields: Readonly<Record<string, string>>;
 }
 
 export type DocumentAnswer =
-  /** `url` is where it came from in the end; what is relative in it counts from there. */
+  /** `url` is where it finally came from; relative addresses in it start there. */
   | { url: string; text: string }
   /** A code of docs/voice.md. */
   | { problem: string };
 
-/** Fetches what a call goes on with. */
+/** Fetches the documents that a call continues with. */
 export interface CallDocuments {
   /** Never throws. */
   fetch(request: DocumentRequest, signal?: AbortSignal): Promise<DocumentAnswer>;
 }
 
 /**
- * The program to go on with, or none, and then the call is over. The document takes the place of the one
- * before, of which nothing more is run (docs/voice.md).
+ * The program to continue with; if there is none, the call is over. The document replaces the previous one, of
+ * which nothing more is run (docs/voice.md).
  */
 export function* fetchProgram(
   line: CallLine,
@@ -67,20 +67,23 @@ function refuse(line: CallLine, code: string): undefined {
   return undefined;
 }
 
-/** Absolute, by RFC 3986, 5.2; the document of a message has no address of its own that others could count from. */
+/**
+ * The absolute address by RFC 3986, 5.2. A message's own document has no address that others could be relative
+ * to.
+ */
 export function addressOf(url: string, base: string | undefined): string | undefined {
   if (!URL.canParse(url, base)) return undefined;
   const { href, protocol } = new URL(url, base);
   return protocol === 'http:' || protocol === 'https:' ? href : undefined;
 }
 
-/** For a record: where a document is, without what its address may carry for one call alone. */
+/** For a record: the document's address without its query, which may hold values for one call. */
 export function placeOf(url: string): string {
   const { origin, pathname } = new URL(url);
   return (origin + pathname).slice(0, LIMITS.callDocumentPlaceChars);
 }
 
-/** Where a program may go on with a document that is not there yet, each place once. */
+/** The documents that a program may continue with, each once. */
 export function otherDocuments(program: VoiceProgram): string[] {
   const urls = new Set<string>();
   for (const step of allSteps(program.steps)) {
@@ -92,7 +95,7 @@ export function otherDocuments(program: VoiceProgram): string[] {
   return [...urls];
 }
 
-/** What a preview cannot show, for whoever believes that it shows the whole call. */
+/** Warns that a preview cannot show the other documents, because an author may think that it shows the whole call. */
 export function lintOtherDocuments(program: VoiceProgram): Finding[] {
   return otherDocuments(program)
     .slice(0, LIMITS.voiceFindings)

@@ -5,7 +5,7 @@ import type { Branch, GatherStep, Prompt, Step } from './program';
 import { VERB_DEFAULTS } from './verbs';
 import { wholeNumber } from './whole-number';
 
-/** A jump, or out of the document. */
+/** A jump within the document, or a step that leaves it. */
 export type Going = { to: string } | { leaving: Leaving };
 
 type Speak = (
@@ -15,9 +15,9 @@ type Speak = (
 ) => Generator<CallCommand, string | undefined, Heard>;
 
 /**
- * Asks, and waits for keys; what was entered decides the branch, whose steps are answered, or goes to the
- * `action`, which has the last word where there is one. Speech is not recognised. One opt-out key by itself is
- * always heard as such, also where more keys are asked for; it is not asked about elsewhere.
+ * Asks, and waits for keys. The input decides the branch whose steps are run, or goes to the `action`, which
+ * has priority where there is one. Speech is not recognised. A single opt-out key always counts as opt-out,
+ * even where more keys are asked for.
  */
 export function* runGather(
   line: CallLine,
@@ -28,7 +28,7 @@ export function* runGather(
   const name = gather.output ?? gather.id;
   for (let left = tries; left > 0; left--) {
     const digits = yield* enter(line, gather, speak);
-    // Keys count, whoever ended the call after them.
+    // Entered keys count, even if the call ended after them.
     if (line.over && digits === '') return undefined;
     const optedOut = digits.length === 1 && (gather.optOutDigits ?? '').includes(digits);
     const leaving = optedOut ? undefined : leavingFor(gather, digits, left === 1);
@@ -54,7 +54,7 @@ export function* runGather(
   return undefined;
 }
 
-/** Silence goes there at last, and only if that is wanted. */
+/** An empty input is sent there only after the last retry, and only if that is wanted. */
 function leavingFor(gather: GatherStep, digits: string, isLast: boolean): Leaving | undefined {
   const { action: url, method, actionOnEmptyResult } = gather;
   if (url === undefined || (digits === '' && !(isLast && String(actionOnEmptyResult) === 'true'))) return;
@@ -72,7 +72,7 @@ function* enter(line: CallLine, gather: GatherStep, speak: Speak): Generator<Cal
   const timeoutMs = wholeNumber(gather.timeout, VERB_DEFAULTS.Gather.timeout, 120) * 1_000;
   const wanted = Math.max(1, wholeNumber(gather.numDigits, KEYS_MAX, KEYS_MAX));
   const finish = gather.finishOnKey ?? VERB_DEFAULTS.Gather.finishOnKey;
-  // A key that has a meaning of its own does not end the entry but is it.
+  // A key that has a meaning of its own is the input; it does not end one.
   const means = (key: string) =>
     gather.branches.some(({ on }) => on === key) || (gather.optOutDigits ?? '').includes(key);
   let digits = '';
@@ -89,7 +89,7 @@ function* enter(line: CallLine, gather: GatherStep, speak: Speak): Generator<Cal
   }
 }
 
-/** Until a key is pressed, which is answered. */
+/** Waits until a key is pressed, and returns it. */
 function* ask(
   line: CallLine,
   { prompts }: GatherStep,

@@ -11,16 +11,16 @@ import {
 } from './call-record';
 import type { Step } from './program';
 
-/** What one call has come to so far, and the one way by which it is told to do something. */
+/** The state of one call so far, and the only way to give it commands. */
 export class CallLine {
   nowMs = 0;
   /** Set once: why the call ends, or has ended. */
   over: { reason: CallEndReason; code?: string | undefined } | undefined;
   detections: Detection[] = [];
-  /** A machine is being spoken to, from the beginning of what there is to say. */
+  /** A message is being left: it is said from its beginning to a machine. */
   leaving = false;
   optedOut = false;
-  /** Of the document that is being run; the message's own has none. */
+  /** Address of the document that is being run; the message's own has none. */
   documentUrl: string | undefined;
   private answeredAtMs: number | undefined;
   private deadlineMs = Number.POSITIVE_INFINITY;
@@ -32,7 +32,7 @@ export class CallLine {
 
   end(reason: CallEndReason, code?: string): void {
     if (this.over) return;
-    // What fails after that has cost nobody anything: who asked for it was heard.
+    // An opt-out stays the outcome even if a later step fails.
     const isOptOut = this.optedOut && (reason === 'finished' || reason === 'problem');
     this.over = isOptOut ? { reason: 'opted_out' } : { reason, code };
   }
@@ -47,7 +47,7 @@ export class CallLine {
     return this.detections.at(-1)?.answeredBy;
   }
 
-  /** Only who it was decides what is done; how it was found out is the detector's. */
+  /** Only who answered matters to the rules; the details belong to the detector. */
   detected(answeredBy: AnsweredBy): void {
     this.detections = [...this.detections, { answeredBy } as Detection];
   }
@@ -90,10 +90,10 @@ export class CallLine {
     return this.documents.length === 0 ? {} : { document: this.documents.length };
   }
 
-  /** Answers false when no more is kept. */
+  /** Returns false when no more inputs are kept. */
   enter(entered: Entered): boolean {
     if (entered.optedOut) this.optedOut = true;
-    // The one that matters most is never left out.
+    // An opt-out is kept in any case.
     if (this.entered.length >= LIMITS.callEntries && !entered.optedOut) return false;
     this.entered.push(entered);
     return true;
@@ -123,7 +123,7 @@ export class CallLine {
     };
   }
 
-  /** A message is left only when it was said to its end. */
+  /** A message counts as left only when it was said to its end. */
   private outcome(reason: CallEndReason): CallOutcome {
     if (this.optedOut) return 'opted_out';
     if (this.leaving && reason === 'finished') return 'voicemail_left';

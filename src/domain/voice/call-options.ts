@@ -1,13 +1,13 @@
 import { LIMITS } from '../limits';
 import type { MachineBehaviour } from './answer-detection/machine-behaviour';
 
-/** How one call is to be made, as its sender asks for it (api.md 4, 7); what is not there is CALL_DEFAULTS'. */
+/** Options for one call, as its sender asks for it (api.md 4, 7). Missing ones are those of CALL_DEFAULTS. */
 export interface CallOptions {
-  /** What is done when a machine answers. */
+  /** What to do when a machine answers. */
   machine?: MachineBehaviour | undefined;
   /** How long it may ring. */
   ringTimeoutSeconds?: number | undefined;
-  /** How long it may last once somebody has answered. */
+  /** How long the call may last after it was answered. */
   maxSeconds?: number | undefined;
 }
 

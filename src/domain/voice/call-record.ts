@@ -14,41 +14,41 @@ export type CallEndReason =
   | 'callee_hung_up'
   | 'machine'
   | 'opted_out'
-  /** The document does not want the call. */
+  /** The document refuses the call. */
   | 'rejected_by_flow'
   | 'too_long'
   | 'too_many_commands'
   | 'too_many_documents'
-  /** Something could not be done; `code` says what. */
+  /** A step failed; `code` says why. */
   | 'problem';
 
 export type CallOutcome = 'human' | 'machine' | 'voicemail_left' | 'opted_out';
 
-/** What is known of a call when it is over. Times are milliseconds since it was begun. */
+/** What is known about a call when it is over. Times are milliseconds since it was begun. */
 export interface CallRecord {
   end: Exclude<CallEnd, 'canceled'>;
   reason: CallEndReason;
   code?: string;
   answeredBy?: AnsweredBy;
-  /** Only of a call that was answered. */
+  /** Only for a call that was answered. */
   outcome?: CallOutcome;
   answeredAtMs?: number;
   endedAtMs: number;
-  /** What was entered, and the branch that was taken for it. */
+  /** The inputs, and the branch taken for each. */
   entered: readonly Entered[];
   said: readonly Said[];
   recordings: readonly { reference: string; durationMs: number }[];
-  /** Other documents that were asked for, in order. All were run, but the last where that was the problem. */
+  /** Other documents that were asked for, in order. All were run, except the last if it was the problem. */
   documents: readonly string[];
 }
 
 export interface Entered {
-  /** The gather's `output`, else its `id`. */
+  /** The gather's `output`, or else its `id`. */
   gather?: string;
   digits: string;
   branch?: string;
   optedOut?: true;
-  /** Of another document than the message's: which of those that were asked for, from 1. */
+  /** If it was entered in another document: the number of that document, from 1. */
   document?: number;
 }
 
@@ -58,7 +58,7 @@ export interface Said {
   text?: string;
 }
 
-/** What of a record goes into the last receipt (api.md 4, 12). Its size has a bound, since all its parts have. */
+/** The part of a record that goes into the last receipt (api.md 4, 12). Its size is limited, because each part is. */
 export function callData(record: CallRecord): Record<string, unknown> {
   const { reason, answeredBy, outcome, answeredAtMs, endedAtMs, entered, said, recordings, documents } =
     record;
@@ -82,7 +82,7 @@ export function callData(record: CallRecord): Record<string, unknown> {
   };
 }
 
-/** Keeps of what is done as much as each step's `history` wants, and as a record may hold. */
+/** Keeps what was said, as much as each step's `history` asks for and a record may hold. */
 export function createSaid(): { said: Said[]; note(step: Step): void } {
   const said: Said[] = [];
   let chars = 0;
@@ -96,7 +96,7 @@ export function createSaid(): { said: Said[]; note(step: Step): void } {
       if (history === 'full' && step.verb === 'Say') {
         const text = spokenText(step.content).slice(0, LIMITS.callSaidChars - chars);
         chars += text.length;
-        // Half of a surrogate pair, where it was cut, could not be stored.
+        // A surrogate pair that was cut in two could not be stored.
         entry.text = text.toWellFormed();
       }
       said.push(entry);

@@ -10,7 +10,7 @@ import { type RecordStep, type Step, spokenText, type VoiceProgram } from './pro
 import { VERB_DEFAULTS } from './verbs';
 import { wholeNumber } from './whole-number';
 
-/** Makes one call by its program, and says what became of it. Never throws, and always comes to an end. */
+/** Runs one call by its program and returns its record. Never throws, and always ends. */
 export function runCall(program: VoiceProgram, options: CallOptions, control: CallControl): CallRecord {
   const call = callSteps(program, options);
   let next = call.next({ atMs: 0 });
@@ -18,7 +18,7 @@ export function runCall(program: VoiceProgram, options: CallOptions, control: Ca
   return next.value;
 }
 
-/** The same for a call with commands that have to be waited for. Throws what the control throws. */
+/** The same for a call whose commands must be waited for. Throws what the control throws. */
 export async function followCall(
   program: VoiceProgram,
   options: CallOptions,
@@ -31,11 +31,11 @@ export async function followCall(
 }
 
 /**
- * The call as a sequence of commands, each answered with what was heard. It does nothing itself and knows
- * no clock of its own, so that the same rules hold for a call made up at once and for one that lasts.
+ * The call as a sequence of commands, each answered by what was heard. It has no side effects and no clock, so
+ * that the same rules apply to a simulated call and to a real one.
  *
- * A circle in the document ends with the call's longest time, or where no time passes, with
- * LIMITS.callCommands; one of several documents with LIMITS.callDocuments.
+ * A loop in the document ends at the call's longest duration or, where no time passes, at LIMITS.callCommands.
+ * A loop over several documents ends at LIMITS.callDocuments.
  */
 function* callSteps(program: VoiceProgram, options: CallOptions): Generator<CallCommand, CallRecord, Heard> {
   const line = new CallLine();
@@ -79,7 +79,7 @@ function notAnswered(
   }
 }
 
-/** Who answered, and whether that is to be spoken to. */
+/** Finds out who answered, and returns whether to speak to them. */
 function* listen(
   line: CallLine,
   behaviour: NonNullable<CallOptions['machine']>,
@@ -93,7 +93,7 @@ function* listen(
     if (action !== 'wait') return action !== 'hang_up';
     const { detection } = yield* line.issue({ do: 'listen', maxMs: LIMITS.callListenMs - passed.nowMs });
     if (line.over) return false;
-    // Nothing more will be known.
+    // Nothing more will become known.
     if (!detection) line.detected('unknown');
     else line.detected(detection.answeredBy);
     const answeredBy = line.answeredBy ?? 'unknown';
@@ -109,7 +109,7 @@ function* runDocuments(line: CallLine, first: VoiceProgram): Generator<CallComma
   }
 }
 
-/** Answers with what the call goes on with, if that is not its end. */
+/** Returns what the call continues with, or undefined at its end. */
 function* runProgram(
   line: CallLine,
   { steps }: VoiceProgram,
@@ -127,7 +127,7 @@ function* runProgram(
   }
 }
 
-/** Answers where the call goes on if not behind these steps. */
+/** Returns where the call continues, if not after these steps. */
 function* runSteps(line: CallLine, steps: readonly Step[]): Generator<CallCommand, Going | undefined, Heard> {
   for (const step of steps) {
     const going = yield* runStep(line, step);
@@ -146,12 +146,12 @@ function* runStep(line: CallLine, step: Step): Generator<CallCommand, Going | un
       yield* prompt(line, step, false);
       return undefined;
     case 'Gather': {
-      // Who asked not to be called again is not asked anything else.
+      // A callee who has opted out is not asked anything else.
       if (line.optedOut) return stop(line);
       const next = yield* runGather(line, step, prompt);
       if (next && 'leaving' in next) return next;
       const going = next && !line.over ? yield* runSteps(line, next.steps) : undefined;
-      // Behind what their branch says.
+      // Ends after the steps of the opt-out's branch.
       return going || !line.optedOut ? going : stop(line);
     }
     case 'Record':
@@ -165,7 +165,7 @@ function* runStep(line: CallLine, step: Step): Generator<CallCommand, Going | un
     case 'Hangup':
       line.end('finished');
       return undefined;
-    // An outgoing call was answered before its first step; what is not known is not run.
+    // An outgoing call was answered before its first step; unknown verbs are not run.
     case 'Answer':
     case 'Other':
       return undefined;
@@ -177,7 +177,7 @@ function stop(line: CallLine): undefined {
   return undefined;
 }
 
-/** Says, plays or is silent, as often as it is to be; with `bargeIn` the key that ended it. */
+/** Speaks, plays or is silent, as often as it should. With `bargeIn` it returns the key that ended it. */
 function* prompt(
   line: CallLine,
   step: Extract<Step, { verb: 'Say' | 'Play' | 'Pause' }>,

@@ -6,13 +6,13 @@ import { stepOf } from './flow-steps';
 import { TERMINALS } from './verbs';
 
 /**
- * Everything that is wrong or odd with a flow of React Flow's, version 11 or 12 (api.md 5, docs/voice.md).
- * Never throws, whatever it is given; linear in the size of the flow.
+ * Checks a React Flow flow of version 11 or 12 and returns all problems (api.md 5, docs/voice.md). Never
+ * throws, whatever it is given; linear in the size of the flow.
  */
 export const checkFlow = (flow: unknown): Finding[] => examineFlow(flow).findings.all(moreInFlow);
 
 export interface ExaminedFlow {
-  /** `undefined` when there is none, or not exactly one start. */
+  /** `undefined` when there is no flow, or not exactly one start. */
   flow: { graph: FlowGraph; start: FlowNode } | undefined;
   findings: Findings;
 }
@@ -46,7 +46,7 @@ function startsOf({ nodes }: FlowGraph, findings: Findings): FlowNode[] {
   return starts;
 }
 
-/** What follows from a node's edges: where a call goes on must be one place. */
+/** Checks a node's edges, because a call must continue at exactly one place. */
 function checkEnds(node: FlowNode, { edgesFrom }: FlowGraph, findings: Findings): void {
   const edges = edgesFrom[node.index] ?? [];
   const path = `voiceJson.nodes.${node.index}`;

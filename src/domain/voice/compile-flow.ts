@@ -12,14 +12,14 @@ import { writeVoiceXml } from './write-voice-xml';
 
 export interface CompiledFlow {
   compiled: { program: VoiceProgram; xml: string } | undefined;
-  /** Of the flow; with an error there is nothing compiled. */
+  /** Problems of the flow; with an error, nothing is compiled. */
   findings: Finding[];
 }
 
 /**
- * A flow as a program and its document (docs/decisions/0005-voice-program.md). A node that one edge leads
- * to is written where that edge is, inside the branch; one that several lead to, and one that would be
- * nested too deep, is a section of its own at the end, and the edges are jumps to its id.
+ * Compiles a flow to a program and its document (docs/decisions/0005-voice-program.md). A node with one
+ * incoming edge is written where that edge is, inside the branch. A node with several, or one that would be
+ * nested too deep, becomes a section at the end, and the edges jump to its id.
  */
 export function compileFlow(flow: unknown): CompiledFlow {
   const { flow: examined, findings } = examineFlow(flow);
@@ -35,7 +35,8 @@ export function compileFlow(flow: unknown): CompiledFlow {
       `The document would have ${written.length} characters; at most ${LIMITS.voiceXmlChars}`,
     );
   }
-  // Read back, so that what is run is what the document says, and nothing leaves that would be refused.
+  // Parse the written document, so that the program that runs is what the document says, and no document leaves
+  // that would be refused.
   const { program, findings: own } = parseVoiceXml(written);
   if (!program || hasErrors(own)) {
     const first = own.find(({ severity }) => severity === 'error');
@@ -44,7 +45,7 @@ export function compileFlow(flow: unknown): CompiledFlow {
   return { compiled: { program, xml: written }, findings: findings.all(moreInFlow) };
 }
 
-/** Ifs inside Ifs; with a gather and its prompts inside the last one, the document has its ten levels. */
+/** Levels of Ifs inside Ifs. With a gather and its prompts inside the last one, the document has its ten levels. */
 const BRANCH_DEPTH = LIMITS.voiceXmlDepth - 3;
 
 function layOut(graph: FlowGraph, start: FlowNode): VoiceProgram {
@@ -54,7 +55,7 @@ function layOut(graph: FlowGraph, start: FlowNode): VoiceProgram {
   const sections: FlowNode[] = [];
   let menus = 0;
 
-  /** The place of a node's section, which is written after the present one. */
+  /** The label of a node's section, which is written after the present one. */
   function labelOf(node: FlowNode): string {
     const known = labels.get(node.index);
     if (known !== undefined) return known;
@@ -107,7 +108,7 @@ function layOut(graph: FlowGraph, start: FlowNode): VoiceProgram {
     );
     return {
       ...gather,
-      // One key decides: nobody should have to press # after it.
+      // One key decides, so that the callee need not press # after it.
       ...(keyed.length > 0 && gather.numDigits === undefined ? { numDigits: 1 } : {}),
       ...(optOutDigits === '' ? {} : { optOutDigits }),
       ...(output === undefined ? {} : { output }),
@@ -115,7 +116,7 @@ function layOut(graph: FlowGraph, start: FlowNode): VoiceProgram {
     };
   }
 
-  // Picking up is not part of what a loop back to the start repeats.
+  // Answering is not part of what a loop back to the start repeats.
   const steps: Step[] = start.kind === 'Answer' || start.kind === 'Reject' ? [] : [{ verb: 'Answer' }];
   if (isShared(start)) labelOf(start);
   else steps.push(...follow(start, 0));

@@ -1,6 +1,7 @@
 /**
- * The cycles of a directed graph, as its strongly connected components that have one (Tarjan 1972), each
- * in ascending order of its nodes. With a stack of its own: a chain of nodes is as long as its sender likes.
+ * The cycles of a directed graph: its strongly connected components that have one (Tarjan 1972), each in
+ * ascending order of its nodes. It keeps its own stack instead of recursing, because a sender may give a chain
+ * of nodes of any length.
  */
 export function findCycles(successors: readonly (readonly number[])[]): number[][] {
   const index: (number | undefined)[] = [];

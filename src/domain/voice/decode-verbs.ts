@@ -20,11 +20,11 @@ type Report = (severity: Finding['severity'], code: FieldCode, message: string, 
 
 export interface DecodedVoice {
   program: VoiceProgram;
-  /** Which element each step comes from. */
+  /** The element of each step. */
   origins: ReadonlyMap<Step, XmlElement>;
 }
 
-/** The program of a document's tree, which is no deeper than its limit. */
+/** Decodes the program of a document's tree, whose depth is limited. */
 export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
   const origins = new Map<Step, XmlElement>();
 
@@ -54,7 +54,7 @@ export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
     const verb = verbNamed(element.name);
     if (!verb) return decodeOther(element);
     const common = decodeAttributes(verb, element);
-    // The table says which attributes a verb has, and program.ts the same as types; a test compares them.
+    // The table defines a verb's attributes, and program.ts defines the same as types; a test compares them.
     switch (verb) {
       case 'Say':
         return { verb, ...common, content: decodeSpeech(element) } as Step;
@@ -69,7 +69,7 @@ export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
     }
   }
 
-  /** Values that are understood, by their names; the rest, as it came, in `extra`. */
+  /** Known values by their names; the others unchanged in `extra`. */
   function decodeAttributes(verb: VerbName, element: XmlElement): Record<string, unknown> {
     const types: Readonly<Record<string, AttributeType>> = VERBS[verb].attributes;
     const values: Record<string, unknown> = {};
@@ -83,7 +83,7 @@ export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
         if (isLabel(text)) values.id = text;
         else keep(name, text, 'error', 'a letter or _, then at most 63 letters, digits, _, - and .');
       } else if (name === 'history') {
-        // It decides what a record keeps, never what a person hears.
+        // Only a warning, because it decides what a record keeps and not what a person hears.
         if ((HISTORY as readonly string[]).includes(text)) values.history = text;
         else keep(name, text, 'warning', `one of ${HISTORY.join(', ')}`);
       } else if (Object.hasOwn(types, name)) {
@@ -168,7 +168,7 @@ export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
     return say.children;
   }
 
-  /** Of the elements behind a gather, the first ones that are its branches. */
+  /** The branches of a gather: the first matching elements after it. */
   function decodeBranches(output: string, elements: readonly XmlElement[]): Branch[] {
     return comparisonsAtStart(output, elements).map(({ on }, i) => {
       const element = elements[i] as XmlElement;
@@ -196,7 +196,7 @@ export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
       const message = 'An expression may not hold a placeholder: a value could change what it compares';
       report('error', 'placeholder_in_expression', message, element);
     }
-    // For what is said about the verbs in it; the element itself is kept as it is.
+    // Decoded only for the problems of the verbs in it; the element itself is kept unchanged.
     if (inside === 'verbs') decodeAll(element);
     return { verb: 'Other', element };
   }
@@ -228,7 +228,7 @@ export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
 const elementsOf = (parent: XmlElement): XmlElement[] =>
   parent.children.filter((child): child is XmlElement => typeof child !== 'string');
 
-/** Ifs that compare what a gather took, each input once; the first that is anything else ends them. */
+/** Ifs that compare the input of a gather, each input once. The first other element ends them. */
 function comparisonsAtStart(output: string, elements: readonly XmlElement[]): Comparison[] {
   const found: Comparison[] = [];
   for (const { name, attributes } of elements) {
@@ -239,7 +239,7 @@ function comparisonsAtStart(output: string, elements: readonly XmlElement[]): Co
     if (found.some(({ on }) => on === comparison.on)) break;
     found.push(comparison);
   }
-  // "Anything else" must mean anything but these keys; if not, it is a comparison of its own.
+  // The "anything else" branch must exclude exactly these keys; otherwise it is a separate comparison.
   const keys = found.map(({ on }) => on).filter((on) => on.length === 1);
   const odd = found.findIndex(
     (one) =>

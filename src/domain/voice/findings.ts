@@ -2,16 +2,16 @@ import type { Finding } from '../finding';
 import { LIMITS } from '../limits';
 
 /**
- * Of a voice document, whose path is `body`. Its message begins with its place, `Line 12, column 5: `;
- * both are counted from 1, columns in UTF-16 units. docs/voice.md lists every code, also of flows, whose
- * paths are `voiceJson.nodes.3.data.text` and the like.
+ * A problem in a voice document, whose path is `body`. Its message begins with its place, `Line 12, column 5:
+ * `; both are counted from 1, columns in UTF-16 units. docs/voice.md lists every code, including those of
+ * flows, whose paths look like `voiceJson.nodes.3.data.text`.
  */
 export interface DocumentFinding extends Finding {
   line: number;
   column: number;
 }
 
-/** Findings in the order they were made, no more than a person will read. */
+/** Findings in the order they were made, up to the number that a person will read. */
 export class Findings<One extends Finding = Finding> {
   private readonly list: One[] = [];
   private unlisted = 0;
@@ -27,10 +27,14 @@ export class Findings<One extends Finding = Finding> {
     return this.errors > 0;
   }
 
-  /** With a last one, made by `more`, when there are others, so that nobody takes the list for complete. */
+  /**
+   * The findings. If there are more, a last one made by `more` says so, because the list would otherwise look
+   * complete.
+   */
   all(more: (message: string, severity: Finding['severity']) => One): One[] {
     if (this.unlisted === 0) return this.list;
-    // An error, if what is not listed holds one: a list of warnings alone would let it pass.
+    // It is an error if an unlisted finding is one, because a list of warnings alone would let the document
+    // pass.
     return [...this.list, more(`And ${this.unlisted} more`, this.hasErrors ? 'error' : 'warning')];
   }
 }

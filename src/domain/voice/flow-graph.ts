@@ -4,16 +4,16 @@ import type { Findings } from './findings';
 import { type NodeKind, nodeKind } from './flow-nodes';
 import { type BranchInput, KEYS } from './program';
 
-/** A flow as far as it matters to a call; what the editor keeps beside that is not looked at. */
+/** The parts of a flow that matter to a call, without the editor's own. */
 export interface FlowGraph {
   nodes: readonly FlowNode[];
-  /** Of each node, by its index: each edge once, in the order they came. */
+  /** Each node's edges, by the node's index: each edge once, in the order they came. */
   edgesFrom: readonly (readonly FlowEdge[])[];
   edgesInto: readonly number[];
 }
 
 export interface FlowNode {
-  /** In `nodes` of the flow. */
+  /** Index in the flow's `nodes`. */
   index: number;
   id: string;
   kind: NodeKind;
@@ -24,12 +24,12 @@ export interface FlowEdge {
   index: number;
   source: number;
   target: number;
-  /** By which input it is taken; `undefined`: when no other is. */
+  /** The input that takes this edge; `undefined`: any input without an edge of its own. */
   on: BranchInput | undefined;
   optOut: boolean;
 }
 
-/** `undefined` when it is no flow at all or too large a one; then a finding says so. */
+/** `undefined` when it is no flow or too large a one; a finding then says so. */
 export function readFlow(flow: unknown, findings: Findings): FlowGraph | undefined {
   const nodes = listOf(flow, 'nodes', LIMITS.voiceFlowNodes, findings);
   const edges = listOf(flow, 'edges', LIMITS.voiceFlowEdges, findings);
@@ -39,7 +39,7 @@ export function readFlow(flow: unknown, findings: Findings): FlowGraph | undefin
     findings.add({ path: 'voiceJson', code: 'too_long', message, severity: 'error' });
     return undefined;
   }
-  // By index, since a list may have holes.
+  // By index, because a list may have holes.
   const read = Array.from(nodes, (node, index) => readNode(node, index, findings));
   const indexes = new Map<string, number>();
   for (const { id, index } of read) {
@@ -54,7 +54,7 @@ export function readFlow(flow: unknown, findings: Findings): FlowGraph | undefin
     const joined = readEdge(edge, index, indexes, findings);
     if (!joined) continue;
     const siblings = edgesFrom[joined.source] as FlowEdge[];
-    // Editors leave doubles behind.
+    // Editors leave duplicate edges behind.
     if (siblings.some(({ target, on }) => target === joined.target && on === joined.on)) continue;
     siblings.push(joined);
     edgesInto[joined.target] = (edgesInto[joined.target] as number) + 1;
@@ -130,7 +130,7 @@ const WORDS = new Map<string, BranchInput>([
   ['invalid', 'nomatch'],
 ]);
 
-/** From "1", "press 1", "digit-1", "timeout", "no match" and the like; handles have all sorts of names. */
+/** Reads "1", "press 1", "digit-1", "timeout", "no match" and similar names, because editors name handles freely. */
 function branchInput(told: unknown): BranchInput | undefined {
   if (typeof told !== 'string' && typeof told !== 'number') return undefined;
   const text = String(told).slice(0, 40).trim().toLowerCase();
@@ -147,7 +147,10 @@ function refuse(findings: Findings, path: string, code: FieldCode, message: stri
   findings.add({ path, code, message, severity: 'error' });
 }
 
-/** About as it would be as JSON. With a list of its own to work through: nesting may be of any depth. */
+/**
+ * Approximates the length as JSON. It keeps its own list instead of recursing, because nesting may be of any
+ * depth.
+ */
 function isLongerThan(root: unknown, charsMax: number): boolean {
   let chars = 0;
   const waiting: unknown[] = [root];

@@ -1,9 +1,9 @@
 import type { VerbName } from './verbs';
 
 /**
- * What a node of a flow does, by its `type`. Editors name types freely ("text", "textNode", "TEXT"), so
- * case, separators and an ending "node" do not count. A type that is not here is kept and reported, and
- * its text is spoken if it has one.
+ * What a node of a flow does, by its `type`. Editors name types freely ("text", "textNode", "TEXT"), so that
+ * case, separators and a final "node" are ignored. An unknown type is kept and reported, and its text is spoken
+ * if it has one.
  */
 export type NodeKind = VerbName | 'plain' | 'group';
 
@@ -20,7 +20,7 @@ export function nodeKind(type: unknown): NodeKind | undefined {
 
 const KINDS = new Map<string, NodeKind>([
   ...(['text', 'say', 'speak', 'speech', 'tts', 'message'] as const).map((type) => [type, 'Say'] as const),
-  // The editor's own types mean a shape, not a verb: they speak their text, if they have one.
+  // The editor's own types mean a shape, not a verb: such a node speaks its text, if it has one.
   ...(['', 'default', 'input', 'output', 'start'] as const).map((type) => [type, 'plain'] as const),
   ['group', 'group'],
   ['answer', 'Answer'],
@@ -38,7 +38,7 @@ const KINDS = new Map<string, NodeKind>([
   ['end', 'Hangup'],
 ]);
 
-/** Other names under which editors keep a setting. */
+/** Other names under which editors store a setting. */
 export const SETTING_ALIASES: Readonly<
   Partial<Record<NodeKind, Readonly<Record<string, readonly string[]>>>>
 > = {
@@ -47,7 +47,7 @@ export const SETTING_ALIASES: Readonly<
   Gather: { retries: ['maxRetries'], optOutDigits: ['optOutDigit'], url: ['audioUrl'] },
 };
 
-/** Of any node: what it is called, and where it begins and ends. */
+/** Keys of any node: its name, its text, and whether it is the start or the end. */
 export const NODE_KEYS: ReadonlySet<string> = new Set(
   'label isStart isEndNode text history name title description icon Icon'.split(' '),
 );

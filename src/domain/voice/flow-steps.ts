@@ -6,7 +6,7 @@ import { NODE_KEYS, SETTING_ALIASES } from './flow-nodes';
 import type { Prompt, SayStep, Step } from './program';
 import { type AttributeType, HISTORY, VERBS, type VerbName } from './verbs';
 
-/** The verb of a node with its settings, a gather's without branches; none if the node does nothing. */
+/** The verb of a node with its settings, for a gather without branches; undefined if the node does nothing. */
 export function stepOf(node: FlowNode, findings: Findings): Step | undefined {
   const { kind, data } = node;
   const path = `voiceJson.nodes.${node.index}.data`;
@@ -47,7 +47,7 @@ export function stepOf(node: FlowNode, findings: Findings): Step | undefined {
 
 const SILENT = 'There is nothing to say here';
 
-/** The settings a node's verb knows, with their types; what is wrong with them, and which it does not know. */
+/** Reads the settings that a node's verb knows, with their types, and reports wrong and unknown ones. */
 function readSettings({ kind, data }: FlowNode, path: string, findings: Findings): Record<string, unknown> {
   const refuse = (key: string, code: FieldCode, message: string) =>
     findings.add({ path: `${path}.${key}`, code, message, severity: 'error' });
@@ -74,7 +74,7 @@ function readSettings({ kind, data }: FlowNode, path: string, findings: Findings
   return settings;
 }
 
-/** What a node may set: its verb's attributes, and for a gather those of the sentence it asks with. */
+/** The settings of a node: its verb's attributes and, for a gather, those of its spoken question. */
 function settingTypes(verb: VerbName): Readonly<Record<string, AttributeType>> {
   const speech = verb === 'Gather' ? VERBS.Say.attributes : {};
   return { ...speech, ...VERBS[verb].attributes, history: { kind: 'one of', values: HISTORY } };

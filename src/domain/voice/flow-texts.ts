@@ -1,20 +1,20 @@
 import { type CompiledText, compileText } from '../template';
 
-/** A flow with placeholders in its texts, ready to be filled many times. */
+/** A flow with placeholders in its texts, compiled once and filled many times. */
 export interface CompiledFlowTexts {
   /** Its size as JSON. */
   readonly chars: number;
-  /** Its size with these values, at most. */
+  /** Upper bound of its size with these values. */
   filledLength(params: Readonly<Record<string, string | number>>): number;
-  /** The flow with its texts filled in: plain text, and never anything that is run. */
+  /** The flow with its texts filled in. Values are plain text and are never run. */
   render(params: Readonly<Record<string, string | number>>): Record<string, unknown>;
 }
 
 type Fill = (params: Readonly<Record<string, string | number>>) => unknown;
 
 /**
- * The texts are those in the nodes' `data`. What holds no placeholder is shared by all that are made, so
- * that filling costs what is filled, and not what the editor keeps beside it.
+ * Compiles the texts in the nodes' `data`. Parts without placeholders are shared by all filled copies, so that
+ * filling costs only what is filled.
  */
 export function compileFlowTexts(flow: Record<string, unknown>): CompiledFlowTexts {
   const chars = JSON.stringify(flow).length;
@@ -33,7 +33,10 @@ export function compileFlowTexts(flow: Record<string, unknown>): CompiledFlowTex
   };
 }
 
-/** Adds the texts to be filled to `texts`; `undefined` for what stays as it is. Recursion is as deep as a flow may nest (LIMITS.designDepth). */
+/**
+ * Adds the texts to be filled to `texts`; returns `undefined` for a part that stays as it is. The recursion is
+ * as deep as a flow may nest (LIMITS.designDepth).
+ */
 function compileValue(value: unknown, texts: CompiledText[]): Fill | undefined {
   if (typeof value === 'string') {
     const text = compileText(value, 'none');
@@ -47,6 +50,6 @@ function compileValue(value: unknown, texts: CompiledText[]): Fill | undefined {
   if (fills.every((fill) => fill === undefined)) return undefined;
   const filled: Fill[] = entries.map(([, inner], i) => fills[i] ?? (() => inner));
   if (Array.isArray(value)) return (params) => filled.map((fill) => fill(params));
-  // By fromEntries, so that no name of a key is more than a name.
+  // fromEntries, so that a key such as `__proto__` stays an ordinary key.
   return (params) => Object.fromEntries(entries.map(([key], i) => [key, (filled[i] as Fill)(params)]));
 }

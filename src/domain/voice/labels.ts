@@ -6,7 +6,10 @@ import { TERMINALS } from './verbs';
 
 type Report = (severity: Finding['severity'], code: FieldCode, message: string, at: Step) => void;
 
-/** That every place is named once, every `Goto` leads to one, and nobody is talked at for ever. */
+/**
+ * Checks that every label is used once, that every `Goto` has a target, and that no loop speaks to the callee
+ * for ever.
+ */
 export function checkLabels(program: VoiceProgram, report: Report): void {
   const named = new Set<string>();
   for (const step of allSteps(program.steps)) {
@@ -38,7 +41,7 @@ function placesOf({ steps }: VoiceProgram): ReadonlyMap<string, number> {
   return places;
 }
 
-/** Where each step leads to; a gather leads nowhere, since a person is asked there. */
+/** The steps after each step without a person's input; a gather has none, because the callee is asked there. */
 function unattendedSuccessors({ steps }: VoiceProgram, places: ReadonlyMap<string, number>): number[][] {
   return steps.map((step, i) => {
     if (step.verb === 'Goto') return [places.get(step.to) ?? []].flat();

@@ -1,11 +1,11 @@
 import { runnableProgram } from './parse-voice-xml';
 import { allSteps, type VoiceProgram } from './program';
 
-/** The keys by which a person asks not to be called again. */
+/** The keys by which a callee opts out of further calls. */
 export interface OptOutKeys {
-  /** By the name of the gather: its `output`, else its `id`. */
+  /** By the name of the gather: its `output`, or else its `id`. */
   byGather: ReadonlyMap<string, string>;
-  /** Anywhere in the program. */
+  /** The keys of all gathers of the program. */
   all: string;
 }
 
@@ -16,7 +16,7 @@ export function optOutKeysOf(program: VoiceProgram): OptOutKeys {
     if (step.verb !== 'Gather') continue;
     const keys = step.optOutDigits ?? '';
     for (const name of [step.output, step.id]) {
-      // Two gathers may put into the same variable.
+      // Two gathers may write to the same variable.
       if (name !== undefined) byGather.set(name, (byGather.get(name) ?? '') + keys);
     }
     for (const key of keys) all.add(key);
@@ -24,13 +24,13 @@ export function optOutKeysOf(program: VoiceProgram): OptOutKeys {
   return { byGather, all: [...all].join('') };
 }
 
-/** Whether what was entered asks for it; by the safe side when nobody tells at which gather it was. */
+/** Whether the input is an opt-out. If the gather is not known, the opt-out keys of all gathers count. */
 export function isOptOut(keys: OptOutKeys, digits: unknown, gather: unknown): boolean {
   if (typeof digits !== 'string' || digits.length !== 1) return false;
   return ((typeof gather === 'string' ? keys.byGather.get(gather) : undefined) ?? keys.all).includes(digits);
 }
 
-/** The opt-out keys of a document, which in a template may still be placeholders. */
+/** The opt-out keys of a document; in a template they may still be placeholders. */
 export function documentKeys(xml: string): OptOutKeys | undefined {
   const program = runnableProgram(xml);
   return program && optOutKeysOf(program);

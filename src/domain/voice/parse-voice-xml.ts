@@ -9,18 +9,18 @@ import { verbNamed } from './verbs';
 import { readXml, type XmlElement } from './xml-tree';
 
 export interface ParsedVoice {
-  /** What could be made of the document; `undefined` when it is not well-formed or no voice document. */
+  /** The document's program; `undefined` when it is not well-formed or no voice document. */
   program: VoiceProgram | undefined;
   findings: DocumentFinding[];
 }
 
-/** Everything that is wrong or odd with a voice document (api.md 5, docs/voice.md), at once. */
+/** All problems of a voice document (api.md 5, docs/voice.md), at once. */
 export const checkVoiceXml = (xml: string): DocumentFinding[] => parseVoiceXml(xml).findings;
 
 /**
- * Never throws, and takes time and memory linear in the length. Verbs and attributes that are not known
- * are kept in the program and reported as warnings. With an error among the findings the program is for
- * looking at, not for running.
+ * Parses a voice document. Never throws, and takes time and memory linear in the length. Unknown verbs and
+ * attributes are kept in the program and reported as warnings. A program with an error among its findings may
+ * be shown, but must not be run.
  */
 export function parseVoiceXml(xml: string): ParsedVoice {
   const findings = new Findings<DocumentFinding>();
@@ -63,7 +63,7 @@ export function parseVoiceXml(xml: string): ParsedVoice {
   return { program: problems.length > 0 ? undefined : program, findings: all() };
 }
 
-/** Ready to be run; `undefined` for a document with an error. */
+/** The program to run; `undefined` for a document with an error. */
 export function runnableProgram(xml: string): VoiceProgram | undefined {
   const { program, findings } = parseVoiceXml(xml);
   return program && !hasErrors(findings) ? program : undefined;
@@ -71,7 +71,7 @@ export function runnableProgram(xml: string): VoiceProgram | undefined {
 
 const PATH = 'body';
 
-/** Elements outside speech, the root left out. */
+/** Number of elements outside speech, without the root. */
 function countVerbs(root: XmlElement): number {
   let count = 0;
   const waiting = [root];
@@ -86,7 +86,7 @@ function countVerbs(root: XmlElement): number {
   return count;
 }
 
-/** Line and column of an offset; the lines are counted once, when the first is asked for. */
+/** Returns a function from an offset to line and column. It finds the line ends once, at the first call. */
 function placeIn(xml: string): (offset: number) => { line: number; column: number } {
   let starts: number[] | undefined;
   return (offset) => {

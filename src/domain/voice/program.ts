@@ -2,16 +2,16 @@ import type { HISTORY } from './verbs';
 import type { XmlElement, XmlNode } from './xml-tree';
 
 /**
- * What a call does, as a document or a flow says it, ready to be run. Steps run in order, and a call
- * ends after the last one. A program and its document are two forms of one thing: `writeVoiceXml` and
- * `parseVoiceXml` are each other's inverse. It is plain JSON.
+ * What a call does, compiled from a document or a flow. Steps run in order, and the call ends after the last
+ * one. A program and its document are two forms of the same thing: `writeVoiceXml` and `parseVoiceXml` are each
+ * other's inverse. It is plain JSON.
  *
- * An attribute that is not there has the value of VERB_DEFAULTS. Numbers and truth values are strings as
- * long as they hold a placeholder, so only in the program of a template, never in that of a message.
+ * A missing attribute has the value of VERB_DEFAULTS. Numbers and booleans are strings while they contain a
+ * placeholder: only in the program of a template, never in that of a message.
  */
 export interface VoiceProgram {
   steps: readonly Step[];
-  /** Attributes of the root, a namespace for example. */
+  /** Other attributes of the root, for example a namespace. */
   extra?: ExtraAttributes;
 }
 
@@ -20,11 +20,14 @@ type Whole = number | string;
 type Truth = boolean | string;
 
 interface Common {
-  /** A place that `Goto` can name. Only steps of the program itself can be reached, none inside another step. */
+  /**
+   * The label that a `Goto` can name. Only steps of the program itself can be targets, not steps inside another
+   * step.
+   */
   id?: string;
   /** How much of this step the call's record keeps. */
   history?: (typeof HISTORY)[number];
-  /** What is not understood, as it came. */
+  /** Unknown attributes, unchanged. */
   extra?: ExtraAttributes;
 }
 
@@ -36,14 +39,14 @@ export interface SayStep extends Common {
   voice?: string;
   language?: string;
   loop?: Whole;
-  /** Text, and elements of SSML between it. */
+  /** Text, with SSML elements between. */
   content: readonly XmlNode[];
 }
 export interface PlayStep extends Common {
   verb: 'Play';
   loop?: Whole;
   digits?: string;
-  /** Of a recording; absent when only `digits` are played. */
+  /** Address of a recording; absent when only `digits` are played. */
   url?: string;
 }
 export interface PauseStep extends Common {
@@ -67,24 +70,24 @@ export interface GatherStep extends Common {
   actionOnEmptyResult?: Truth;
   language?: string;
   profanityFilter?: Truth;
-  /** The variable that takes the input; always there when there are branches. */
+  /** The variable that takes the input; always present when there are branches. */
   output?: string;
-  /** How often prompts and waiting are repeated when no branch was chosen by a key. */
+  /** How often prompts and waiting are repeated when no key has chosen a branch. */
   retries?: Whole;
-  /** Keys by which the person asks not to be called again. */
+  /** Keys by which the callee opts out of further calls. */
   optOutDigits?: string;
   prompts: readonly Prompt[];
-  /** At most one for each input. Without one for what was pressed, the call goes on after this step. */
+  /** At most one branch for each input. Without one for the input, the call continues after this step. */
   branches: readonly Branch[];
 }
 
-/** What was entered: one key, nothing in time, or anything that has no branch of its own. */
+/** The input: one key, nothing in time, or any input without a branch of its own. */
 export const KEYS = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '*', '#'] as const;
 export type BranchInput = (typeof KEYS)[number] | 'timeout' | 'nomatch';
 
 export interface Branch {
   on: BranchInput;
-  /** When they end without leaving, the call goes on after the gather. */
+  /** When these steps end without leaving, the call continues after the gather. */
   steps: readonly Step[];
 }
 
@@ -102,13 +105,13 @@ export interface RecordStep extends Common {
   recordingStatusCallbackMethod?: string;
   recordingStatusCallbackEvent?: string;
 }
-/** On with another document. */
+/** Continues with another document. */
 export interface RedirectStep extends Common {
   verb: 'Redirect';
   method?: string;
   url: string;
 }
-/** On with the step of that id: in a document a redirection to `#id` (RFC 3986, 4.4). */
+/** Continues with the step of that id; in a document, a redirection to `#id` (RFC 3986, 4.4). */
 export interface GotoStep extends Common {
   verb: 'Goto';
   to: string;
@@ -120,7 +123,7 @@ export interface RejectStep extends Common {
 export interface HangupStep extends Common {
   verb: 'Hangup';
 }
-/** Kept as it came, and not run. */
+/** Kept unchanged, and not run. */
 export interface OtherStep {
   verb: 'Other';
   element: XmlElement;
@@ -139,7 +142,7 @@ export type Step =
   | HangupStep
   | OtherStep;
 
-/** What is heard of a `Say`, without its marks. */
+/** The spoken text of a `Say`, without its SSML. */
 export function spokenText(content: readonly XmlNode[]): string {
   return content
     .map((node) => (typeof node === 'string' ? node : spokenText(node.children)))
@@ -148,7 +151,7 @@ export function spokenText(content: readonly XmlNode[]): string {
     .trim();
 }
 
-/** Every step, those inside others included, in order. */
+/** Every step in order, including steps inside others. */
 export function* allSteps(steps: readonly Step[]): Generator<Step> {
   for (const step of steps) {
     yield step;

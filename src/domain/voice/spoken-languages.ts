@@ -5,7 +5,10 @@ import { allSteps } from './program';
 
 export type Speaks = (language: string | undefined) => boolean;
 
-/** The languages of a document that no voice speaks, each told once. One that a value decides is not known yet. */
+/**
+ * Reports languages of a document that no voice speaks, each once. A language given by a placeholder is not
+ * known yet.
+ */
 export function withoutVoice(xml: string, speaks: Speaks): Finding[] {
   const languages = new Set<string | undefined>();
   for (const step of allSteps(parseVoiceXml(xml).program?.steps ?? [])) {

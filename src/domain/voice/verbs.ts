@@ -1,23 +1,23 @@
 /**
- * The voice XML dialect: Voxtelesys' VoXML, as its reference gives verbs, attributes and values, with
- * three attributes of ours (`id`, `retries`, `optOutDigits`). One table serves the check of documents,
- * the making of documents, and the settings of flow nodes.
+ * The voice XML dialect: the verbs, attributes and values of Voxtelesys' VoXML reference, with three attributes
+ * of ours (`id`, `retries`, `optOutDigits`). One table serves the check of documents, their creation, and the
+ * settings of flow nodes.
  */
 export type AttributeType =
   | { kind: 'integer'; min: number; max: number; or?: string }
   | { kind: 'one of'; values: readonly string[] }
   | { kind: 'boolean' }
-  /** Of a telephone's keys, no key twice. */
+  /** Telephone keys, each at most once. */
   | { kind: 'keys'; max: number }
-  /** Tones to play, `w` and `W` for short and long pauses. */
+  /** Tones to play; `w` and `W` are short and long pauses. */
   | { kind: 'tones' }
   | { kind: 'url' }
-  /** BCP 47, in its common shapes. */
+  /** BCP 47 tags in their common forms. */
   | { kind: 'language' }
   | { kind: 'name' }
   | { kind: 'text'; chars: number };
 
-/** What a verb may have between its tags: nothing, an address, text with speech marks, or prompts. */
+/** What a verb may contain: nothing, an address, text with SSML, or prompts. */
 export type VerbContent = 'none' | 'url' | 'speech' | 'prompts';
 
 interface VerbDescription {
@@ -32,7 +32,7 @@ const BOOLEAN: AttributeType = { kind: 'boolean' };
 const URL: AttributeType = { kind: 'url' };
 const LANGUAGE: AttributeType = { kind: 'language' };
 const NAME: AttributeType = { kind: 'name' };
-/** In the dialect 0 is for ever; a call has to end. */
+/** In the dialect, 0 repeats for ever; here it is refused, because a call must end. */
 const LOOP = integer(1, 100);
 
 export const VERBS = {
@@ -84,7 +84,7 @@ export type VerbName = keyof typeof VERBS;
 
 export const HISTORY = ['disable', 'compact', 'full'] as const;
 
-/** What an attribute that is not there means. */
+/** The meaning of a missing attribute. */
 export const VERB_DEFAULTS = {
   history: 'disable',
   Say: { loop: 1 },
@@ -103,7 +103,7 @@ export function verbNamed(name: string): VerbName | undefined {
   return Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined;
 }
 
-/** Verbs of the dialect that are kept and not run; the value is what may stand in them. */
+/** Verbs of the dialect that are kept and not run; the value says what they may contain. */
 export const UNSUPPORTED_VERBS: ReadonlyMap<string, 'verbs' | 'anything'> = new Map([
   ['If', 'verbs'],
   ['Do', 'verbs'],
@@ -121,5 +121,5 @@ export const SPEECH_MARKS: ReadonlySet<string> = new Set(
 
 export const PROMPTS: ReadonlySet<string> = new Set<VerbName>(['Say', 'Play', 'Pause']);
 
-/** After one of these, nothing that follows at the same place is reached. */
+/** After one of these verbs, later steps at the same place are never reached. */
 export const TERMINALS: ReadonlySet<string> = new Set(['Goto', 'Redirect', 'Reject', 'Hangup']);

@@ -6,15 +6,15 @@ import { parseVoiceXml } from './parse-voice-xml';
 import { allSteps, spokenText, type VoiceProgram } from './program';
 
 export interface JudgedVoiceTemplate {
-  /** What is sent: as given, or compiled from the flow when nothing is. */
+  /** The body that is sent: as given or, if that is blank, compiled from the flow. */
   body: string;
   findings: Finding[];
 }
 
 /**
- * A voice template's two halves together (api.md 5). The body is what is sent unless it is blank; then the
- * flow's document takes its place. A flow that is not needed for that must be one all the same, but what
- * only keeps it from being compiled is a warning.
+ * Judges a voice template's body and flow together (api.md 5). The body is sent unless it is blank; then the
+ * flow's document is used. A flow next to a body must still be a valid flow, but a problem that only keeps it
+ * from being compiled is a warning.
  */
 export function judgeVoiceTemplate({ body, flow }: { body: string; flow: unknown }): JudgedVoiceTemplate {
   if (body.trim() === '') {
@@ -29,15 +29,15 @@ export function judgeVoiceTemplate({ body, flow }: { body: string; flow: unknown
   return { body, findings: [...findings, ...ofFlow] };
 }
 
-/** Codes about how a flow would be run, and not about its being one. */
+/** Codes of problems that keep a flow from being compiled, although it is a valid flow. */
 const TO_COMPILE: ReadonlySet<string> = new Set(['ambiguous_edges', 'invalid_value', 'missing_value']);
 
-/** Whoever edits the flow believes that this is what people hear. */
+/** Warns about differences, because an author who edits the flow believes that callees hear it. */
 function differences(program: VoiceProgram, flow: unknown): Finding[] {
   const { compiled, findings } = compileFlow(flow);
   if (!compiled) {
     const cause = findings.find(({ severity }) => severity === 'error');
-    // What only shows when it is compiled, its length for example.
+    // A problem that only compiling shows, its length for example.
     return cause && !TO_COMPILE.has(cause.code) ? [{ ...cause, severity: 'warning' }] : [];
   }
   if (spoken(compiled.program) === spoken(program)) return [];

@@ -4,7 +4,7 @@ import type { ExtraAttributes, GatherStep, Step, VoiceProgram } from './program'
 import { VERBS, type VerbName } from './verbs';
 import type { XmlNode } from './xml-tree';
 
-/** The document of a program, one verb a line. `parseVoiceXml` makes the same program of it again. */
+/** Writes the document of a program, one verb a line. `parseVoiceXml` returns the same program. */
 export function writeVoiceXml(program: VoiceProgram): string {
   const extra = attributes(program.extra ?? []);
   if (program.steps.length === 0) return `<Response${extra}/>`;
@@ -62,9 +62,9 @@ const element = (name: string, own: string, inside: string): string =>
 const attributes = (pairs: ExtraAttributes): string =>
   pairs.map(([name, value]) => ` ${name}="${attributeValue(value)}"`).join('');
 
-// Quotes are escaped only where they would end something: people read these documents.
+// Quotes are escaped only where they would end a value, because people read these documents.
 const content = (text: string): string => escapeXml(text).replaceAll('&quot;', '"').replaceAll('&#39;', "'");
 
-/** Tab and line feed as references, or a reader makes spaces of them (XML 1.0, 3.3.3). */
+/** Tab and line feed are written as references, because a parser turns them into spaces (XML 1.0, 3.3.3). */
 const attributeValue = (text: string): string =>
   escapeXml(text).replaceAll('&#39;', "'").replaceAll('\t', '&#9;').replaceAll('\n', '&#10;');

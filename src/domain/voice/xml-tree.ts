@@ -1,7 +1,7 @@
 import { SaxesParser } from 'saxes';
 import type { FieldCode } from '../field-codes';
 
-/** An element as it was written, comments and layout left out. Attributes are pairs, so that any name is safe. */
+/** An element as it was written, without comments and layout. Attributes are pairs, so that any name is safe. */
 export interface XmlElement {
   name: string;
   attributes: readonly (readonly [name: string, value: string])[];
@@ -12,26 +12,26 @@ export type XmlNode = XmlElement | string;
 export interface XmlProblem {
   code: FieldCode;
   message: string;
-  /** Where in the text, in UTF-16 units. */
+  /** Position in the text, in UTF-16 units. */
   offset: number;
 }
 
 export interface XmlReading {
-  /** `undefined` when the text is no tree; it may be one and have problems all the same. */
+  /** `undefined` when the text is no tree; a tree may have problems too. */
   root: XmlElement | undefined;
   /** Where each element begins. */
   offsets: ReadonlyMap<XmlElement, number>;
   problems: readonly XmlProblem[];
 }
 
-/** After so many, what follows is mostly what the first ones lead to. */
+/** Stop after this many, because later problems mostly follow from the first ones. */
 const PROBLEMS_MAX = 10;
-/** The reader's own, those at one place counted each. */
+/** Limit for the parser's own errors, several at one place counted each. */
 const ERRORS_MAX = 100;
 
 /**
- * XML 1.0 as a tree: no document type, no entities but XML's own five, no processing instructions. There
- * is nothing to expand, so the tree is never larger than the text, and every step is linear in its length.
+ * Reads XML 1.0 as a tree: no document type, no entities except XML's own five, no processing instructions.
+ * Nothing is expanded, so that the tree is never larger than the text, and every step is linear in its length.
  */
 export function readXml(xml: string, depthMax: number): XmlReading {
   const offsets = new Map<XmlElement, number>();
@@ -65,7 +65,7 @@ export function readXml(xml: string, depthMax: number): XmlReading {
     const { code, message } = explain(error.message);
     const offset = Math.min(parser.position, xml.length);
     errors += 1;
-    // One slip often breaks several of the grammar's rules at the same place, and one long tag the same rule.
+    // One mistake often breaks several grammar rules at one place, or one rule many times in a long tag.
     if (problems.at(-1)?.offset !== offset) breakOff(code, message, offset);
     if (errors >= ERRORS_MAX) throw GIVE_UP;
   });
@@ -93,7 +93,7 @@ export function readXml(xml: string, depthMax: number): XmlReading {
   });
   parser.on('text', addText);
   parser.on('opentagstart', ({ name }) => {
-    // The reader stands behind whatever ended the name.
+    // The parser has already read the character after the name.
     tagAt = Math.max(0, xml.lastIndexOf('<', parser.position - name.length));
   });
   parser.on('opentag', ({ name, attributes }) => {
@@ -114,8 +114,8 @@ export function readXml(xml: string, depthMax: number): XmlReading {
   });
 
   try {
-    // The reader takes a bare & for the beginning of a name that ends somewhere; a + in its place has no
-    // such consequences, and is as long.
+    // The parser takes a bare & for the beginning of a name that ends somewhere. A + in its place has the same
+    // length and no such effect.
     const readable = replaceStrangers(xml, (offset) => report('unknown_entity', STRANGER, offset));
     parser.write(readable).close();
   } catch (reason) {
@@ -127,10 +127,10 @@ export function readXml(xml: string, depthMax: number): XmlReading {
 
 const GIVE_UP = new Error('enough problems');
 
-/** Half a surrogate pair and what XML 1.0, 2.2 excludes; the reader would let some of it pass. */
+/** Half a surrogate pair, and characters that XML 1.0, 2.2 excludes; the parser would accept some of them. */
 const NO_CHARACTER = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u;
 
-/** Before anything is read: what may do harm to a reader, ours or a carrier's. */
+/** Refuses, before parsing, text that may harm a parser, ours or a carrier's. */
 function refusedAtOnce(xml: string): XmlProblem | undefined {
   const offset = xml.search(NO_CHARACTER);
   if (offset >= 0) return { code: 'invalid_text', message: 'A character that XML cannot hold', offset };
@@ -143,7 +143,7 @@ function refusedAtOnce(xml: string): XmlProblem | undefined {
   };
 }
 
-/** What may stand before a document type: white space, comments, the declaration and instructions. */
+/** What may precede a document type: white space, comments, the declaration and instructions. */
 function prologLength(xml: string): number {
   const space = /[\ufeff\t\n\r ]*/y;
   for (let at = 0; ; ) {
@@ -158,7 +158,7 @@ function prologLength(xml: string): number {
 
 const STRANGER = 'An & that begins none of XML’s own entities; write &amp;';
 
-/** Also where to look no further: nothing is an entity in a comment or a CDATA section. */
+/** Also matches comments and CDATA sections, so that the search skips them: they contain no entities. */
 const ENTITY_OR_HIDDEN = /<!--|<!\[CDATA\[|&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)/g;
 
 function replaceStrangers(xml: string, report: (offset: number) => void): string {
@@ -180,7 +180,7 @@ function replaceStrangers(xml: string, report: (offset: number) => void): string
   return parts.join('') + xml.slice(from);
 }
 
-/** The reader's words begin with its own idea of the place, which is told otherwise. */
+/** The parser's message begins with its own position, which is reported separately. */
 function explain(message: string): { code: FieldCode; message: string } {
   const told = message.replace(/^\d+:\d+: /, '').replace(/\.$/, '');
   if (/entity/.test(told)) return { code: 'unknown_entity', message: 'A reference to no character of XML' };

@@ -11,11 +11,11 @@ const HOUR_MS = 3_600_000;
 export interface ClientCredentials {
   id: string;
   secret: string;
-  /** Where the attempt comes from. */
+  /** Network address that the attempt comes from. */
   address: string;
 }
 
-/** A client that has proved who it is. */
+/** A client that has proved its identity. */
 export interface KnownClient {
   clientId: string;
   workspaceId: string;
@@ -35,15 +35,15 @@ export interface TokenCaller {
 
 export interface AccessTokens {
   /**
-   * Fails with `invalid_client`, alike for a client that is unknown, disabled or has another secret, and
-   * with `too_many_attempts` after too many of these.
+   * Fails with `invalid_client` for a client that is unknown, disabled or has another secret, without saying
+   * which. Fails with `too_many_attempts` after too many of these failures.
    */
   checkClient(credentials: ClientCredentials): Promise<KnownClient>;
   issueToken(client: KnownClient, validHours: number): Promise<IssuedToken>;
   byAccessToken(token: string): Promise<TokenCaller | undefined>;
-  /** Ends a token of this client. Anything else given as a token is no token of its, and nothing happens. */
+  /** Ends a token of this client. Any other text is no token of this client, and nothing happens. */
   revokeToken(client: KnownClient, token: string): Promise<void>;
-  /** Forgets what was remembered of good tokens, after some were ended. */
+  /** Drops all cached tokens, because some of them were ended. */
   forgetTokens(): void;
 }
 
@@ -69,19 +69,19 @@ export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): Acc
 
   return {
     async checkClient({ id, secret, address }) {
-      // A secret of 256 bits is not guessed. A client is counted per address, lest somebody who knows no
-      // more than its id could keep its owner out, and so all campaigns.
+      // A secret of 256 bits cannot be guessed. A client's failures are counted per address. Otherwise a
+      // stranger who knows only its id could lock its owner out, and stop all campaigns.
       const subjects = [
         { name: `client ${id} from ${address}`, failuresMax: LIMITS.loginFailuresMax },
         { name: `clients from ${address}`, failuresMax: LIMITS.clientFailuresPerAddressMax },
       ];
       const client = await attempts.attempt(subjects, () => clientOf(db, { id, secret, now: now() }));
-      // Whoever knows the secret guesses nothing: a client that is enabled again is not kept waiting.
+      // A caller who knows the secret is not guessing, so that a client that is enabled again need not wait.
       if (!client || client.disabled) throw new DomainError('invalid_client', 'Client id or secret is wrong');
       return { clientId: id, workspaceId: client.workspaceId };
     },
     async issueToken({ clientId, workspaceId }, validHours) {
-      // The answer tells whole seconds, and a token lives exactly as long as it says.
+      // The answer has whole seconds, and a token is valid exactly as long as the answer says.
       const validTill = new Date(Math.ceil(now() / 1_000) * 1_000 + validHours * HOUR_MS);
       const accessToken = newSecret('fft');
       await db
@@ -115,7 +115,7 @@ export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): Acc
   };
 }
 
-/** `undefined` unless the client is there, enabled, and one of its live secrets is this one. */
+/** `undefined` unless the client exists, is enabled, and has this secret among its valid ones. */
 async function clientOf(
   db: Kysely<MessagingTables>,
   { id, secret, now }: { id: string; secret: string; now: number },
@@ -129,7 +129,7 @@ async function clientOf(
     .orderBy('s.created_at', 'desc')
     .limit(LIMITS.clientSecretsMax)
     .execute();
-  // As much work for a client that is not there.
+  // An unknown client costs the same work, so that the time of the answer does not reveal it.
   if (live.length === 0) matchesHash(secret, undefined);
   const [match] = live.filter(({ secret_hash }) => matchesHash(secret, secret_hash));
   return match && { workspaceId: match.workspace_id, disabled: match.disabled_at !== null };

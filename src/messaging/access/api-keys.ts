@@ -6,7 +6,7 @@ import { createCredentialCache } from './credential-cache';
 import { type IdGenerator, RANDOM } from './id-generator';
 import { hashSecret } from './secrets';
 
-/** What lists show of a key: enough to tell which one it is, and no help in guessing the rest. */
+/** Characters of a key that lists show: enough to recognise it, and no help in guessing the rest. */
 export const KEY_PREFIX_CHARS = 10;
 
 export interface ApiKey {
@@ -18,20 +18,20 @@ export interface ApiKey {
 }
 
 export interface ApiKeys {
-  /** Answers the key's workspace. */
+  /** Returns the key's workspace. */
   byApiKey(key: string): Promise<string | undefined>;
   /** Newest first. */
   list(
     workspaceId: string,
     page: { page: number; limit: number },
   ): Promise<{ keys: ApiKey[]; total: number }>;
-  /** The key itself is told here and never again. */
+  /** Returns the key itself, which is never shown again. */
   create(
     workspaceId: string,
     input: { name: string },
     generator?: IdGenerator,
   ): Promise<{ apiKey: ApiKey; key: string }>;
-  /** Stops it at once on this process and within 5 seconds on every other. Repeating it is harmless. */
+  /** Stops the key at once on this process and within 5 seconds on every other. Repeating it is harmless. */
   revoke(workspaceId: string, id: string): Promise<ApiKey>;
 }
 

@@ -5,17 +5,17 @@ import type { MessagingTables } from '../tables';
 import { hashSecret } from './secrets';
 
 /**
- * Counts failed attempts to prove who one is, per subject: a user, a client, an address. The counts are in
- * the database, so that a second process or a restart gives nobody a second set of attempts.
+ * Counts failed log-ins per subject: a user, a client, an address. The counts are in the database, so that a
+ * second process or a restart gives no second set of attempts.
  *
- * Checking a password takes long enough for many guesses to run side by side. So attempts that share a
- * subject take turns in a process, and each sees the failures before it; to count them from their beginning
- * instead would turn away people of one office who happen to log in together.
+ * Checking a password takes long enough for many guesses to run side by side. Attempts with the same subject
+ * therefore take turns within a process, and each sees the failures before it. Counting attempts when they
+ * begin would turn away people of one office who log in at the same moment.
  */
 export interface AttemptLimit {
   /**
-   * Answers what `prove` does, `undefined` being a failure. Throws `too_many_attempts` without asking it when
-   * any of the subjects has used its attempts up.
+   * Returns what `prove` returns; `undefined` is a failure. Throws `too_many_attempts` without calling it when
+   * one of the subjects has used up its attempts.
    */
   attempt<Proof>(
     subjects: readonly Subject[],
@@ -24,9 +24,9 @@ export interface AttemptLimit {
 }
 
 export interface Subject {
-  /** What is counted; stored as a hash. */
+  /** The counted subject; stored as a hash. */
   name: string;
-  /** Failures in the window after which there are no more attempts. */
+  /** Failures within the window after which no attempt is allowed. */
   failuresMax: number;
 }
 
@@ -39,7 +39,7 @@ export function createAttemptLimit(db: Kysely<MessagingTables>, now: () => numbe
       turns.take(
         subjects.map(({ name }) => name),
         async () => {
-          // In one order everywhere: two processes that count the same two must not wait for each other.
+          // One order everywhere, so that two processes counting the same two subjects cannot deadlock.
           const counted = subjects
             .map(({ name, failuresMax }) => ({ hash: hashSecret(name), failuresMax }))
             .sort((a, b) => (a.hash < b.hash ? -1 : 1));
@@ -82,7 +82,7 @@ async function refuseIfUsedUp(
   });
 }
 
-/** The window begins with the first failure in it. */
+/** The window begins with its first failure. */
 async function countFailure(
   db: Kysely<MessagingTables>,
   counted: readonly Counted[],
@@ -102,12 +102,12 @@ async function countFailure(
   );
 }
 
-/** Work that shares a name runs one after the other, in the order it came. */
+/** Work with a common name runs one after the other, in the order it came. */
 function createTurns(): { take<T>(names: string[], work: () => Promise<T>): Promise<T> } {
   const last = new Map<string, Promise<unknown>>();
   return {
     take(names, work) {
-      // All names are taken at once, so that no two can wait for each other.
+      // All names are taken at once, so that no two pieces of work can wait for each other.
       const mine = Promise.all(names.map((name) => last.get(name))).then(work);
       const done = mine.catch(() => undefined);
       for (const name of names) last.set(name, done);

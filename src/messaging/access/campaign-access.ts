@@ -4,7 +4,7 @@ import type { MessagingTables } from '../tables';
 import { KEY_PREFIX_CHARS } from './api-keys';
 import { hashSecret, newSecret } from './secrets';
 
-/** What this installation's campaigns of one workspace prove themselves with at its own service. */
+/** Credentials of this installation's campaigns of one workspace at its own service. */
 export interface CampaignAccess {
   clientId: string;
   clientSecret: string;
@@ -12,8 +12,8 @@ export interface CampaignAccess {
 }
 
 /**
- * Made from a secret of the installation, so that every process which knows it comes to the same, and
- * nothing has to be kept. Whoever has one workspace's cannot come to another's.
+ * Derives the credentials from a secret of the installation. Every process that knows the secret gets the same
+ * ones, and nothing needs to be stored. One workspace's credentials do not reveal another's.
  */
 export function campaignAccess(installationSecret: string, workspaceId: string): CampaignAccess {
   const derive = (what: string): Buffer =>
@@ -26,9 +26,9 @@ export function campaignAccess(installationSecret: string, workspaceId: string):
 }
 
 /**
- * Lets a workspace's campaigns in, under a client and a key that its administrators see and may end, which
- * stops its campaigns. Repeated, it changes nothing; after the installation's secret was replaced, the
- * former goes on for a day, for processes that do not know yet.
+ * Admits a workspace's campaigns with a client and a key that its administrators can see. Ending them stops the
+ * campaigns. Repeated, it changes nothing. After the installation's secret was replaced, the former client
+ * stays valid for a day, for processes that do not know the new secret yet.
  */
 export async function admitCampaigns(
   db: Kysely<MessagingTables>,

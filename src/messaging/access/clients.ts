@@ -12,33 +12,33 @@ export interface ApiClient {
   name: string;
   createdAt: Date;
   disabledAt: Date | null;
-  /** Until when a secret that was replaced works on, if any does. */
+  /** When a replaced secret stops being valid, if one still is. */
   oldSecretValidTill: Date | null;
 }
 
 export interface RotateInput {
-  /** How long the secrets until now work on; with 0 they stop at once. */
+  /** How long the present secrets stay valid; with 0 they stop at once. */
   overlapHours: number;
-  /** Also end the tokens that were issued until now, as after a theft. */
+  /** Also end the tokens issued until now, for example after a theft. */
   revokeTokens: boolean;
 }
 
-/** Clients of the token endpoint, as a workspace's administrators see them. All fail with `not_found`. */
+/** Clients of the token endpoint, as a workspace's administrators see them. All methods fail with `not_found`. */
 export interface Clients {
   /** Newest first. */
   list(
     workspaceId: string,
     page: { page: number; limit: number },
   ): Promise<{ clients: ApiClient[]; total: number }>;
-  /** The secret is told here and never again. */
+  /** Returns the secret, which is never shown again. */
   create(
     workspaceId: string,
     input: { name: string },
     generator?: IdGenerator,
   ): Promise<{ client: ApiClient; secret: string }>;
   /**
-   * Gives the client a new secret, told here and never again. Secrets of earlier rotations keep the shorter
-   * of their own time and this one's. Fails with `limit_reached` when too many work at the same time.
+   * Gives the client a new secret, which is never shown again. Secrets of earlier rotations keep the shorter of
+   * their own time and this one's. Fails with `limit_reached` when too many are valid at the same time.
    */
   rotate(
     workspaceId: string,
@@ -46,7 +46,7 @@ export interface Clients {
     input: RotateInput,
     generator?: IdGenerator,
   ): Promise<{ client: ApiClient; secret: string }>;
-  /** Its tokens are over for good: at once on this process, within 5 seconds on every other. */
+  /** Ends its tokens for good: at once on this process, within 5 seconds on every other. */
   disable(workspaceId: string, id: string): Promise<ApiClient>;
   enable(workspaceId: string, id: string): Promise<ApiClient>;
 }
@@ -54,7 +54,7 @@ export interface Clients {
 export interface ClientsDeps {
   db: Kysely<MessagingTables>;
   now: () => number;
-  /** Tokens may have ended. */
+  /** Called when tokens may have ended. */
   onEnded(): void;
 }
 
@@ -161,7 +161,7 @@ async function countClients(
   return (await query.executeTakeFirstOrThrow()).count;
 }
 
-/** Two changes of one client come one after the other. */
+/** Locks the client, so that two changes of it run one after the other. */
 async function lockClient(tx: Transaction<MessagingTables>, workspaceId: string, id: string): Promise<void> {
   const client = await tx
     .selectFrom('api_clients')
@@ -185,7 +185,7 @@ async function replaceSecrets(
     .where('client_id', '=', id)
     .where((on) => on.or([on('valid_till', 'is', null), on('valid_till', '>', new Date(nowMs))]))
     .execute();
-  // A repetition of a call that has come this far before.
+  // The call is a repetition, and the first attempt has stored the secret already.
   if (known.some(({ secret_hash }) => secret_hash === hash)) return;
   if (overlapHours > 0 && known.length >= LIMITS.clientSecretsMax) {
     const message = `Client ${id} has ${known.length} secrets that work; wait for one to end, or rotate with overlapHours 0`;

@@ -3,16 +3,16 @@ import { LIMITS } from '../../domain/limits';
 import { hashSecret } from './secrets';
 
 /**
- * Remembers for a few seconds whom a credential belongs to, so that the hot path does not ask the database
- * and a revoked credential stops soon on every process. One in steady use is read again in the background
- * before it gets too old to be relied on. Only good credentials are remembered, under their hash. Requests
- * that arrive together with one credential share one question.
+ * Caches for a few seconds whom a credential belongs to. Frequent requests thus need no query, and a revoked
+ * credential soon stops on every process. A credential in steady use is read again in the background before its
+ * entry is too old. Only valid credentials are cached, under their hash. Concurrent requests with one
+ * credential share one query.
  */
 export interface CredentialCache<Holder> {
   find(secret: string): Promise<Holder | undefined>;
-  /** To be called when this process ends a credential, which then stops at once. */
+  /** Call it when this process ends a credential, which then stops at once. */
   forget(secret: string): void;
-  /** The same for credentials of which this process does not hold the secret. */
+  /** The same for credentials whose secret this process does not have. */
   forgetAll(): void;
 }
 
@@ -30,7 +30,7 @@ export function createCredentialCache<Holder>(options: {
     const readAt = now();
     const started = load(hash)
       .then((holder) => {
-        // A credential forgotten while it was being read is not remembered again.
+        // A credential that was forgotten during its read is not cached again.
         if (loading.get(hash) !== started) return holder;
         if (holder === undefined) known.delete(hash);
         else known.set(hash, { holder, readAt });
@@ -49,7 +49,7 @@ export function createCredentialCache<Holder>(options: {
       const entry = known.get(hash);
       const ageMs = entry ? now() - entry.readAt : Number.POSITIVE_INFINITY;
       if (!entry || ageMs >= LIMITS.authCacheSeconds * 1_000) return read(hash);
-      // Failing, it leaves the entry to grow old; then somebody waits for the answer and is told.
+      // If the refresh fails, the entry grows old; then a request waits for the query and gets its error.
       if (ageMs >= LIMITS.authRefreshSeconds * 1_000) read(hash).catch(() => undefined);
       return Promise.resolve(entry.holder);
     },

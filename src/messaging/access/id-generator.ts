@@ -3,9 +3,9 @@ import { newId } from '../../storage/new-id';
 import { newSecret } from './secrets';
 
 /**
- * Where the ids and secrets of what a call creates come from. Whoever creates something takes all of them
- * from here, so that a call which is repeated after a crash makes the very same ones, and finds what the
- * first attempt has made already (idempotency.ts).
+ * Source of the ids and secrets of what a call creates. Code that creates anything takes all of them from here.
+ * A call repeated after a crash then generates the same ones, and finds what its first attempt has created
+ * (idempotency.ts).
  */
 export interface IdGenerator {
   id(prefix: string): string;
@@ -23,7 +23,7 @@ export const RANDOM: IdGenerator = {
   password: () => randomBytes(PASSWORD_BYTES).toString('base64url'),
 };
 
-/** Makes the same for the same seed and time, asked in the same order. */
+/** Generates the same values for the same seed and time, if asked in the same order. */
 export function seededIds(seed: Buffer, atMs: number): IdGenerator {
   const asked = new Map<string, number>();
   const next = (what: string, bytes: number): Buffer => {

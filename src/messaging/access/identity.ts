@@ -16,24 +16,24 @@ import {
   planWorkspace,
 } from './workspaces';
 
-/** Who may call the service, how they prove it, and who says so. */
+/** Who may call the service, how they prove it, and who manages that. */
 export interface Identity extends AccessTokens, Sessions {
-  /** Answers the key's workspace. */
+  /** Returns the key's workspace. */
   byApiKey(key: string): Promise<string | undefined>;
   users: Users;
   clients: Clients;
   apiKeys: ApiKeys;
   createWorkspace(input: NewWorkspaceInput, generator?: IdGenerator): Promise<NewWorkspace>;
-  /** For a workspace that was written down before it was made. Harmless when it is there already. */
+  /** Stores a planned workspace. Has no effect when it exists already. */
   insertWorkspace(planned: NewWorkspace): Promise<void>;
-  /** Nothing was ever made here. */
+  /** Whether no workspace was ever created here. */
   isEmpty(): Promise<boolean>;
 }
 
 export interface IdentityDeps {
   db: Kysely<MessagingTables>;
   now?: () => number;
-  /** Of new passwords, and of refusing unknown users; tests take less. */
+  /** Cost of new passwords, and of refusing unknown users; tests use a lower one. */
   passwordCost?: PasswordCost;
 }
 

@@ -4,9 +4,10 @@ import type { Sealing } from './sealing';
 import { newSecret } from './secrets';
 
 /**
- * A secret of the whole installation, made by whichever process asks first. It is in the database, because it
- * must be the same in every process, and for as long as there is anything made with it: whoever restores a
- * backup has it back. Sealed if there is a key from outside; without one it stands there as it is.
+ * A secret of the whole installation, created by the first process that asks for it. It is in the database,
+ * because every process needs the same one for as long as something derived from it exists, and a restored
+ * backup brings it back. It is encrypted if the operator has given a key; without one it is stored in plain
+ * text.
  */
 export async function installationSecret(
   db: Kysely<MessagingTables>,
@@ -42,8 +43,8 @@ export async function knownInstallationSecret(
 }
 
 /**
- * Seals all of them with the first key, whatever they were sealed with before. A handful of rows; each changes
- * only as it was read, so that processes which start side by side do it one after the other.
+ * Encrypts all of them with the first key, whatever key they had before. They are a handful of rows. Each is
+ * changed only if it is still as it was read, so that processes that start side by side take turns.
  */
 export async function sealInstallationSecrets(db: Kysely<MessagingTables>, sealing: Sealing): Promise<void> {
   const rows = await db

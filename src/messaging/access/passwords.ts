@@ -1,8 +1,8 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 
 /**
- * Passwords, as `scrypt$<log2 N>$<r>$<p>$<salt>$<hash>`: the cost stands in each hash, so it can be raised
- * for new ones while old ones still verify.
+ * Password hashes as `scrypt$<log2 N>$<r>$<p>$<salt>$<hash>`. The cost is part of each hash, so that it can be
+ * raised for new ones while old ones still verify.
  */
 export interface PasswordCost {
   log2N: number;
@@ -19,7 +19,7 @@ export async function hashPassword(password: string, cost: PasswordCost): Promis
   return encode(cost, salt, await derive(password, salt, cost));
 }
 
-/** With no stored hash it takes as long and says no, so that time does not tell which users exist. */
+/** Without a stored hash it takes as long and returns false, so that the time does not reveal which users exist. */
 export async function verifyPassword(
   password: string,
   stored: string | undefined,
@@ -39,7 +39,7 @@ function encode({ log2N, r, p }: PasswordCost, salt: Buffer, hash: Buffer): stri
 
 function derive(password: string, salt: Buffer, { log2N, r, p }: PasswordCost): Promise<Buffer> {
   const N = 2 ** log2N;
-  // Node's own bound of 32 MiB is a little less than what this N needs.
+  // Node's default limit of 32 MiB is slightly less than this N needs.
   const options = { N, r, p, maxmem: 256 * N * r };
   return new Promise((done, fail) => {
     scrypt(password.normalize('NFC'), salt, HASH_BYTES, options, (error, key) =>

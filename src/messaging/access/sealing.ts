@@ -1,17 +1,17 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 /**
- * Keeps secrets that have to be read again: AES-256-GCM with a random nonce, under a key that has a name. What a
- * secret is about is authenticated with it, so that a sealed text moved to another row opens to nothing.
+ * Encrypts secrets that must be read again: AES-256-GCM with a random nonce, under a named key. The subject of
+ * a secret is authenticated with it, so that a text moved to another row cannot be decrypted.
  *
- * The first key seals; all of them open. A name comes from its key and tells nothing of it, so that whoever
- * lacks a key can say which.
+ * The first key encrypts; all keys decrypt. A key's name is derived from it and reveals nothing of it, so that
+ * a process without the key can say which one is missing.
  */
 export interface Sealing {
   readonly keyId: string;
   readonly keyIds: readonly string[];
   seal(text: string, about: string): string;
-  /** Throws for a key that is not there, and for what was not sealed about this. */
+  /** Throws for a missing key, and for a text that was not encrypted for this subject. */
   open(sealed: string, keyId: string, about: string): string;
 }
 
@@ -69,6 +69,6 @@ function sealerOf(given: Buffer): Sealer {
   };
 }
 
-/** One key for each use, so that a name says nothing of what seals. */
+/** One derived key for each use, so that the name reveals nothing about the encrypting key. */
 const derive = (key: Buffer, use: string, bytes: number): Buffer =>
   Buffer.from(hkdfSync('sha256', key, '', `sealing: ${use}`, bytes));

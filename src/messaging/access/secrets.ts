@@ -1,8 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /**
- * Secrets that we make ourselves: 256 random bits behind a prefix that says what they are. Nobody can
- * guess one, so a plain hash keeps them at rest, and looking one up by its hash leaks nothing.
+ * Secrets that we generate: 256 random bits behind a prefix that says what they are. Because they cannot be
+ * guessed, a plain hash protects them in the database, and looking one up by its hash reveals nothing.
  */
 export function newSecret(prefix: string, bytes: Buffer = randomBytes(32)): string {
   return `${prefix}_${bytes.toString('base64url')}`;
@@ -10,7 +10,7 @@ export function newSecret(prefix: string, bytes: Buffer = randomBytes(32)): stri
 
 export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 
-/** In constant time. Without a stored hash it answers no, after the same work. */
+/** Compares in constant time. Without a stored hash it returns false, after the same work. */
 export function matchesHash(secret: string, stored: string | undefined): boolean {
   const given = Buffer.from(hashSecret(secret));
   const expected = Buffer.from(stored ?? hashSecret(''));

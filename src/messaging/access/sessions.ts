@@ -29,18 +29,18 @@ export interface SessionCaller {
 export interface LoginInput {
   email: string;
   password: string;
-  /** Where the attempt comes from; failures are counted for it as well as for the user. */
+  /** Network address of the attempt; failures are counted for it as well as for the user. */
   address: string;
 }
 
 export interface Sessions {
-  /** Fails alike for a user that is unknown or disabled and for a wrong password. */
+  /** Fails in the same way for an unknown user, a disabled user and a wrong password. */
   login(input: LoginInput): Promise<{ token: string; user: User }>;
   logout(token: string): Promise<void>;
-  /** A session in use stays: this is also what moves its idle end. */
+  /** Finds the session's user. This also extends a session in use. */
   bySession(token: string): Promise<SessionCaller | undefined>;
   whoAmI(userId: string): Promise<User | undefined>;
-  /** Forgets what was remembered of good sessions, after some were ended or a role has changed. */
+  /** Drops all cached sessions, because some were ended or a role has changed. */
   forgetSessions(): void;
 }
 
@@ -120,7 +120,7 @@ function toUser(row: {
   return { id, email, role, workspace: { id: row.workspace_id, name: row.workspace_name } };
 }
 
-/** Also clears the user's sessions that have ended by themselves. */
+/** Also deletes the user's expired sessions. */
 async function openSession(
   db: Kysely<MessagingTables>,
   user: { id: string; workspace_id: string },

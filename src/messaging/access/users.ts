@@ -14,15 +14,15 @@ export interface UserRecord {
   disabledAt: Date | null;
 }
 
-/** Who asks for a change. Only an owner has a say in who is one, since owners make workspaces. */
+/** The user who asks for a change. Only an owner may make another user an owner, because owners create workspaces. */
 export interface Actor {
   workspaceId: string;
   role: Role;
 }
 
 /**
- * A workspace's users, as its administrators see them. Fails with `not_found`, with `forbidden` where it
- * takes an owner, and with `last_admin` when nobody could administer any more.
+ * A workspace's users, as its administrators see them. Fails with `not_found`, with `forbidden` where an owner
+ * is needed, and with `last_admin` when no administrator would be left.
  */
 export interface Users {
   list(
@@ -30,8 +30,8 @@ export interface Users {
     query: { page: number; limit: number; search?: string | undefined },
   ): Promise<{ users: UserRecord[]; total: number }>;
   /**
-   * Without a password, a strong one is made; it is told here and never again. Fails with `name_taken` for
-   * an email address that any user of the installation has, since it is what they log in with.
+   * Without a password, a strong one is generated and returned; it is never shown again. Fails with
+   * `name_taken` for an email address that any user of the installation has, because users log in with it.
    */
   create(
     actor: Actor,
@@ -39,10 +39,10 @@ export interface Users {
     generator?: IdGenerator,
   ): Promise<{ user: UserRecord; password: string }>;
   setRole(actor: Actor, id: string, role: Role): Promise<UserRecord>;
-  /** Ends the user's sessions as well: at once on this process, within 5 seconds on every other. */
+  /** Also ends the user's sessions: at once on this process, within 5 seconds on every other. */
   disable(actor: Actor, id: string): Promise<UserRecord>;
   enable(actor: Actor, id: string): Promise<UserRecord>;
-  /** Ends the user's sessions as well. */
+  /** Also ends the user's sessions. */
   resetPassword(
     actor: Actor,
     id: string,
@@ -55,7 +55,7 @@ export interface UsersDeps {
   db: Kysely<MessagingTables>;
   now: () => number;
   passwordCost: PasswordCost;
-  /** Sessions may have ended, or have another role. */
+  /** Called when sessions may have ended or have another role. */
   onChanged(): void;
 }
 
@@ -110,7 +110,7 @@ export function createUsers({ db, now, passwordCost, onChanged }: UsersDeps): Us
     enable: (actor, id) => change(actor, id, { disabled_at: null }),
 
     async resetPassword(actor, id, { password: chosen }, generator = RANDOM) {
-      // Before the work that a hash is.
+      // Check first, because hashing is expensive.
       const known = await selectUsers(db, actor.workspaceId).where('id', '=', id).executeTakeFirst();
       if (!known) throw noUser(id);
       const password = chosen ?? generator.password();
@@ -124,13 +124,13 @@ const ADMINISTERS: readonly Role[] = ['owner', 'admin'];
 
 interface BeforeChange {
   user: UserRecord;
-  /** Everybody else who administers the workspace. */
+  /** The other administrators of the workspace. */
   others: UserRecord[];
 }
 
 /**
- * Locks whom the change is about together with all administrators, in one order: of two who demote each
- * other, the second sees what the first did.
+ * Locks the user together with all administrators, in one order. If two administrators demote each other, the
+ * second one sees the first change.
  */
 async function lockForChange(
   tx: Transaction<MessagingTables>,
@@ -175,7 +175,7 @@ function selectUsers(db: Kysely<MessagingTables>, workspaceId: string) {
     .where('workspace_id', '=', workspaceId);
 }
 
-/** Newest first. A search is for a part of the email address, whatever its case. */
+/** Newest first. A search finds parts of the email address in any case. */
 async function listUsers(
   db: Kysely<MessagingTables>,
   workspaceId: string,

@@ -10,13 +10,13 @@ import type { Role } from './sessions';
 
 export interface NewWorkspaceInput {
   name: string;
-  /** Of the workspace's first user. */
+  /** Email address of the workspace's first user. */
   email: string;
-  /** Without one, a strong one is made. */
+  /** Without one, a strong one is generated. */
   password?: string | undefined;
 }
 
-/** Everything a newcomer needs to begin. The secrets are told here and never again. */
+/** Everything a new customer needs to begin. The secrets are never shown again. */
 export interface NewWorkspace {
   workspace: { id: string; name: string };
   user: { id: string; email: string; password: string };
@@ -28,7 +28,7 @@ export async function isEmpty(db: Kysely<MessagingTables>): Promise<boolean> {
   return (await db.selectFrom('workspaces').select('id').limit(1).executeTakeFirst()) === undefined;
 }
 
-/** A workspace with its secrets, nowhere but in memory: whoever made it can write it down first. */
+/** A workspace with its secrets, in memory only, so that the caller can record it before it is created. */
 export function planWorkspace(input: NewWorkspaceInput, generator: IdGenerator = RANDOM): NewWorkspace {
   const { name, email, password = generator.password() } = input;
   return {
@@ -40,8 +40,8 @@ export function planWorkspace(input: NewWorkspaceInput, generator: IdGenerator =
 }
 
 /**
- * All of it or nothing, and nothing when it is there already. The first user of an installation is its
- * owner.
+ * Stores all of it or nothing, and nothing when it exists already. The first user of an installation becomes
+ * its owner.
  */
 export async function insertWorkspace(
   db: Kysely<MessagingTables>,
@@ -50,7 +50,7 @@ export async function insertWorkspace(
 ): Promise<void> {
   const passwordHash = await hashPassword(planned.user.password, passwordCost);
   await db.transaction().execute(async (tx) => {
-    // Two first workspaces made at once would both find the installation empty.
+    // Without the lock, two first workspaces created at once would both find the installation empty.
     await sql`lock table workspaces in share row exclusive mode`.execute(tx);
     const known = await tx
       .selectFrom('workspaces')

@@ -2,9 +2,9 @@ import { type RawBuilder, sql } from 'kysely';
 import type { MessageState } from '../../domain/message';
 
 /**
- * SQL for a message's state as a reader is told it. Two states are not stored: a message is `sending`
- * while an open batch names it, and a scheduled one whose time has come is `accepted`. Few batches are
- * open at a time, so looking through them is cheap.
+ * SQL for a message's state as readers see it. Two states are not stored. A message is `sending` while an open
+ * batch names it, and a scheduled message whose time has come is `accepted`. Few batches are open at a time, so
+ * that searching them is cheap.
  */
 export function currentState(alias: string): RawBuilder<MessageState> {
   const m = (column: string) => sql.ref(`${alias}.${column}`);

@@ -3,11 +3,11 @@ import type { MessageEvent, MessageState } from '../../domain/message';
 import type { OutgoingMessage } from '../outbox/outgoing';
 
 /**
- * How events are written. One row of `event_log` holds the events that one statement gave birth to;
- * event i has number `first_seq + i`, and a null holds the place of one that did not come to be.
+ * How events are written. One row of `event_log` holds the events of one statement. Event i has number
+ * `first_seq + i`; a null stands for an event whose message was not written.
  */
 
-/** An event before it has a number. Without a time of its own it happened when its row was written. */
+/** An event without its number yet. Without a time of its own, it happened when its row was written. */
 export type NewEvent = Omit<MessageEvent, 'seq' | 'at'> & { at?: string | undefined };
 
 export function eventOf(
@@ -22,22 +22,22 @@ export function eventOf(
 }
 
 /**
- * The same event as it is kept with its message, all but its beginning: `historyEntry` puts the number
- * in front, which is known only inside the statement.
+ * The same event as the message's history stores it, without its beginning. `historyEntry` puts the number in
+ * front, because the number is known only inside the statement.
  */
 export function historyText(event: NewEvent, writtenAt: string): string {
   const { type, state, code, provider, attempt, data } = event;
   return JSON.stringify({ at: event.at ?? writtenAt, type, state, code, provider, attempt, data }).slice(1);
 }
 
-/** SQL for the history a row gains; `text` comes from `historyText`, `seq` is an int8 expression. */
+/** SQL for the history entries of a row; `text` comes from `historyText`, `seq` is an int8 expression. */
 export function historyEntry(seq: RawBuilder<unknown>, text: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`('[{"seq":' || ${seq} || ',' || ${text} || ']')::jsonb`;
 }
 
 /**
- * SQL for a row's `events`: `given.events` as it is when all of its messages were written, else with
- * null in the place of those that are not among the ids of `written`.
+ * SQL for a row's `events`: `given.events` unchanged when all of its messages were written. Otherwise a null
+ * replaces each event whose message is not among the ids of `written`.
  */
 export function eventsWritten(written: 'inserted' | 'changed', count: number): RawBuilder<unknown> {
   const ids = sql.table(written);

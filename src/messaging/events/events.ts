@@ -7,9 +7,9 @@ import type { MessagingTables } from '../tables';
 import type { NewEvent } from './event-rows';
 
 /**
- * The event feed of a workspace: every event in one total order. A reader that keeps its cursor misses
- * none and reads none twice, because numbers are taken under a lock that is held until the commit: a row
- * with a smaller number is never committed after one with a larger. Numbers may have gaps.
+ * The event feed of a workspace: every event in one total order. A reader that keeps its cursor misses none and
+ * reads none twice. Numbers are taken under a lock that is held until the commit, so that a smaller number is
+ * never committed after a larger one. Numbers may have gaps.
  */
 export interface EventFeed {
   read(
@@ -21,12 +21,12 @@ export interface EventFeed {
       signal?: AbortSignal | undefined;
     },
   ): Promise<{ events: MessageEvent[]; next: string }>;
-  /** This process wrote events of the workspace. */
+  /** Called when this process wrote events of the workspace. */
   notify(workspaceId: string): void;
   stop(): void;
 }
 
-/** Events come in crowds: a reader that waits is woken when the first few dozen are there, not for each. */
+/** Events come in crowds, so a waiting reader is woken when the first few dozen have arrived, not for each. */
 const GATHER_MS = 20;
 
 export function createEventFeed({ db }: { db: Kysely<MessagingTables> }): EventFeed {
@@ -38,7 +38,7 @@ export function createEventFeed({ db }: { db: Kysely<MessagingTables> }): EventF
     for (const wake of waiting.get(workspaceId) ?? []) wake();
   }
 
-  /** Other processes' writing is noticed by the heads, one query for all who wait. */
+  /** Notices what other processes wrote, by one query over the heads for all waiting readers. */
   async function lookAround(): Promise<void> {
     const workspaces = [...waiting.keys()];
     try {
@@ -51,7 +51,7 @@ export function createEventFeed({ db }: { db: Kysely<MessagingTables> }): EventF
       seen = new Map(rows.map((row) => [row.workspace_id, row.next_seq]));
       for (const [workspaceId, next] of seen) if (before.get(workspaceId) !== next) notify(workspaceId);
     } catch {
-      // The reader's own query will meet the same trouble and report it.
+      // The reader's own query will meet the same error and report it.
     }
     poll = undefined;
     schedulePoll();
@@ -63,7 +63,7 @@ export function createEventFeed({ db }: { db: Kysely<MessagingTables> }): EventF
     poll.unref();
   }
 
-  /** Resolves when there may be news, at the latest after `ms`. */
+  /** Resolves when there may be new events, at the latest after `ms`. */
   function news(
     workspaceId: string,
     ms: number,
@@ -96,11 +96,11 @@ export function createEventFeed({ db }: { db: Kysely<MessagingTables> }): EventF
       const deadline = Date.now() + waitSeconds * 1_000;
       for (;;) {
         const leftMs = deadline - Date.now();
-        // Listening begins before the query, or what is written in between would be slept through.
+        // Listen before the query, because an event written in between would otherwise not wake the reader.
         const awaited = leftMs > 0 ? news(workspaceId, leftMs, signal) : undefined;
         try {
           const page = await readAfter(db, workspaceId, position, limit);
-          // Numbers that nothing came of fill a page as well, and what comes after them may be there already.
+          // A page may be full of numbers without an event; later events may exist already, so read on.
           const isOnlyHoles = page.events.length === 0 && page.position > position;
           position = page.position;
           if (isOnlyHoles && !signal?.aborted) continue;
@@ -122,7 +122,7 @@ export function createEventFeed({ db }: { db: Kysely<MessagingTables> }): EventF
   };
 }
 
-/** The cursor is the number of the last event read, dressed so that nobody counts with it. */
+/** The cursor is the number of the last event read, encoded so that callers do not calculate with it. */
 const cursorOf = (position: number): string => `e${position.toString(36)}`;
 
 function positionOf(cursor: string | undefined): number {
@@ -134,7 +134,7 @@ function positionOf(cursor: string | undefined): number {
   });
 }
 
-/** A reader that was away for longer than events are kept has missed some, and must know. */
+/** Refuses a reader that was away for longer than events are kept, because it has missed some. */
 async function requireKept(
   db: Kysely<MessagingTables>,
   workspaceId: string,
@@ -157,20 +157,20 @@ interface LogRow {
   first_seq: number;
   count: number;
   at: Date;
-  /** JSON of an array of events, or null in the place of one that did not come to be. */
+  /** JSON of an array of events, with null for each event that was not written. */
   events: string;
 }
 
-/** Events after a number, which need not be kept any more: then from the oldest that is. */
+/** Reads events after a number. If they are no longer kept, it begins with the oldest event that is. */
 export async function readAfter(
   db: Kysely<MessagingTables>,
   workspaceId: string,
   position: number,
   limit: number,
 ): Promise<{ events: MessageEvent[]; position: number }> {
-  // The row that holds the next number may have begun before it; one that was read to its end is none of them,
-  // though the numbers after it are not there. A row is left out as soon as those before it fill the page, since
-  // each may hold a thousand events. They come as text, because the driver would parse the objects one row at a time.
+  // The row with the next number may begin before it. A row that was read to its end is skipped, even if the
+  // next numbers do not exist. A row is left out once the rows before it fill the page, because each may hold a
+  // thousand events. Events are read as text, because the driver would parse the objects one row at a time.
   const { rows } = await sql<LogRow>`
     select first_seq, count, at, events::text as events from (
       select first_seq, count, at, events,

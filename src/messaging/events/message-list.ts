@@ -9,13 +9,13 @@ import { type MessageRecord, RECORD_COLUMNS, type RecordRow, recordOf } from './
 
 type Condition = RawBuilder<boolean>;
 
-/** An id is made before its message is stored, and a busy database may take its time. */
+/** An id is generated before its message is stored, and a busy database may take this long. */
 const STORED_WITHIN_MS = 60_000;
 
 /**
- * A workspace's messages, newest first. What finds them is an index: of one address, one campaign, one bad end, or of
- * all in order of their age. The other filters judge what it finds, up to `messagesLookedAt` of them: a page then holds
- * fewer messages than were asked for, perhaps none, and `next` says where the list goes on.
+ * A workspace's messages, newest first. An index finds them: by address, by campaign, by bad end, or all by
+ * age. The other filters are applied to up to `messagesLookedAt` of the rows found. A page may therefore hold
+ * fewer messages than asked for, even none, and `next` says where the list continues.
  */
 export async function listMessages(
   db: Kysely<MessagingTables>,
@@ -52,7 +52,7 @@ function conditionsOf(
 ): { indexed: Condition[]; judged: Condition[] } {
   const indexed = [sql<boolean>`m.workspace_id = ${workspaceId}`];
   const judged: Condition[] = [];
-  // One of them, the most selective first: two that are both rare could read all that the other one has.
+  // Uses one index, the most selective first. Combining two rare conditions could read all rows of one of them.
   let isFound = false;
   const find = (condition: Condition) => {
     (isFound ? judged : indexed).push(condition);
@@ -76,11 +76,11 @@ function conditionsOf(
   return { indexed, judged };
 }
 
-/** Whether `messages.ended` holds it (migration 0060). */
+/** Whether `messages.ended` holds the state (migration 0060). */
 const isBadEnd = (state: MessageState) =>
   !['scheduled', 'accepted', 'sending', 'sent', 'delivered'].includes(state);
 
-/** The stored state first, so that only the few rows that may be something else are looked at closer. */
+/** Compare the stored state first, so that only few rows need the derived one. */
 function stateIs(state: MessageState): Condition {
   if (state === 'sent' || state === 'delivered') return sql`m.state = ${state}`;
   return sql`m.state in ('scheduled', 'accepted') and ${currentState('m')} = ${state}`;

@@ -9,9 +9,9 @@ import { currentState } from './current-state';
 import { RECORD_COLUMNS, type TrackedMessage, tracked } from './tracking';
 
 /**
- * What a caller needs who must explain a message to a person: its record and events, what it waits for, and the entry
- * of the suppression list that kept it back. It comes from what is stored for other reasons, so that sending writes
- * nothing for it. Only the pause of an account is known to the process that hands over, and told by it.
+ * What a caller needs to explain a message to a person: its record and events, what it waits for, and the
+ * suppression entry that kept it back. It reads only what is stored for other reasons, so that sending writes
+ * nothing for it. Only the process that hands over knows about the pause of an account; it supplies that.
  */
 export async function messageStories(
   db: Kysely<MessagingTables>,
@@ -63,7 +63,7 @@ function storyOf(
 
 const WAITING: readonly MessageState[] = ['scheduled', 'accepted', 'sending'];
 
-/** What comes first keeps the message back whatever comes after it would say. */
+/** The reasons in order: the first that applies keeps the message back, whatever the later ones say. */
 function waitOf(
   { state, channel, code, attempt, dueAt, held }: Waiting,
   accounts: readonly AccountState[],

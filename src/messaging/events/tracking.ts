@@ -75,7 +75,7 @@ export async function trackMessage(
   return found;
 }
 
-/** Those that are there, in no order. */
+/** Those of the messages that exist, in no order. */
 export async function trackMessages(
   db: Kysely<MessagingTables>,
   workspaceId: string,
@@ -102,7 +102,7 @@ export function tracked(
   return { ...recordOf(row), events };
 }
 
-/** A message that was suppressed when it came has only that one event, which its history leaves out. */
+/** A message that was suppressed on arrival has only that event, which its history leaves out. */
 function firstState(row: {
   present: MessageState;
   history: unknown[];

@@ -12,16 +12,16 @@ import { liftSuppressions } from '../suppression/lift-suppressions';
 import { senderKeySql } from '../suppression/suppression-check';
 import type { MessagingTables } from '../tables';
 
-/** A workspace that a subscriber answers, and the message that it sent last, if it is kept. */
+/** A workspace that a subscriber answers, and its last message to them, if it is kept. */
 export interface Correspondent {
   workspaceId: string;
   sender: string;
   target: ReceiptTarget | undefined;
 }
 
-/** An answer that a subscriber is to get, as it is written down with what it tells of. */
+/** A reply that a subscriber is to get, with the inbound message it answers. */
 export interface OwedReply {
-  /** Of the inbound message. */
+  /** Id of the inbound message. */
   id: string;
   kind: KeywordAction;
   messageId: string;
@@ -34,7 +34,7 @@ export interface OwedReply {
 
 type Transacted = Transaction<MessagingTables>;
 
-/** `undefined` when it was told before. */
+/** `undefined` when the message was stored before. */
 export async function insertInbound(
   tx: Transacted,
   provider: string,
@@ -57,9 +57,9 @@ export async function insertInbound(
 }
 
 /**
- * Which workspaces wrote to a subscriber from that sender, each once, by id: several may share a number, and
- * nobody else can tell which of them is meant. The last message that left counts before one that did not.
- * When no such message is kept, it is every workspace that uses the sender.
+ * The workspaces that wrote to a subscriber from that sender, each once, by id. Several may share a number, and
+ * the SMS does not say which is meant. The last message that left counts before one that did not. If no such
+ * message is kept, it is every workspace that uses the sender.
  */
 export async function findCorrespondents(
   tx: Kysely<MessagingTables>,
@@ -94,7 +94,7 @@ export async function findCorrespondents(
   return users.map(({ workspace_id, sender }) => ({ workspaceId: workspace_id, sender, target: undefined }));
 }
 
-/** Tells it of the message that was answered; one that has been told enough of is told no more. */
+/** Adds an event to the message that was answered. A message with the most events gets no more. */
 export async function tellInbound(
   tx: Transacted,
   found: ReceiptTarget,
@@ -109,7 +109,7 @@ export async function tellInbound(
     );
     const written = await writeChanges(tx, target.workspace_id, [{ target, event }]);
     if (written.size > 0) return true;
-    // A receipt came in between.
+    // A receipt has changed the message in between.
     const { rows } = await sql<ReceiptTarget>`
       select id, workspace_id, uid, channel, campaign, state, attempt, provider, history
       from messages where id = ${found.id}
@@ -120,7 +120,7 @@ export async function tellInbound(
 }
 const ROUNDS_MAX = 10;
 
-/** Lifts what keywords made, and nothing else. Answers whether there was something. */
+/** Lifts suppressions made by keywords, and no others. Returns whether there were any. */
 export async function liftKeyword(
   tx: Transacted,
   { workspaceId, sender }: Correspondent,
@@ -130,7 +130,7 @@ export async function liftKeyword(
   return (await liftSuppressions(tx, { workspaceId, address, channel: 'sms' }, made, 'keyword')) > 0;
 }
 
-/** Writes the answer down, unless the person has had as many as a day may have. */
+/** Stores a pending reply, unless the subscriber has had the day's most replies. */
 export async function oweReply(tx: Transacted, owed: Omit<OwedReply, 'receivedAt' | 'messageId'>) {
   await sql`
     update inbound_messages set reply = ${owed.kind}, reply_id = ${newId('msg')},
@@ -143,7 +143,7 @@ export async function oweReply(tx: Transacted, owed: Omit<OwedReply, 'receivedAt
   `.execute(tx);
 }
 
-/** Answers that were not sent yet, of one inbound message or of any. */
+/** Pending replies, of one inbound message or of all. */
 export async function readOwed(db: Kysely<MessagingTables>, id?: string): Promise<OwedReply[]> {
   let query = db
     .selectFrom('inbound_messages')

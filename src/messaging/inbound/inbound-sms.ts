@@ -26,14 +26,14 @@ import {
 } from './inbound-rows';
 
 /**
- * What subscribers write back (api.md 9), whoever carries it: the one entry is `sinkOf`.
+ * Handles what subscribers write back (api.md 9), for every carrier; the one entry is `sinkOf`.
  *
- * What a message changes, its event and the answer that is owed are one transaction with the row that knows it
- * as told. Killed before, the carrier tells it again; killed after, told again it changes nothing, and the
- * answer is sent by whoever finds it owed, as the same message. So a block does not wait for its answer.
+ * The changes of a message, its event and the pending reply are in one transaction with the row that remembers
+ * it. Killed before the commit, the carrier brings it again. Killed after it, the repetition changes nothing,
+ * and a sweep sends the pending reply as the same message. The suppression thus never waits for its reply.
  */
 export interface InboundMessages {
-  /** Resolves when they are stored, and who asked to be left alone is. */
+  /** Resolves when the messages are stored, and the senders of a STOP are suppressed. */
   sinkOf(provider: string): InboundSink;
   start(): void;
   stop(): Promise<void>;
@@ -81,19 +81,22 @@ export function createInboundMessages(deps: Deps): InboundMessages {
     for (const workspaceId of taken.told) onEvents(workspaceId);
     const { id } = taken;
     if (!taken.isKnown) {
-      log.warn({ inbound: id, action: reading.action }, 'An SMS answers a sender that no workspace has used');
+      log.warn(
+        { inbound: id, action: reading.action },
+        'An inbound SMS is for a sender that no workspace has used',
+      );
     } else if (reading.action !== 'none') {
-      log.info({ inbound: id, action: reading.action }, 'A keyword was received');
+      log.info({ inbound: id, action: reading.action }, 'A subscriber sent a keyword');
     }
     if (taken.isOwed) await replyToAll(id);
   }
 
-  /** The block is what was asked for, and it stands: an answer that cannot be sent now is sent later. */
+  /** The suppression is done already; a reply that cannot be sent now is sent later. */
   async function replyToAll(id?: string): Promise<void> {
     try {
       for (const owed of await readOwed(db, id)) await reply(owed);
     } catch (error) {
-      log.warn({ err: error }, 'An answer to a keyword was not sent; trying again');
+      log.warn({ err: error }, 'A reply to a keyword could not be sent; trying again');
     }
   }
 
@@ -103,7 +106,7 @@ export function createInboundMessages(deps: Deps): InboundMessages {
     try {
       await acceptOwn(owed.workspaceId, draftOf(owed, text));
     } catch (error) {
-      // Accepted before by a process that wrote another text, and did not live to say so.
+      // A process with another reply text had the message accepted, and died before it recorded that.
       if (!isDomainError(error) || error.code !== 'uid_conflict') throw error;
     }
     await markReplied(db, owed.id);
@@ -111,7 +114,7 @@ export function createInboundMessages(deps: Deps): InboundMessages {
 
   return {
     sinkOf: (provider) => async (messages) => {
-      // In their order: START after STOP means something else than before.
+      // In order, because START after STOP means something else than before it.
       for (const sms of messages) await take(provider, sms);
     },
     start() {
@@ -132,7 +135,7 @@ export function createInboundMessages(deps: Deps): InboundMessages {
   };
 }
 
-/** Answers whether the block is another than before, which is what is confirmed. */
+/** Returns whether the suppression has changed, because only a change is confirmed. */
 async function act(
   tx: Parameters<typeof liftKeyword>[0],
   correspondent: Correspondent,
@@ -152,20 +155,20 @@ async function act(
 const dataOf = (reading: KeywordReading): Record<string, unknown> =>
   reading.action === 'none' ? { match: 'none' } : { keyword: reading.keyword, match: reading.match };
 
-/** Whoever wrote last speaks for all who share the number: a person is answered once. */
+/** The workspace that wrote last answers for all that share the number, so that the subscriber gets one reply. */
 function newest(correspondents: readonly Correspondent[]): Correspondent | undefined {
   return [...correspondents].sort((a, b) => ((a.target?.id ?? '') < (b.target?.id ?? '') ? 1 : -1))[0];
 }
 
-/** Carriers write a number with a plus, with two zeros, or bare. */
+/** Carriers write a number with a plus, with two zeros, or without either. */
 function phoneOf(from: string): string {
   const number = from.replace(/[\s().-]/g, '').replace(/^(?:\+|00)/, '');
   return /^[1-9]\d{6,14}$/.test(number) ? `+${number}` : from.trim();
 }
 
 /**
- * As a sender is compared, a name with its spaces. A bare number may be a short code or a phone number: both are
- * looked for.
+ * The forms in which a sender is compared; a name keeps its spaces. A number without a plus may be a short code
+ * or a phone number, so both forms are searched.
  */
 function sendersOf(to: string): string[] {
   const number = to.replace(/[\s().-]/g, '');
@@ -175,7 +178,7 @@ function sendersOf(to: string): string[] {
 
 const OF_REPLIES = { channel: 'sms', class: 'transactional', campaign: undefined } as const;
 
-/** Not asked for by anybody's API call: it has no template, and its uid is nobody's choice. */
+/** No API call asked for this message: it has no template, and we choose its uid. */
 function draftOf(owed: OwedReply, text: string): Draft {
   const confirmsOptOut = owed.kind === 'stop' || undefined;
   const expiresAtMs = owed.receivedAt.getTime() + LIMITS.replyWithinMinutes * 60_000;

@@ -4,14 +4,14 @@ import { type InsertOutcome, insertMessages } from '../outbox/accept-insert';
 import type { Draft } from '../outbox/outgoing';
 import type { MessagingTables } from '../tables';
 
-/** A message in one of these told nobody anything. */
+/** A message in one of these states has informed no recipient. */
 const UNSENT = ['failed', 'rejected', 'expired', 'canceled', 'suppressed', 'undelivered'];
 
 /**
- * Inserts messages of which some may be the first of their sender to a number, and those that are get the
- * policy's text. Which one it is, is claimed in the transaction that writes the message: of two at the same
- * moment one waits for the other, and when the one that had it was never sent, or is planned for later, the next
- * has it too. To say it twice is better than not to say it.
+ * Inserts messages, some of which may be the first of their sender to a number. Those get the policy's opt-out
+ * text. The first one is claimed in the transaction that writes the message, so that of two at the same moment
+ * one waits for the other. If the claimed one was never sent, or is planned for later, the next message has the
+ * text too: twice is better than never.
  */
 export async function insertWithNotices(
   db: Kysely<MessagingTables>,
@@ -50,19 +50,19 @@ function ended(draft: Draft): Draft {
 
 const keyOf = ({ from, to }: Draft) => `${addressKey(to)} ${senderKey(from)}`;
 
-/** A statement writes a row once; in one order, lest two wait for each other. */
+/** One statement may write a row once; one order, so that two statements cannot deadlock. */
 function firstOfEach(drafts: readonly Draft[]): Draft[] {
   const first = new Map<string, Draft>();
   for (const draft of drafts) if (!first.has(keyOf(draft))) first.set(keyOf(draft), draft);
   return [...first].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, draft]) => draft);
 }
 
-/** SQL: a row of `opt_out_notices n` told nobody anything, or will only later. */
+/** SQL: the message of a row of `opt_out_notices n` was never sent, or will be sent later. */
 const isVain = sql<boolean>`exists (
   select 1 from messages m where m.id = n.message_id
     and (m.state = any(${UNSENT}::text[]) or (m.state = 'scheduled' and m.send_at > now())))`;
 
-/** SQL: whether the sender has told a number already. */
+/** SQL: whether the sender has given a number the text already. */
 export function isTold(
   workspaceId: string,
   { from, to }: { from: string; to: RawBuilder<unknown> },
@@ -73,7 +73,7 @@ export function isTold(
       and n.sender = ${senderKey(from)} and not ${isVain})`;
 }
 
-/** The ids of the messages that are to say it. Who has been told already is found without locking anything. */
+/** The ids of the messages that get the text. Numbers that have had it already are found without a lock. */
 async function claim(
   tx: Transaction<MessagingTables>,
   workspaceId: string,

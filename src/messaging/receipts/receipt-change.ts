@@ -19,19 +19,19 @@ export interface ReceiptTarget {
 }
 
 /**
- * What a receipt changes: the event it adds and the state after it. `undefined` when it says what is
- * known already, or nothing more is listened to.
+ * What a receipt changes: the event it adds and the state after it. `undefined` when it is known already, or
+ * the message has its most events.
  */
 export function changeBy(target: ReceiptTarget, receipt: Receipt): NewEvent | undefined {
   const moved = RECEIPT_STATE[receipt.type];
-  // Of the kinds that move the state there are few, and each is told once; of the others there may be many.
+  // Receipts that move the state are few and come once each, so that only the others need a limit.
   if (moved === undefined && target.history.length >= LIMITS.messageEvents) return undefined;
   const data = storableData(receipt.data);
   const code = receipt.code === undefined ? undefined : storable(receipt.code);
   const repeated = target.history.some(
     (entry) =>
       entry.type === receipt.type &&
-      // A call may bring the same kind of news twice, as when digits are asked for again.
+      // A call may bring the same type twice with other data, for example when digits are asked for again.
       (moved !== undefined || (entry.code === code && sameData(entry.data, data))),
   );
   if (repeated) return undefined;
@@ -55,7 +55,7 @@ function instant(text: string | undefined): string | undefined {
   return isOfOurTime(ms) ? new Date(ms).toISOString() : undefined;
 }
 
-/** PostgreSQL's jsonb takes neither U+0000 nor half a surrogate pair, which JSON writes as escapes. */
+/** PostgreSQL's jsonb refuses U+0000 and half a surrogate pair, which JSON writes as escapes. */
 const UNSTORABLE_ESCAPE = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
 
 export function storableData(data: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
@@ -68,7 +68,7 @@ function sameData(a: unknown, b: unknown): boolean {
   return canonical(a) === canonical(b);
 }
 
-/** The database returns an object's keys in an order of its own. */
+/** Sorts keys, because the database returns them in its own order. */
 function canonical(value: unknown): string {
   return JSON.stringify(value ?? null, (_, inner) =>
     inner !== null && typeof inner === 'object' && !Array.isArray(inner)

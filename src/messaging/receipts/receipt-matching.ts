@@ -7,19 +7,20 @@ import type { DeliveryObserver } from '../observer';
 import type { MessagingTables } from '../tables';
 
 /**
- * Receipts by ids that nobody has read: the answers that had them were under way when a process was killed. Such a
- * message is `unknown`, and its receipt lies among the early ones. It is given the receipt when nothing else can be
- * meant (docs/sms.md, decision 22):
+ * Matches receipts whose provider ids we never stored, because a process was killed before it recorded the
+ * submission's answer. Such a message is `unknown`, and its receipt is among the early ones. The receipt goes
+ * to the message if no other can be meant (docs/sms.md, decision 22):
  *
- * - The receipt is about its recipient and sender and, where the carrier brings our reference back, about it.
- * - No other message could be: none to the same recipient from the same sender that is under way, `unknown`,
- *   sent and not yet told of, or ended by some of its parts. What else ended has had its receipts.
- * - There are no more such receipts than it has parts.
+ * - The receipt has its recipient and sender and, where the carrier returns our reference, that too.
+ * - No other message is possible. It must be the only one to the recipient from that sender that is under way,
+ * `unknown`, sent without a receipt, or ended by some of its parts. Other ended messages have had their
+ * receipts.
+ * - There are no more such receipts than the message has parts.
  *
  * A receipt is first looked at when every answer that was under way as it came has been recorded.
  */
 export interface ReceiptMatcher {
-  /** What fits now. Repeating it before it was `settled` gives the same, or less. */
+  /** The receipts that match now. Repeated before `settled`, it returns the same, or less. */
   find(options: { asOnePart: boolean }): Promise<Found[]>;
   settled(found: readonly Found[]): Promise<void>;
 }
@@ -49,18 +50,18 @@ interface Candidate {
   id: string;
   from_address: string;
   created_at: Date;
-  /** It may be the one that is meant. */
+  /** It may be the message that is meant. */
   is_open: boolean;
   segments: number | null;
-  /** Ids of its parts that are known. */
+  /** Known ids of its parts. */
   known: string[];
 }
 
-/** Looked at together; the rest the next time. */
+/** Receipts looked at together; the others come next time. */
 const LOOK_MAX = 500;
-/** Of a recipient with as many there may be more, and nothing is concluded. */
+/** With this many candidates for a recipient there may be more, so that no match is certain. */
 const CANDIDATES_MAX = 20;
-/** By the receipt of one part, while others have not been told of. */
+/** States that the receipt of one part may cause while other parts have none. */
 const PARTLY_ENDED: readonly MessageState[] = ['undelivered', 'failed', 'expired', 'rejected'];
 
 export function createReceiptMatcher({
@@ -72,7 +73,7 @@ export function createReceiptMatcher({
   provider: string;
   observer: DeliveryObserver | undefined;
 }): ReceiptMatcher {
-  /** Those whose time has come, and all that compete with them. */
+  /** The due receipts, and all that compete with them. */
   async function readOrphans(): Promise<Orphan[]> {
     const { rows } = await sql<Orphan>`
       with due as (
@@ -116,7 +117,7 @@ export function createReceiptMatcher({
     return rows;
   }
 
-  /** Later each time: a message that is not clear after an hour hardly becomes so. */
+  /** Postpones the next look more each time, because a message that is not clear after an hour rarely becomes so. */
   async function lookAgain(orphans: readonly Orphan[], ambiguous: ReadonlySet<Orphan>): Promise<void> {
     if (orphans.length === 0) return;
     await sql`
@@ -142,7 +143,7 @@ export function createReceiptMatcher({
       const found: Found[] = [];
       const ambiguous = new Set<Orphan>();
       for (const group of groupsOf(orphans)) {
-        // The latest: what it cannot be about, none of them is about.
+        // The latest of the group: a message that it cannot belong to fits none of them.
         const latest = group.at(-1) as Orphan;
         const meant = candidates.filter((one) => fits(one, latest));
         const [only] = meant;
@@ -179,7 +180,7 @@ export function createReceiptMatcher({
   };
 }
 
-/** Receipts that may be about one message. */
+/** Receipts that may belong to one message. */
 function groupsOf(orphans: readonly Orphan[]): Orphan[][] {
   const groups = new Map<string, Orphan[]>();
   for (const orphan of orphans) {
@@ -195,8 +196,8 @@ const fits = (candidate: Candidate, { to_address, from_address, reference, recei
   candidate.created_at.getTime() < received_at.getTime() + CLOCKS_DIFFER_MS &&
   (reference === null || messageReference(candidate.id) === reference);
 
-/** Messages are dated by the process that accepted them. */
+/** The accepting process dates a message, and clocks may differ by this much. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** Centres write a number with its plus or without. */
+/** Centres write a number with or without its plus. */
 const senderOf = (address: string): string => address.replace(/^\+/, '').toLowerCase();

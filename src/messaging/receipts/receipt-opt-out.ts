@@ -8,16 +8,16 @@ import { type ReceiptTarget, storableData } from './receipt-change';
 import type { Change, FromProvider, Targets } from './receipt-rows';
 import { isHandedOver, targetOf } from './receipt-sort';
 
-/** Receipts of which those that ask not to be called again say so, and the number of each such message. */
+/** The receipts, those with an opt-out marked, and the number of each such message. */
 export interface Marked {
   receipts: readonly FromProvider[];
   numbers: ReadonlyMap<string, string>;
 }
 
 /**
- * Finds the calls in which somebody pressed a key that the message's document has for not being called
- * again, whoever carried the call (api.md 9). Marked before they are compared with what is known already,
- * so that a repeated receipt stays a repetition. Receipts of other channels cost a look at their channel.
+ * Finds calls in which the callee pressed an opt-out key of the message's document, whichever provider made the
+ * call (api.md 9). Receipts are marked before they are compared with known events, so that a repeated receipt
+ * stays a repetition. For receipts of other channels it only checks the channel.
  */
 export async function markOptOuts(
   deps: { db: Kysely<MessagingTables>; templates: TemplateVersions },
@@ -43,7 +43,7 @@ export async function markOptOuts(
 
 const NONE: ReadonlyMap<string, string> = new Map();
 
-/** Their numbers are not to be called again, by nobody of the workspace. */
+/** Suppresses their numbers for all calls of the workspace. */
 export function blocksFor(changes: readonly Change[], numbers: ReadonlyMap<string, string>): Suppression[] {
   return changes.flatMap(({ target, event }) => {
     const address = event.data?.optedOut === true ? numbers.get(target.id) : undefined;
@@ -55,14 +55,17 @@ export function blocksFor(changes: readonly Change[], numbers: ReadonlyMap<strin
 
 const ENDS: ReadonlySet<ReceiptType> = new Set(CALL_ENDS);
 
-/** One that comes before its hand-over is left as it is: it is looked at again when it is taken up. */
+/** A receipt that comes before its hand-over is left unmarked, because it is looked at again later. */
 function mayAsk({ receipt: { type, data } }: FromProvider, target: ReceiptTarget | undefined): boolean {
   if (target?.channel !== 'voice' || !isHandedOver(target)) return false;
   if (type !== 'digits' && !ENDS.has(type)) return false;
   return data?.digits !== undefined || saysSo(data) || hasOptedOut(target);
 }
 
-/** A campaign believes a carrier's outcome; whom it counts as `opted_out` must not be called by another one. */
+/**
+ * A campaign trusts the carrier's outcome. A callee whom it counts as `opted_out` must not be called by another
+ * campaign either.
+ */
 const saysSo = (data: Record<string, unknown> | undefined): boolean =>
   data?.optedOut === true || data?.outcome === 'opted_out';
 
@@ -71,7 +74,7 @@ const hasOptedOut = ({ history }: ReceiptTarget): boolean =>
 
 function marked(from: FromProvider): FromProvider {
   const { receipt } = from;
-  // A carrier that told all that may be told leaves no room for more; this is what matters of it.
+  // If the data has its full size already, keep only this part, because it matters most.
   const data = storableData({ ...receipt.data, optedOut: true }) ?? { optedOut: true };
   return { ...from, receipt: { ...receipt, data } };
 }
@@ -98,7 +101,7 @@ async function pressed(
   call: CallRow,
   data: Record<string, unknown> | undefined,
 ): Promise<boolean> {
-  // Keys of other documents are not the message's; whoever ran them says itself what they meant.
+  // Keys of other documents are not the message's; the service that ran them reports their meaning itself.
   if (call.template_id === null || data?.document !== undefined || data?.documents !== undefined)
     return false;
   const version = call.template_version ?? undefined;

@@ -56,8 +56,8 @@ export interface Change {
 }
 
 /**
- * Adds one event to each message, at most one per message, all of one workspace. A message that changed
- * since it was read is passed over; answers the ids of those that were written.
+ * Adds one event to each message, at most one per message, all of one workspace. A message that has changed
+ * since it was read is skipped. Returns the ids of the messages that were written.
  */
 export async function writeChanges(
   db: Kysely<MessagingTables>,
@@ -125,7 +125,7 @@ export async function keepOrphans(
 
 export type Orphan = FromProvider & { id: string };
 
-/** Early receipts of messages that are known to be handed over, oldest first. */
+/** Early receipts of messages whose hand-over is recorded now, oldest first. */
 export async function orphansOf(
   db: Kysely<MessagingTables>,
   provider: string,
@@ -141,7 +141,7 @@ export async function orphansOf(
   return rows;
 }
 
-/** Early receipts whose message was handed over meanwhile, for the round that misses nothing. */
+/** Early receipts whose message has been handed over meanwhile, for the sweep that misses none. */
 export async function ripeOrphans(db: Kysely<MessagingTables>, limit: number): Promise<Orphan[]> {
   const { rows } = await sql<Orphan>`
     select o.id, o.provider, o.receipt from orphan_receipts o

@@ -11,8 +11,8 @@ export function targetOf({ provider, receipt }: FromProvider, targets: Targets):
 }
 
 /**
- * What each receipt changes. A message takes one change at a time, so its other receipts come `later`;
- * `early` are those whose hand-over is not recorded yet.
+ * What each receipt changes. A message takes one change at a time, so that its other receipts come `later`.
+ * `early` are receipts whose hand-over is not recorded yet.
  */
 export function sortReceipts(receipts: readonly FromProvider[], targets: Targets) {
   const changes: (Change & { from: FromProvider })[] = [];
@@ -22,7 +22,7 @@ export function sortReceipts(receipts: readonly FromProvider[], targets: Targets
   for (const from of receipts) {
     const target = targetOf(from, targets);
     if (!target) {
-      // Our ids exist before a provider learns them; a provider's own may be ahead of our record.
+      // Our ids exist before a provider learns them; a provider's own id may come before our record of it.
       if (from.receipt.id === undefined) early.push(from);
     } else if (taken.has(target.id)) {
       later.push(from);

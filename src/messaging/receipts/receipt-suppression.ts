@@ -10,9 +10,10 @@ import type { FromProvider, Targets } from './receipt-rows';
 import { isHandedOver, targetOf } from './receipt-sort';
 
 /**
- * Codes that say something about the recipient (domain/delivery-codes.ts) block it. To be called before the
- * receipts are recorded: killed in between, they are told again; the other way round a receipt that is known
- * as told would never block anybody. Twice is as once, whenever that is: a message is one bounce.
+ * Suppresses recipients by codes that concern them (domain/delivery-codes.ts). Call it before the receipts are
+ * recorded. If the process is killed in between, the receipts come again. In the other order, a recorded
+ * receipt would never suppress its recipient. Repeating it is harmless at any time, because a message counts as
+ * one bounce.
  */
 export async function suppressByReceipts(
   db: Kysely<MessagingTables>,
@@ -40,8 +41,8 @@ export async function suppressByReceipts(
 }
 
 /**
- * What a provider said of the recipient at once, by the message's end. To be written in the transaction that
- * records the verdicts.
+ * What providers said about recipients as part of the messages' results. Write it in the transaction that
+ * records the results.
  */
 export function foundIn(verdicts: readonly Verdict[]): Found[] {
   return verdicts.flatMap((verdict): Found[] => {
@@ -52,8 +53,8 @@ export function foundIn(verdicts: readonly Verdict[]): Found[] {
 }
 
 /**
- * One that was tried until its attempts or its time were over bounced if the last try did, as it would have
- * with a relay that keeps it and gives it up. A message that may still be taken did not.
+ * A message that ended after all attempts or its time counts as bounced if its last attempt did, as with a
+ * relay that keeps it and gives up. A message that may still be delivered does not count.
  */
 function findingOf({ message, state, code, data }: Verdict): RecipientFinding | undefined {
   if (state === 'rejected') return recipientFinding(message.channel, code);
@@ -62,7 +63,7 @@ function findingOf({ message, state, code, data }: Verdict): RecipientFinding | 
   return finding === 'soft' ? finding : undefined;
 }
 
-/** Somebody of whom a provider said something, and the message that brought it to light. */
+/** A recipient about whom a provider said something, and the message it was said about. */
 export interface Found {
   id: string;
   channel: Channel;
@@ -71,7 +72,7 @@ export interface Found {
   finding: RecipientFinding;
 }
 
-/** Of one workspace. */
+/** All of one workspace. */
 export async function suppressFound(
   db: Kysely<MessagingTables>,
   workspaceId: string,
@@ -111,17 +112,15 @@ interface SoftBounce {
   address: string;
 }
 
-/**
- * Notes that these bounced today, unless they did before, and answers the addresses of those that did on too
- * many days.
- */
+/** Records that these messages bounced today, once each. Returns the addresses that did so on too many days. */
 async function tooSoft(
   db: Kysely<MessagingTables>,
   workspaceId: string,
   bounces: readonly SoftBounce[],
 ): Promise<string[]> {
   if (bounces.length === 0) return [];
-  // In one order, so that two who note the same wait for each other instead of ending in a deadlock.
+  // One order, so that two transactions that record the same bounces wait for each other instead of
+  // deadlocking.
   const sorted = [...bounces].sort((a, b) => (a.messageId < b.messageId ? -1 : 1));
   const addresses = sorted.map((one) => one.address);
   await sql`

@@ -7,17 +7,17 @@ import type { ReceiptTarget } from './receipt-change';
 import { type Change, type FromProvider, findTargets, type Targets } from './receipt-rows';
 
 /**
- * The messages that receipts are about. Most receipts come soon after a hand-over that this process has
- * recorded, and what it knows of the message from then spares the reading of it. What is remembered may be
- * out of date, since receipts also reach other processes: writing a change tells, and then it is read.
- * Receipts that name a message by the provider's id only are always looked up.
+ * The messages that receipts belong to. Most receipts come soon after a hand-over that this process has
+ * recorded, and a cache of these messages saves reading them. A cached message may be outdated, because
+ * receipts also reach other processes. Writing the change then fails, and the message is read. Receipts with
+ * only the provider's id are always looked up.
  */
 export interface ReceiptTargets {
   find(receipts: readonly FromProvider[]): Promise<Targets>;
   /** These are recorded as sent. */
   handedOver(provider: string, verdicts: readonly Verdict[]): void;
   written(change: Change): void;
-  /** What was remembered of it is out of date. */
+  /** The cached message is outdated. */
   forget(messageId: string): void;
 }
 
@@ -39,14 +39,14 @@ export function createReceiptTargets(db: Kysely<MessagingTables>): ReceiptTarget
         const common = { id, workspace_id: workspaceId, uid, channel, campaign };
         recent.set(id, { ...common, state, attempt, provider, history: [{ type: state }] });
       }
-      // The first keys are those that were handed over the longest time ago.
+      // The first keys are the messages handed over longest ago.
       for (const id of recent.keys()) {
         if (recent.size <= LIMITS.receiptTargets) break;
         recent.delete(id);
       }
     },
     written({ target, event }) {
-      // An ended message hears little more.
+      // Few receipts follow for an ended message.
       if (isEnd(event.state)) recent.delete(target.id);
       else if (recent.has(target.id)) {
         recent.set(target.id, { ...target, state: event.state, history: [...target.history, { ...event }] });

@@ -27,14 +27,14 @@ import { suppressByReceipts } from './receipt-suppression';
 import { createReceiptTargets, isEnd } from './receipt-targets';
 
 /**
- * What providers report after the hand-over. Receipts that arrive together are recorded together; a
- * provider's call resolves when its receipts are stored, and a rejected call may be made again, since a
- * receipt told twice changes nothing. One that comes before its hand-over is recorded is put aside.
- * Both sides write first and then look for the other's writing, so that one of them finds the pair.
+ * Processes providers' reports after the hand-over. Receipts that arrive together are recorded together. A
+ * provider's call resolves when its receipts are stored. A rejected call may be repeated, because a receipt
+ * that comes twice changes nothing. A receipt that comes before its hand-over is recorded is stored as early.
+ * Both sides write first and then look for the other's row, so that one of them finds the pair.
  */
 export interface Receipts {
   sinkOf(provider: string): ReceiptSink;
-  /** These are recorded as sent: takes up what arrived early for them. */
+  /** These are recorded as sent; applies the receipts that came early for them. */
   handedOver(provider: string, verdicts: readonly Verdict[]): Promise<void>;
   start(): void;
   stop(): Promise<void>;
@@ -47,7 +47,7 @@ interface Call {
 }
 
 const GROUP_MAX = 1_000;
-/** A message takes one receipt a round; another process may get in between now and then. */
+/** A message takes one receipt per round, and another process may change it in between. */
 const ROUNDS_MAX = LIMITS.messageEvents + 20;
 const SWEEP_INTERVAL_MS = 15_000;
 const SWEEP_MAX = 1_000;
@@ -58,7 +58,7 @@ export function createReceipts(deps: {
   observer?: DeliveryObserver | undefined;
   log: Log;
   onEvents(workspaceId: string): void;
-  /** Whether this process is handing the message over, or has its result and not recorded it yet. */
+  /** Whether this process is handing the message over, or has not recorded its result yet. */
   isUnderWay(messageId: string): boolean;
   /** These calls are over, however they ended. */
   onCallsEnded(workspaceId: string, messageIds: readonly string[]): Promise<void>;
@@ -91,7 +91,7 @@ export function createReceipts(deps: {
   function takeGroup(): Call[] {
     let size = 0;
     let end = 0;
-    // Up to the bound and not beyond it: a workspace's part of the group is one row of its event log.
+    // Never beyond the limit, because a workspace's part of the group is one row of its event log.
     for (const { receipts } of calls) {
       if (end > 0 && size + receipts.length > GROUP_MAX) break;
       size += receipts.length;
@@ -103,7 +103,10 @@ export function createReceipts(deps: {
     return group;
   }
 
-  /** A carrier reports faster than results are recorded; what it reports waits, unless that takes unusually long. */
+  /**
+   * A carrier may report faster than results are recorded. Its receipts wait here, unless the recording takes
+   * unusually long.
+   */
   async function untilRecorded(receipts: readonly FromProvider[]): Promise<void> {
     let early = receipts.flatMap(({ receipt }) => receipt.id ?? []).filter(isUnderWay);
     for (const deadline = Date.now() + LIMITS.receiptWaitMs; early.length > 0 && Date.now() < deadline; ) {
@@ -126,7 +129,7 @@ export function createReceipts(deps: {
     }
   }
 
-  /** Answers the receipts whose hand-over is not recorded yet. */
+  /** Returns the receipts whose hand-over is not recorded yet. */
   async function apply(receipts: readonly FromProvider[]): Promise<FromProvider[]> {
     const early: FromProvider[] = [];
     let rest = receipts;
@@ -164,7 +167,7 @@ export function createReceipts(deps: {
     return early;
   }
 
-  /** Who asks not to be called again is not called again from the moment on that this is known. */
+  /** Suppresses callees who opted out first, so that they are not called again once this is known. */
   async function write(
     workspaceId: string,
     changes: readonly Change[],
@@ -179,14 +182,19 @@ export function createReceipts(deps: {
     });
   }
 
-  /** The receipt counts whatever becomes of this; a call that is not ended here ends by its time. */
+  /** The receipt counts even if this fails; a call that is not ended here ends after its longest time. */
   async function endCalls(workspaceId: string, changes: readonly Change[]): Promise<void> {
     const ended = changes.filter(({ target, event }) => target.channel === 'voice' && isEnd(event.state));
     if (ended.length === 0) return;
     await onCallsEnded(
       workspaceId,
       ended.map(({ target }) => target.id),
-    ).catch((error: unknown) => log.warn({ err: error }, 'Calls that are over still count'));
+    ).catch((error: unknown) =>
+      log.warn(
+        { err: error },
+        'Ended calls could not be taken off their senders; they count as live for up to 15 minutes',
+      ),
+    );
   }
 
   async function takeUpFor(
@@ -196,7 +204,10 @@ export function createReceipts(deps: {
     await takeUp(await orphansOf(db, provider, messages));
   }
 
-  /** Recorded before they are dropped: ended in between, they are recorded again, which changes nothing. */
+  /**
+   * Records the receipts before deleting them. If the process is killed in between, they are recorded again,
+   * which changes nothing.
+   */
   async function takeUp(orphans: readonly (FromProvider & { id: string })[]): Promise<void> {
     if (orphans.length === 0) return;
     const early = new Set(await apply(orphans));
@@ -211,7 +222,7 @@ export function createReceipts(deps: {
       await takeUp(await ripeOrphans(db, SWEEP_MAX));
       await dropOldOrphans(db, LIMITS.orphanReceiptHours);
     } catch (error) {
-      log.warn({ err: error }, 'Early receipts could not be read; trying again');
+      log.warn({ err: error }, 'Early receipts could not be read; trying again at the next sweep');
     }
   }
 

@@ -7,10 +7,10 @@ import type { MessagingTables } from '../tables';
 import { createReceiptMatcher } from './receipt-matching';
 
 /**
- * Messages that went out in several parts, for providers whose carrier reports each part by itself. A message
- * is delivered when all of its parts are, and has ended otherwise as soon as one of them has. Whoever learns
- * something writes it first and then reads what all parts say, so that of two processes the later one sees
- * the whole; and what is told twice comes to the same twice.
+ * Messages sent in several parts, for providers whose carrier reports each part separately. A message is
+ * delivered when all of its parts are, and has ended otherwise as soon as one of them has. A process first
+ * writes what it learns and then reads what all parts say, so that the later of two processes sees everything.
+ * A repeated report has the same result.
  */
 export interface SmsParts {
   record(messages: readonly SentInParts[]): Promise<void>;
@@ -72,7 +72,7 @@ export function createSmsParts({
     return [...others, ...(await wholes([...new Set(said.map((one) => one.messageId))]))];
   }
 
-  /** Which of the candidates there is, among parts and among messages of one part. */
+  /** Finds which of the candidates exists, among parts and among messages of one part. */
   async function locate(receipts: readonly OfPart[]): Promise<Map<number, Place>> {
     const asked = receipts.flatMap(({ candidates, known }, i) =>
       known ? [] : candidates.map((partId, rank) => ({ i, rank, partId })),
@@ -93,7 +93,10 @@ export function createSmsParts({
     return new Map(rows.map((row) => [row.i, row]));
   }
 
-  /** One statement may write a row once: of several receipts of one part the last counts, as if they came in turn. */
+  /**
+   * One statement may write a row once. Of several receipts of one part the last counts, as if they came one by
+   * one.
+   */
   async function write(said: readonly SaidOfPart[]): Promise<void> {
     const rows = [...new Map(said.map((one) => [one.partId, one])).values()];
     await sql`
@@ -113,7 +116,7 @@ export function createSmsParts({
     `.execute(db);
   }
 
-  /** Of the messages whose parts have said enough. */
+  /** The messages whose parts have reported enough. */
   async function wholes(messageIds: readonly string[]): Promise<Receipt[]> {
     const { rows } = await sql<Said & { message_id: string; parts: number }>`
       select message_id, parts, type, code, data from sms_parts
@@ -155,7 +158,7 @@ export function createSmsParts({
     async settleLost(tell, options) {
       const found = await lostIds.find(options);
       if (found.length === 0) return;
-      // Written down as parts, also where there is one: told again, they are known.
+      // Stored as parts, even for a single part, so that a repetition is recognised.
       const told = await resolve(
         found.map(({ partId, messageId, parts, receipt }) => ({
           candidates: [partId],
@@ -167,7 +170,8 @@ export function createSmsParts({
       await lostIds.settled(found);
     },
     async takeEarly(tell) {
-      // Received by a process that did not know the part yet, they wait among the early ones of all providers.
+      // Receipts that came to a process that did not know the part yet are among the early ones of all
+      // providers.
       const { rows } = await sql<{ id: string; part_id: string; receipt: Said }>`
         select o.id, p.part_id, o.receipt from orphan_receipts o
         join sms_parts p on p.provider = o.provider and p.part_id = o.provider_id
@@ -199,12 +203,12 @@ export function createSmsParts({
 
 interface Place {
   part_id: string;
-  /** `null` of a message that is one part. */
+  /** `null` for a message of one part. */
   message_id: string | null;
   parts: number;
 }
 
-/** From bad to good; what is not among them does not end a message. */
+/** From worst to best; other types do not end a message. */
 const ORDER: readonly ReceiptType[] = ['rejected', 'failed', 'undelivered', 'expired', 'delivered'];
 
 const worstOf = <T extends Said>(parts: readonly T[]): T =>

@@ -5,41 +5,41 @@ import { burstOf, type SenderLimit } from '../../domain/sender-limit';
 import type { MessagingTables } from '../tables';
 
 /**
- * A sender's token bucket: one row, changed by one statement that refills it by the database's clock and
- * takes what there is. Whoever waits for the row's lock computes from what the one before left there, so
- * that processes share a rate without talking to each other. Tokens that were taken and not used, because
- * the process died, are lost: a crash makes a sender slower, never faster.
+ * A sender's token bucket: one row. One statement refills it by the database's clock and takes tokens. A
+ * process that waits for the row's lock computes from what the previous one left, so that processes share a
+ * rate without messages between them. Tokens that were taken and not used, because the process died, are lost:
+ * a crash makes a sender slower, never faster.
  */
 export interface SenderKey {
   workspaceId: string;
   channel: Channel;
-  /** domain/suppression.ts, senderKey. */
+  /** In the form of domain/suppression.ts, senderKey. */
   sender: string;
 }
 
 /** What is to be handed over, in order. */
 export interface Demand {
   ids: readonly string[];
-  /** Tokens for the first, for the first two, and so on. */
+  /** Tokens for the first message, for the first two, and so on. */
   costs: readonly number[];
 }
 
 export interface Grant {
-  /** How many of the demand, from its beginning. */
+  /** Number of messages granted, from the beginning of the demand. */
   granted: number;
   tokens: number;
-  /** The provider asked for silence for so much longer. */
+  /** How much longer the provider's requested pause lasts. */
   silentMs: number;
-  /** Calls of the sender under way, those of this grant included; 0 when they are not counted. */
+  /** Live calls of the sender, including those of this grant; 0 when they are not counted. */
   calls: number;
 }
 
-/** Doubles do not add up exactly, and a bucket that is full but for a trillionth is full. */
+/** Floating-point numbers do not add up exactly: a bucket that lacks a trillionth counts as full. */
 const ALMOST = 1e-6;
 
 /**
- * Takes as many tokens as the demand's beginning needs and the bucket has. What costs more than the bucket
- * can hold passes when it is full and leaves it in debt, so that the rate is kept in the long run.
+ * Takes as many tokens as the beginning of the demand needs and the bucket has. A message that costs more than
+ * the bucket can hold passes when it is full and leaves it in debt, so that the average rate is kept.
  */
 export async function takeTokens(
   db: Kysely<MessagingTables>,
@@ -109,7 +109,7 @@ async function fillBucket(db: Kysely<MessagingTables>, key: SenderKey, limit: Se
   `.execute(db);
 }
 
-/** For what was granted and did not leave. The next taking sees to it that the bucket does not overflow. */
+/** For messages that were granted and did not leave. The next take keeps the bucket from overflowing. */
 export async function giveBackTokens(
   db: Kysely<MessagingTables>,
   key: SenderKey,
@@ -121,7 +121,7 @@ export async function giveBackTokens(
   `.execute(db);
 }
 
-/** The provider asked for silence. A shorter one does not end a longer one. */
+/** The provider asked for a pause. A shorter pause does not end a longer one. */
 export async function silenceSender(
   db: Kysely<MessagingTables>,
   key: SenderKey,
@@ -139,7 +139,7 @@ export async function silenceSender(
   `.execute(db);
 }
 
-/** These calls are over, whoever their senders were. */
+/** These calls are over, whoever called them. */
 export async function endCalls(
   db: Kysely<MessagingTables>,
   workspaceId: string,

@@ -7,21 +7,21 @@ import { senderKey } from '../../domain/suppression';
 import type { MessagingTables } from '../tables';
 
 /**
- * Limits of single senders: exceptions from what the configuration sets for all, in either direction. They
- * count in this process at once and in others within two seconds (sender-limits.ts).
+ * Limits of single senders: exceptions from the configured limit for all, in either direction. They apply in
+ * this process at once and in others within two seconds (sender-limits.ts).
  */
 export interface SenderLimitList {
   list(
     workspaceId: string,
     query: { page: number; limit: number; channel?: Channel | undefined },
   ): Promise<{ limits: SenderLimitRecord[]; total: number }>;
-  /** Replaces what was there. A limit without anything in it frees its sender. Throws `limit_reached`. */
+  /** Replaces the present limit. An empty limit frees its sender. Throws `limit_reached`. */
   put(
     workspaceId: string,
     sender: { channel: Channel; sender: string },
     limit: SenderLimit,
   ): Promise<SenderLimitRecord>;
-  /** The sender is limited as all others again. Throws `not_found`. */
+  /** The sender has the general limit again. Throws `not_found`. */
   remove(workspaceId: string, sender: { channel: Channel; sender: string }): Promise<void>;
 }
 

@@ -16,34 +16,34 @@ import {
 } from './sender-limit-bucket';
 
 /**
- * Which senders are restrained, and how much of a batch may leave now. A sender is restrained by the
- * configuration, which sets a default for every sender of a channel; by an exception of its own, in the
- * table; or for a while, because its provider asked for silence. Everybody else costs one look at a map.
+ * Which senders are limited, and how much of a batch may leave now. A sender is limited by the configured
+ * default of its channel, by an exception in the table, or for a while because its provider asked for a pause.
+ * For all other senders it costs one look-up in a map.
  *
- * Exceptions are read at the start, and anew when they change: by this process at once, by another within
+ * Exceptions are read at the start, and again when they change: by this process at once, by another within
  * `EXCEPTIONS_POLL_MS`.
  */
 export interface SenderLimits {
-  /** Names the sender on whom this message's turn depends; `undefined` when nothing restrains it. */
+  /** The key of the sender whose limit applies to this message; `undefined` without a limit. */
   keyOf(message: Sent): string | undefined;
   /**
-   * Messages of this sender that are worth having in memory: about what may leave within a second.
-   * `undefined` when nothing restrains it any more.
+   * How many messages of this sender to keep in memory: about what may leave within a second. `undefined` when
+   * it is no longer limited.
    */
   queueMax(key: string): number | undefined;
-  /** For messages of one sender: how many may leave now, and when it is worth asking again. */
+  /** For messages of one sender: how many may leave now, and when to ask again. */
   take(messages: readonly Sent[]): Promise<Turn>;
-  /** For a batch that is handed over whole or not at all. */
+  /** For a batch that is handed over completely or not at all. */
   takeWhole(messages: readonly Sent[]): Promise<boolean>;
-  /** These were granted and did not leave. */
+  /** These messages were granted and did not leave. */
   giveBack(messages: readonly Sent[]): Promise<void>;
-  /** The provider asked for silence about this message's sender. */
+  /** The provider asked for a pause of this message's sender. */
   throttled(message: Sent, delayMs: number): Promise<void>;
   /** These calls are over. */
   callsEnded(workspaceId: string, ids: readonly string[]): Promise<void>;
-  /** What a sender is limited to: messages a second, or for SMS segments. `undefined` without a limit. */
+  /** A sender's limit: messages per second or, for SMS, segments. `undefined` without a limit. */
   rateOf(sender: Pick<Sent, 'workspaceId' | 'channel' | 'from'>): number | undefined;
-  /** The exceptions changed. */
+  /** The exceptions have changed. */
   refresh(): Promise<void>;
   start(): Promise<void>;
   stop(): void;
@@ -53,16 +53,19 @@ type Sent = Pick<OutgoingMessage, 'id' | 'workspaceId' | 'channel' | 'from' | 's
 
 export interface Turn {
   granted: number;
-  /** When the next of them are worth asking for; 0 when all were granted. */
+  /** When to ask for the others; 0 when all were granted. */
   waitMs: number;
 }
 
-/** A limited sender is asked for in lots of this length, and not once for each token. */
+/**
+ * A limited sender's tokens are taken in lots of this many seconds, because a query for each token would cost
+ * too much.
+ */
 const LOT_SECONDS = 0.2;
-/** A call may end in another process; one that ends here is noticed at once. */
+/** Poll for calls that end in another process; this process notices its own at once. */
 const CALLS_POLL_MS = 500;
 const EXCEPTIONS_POLL_MS = 2_000;
-/** Those that are over are forgotten when there are more. */
+/** Ended pauses are deleted when there are more entries than this. */
 const SILENT_KEPT = 1_000;
 const QUEUE_MIN = 20;
 const QUEUE_MAX = 1_000;
@@ -71,7 +74,7 @@ export function createSenderLimits(deps: {
   db: Kysely<MessagingTables>;
   defaults: Defaults;
   log: Log;
-  /** Senders of the channel may have gained or lost a limit, or may send on sooner than they were told. */
+  /** Senders of the channel may have gained or lost a limit, or may send sooner than expected. */
   onChanged(channel: Channel): void;
 }): SenderLimits {
   const { db, defaults, log, onChanged } = deps;
@@ -151,7 +154,7 @@ export function createSenderLimits(deps: {
         const limit = limitOf(name, first.channel);
         if (isSilent(name)) return false;
         if (!hasLimit(limit)) continue;
-        // As one thing that costs as much as all of them. The calls were counted when they were granted.
+        // As one message that costs as much as all of them. The calls were counted when they were granted.
         const costs = [demandOf(ofSender).costs.at(-1) ?? 0];
         const whole = { ...limit, concurrentCalls: undefined };
         const { granted } = await takeTokens(db, key, whole, { ids: [first.id], costs });
@@ -209,7 +212,7 @@ const keyOfMessage = ({
   sender: senderKey(from),
 });
 
-/** The channel first: it is the one part whose characters are known. */
+/** The channel comes first, because it is the only part without unknown characters. */
 const nameOf = ({ workspaceId, channel, sender }: SenderKey) => `${channel}/${workspaceId}/${sender}`;
 const channelIn = (key: string) => key.slice(0, key.indexOf('/')) as Channel;
 
@@ -222,10 +225,10 @@ function demandOf(messages: readonly Sent[]): Demand {
   return { ids: messages.map(({ id }) => id), costs };
 }
 
-/** Carriers count segments, and a message is at least one. */
+/** Carriers count segments, and a message has at least one. */
 const costOf = ({ channel, segments }: Sent) => (channel === 'sms' ? Math.max(1, segments ?? 1) : 1);
 
-/** Until a lot's worth of tokens is there, or as much of one as is wanted and the bucket holds. */
+/** Time until the bucket has a lot's worth of tokens or, if less is wanted or held, that much. */
 function waitMs({ granted, tokens, silentMs, calls }: Grant, limit: SenderLimit, { costs }: Demand): number {
   if (granted === costs.length) return 0;
   const spent = granted === 0 ? 0 : (costs[granted - 1] as number);

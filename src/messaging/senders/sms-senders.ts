@@ -6,8 +6,9 @@ import type { OutgoingMessage } from '../outbox/outgoing';
 import type { MessagingTables } from '../tables';
 
 /**
- * Which workspaces use which SMS senders, for a STOP from somebody whose messages are no longer there. Written
- * before the first message of a sender is accepted, and remembered: what follows costs a look into memory.
+ * Which workspaces use which SMS senders, so that a STOP finds them even when the messages are deleted. It is
+ * written before the first message of a sender is accepted, and cached; after that it costs one look into
+ * memory.
  */
 export interface SmsSenders {
   note(workspaceId: string, messages: readonly Pick<OutgoingMessage, 'channel' | 'from'>[]): Promise<void>;
@@ -21,7 +22,7 @@ export function createSmsSenders(db: Kysely<MessagingTables>): SmsSenders {
       let last: string | undefined;
       const fresh = new Set<string>();
       for (const { channel, from } of messages) {
-        // A campaign has one sender.
+        // All messages of a campaign have the same sender.
         if (channel !== 'sms' || from === last) continue;
         last = from;
         const sender = senderKey(from);

@@ -5,9 +5,9 @@ import { newId } from '../../storage/new-id';
 import type { MessagingTables } from '../tables';
 
 /**
- * Removes the blocks of an address on a channel and remembers them, in one statement: a block is in the list or
- * among those that were lifted, whenever the process is killed. Of each address the latest are remembered,
- * since somebody may write STOP and START for ever. Answers how many there were.
+ * Deletes an address's suppressions on a channel and remembers them, in one statement. Even after a crash, a
+ * suppression is either in the list or among the lifted ones. Only the latest of each address are remembered,
+ * because a subscriber may write STOP and START for ever. Returns how many were lifted.
  */
 export async function liftSuppressions(
   db: Kysely<MessagingTables>,

@@ -1,13 +1,13 @@
 import { type RawBuilder, sql } from 'kysely';
 
 /**
- * SQL: whether a message may not be sent to its recipient. Asked inside the statements that accept
- * messages and that open batches, so that it costs no round trip and what was committed before counts.
+ * SQL: whether a message may not be sent to its recipient. It is part of the statements that accept messages
+ * and that open batches, so that it costs no round trip and sees what was committed before.
  *
- * Whether the workspace blocks anybody is asked once for a statement; without a block nothing else runs.
- * With blocks, each message is one probe of the primary key, which holds all that is asked: 500 messages
- * against a million blocks take about 2 ms on PostgreSQL. A scalar subquery, because the planner turns
- * `exists` into a join, and at size that join into a scan of the table.
+ * Each statement first checks whether the workspace has any suppression; without one nothing else runs.
+ * Otherwise each message is one probe of the primary key, which holds everything needed: 500 messages against a
+ * million suppressions take about 2 ms on PostgreSQL. It is a scalar subquery, because the planner turns
+ * `exists` into a join, and a large join into a scan of the table.
  */
 export function isSuppressed(
   workspaceId: string | RawBuilder<unknown>,
@@ -15,7 +15,7 @@ export function isSuppressed(
     channel: RawBuilder<unknown>;
     to: RawBuilder<unknown>;
     from: RawBuilder<unknown>;
-    /** Where there is a message already: the answer to a STOP passes the block that the STOP made. */
+    /** Id of a message that exists already, because the reply to a STOP passes the suppression that the STOP made. */
     id?: RawBuilder<unknown>;
   },
 ): RawBuilder<boolean> {
@@ -32,7 +32,10 @@ export function isSuppressed(
     ) is true else false end`;
 }
 
-/** Looked at for messages that are blocked, so for few. A START says that blocks are gone, and passes none. */
+/**
+ * Evaluated for suppressed messages only, so for few. Replies to START need no exception, because START lifts
+ * suppressions.
+ */
 const answersKeyword = (id: RawBuilder<unknown>) => sql`(s.source = 'keyword' and exists (
   select 1 from inbound_messages i where i.reply_id = ${id} and i.reply in ('stop', 'help')))`;
 

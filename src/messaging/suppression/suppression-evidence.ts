@@ -14,8 +14,8 @@ export interface SuppressedMessage {
 }
 
 /**
- * SQL: the oldest entry by which `isSuppressed` forbids the message, as JSON; null without one. For few rows of a
- * statement, because it is a probe of the primary key for each.
+ * SQL: the oldest entry by which `isSuppressed` forbids the message, as JSON; null without one. Use it for few
+ * rows of a statement, because each costs a probe of the primary key.
  */
 export function suppressionEntry(
   workspaceId: string,
@@ -31,8 +31,8 @@ export function suppressionEntry(
 }
 
 /**
- * The entry that kept each message back, also where it was lifted since. Missing for one that is no longer remembered:
- * of each address the latest lifted entries are.
+ * The entry that kept each message back, even if it was lifted since. It is missing if it is no longer
+ * remembered, because only the latest lifted entries of each address are kept.
  */
 export async function suppressionsAt(
   db: Kysely<MessagingTables>,

@@ -14,7 +14,7 @@ import { LIMITS } from '../../domain/limits';
 import type { Suppression } from '../../domain/suppression';
 import type { UpsertCounts } from './suppression-rows';
 
-/** Judges a row's values by column name; the contract's schema does it, which this folder may not load. */
+/** Validates a row's values by column name. The contract's schema does it, which this folder may not import. */
 export type SuppressionImport = (
   values: Record<string, string>,
 ) => { block: Suppression } | { findings: RowFinding[] };
@@ -22,7 +22,7 @@ export type SuppressionImport = (
 export interface SuppressionReport extends UpsertCounts {
   received: number;
   rejected: number;
-  /** The first thousand; `rejected` counts all. */
+  /** The first thousand errors; `rejected` counts all. */
   errors: (RowFinding & { line: number })[];
 }
 
@@ -32,9 +32,9 @@ const REQUIRED = ['channel', 'address', 'reason'];
 const BATCH_ROWS = 1_000;
 
 /**
- * Judges and stores rows as they come, batch by batch; a batch is awaited before the next row is asked
- * for. Columns with other names are left alone, so that what was exported, or comes from elsewhere, can
- * be given as it is. Killed in the middle, whole batches are in; importing again finds them unchanged.
+ * Validates and stores rows as they arrive, in batches. It waits for a batch before it reads the next row.
+ * Other columns are ignored, so that exports of this or another system can be imported unchanged. If the
+ * process is killed, whole batches are stored; importing again finds them unchanged.
  */
 export async function importSuppressions(
   source: Readable,
@@ -79,7 +79,7 @@ export async function importSuppressions(
   return report;
 }
 
-/** Names of columns are never repeated in errors: where the header is missing, they are somebody's address. */
+/** Errors never repeat column names, because without a header row they are a person's address. */
 function readHeader(record: CsvRecord): (string | undefined)[] {
   const columns = headerOf(record).map((name) => COLUMNS.find((column) => column === name.toLowerCase()));
   const errors: FieldError[] = columns.flatMap((column, i): FieldError[] => {

@@ -10,13 +10,12 @@ export interface UpsertCounts {
 }
 
 /**
- * Adds blocks in one statement. What is there already takes the reason and source of what a person on our
- * side or a complaint says. What happened by itself, such as a bounce, takes the place only of what people
- * can lift again, a keyword or an unsubscribing; and those take the place of nothing else, or lifting them
- * would lift more.
+ * Adds suppressions in one statement. An existing entry takes the reason and source of one made by an operator
+ * or a complaint. An automatic one, such as a bounce, replaces only entries that the recipient can lift again:
+ * a keyword or an unsubscribe. Those two replace no other source, because lifting them would then lift more.
  *
- * Their ids sort in the order given. They are written in the order of the key, so that two writers of
- * the same blocks wait for each other instead of ending in a deadlock.
+ * New ids sort in the order given. Rows are written in key order, so that two writers of the same entries wait
+ * for each other instead of deadlocking.
  */
 export async function upsertSuppressions(
   db: Kysely<MessagingTables>,
@@ -54,7 +53,7 @@ export async function upsertSuppressions(
   return { created, updated, unchanged: blocks.length - created - updated };
 }
 
-/** Of several about the same, the last counts: one statement cannot write a row twice. */
+/** Of several for the same key, the last counts, because one statement cannot write a row twice. */
 function distinct(blocks: readonly Suppression[]) {
   const byKey = new Map<string, { address: string; channel: string; sender: string; reason: string }>();
   for (const block of blocks) {

@@ -16,18 +16,18 @@ import { importSuppressions, type SuppressionImport, type SuppressionReport } fr
 import { upsertSuppressions } from './suppression-rows';
 
 /**
- * Whom a workspace does not write to or call (api.md 9). A block is about an address on one channel or on
- * all, and about one sender or every sender. What it stops is stopped in suppression-check.ts.
+ * The recipients whom a workspace does not write to or call (api.md 9). An entry is for an address on one
+ * channel or on all, and for one sender or for every sender. suppression-check.ts applies it.
  */
 export interface SuppressionList {
-  /** Adding the same again changes its reason at most. Repeated with the same id, the answer is the same. */
+  /** Adding the same entry again at most changes its reason. Repeated with the same id, the answer is the same. */
   add(
     workspaceId: string,
     block: Suppression,
     source: SuppressionSource,
     id?: string,
   ): Promise<AddedSuppression>;
-  /** Reads the upload as fast as it can store it; throws `invalid_request` for what is no such table. */
+  /** Reads the upload as fast as it can store it. Throws `invalid_request` if it is no such table. */
   importCsv(workspaceId: string, source: Readable, parse: SuppressionImport): Promise<SuppressionReport>;
   /** Newest first. */
   list(
@@ -40,11 +40,11 @@ export interface SuppressionList {
     },
   ): Promise<{ suppressions: SuppressionRecord[]; total: number }>;
   /**
-   * Removes the blocks of exactly this address and channel, of one sender or of all. Throws `not_found`
-   * when there is none.
+   * Deletes the entries of exactly this address and channel, of one sender or of all. Throws `not_found` when
+   * there is none.
    */
   remove(workspaceId: string, key: SuppressionKey): Promise<RemovedSuppression>;
-  /** All of them by address, a page at a time. */
+  /** All entries by address, a page at a time. */
   pages(workspaceId: string): AsyncGenerator<SuppressionRecord[]>;
 }
 
@@ -52,7 +52,7 @@ export interface SuppressionKey {
   channel: SuppressionChannel;
   address: string;
   sender?: string | undefined;
-  /** Whatever the sender. */
+  /** For every sender. */
   anySender: boolean;
 }
 
@@ -75,7 +75,7 @@ export interface AddedSuppression {
 
 export interface RemovedSuppression {
   removed: number;
-  /** Another block, of another channel or sender, still covers the address on this channel. */
+  /** Another entry, of another channel or sender, still covers the address on this channel. */
   stillSuppressed: boolean;
 }
 
@@ -91,7 +91,7 @@ export function createSuppressionList({ db }: { db: Kysely<MessagingTables> }): 
         .where('channel', '=', block.channel)
         .where('sender', '=', block.sender === undefined ? '' : senderKey(block.sender))
         .executeTakeFirst();
-      // Added and removed again by somebody else between the two statements.
+      // Another call has added and removed the entry between the two statements.
       if (!row) throw new DomainError('dependency_down', 'The entry was removed meanwhile; try again');
       return { suppression: toRecord(row), created: row.id === id };
     },

@@ -1,28 +1,28 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
 /**
- * What a link that unsubscribes says: whom, of which workspace. Nothing is stored for it, so it works when the
- * message is long gone, and a million mails cost no row. Decision 14 tells why.
+ * The content of an unsubscribe link: the recipient and the workspace. Nothing is stored for it, so that it
+ * works after the message is deleted, and a million mails cost no row (decision 14).
  *
- * The content is encrypted under a synthetic initialisation vector: a keyed hash of the content, which is at
- * once what proves that we made it (as in RFC 5297, with HMAC-SHA-256 cut to 128 bits and AES-256 in counter
- * mode). So the same person has the same link in every mail, a message that is handed over twice is the same
- * twice, and no random number can repeat itself. Making one takes some ten microseconds.
+ * The content is encrypted under a synthetic initialisation vector: a keyed hash of the content, which also
+ * proves that we created it (as in RFC 5297, with HMAC-SHA-256 cut to 128 bits and AES-256 in counter mode).
+ * The same recipient thus has the same link in every mail, a message handed over twice is the same twice, and
+ * no random number can repeat. Creating one takes some ten microseconds.
  */
 export interface UnsubscribeTokens {
   seal(subscriber: Subscriber): string;
-  /** `undefined` for what we did not make, after the same work. */
+  /** `undefined` for a token that we did not create, after the same work. */
   open(token: string): Subscriber | undefined;
 }
 
 export interface Subscriber {
   workspaceId: string;
-  /** As addresses are compared. */
+  /** In the form in which addresses are compared. */
   address: string;
 }
 
 const TAG_BYTES = 16;
-/** Before the rest, so that another form can follow one day. */
+/** Before the rest, so that another format can follow later. */
 const VERSION = 'a';
 const FORM = new RegExp(`^${VERSION}[A-Za-z0-9_-]{40,500}$`);
 
@@ -51,12 +51,15 @@ export function createUnsubscribeTokens(secret: string): UnsubscribeTokens {
   };
 }
 
-/** One way to write it: decoding passes over bits at the end, with which a link would have several. */
+/**
+ * Whether the token is written in its one form. Decoding ignores trailing bits, which would give one link
+ * several tokens.
+ */
 const isWhole = (token: string): boolean =>
   FORM.test(token) &&
   VERSION + Buffer.from(token.slice(VERSION.length), 'base64url').toString('base64url') === token;
 
-/** Looked into in the place of what cannot be a token. */
+/** Decoded instead of a text that cannot be a token. */
 const NONE = Buffer.alloc(64).toString('base64url');
 
 const keyFor = (secret: string, use: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', use, 32));

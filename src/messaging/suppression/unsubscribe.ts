@@ -4,13 +4,13 @@ import { liftSuppressions } from './lift-suppressions';
 import { upsertSuppressions } from './suppression-rows';
 import type { Subscriber, UnsubscribeTokens } from './unsubscribe-tokens';
 
-/** What the link in a mail does. Each may be done again, and changes nothing then. */
+/** What the unsubscribe link in a mail does. Each action may be repeated without further effect. */
 export interface Unsubscribe {
-  /** Whom a link is about; `undefined` for one that we did not make. */
+  /** The recipient of a link; `undefined` for a link that we did not create. */
   subscriberOf(token: string): Subscriber | undefined;
-  /** No more mail of this workspace to the address, whoever sends it. */
+  /** Stops all mail of this workspace to the address, from every sender. */
   unsubscribe(subscriber: Subscriber): Promise<void>;
-  /** Lifts what `unsubscribe` made, and no other block: a complaint or a bounce stays. */
+  /** Lifts only what `unsubscribe` made; a complaint or a bounce stays. */
   resubscribe(subscriber: Subscriber): Promise<void>;
 }
 

@@ -1,13 +1,13 @@
 /**
- * The text of an email's HTML by one quick pass, whose time is bounded by the length: for a body that comes
- * with a message and is used once, and for markup that the library behind template-text.ts must not be
- * given. Placeholders stay: they are filled afterwards, so that a value never passes for markup.
+ * Derives plain text from an email's HTML in one quick pass, in time limited by the length. It is used for a
+ * body that comes with a message, and for markup that is too much for the library behind template-text.ts.
+ * Placeholders stay, because they are filled afterwards; a value is therefore never read as markup.
  */
 export function plainTextOf(html: string): string {
   let out = '';
   let href = '';
   let at = 0;
-  // Past the last `>` there is no tag, and looking for its end from every `<` would take forever.
+  // After the last `>` there is no tag. Searching for one from every `<` would take quadratic time.
   const lastClose = html.lastIndexOf('>');
   while (at < html.length) {
     const open = html.indexOf('<', at);
@@ -29,7 +29,7 @@ const BREAKS = new Set(['br', 'hr']);
 const BLOCKS = new Set('p div tr li h1 h2 h3 h4 h5 h6 table ul ol blockquote'.split(' '));
 
 interface Tag {
-  /** Lower case; empty for a `<` that is text, which `text` then holds. */
+  /** In lower case; empty for a `<` that is plain text, which `text` then holds. */
   name: string;
   closing: boolean;
   text: string;

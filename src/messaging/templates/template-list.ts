@@ -20,9 +20,9 @@ export interface TemplateList {
 }
 
 /**
- * A page of the live templates of a channel, each with its newest version. Without a search term it costs
- * the same however many there are: an index for every order, and a total that is kept, not counted. A
- * search looks at every live template of the channel once; docs/templates.md says what that takes.
+ * A page of the live templates of a channel, each with its newest version. Without a search term it costs the
+ * same however many there are, because every order has an index and the total is stored. A search reads every
+ * live template of the channel once; docs/templates.md says how long that takes.
  */
 export async function listTemplates(
   db: Kysely<MessagingTables>,
@@ -33,7 +33,7 @@ export async function listTemplates(
   const rows = await readPage(db, key, input);
   const templates = rows.map(({ total: _, ...template }) => template);
   if (rows[0]) return { templates, total: rows[0].total };
-  // An empty page has no row that tells the total.
+  // An empty page has no row that carries the total.
   return { templates, total: await (input.search === undefined ? liveCount : foundCount)(db, key, input) };
 }
 
@@ -44,7 +44,7 @@ interface Key {
 
 async function readPage(db: Kysely<MessagingTables>, key: Key, input: TemplateListInput) {
   const { search, page, pageSize } = input;
-  // The page is cut before anything is joined, or the rows before it would be joined too.
+  // Cut the page before the join, because the rows before it would be joined too.
   const found = matching(db, key, input)
     .select(['t.id', 't.channel', 't.name', 't.current_version', 't.created_at', 't.updated_at'])
     .select((search === undefined ? liveTotal(db, key) : sql<number>`count(*) over ()`).as('total'))
@@ -102,7 +102,7 @@ function matching(
     : live.where(sql<boolean>`position(${search.toLowerCase()}::text in t.search_text) > 0`);
 }
 
-/** Names compare without case, and by code point, whatever the database's collation. */
+/** Names are compared without case and by code point, whatever the database's collation. */
 const COLUMNS: Record<TemplateColumn, { by: RawBuilder<unknown>[]; direction: 'asc' | 'desc' }> = {
   templateName: {
     by: [sql`lower(t.name) collate "C"`, sql`t.name collate "C"`, sql`t.id`],
@@ -110,7 +110,7 @@ const COLUMNS: Record<TemplateColumn, { by: RawBuilder<unknown>[]; direction: 'a
   },
   createdAt: { by: [sql`t.created_at`, sql`t.id`], direction: 'desc' },
   updatedAt: { by: [sql`t.updated_at`, sql`t.id`], direction: 'desc' },
-  // Of one list all are of one channel.
+  // All templates of a list have the same channel.
   channel: { by: [sql`t.id collate "C"`], direction: 'asc' },
 };
 

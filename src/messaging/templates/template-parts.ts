@@ -7,9 +7,9 @@ import type { TemplateContent, VersionContent } from './template-record';
 import { derivedText } from './template-text';
 
 /**
- * What is made of a caller's words once, when they are saved: an email's HTML from its layout and a call's
- * document from its flow where no body came, and an email's plain-text part. Throws `invalid_request` for a
- * layout that the renderer does not take.
+ * The parts that are derived once, when a template is saved. Where no body is given, an email's HTML comes from
+ * its layout and a call's document from its flow; an email also gets a plain-text part. Throws
+ * `invalid_request` for a layout that the renderer refuses.
  */
 export function versionOf(channel: Channel, content: TemplateContent): VersionContent {
   if (channel === 'voice') {
@@ -25,7 +25,7 @@ export function versionOf(channel: Channel, content: TemplateContent): VersionCo
   return { ...content, body, text: derivedText(body) };
 }
 
-/** A whole document. Placeholders stay as they are, also in its title, where they are filled like any other. */
+/** A complete document. Placeholders stay unchanged, also in its title, and are filled later. */
 function htmlOfLayout(layout: Record<string, unknown>, subject: string | null): string {
   const document = renderableLayout(layout);
   const html = withPlaceholders(tryToRender(document));
@@ -44,12 +44,12 @@ function htmlOfLayout(layout: Record<string, unknown>, subject: string | null): 
 `;
 }
 
-/** BCP 47, as far as it takes to keep anything else out of an attribute. */
+/** BCP 47, strict enough to keep other text out of an attribute. */
 const LANGUAGE = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$/;
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/** Markdown percent-encodes what it takes for an address, braces included. */
+/** Markdown percent-encodes addresses, including the braces of placeholders. */
 function withPlaceholders(html: string): string {
   return html.replace(/%7B%7B(?:%20)*([A-Z][A-Z0-9_]*)(?:%20)*%7D%7D/g, '{{$1}}');
 }
@@ -63,8 +63,8 @@ function tryToRender(document: Record<string, unknown>): string {
 }
 
 /**
- * The renderer says what it did not like in words of its own and not where. Each block rendered alone, in
- * an empty layout, shows which ones it does not take.
+ * The renderer's error does not say which block it refused. Each block is therefore rendered alone, in an empty
+ * layout.
  */
 function notRenderable(document: Record<string, unknown>, cause: unknown): DomainError {
   const refused = Object.keys(document).filter((id) => !rendersAlone(id, document[id]));

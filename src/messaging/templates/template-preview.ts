@@ -32,8 +32,8 @@ export interface TemplatePreview {
 }
 
 /**
- * Filled by the compiler that messages are filled by. A placeholder without a value is left to be seen.
- * Throws `invalid_request` for values that make more of it than can be sent.
+ * Fills the template with the same compiler as messages. A placeholder without a value stays visible. Throws
+ * `invalid_request` for values that make it too large to send.
  */
 export function previewOf(template: Template, params: Params): TemplatePreview {
   const compiled = compileTemplate(template);
@@ -73,7 +73,7 @@ function partsOf(
   const body = compiled.body.render(shown);
   if (template.channel === 'voice') return { xml: body, warnings: [...braces, ...lintVoice(template, body)] };
   if (template.channel === 'sms') {
-    // Braces are in the extension table: a placeholder that nobody filled would cost more than its value.
+    // Measured without unfilled placeholders, because their braces need more septets than a value.
     const measured = compileText(template.body, 'none').render(params);
     return { text: body, ...measureSms(measured), warnings: [...braces, ...lintSms(measured)] };
   }
@@ -94,10 +94,10 @@ function partsOf(
   };
 }
 
-/** What was told when the template was saved, and what these values make wrong: a pause of a year, say. */
+/** The warnings of the saved template, and problems that these values cause: a pause of a year, for example. */
 function lintVoice(template: Template, rendered: string): Finding[] {
   const { findings } = judgeVoiceTemplate({ body: template.body, flow: template.design });
-  // A template that is stored has no errors of its own.
+  // A stored template has no errors of its own.
   const { program, findings: ofRendered } = parseVoiceXml(rendered);
   const ofValues = ofRendered.filter(({ severity }) => severity === 'error');
   const elsewhere = program ? lintOtherDocuments(program) : [];

@@ -2,9 +2,9 @@ import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../tables';
 
 /**
- * One template `t` in one version `v`, for a caller to choose the columns of. Without a version it is the
- * current one of a template that is not archived; a version that is named is found in an archived one too,
- * since what was sent with it must stay readable.
+ * One template `t` in one version `v`, for which the caller chooses the columns. Without a version it is the
+ * current version of a template that is not archived. A named version is also found in an archived template,
+ * because messages sent with it must stay readable.
  */
 export function selectTemplateVersion(
   db: Kysely<MessagingTables>,

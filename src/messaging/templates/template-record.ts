@@ -1,20 +1,20 @@
 import type { Channel } from '../../domain/channel';
 
-/** What a caller says about a template; each saving of it is a version that never changes. */
+/** A template's content as a caller gives it. Each save creates a version that never changes. */
 export interface TemplateContent {
   name: string;
   /** Email only. */
   subject: string | null;
-  /** Empty for an email that is to be rendered from its layout, and a call that is to be compiled from its flow. */
+  /** Empty for an email that is rendered from its layout, and for a call that is compiled from its flow. */
   body: string;
   emailProviderId: string;
-  /** The editor's state, as it came: an email layout or a voice flow. */
+  /** The editor's state, unchanged: an email layout or a voice flow. */
   design: Record<string, unknown> | null;
 }
 
-/** A version's content as it is stored: with what is made of a caller's words once, when they are saved. */
+/** A version's content as it is stored, with the parts that are derived when it is saved. */
 export interface VersionContent extends TemplateContent {
-  /** Email only: the plain-text part, placeholders and all. */
+  /** Email only: the plain-text part, with its placeholders. */
   text: string | null;
 }
 
@@ -26,5 +26,5 @@ export interface Template extends VersionContent {
   updatedAt: Date;
 }
 
-/** Without what is large and lists do not show: an email's body and layout, a voice document. */
+/** Without the large parts that lists do not show: an email's body and layout, a voice document. */
 export type ListedTemplate = Omit<Template, 'body' | 'text' | 'emailProviderId'> & { body: string | null };

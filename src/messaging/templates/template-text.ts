@@ -3,9 +3,9 @@ import { LIMITS } from '../../domain/limits';
 import { plainTextOf } from './plain-text';
 
 /**
- * The plain-text part of a template's HTML, derived when a version is saved. Placeholders stay, to be
- * filled unescaped. HTML beyond the bounds, which no mail program shows whole, gets our own quicker pass:
- * the library takes quadratic time, and at last the stack, for markup that nests without end.
+ * The plain-text part of a template's HTML, derived when a version is saved. Placeholders stay, to be filled
+ * without escaping. HTML beyond the limits, which no mail program shows completely, gets our own quicker pass:
+ * for markup that nests without end, the library takes quadratic time and finally overflows the stack.
  */
 export function derivedText(html: string): string {
   if (html.length > LIMITS.derivedTextChars || nesting(html) > LIMITS.derivedTextDepth)
@@ -13,12 +13,12 @@ export function derivedText(html: string): string {
   try {
     return tidy(convert(html));
   } catch {
-    // Nesting that was not seen for what it is, such as ends that stand in a script.
+    // The nesting was deeper than counted, for example because of end tags inside a script.
     return plainTextOf(html);
   }
 }
 
-/** Cells and rows leave blanks at ends of lines, and lines of nothing else. */
+/** Removes spaces that cells and rows leave at ends of lines, and lines of spaces. */
 function tidy(text: string): string {
   return text
     .replace(/[ \t\u00a0]+$/gm, '')
@@ -29,14 +29,14 @@ function tidy(text: string): string {
 const heading = { format: 'heading', options: { uppercase: false } };
 
 const convert = compile({
-  // The reader's program knows the width of its window.
+  // No line breaks, because the reader's program knows the width of its window.
   wordwrap: false,
   formatters: {
-    // What an image shows is said by its alt text; its address says nothing to a reader.
+    // An image's alt text describes it; its address is of no use to a reader.
     altText: (image, _walk, builder) => builder.addInline(String(image.attribs?.alt ?? '')),
   },
   selectors: [
-    // A heading in capitals would put values in capitals beside it that are not.
+    // Headings keep their case, because capitals would not apply to the values filled in later.
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, ...heading })),
     {
       selector: 'a',
@@ -51,7 +51,7 @@ const convert = compile({
   ],
 });
 
-/** At most how deep elements stand in one another: an end counts only for an element that is open. */
+/** Upper bound of how deep elements are nested: an end tag counts only for an open element. */
 function nesting(html: string): number {
   const open = new Map<string, number>();
   let depth = 0;
@@ -67,7 +67,7 @@ function nesting(html: string): number {
   return deepest;
 }
 
-/** Without an end; or with one that is usually left out, so that a long list is no deep one. */
+/** Elements without an end tag, or with one that is usually left out, so that a long list does not count as deep. */
 const VOID = new Set(
   'area base br col embed hr img input link meta source track wbr p li dt dd option tr td th'.split(' '),
 );

@@ -8,7 +8,7 @@ import { documentKeys, type OptOutKeys } from '../../domain/voice/opt-out-keys';
 import type { MessagingTables } from '../tables';
 import { selectTemplateVersion } from './template-query';
 
-/** One immutable version of a template, ready to be filled many times. */
+/** One immutable version of a template, compiled once and filled many times. */
 export interface CompiledTemplate {
   readonly templateId: string;
   readonly version: number;
@@ -18,9 +18,9 @@ export interface CompiledTemplate {
   readonly body: CompiledText;
   /** Email only: the plain-text part derived from the body. */
   readonly text?: CompiledText | undefined;
-  /** Voice only: the flow, which goes out beside the document (api.md 12). */
+  /** Voice only: the flow, which is sent with the document (api.md 12). */
   readonly flow?: CompiledFlowTexts | undefined;
-  /** Voice only: the keys by which people ask not to be called again. */
+  /** Voice only: the opt-out keys. */
   readonly optOut?: OptOutKeys | undefined;
   /** Of all parts together, in order of first appearance. */
   readonly placeholders: readonly string[];
@@ -28,15 +28,15 @@ export interface CompiledTemplate {
 
 export interface TemplateVersions {
   /**
-   * A version of a template of this workspace. Without a number it is the newest of a live template;
-   * with one, an archived template's versions are found as well, because messages pin them.
+   * A version of a template of this workspace. Without a number it is the newest version of a live template.
+   * With one, versions of an archived template are found too, because messages pin them.
    */
   get(workspaceId: string, templateId: string, version?: number): Promise<CompiledTemplate | undefined>;
-  /** To be called when a new version was written, so that this process serves it at once. */
+  /** Call it when a new version was written, so that this process uses it at once. */
   changed(workspaceId: string, templateId: string): void;
 }
 
-/** How long another process may go on taking an older version for the newest. */
+/** How long another process may still take an older version for the newest. */
 const NEWEST_KNOWN_FOR_MS = 1_000;
 
 export function createTemplateVersions(db: Kysely<MessagingTables>): TemplateVersions {
@@ -67,14 +67,14 @@ export function createTemplateVersions(db: Kysely<MessagingTables>): TemplateVer
       const cached = wanted === undefined ? undefined : versions.get(`${key}/${wanted}`);
       if (cached) return cached;
 
-      // Many messages of one campaign ask at the same moment: one of them reads.
+      // Many messages of one campaign ask at the same moment; one of them reads for all.
       const flight = `${key}/${version ?? 'newest'}`;
       const running = loading.get(flight);
       if (running) return running;
       const readAt = Date.now();
       const started = load(workspaceId, templateId, version)
         .then((found) => {
-          // Not if changed() was called since: what was read may be the version before.
+          // Not cached if changed() was called meanwhile, because the version read may be the previous one.
           const current = loading.get(flight) === started;
           if (found && version === undefined && current) newest.set(key, { version: found.version, readAt });
           return found;
@@ -92,7 +92,7 @@ export function createTemplateVersions(db: Kysely<MessagingTables>): TemplateVer
   };
 }
 
-/** What is compiled of a version, whatever else is known of it. */
+/** The columns of a version that are compiled. */
 interface VersionRow {
   id: string;
   channel: Channel;
@@ -100,7 +100,7 @@ interface VersionRow {
   subject: string | null;
   body: string;
   text: string | null;
-  /** Looked at for voice only. */
+  /** Read for voice only. */
   design: Record<string, unknown> | null;
 }
 
@@ -113,7 +113,7 @@ async function readVersion(
   return (
     selectTemplateVersion(db, workspaceId, templateId, version)
       .select(['t.id', 't.channel', 'v.version', 'v.subject', 'v.body', 'v.text_body as text'])
-      // An email's layout can be megabytes, and is not sent.
+      // An email's layout may have megabytes, and is not sent.
       .select(sql<VersionRow['design']>`case when t.channel = 'voice' then v.design end`.as('design'))
       .executeTakeFirst()
   );
@@ -127,13 +127,13 @@ export function compileTemplate(row: VersionRow): CompiledTemplate {
   }
   if (row.channel === 'voice') {
     const body = compileText(row.body, 'xml');
-    // What only the flow asks for is nobody's to bring: the document is what is sent.
+    // Placeholders of the flow alone need no values, because only the document is run.
     const flow = row.design === null ? undefined : compileFlowTexts(row.design);
     return { ...identity, body, flow, optOut: documentKeys(row.body), placeholders: body.placeholders };
   }
   const subject = compileText(row.subject ?? '', 'none');
   const body = compileText(row.body, 'html');
-  // Braces that markup kept apart can meet in the text: they ask for no values of their own.
+  // Braces that markup kept apart may meet in the text; these are no placeholders and need no values.
   const text = row.text === null ? undefined : compileText(row.text, 'none', new Set(body.placeholders));
   return {
     ...identity,

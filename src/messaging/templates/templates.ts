@@ -18,8 +18,8 @@ export interface Templates {
     generator?: IdGenerator,
   ): Promise<Template>;
   /**
-   * Writes a new version, once for each generator. Fails as `create` does, with `not_found`, and with `invalid_request`
-   * for another channel.
+   * Writes a new version, once for each generator. Fails as `create` does, with `not_found`, and with
+   * `invalid_request` for another channel.
    */
   replace(
     workspaceId: string,
@@ -28,7 +28,7 @@ export interface Templates {
     content: TemplateContent,
     generator?: IdGenerator,
   ): Promise<Template>;
-  /** Gone from lists and for new use; the versions that something pins stay readable. */
+  /** Removes the template from lists and from new use; pinned versions stay readable. */
   archive(workspaceId: string, id: string): Promise<void>;
   /** As TemplateVersions.get: without a version, live templates only. */
   read(workspaceId: string, id: string, version?: number): Promise<Template | undefined>;
@@ -94,7 +94,7 @@ async function insertTemplate(
     .returning('id')
     .executeTakeFirst();
   if (!inserted) {
-    // An id that exists is what an earlier attempt of this call has made.
+    // An id that exists was created by an earlier attempt of this call.
     const made = await readTemplate(tx, workspaceId, id, 1);
     if (made) return made;
     throw nameTaken();
@@ -166,7 +166,10 @@ async function archiveTemplate(
   await countLive(tx, { workspaceId, channel: archived.channel, change: -1 });
 }
 
-/** Last in its transaction: until that ends, nobody else creates or archives templates of this channel. */
+/**
+ * Must be last in its transaction: until that ends, no other call can create or archive templates of this
+ * channel.
+ */
 async function countLive(
   tx: Transaction<MessagingTables>,
   { workspaceId, channel, change }: { workspaceId: string; channel: Channel; change: 1 | -1 },
@@ -229,9 +232,9 @@ async function readTemplate(
     .executeTakeFirst();
 }
 
-/** U+001F between the parts, which no search term holds: a term never matches across two of them. */
+/** U+001F separates the parts. No search term contains it, so that a term never matches across two parts. */
 function searchTextOf({ name, subject, body, design }: VersionContent): string {
-  // An email's layout may have a block of this name, with anything in it.
+  // An email's layout may have a block called `nodes` with any content.
   const nodes: unknown[] = Array.isArray(design?.nodes) ? design.nodes : [];
   const spoken = nodes
     .map((node) => (node as { data?: { text?: unknown } | null } | null)?.data?.text)

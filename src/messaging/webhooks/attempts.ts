@@ -8,15 +8,16 @@ import type { PostOutcome } from './post';
 import type { SealedSecret } from './sealed-secrets';
 
 /**
- * Attempts in the table. One is claimed before anything leaves, and due again when its lease is over, so that
- * what a dead process had under way is made once more. Its fence keeps one that was only frozen from recording.
+ * Attempts in the table. An attempt is claimed before its request leaves, and due again when its lease is over,
+ * so that the attempts of a dead process are repeated. Its fence keeps a process that was only frozen from
+ * recording.
  */
 export interface ClaimedDelivery {
   id: string;
   webhookId: string;
   workspaceId: string;
   body: string;
-  /** Attempts that have failed before this one. */
+  /** Number of failed attempts before this one. */
   attempts: number;
   fence: number;
   url: string;
@@ -25,8 +26,8 @@ export interface ClaimedDelivery {
 }
 
 /**
- * What is due, the oldest first: of each endpoint at most as many as it has room for, and nothing of one whose
- * secrets are under a key that is not ours.
+ * Claims due deliveries, the oldest first: of each endpoint at most as many as it has room for, and none of an
+ * endpoint whose secrets are under a key that this process lacks.
  */
 export async function claimDue(
   db: Kysely<MessagingTables>,
@@ -55,7 +56,7 @@ export async function claimDue(
   return rows;
 }
 
-/** Those of these endpoints that have something due. */
+/** Which of these endpoints have due deliveries. */
 export async function endpointsWithDue(
   db: Kysely<MessagingTables>,
   webhookIds: readonly string[],
@@ -79,8 +80,8 @@ export interface WebhookTiming {
 }
 
 /**
- * Records attempts, and what follows from them for their endpoints, in one transaction. Answers the endpoints
- * that it disabled.
+ * Records attempts and their effects on their endpoints, in one transaction. Returns the endpoints that it
+ * disabled.
  */
 export async function recordAttempts(
   db: Kysely<MessagingTables>,
@@ -94,7 +95,7 @@ export async function recordAttempts(
       const { id, webhookId } = one.delivery;
       if (recorded.has(id)) byWebhook.set(webhookId, [...(byWebhook.get(webhookId) ?? []), one]);
     }
-    // Two processes may record for the same endpoints: both go through them in one order.
+    // Two processes may record for the same endpoints, so both use one order.
     const ids = [...byWebhook.keys()].sort();
     const disabled: { webhookId: string; reason: DisabledReason }[] = [];
     for (const webhookId of ids) {
@@ -133,7 +134,7 @@ async function updateDeliveries(
 
 const GONE = 410;
 
-/** One success among them says that the endpoint lives. */
+/** One success among the attempts shows that the endpoint works. */
 async function settleEndpoint(
   tx: Transaction<MessagingTables>,
   webhookId: string,
@@ -151,7 +152,7 @@ async function settleEndpoint(
   }
   await sql`
     update webhooks set failing_since = now() where id = ${webhookId} and failing_since is null`.execute(tx);
-  // The first failure for a long time is no proof that it failed all the while; a retry that fails is.
+  // The first failure after a long time is no proof that the endpoint failed all the while; a failed retry is.
   if (!ended.some(({ delivery }) => delivery.attempts > 0)) return undefined;
   const failingMs = LIMITS.webhookFailingHours * 3_600_000 * scale;
   const failsForLong = sql<boolean>`failing_since <= now() - ${failingMs} * interval '1 millisecond'`;
@@ -164,7 +165,7 @@ async function pause(tx: Transaction<MessagingTables>, webhookId: string, ms: nu
     where id = ${webhookId}`.execute(tx);
 }
 
-/** What waits for hours because the endpoint was away need not wait any longer. */
+/** Makes deliveries due that wait for hours, because the endpoint works again. */
 async function recover(tx: Transaction<MessagingTables>, webhookId: string, scale: number): Promise<void> {
   const wasAwayMs = LIMITS.webhookRecoveredMs * scale;
   await sql`
@@ -183,7 +184,10 @@ async function recover(tx: Transaction<MessagingTables>, webhookId: string, scal
   );
 }
 
-/** What waits stays, and goes on when the endpoint is enabled again. That it was disabled stands in its list. */
+/**
+ * Waiting deliveries stay, and continue when the endpoint is enabled again. The list of endpoints shows that it
+ * was disabled.
+ */
 async function disable(
   tx: Transaction<MessagingTables>,
   webhookId: string,

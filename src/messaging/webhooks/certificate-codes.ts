@@ -1,6 +1,6 @@
 import { UNTRUSTED_CERTIFICATE } from '../../domain/untrusted-certificate';
 
-/** What an endpoint's owner is told of a connection that TLS refused; `undefined` for what is not of TLS. */
+/** The code shown to an endpoint's owner for a TLS error; `undefined` for other errors. */
 export function tlsCodeOf(code: string): string | undefined {
   if (UNTRUSTED_CERTIFICATE.has(code)) return 'certificate_untrusted';
   return FAULTS[code] ?? (/^(EPROTO$|ERR_SSL_)/.test(code) ? 'tls_failed' : undefined);

@@ -5,7 +5,7 @@ import { LIMITS } from '../../domain/limits';
 import type { WebhookDeliveryState } from '../../domain/webhook';
 import type { MessagingTables } from '../tables';
 
-/** Deliveries as an endpoint's owner sees and repeats them. Who may see which endpoint is decided before. */
+/** Deliveries as an endpoint's owner sees and repeats them. The caller has checked who may see the endpoint. */
 export interface WebhookDelivery {
   id: string;
   type: string;
@@ -31,7 +31,7 @@ export async function listDeliveries(
     .orderBy('id', 'desc')
     .limit(limit + 1);
   if (state) query = query.where('state', '=', state);
-  // The id of the last one seen; any text is a place in the order.
+  // The cursor is the id of the last delivery seen; any other text is also a position in the order.
   if (cursor !== undefined) query = query.where('id', '<', cursor);
   const rows = await query.execute();
   const page = rows.slice(0, limit);
@@ -41,7 +41,7 @@ export async function listDeliveries(
   };
 }
 
-/** Repeated with the same id, it is the same one. */
+/** Repeated with the same id, it is the same delivery. */
 export async function insertTest(
   db: Kysely<MessagingTables>,
   webhookId: string,
@@ -58,11 +58,11 @@ export async function insertTest(
   return readDelivery(db, webhookId, id);
 }
 
-/** What is sent and signed: the form that Standard Webhooks asks for. */
+/** The body that is sent and signed, in the format of Standard Webhooks. */
 export const webhookBodyOf = (type: string, timestamp: string, data: Record<string, unknown>): string =>
   JSON.stringify({ type, timestamp, data });
 
-/** One that waits goes at once and keeps its count of attempts; one that has ended begins anew. */
+/** A waiting delivery becomes due at once and keeps its count of attempts; an ended one begins anew. */
 export async function redeliverOne(
   db: Kysely<MessagingTables>,
   webhookId: string,
@@ -75,7 +75,7 @@ export async function redeliverOne(
   return readDelivery(db, webhookId, id);
 }
 
-/** The oldest first, so that repeating the call comes to an end. */
+/** The oldest first, so that repeated calls reach all of them. */
 export async function redeliverFailed(
   db: Kysely<MessagingTables>,
   webhookId: string,

@@ -2,14 +2,17 @@ import { LIMITS } from '../../domain/limits';
 import type { Endpoint } from './fan-out';
 import { inTurns } from './group-turns';
 
-/** Endpoints that answer promptly, or of which nothing is known yet; and those that are slow or fail. */
+/**
+ * `prompt`: endpoints that answer promptly, or about which nothing is known yet. `slow`: endpoints that are
+ * slow or fail.
+ */
 type Pool = 'prompt' | 'slow';
 
 interface State {
   workspaceId: string;
-  /** When each request under way began. */
+  /** When each running request began. */
   underWay: Set<{ startedMs: number }>;
-  /** How long the last one took; undefined before the first has ended. */
+  /** How long the last request took; undefined before the first has ended. */
   tookMs: number | undefined;
 }
 
@@ -19,10 +22,10 @@ interface Place {
 }
 
 /**
- * How many requests each endpoint may have under way: a room of its own for each, in one of two pools. An endpoint
- * whose answer is late moves to the slow pool while it is still waited for, so that what it occupies counts against
- * others of its kind. One workspace gets at most a quarter of a pool. So endpoints that answer promptly find room
- * however many slow ones another workspace has, and connections in all stay bounded.
+ * How many requests each endpoint may have at once: each has its own room, in one of two pools. An endpoint
+ * whose answer is late moves to the slow pool while its request still runs, so that it takes room only from
+ * other slow ones. One workspace gets at most a quarter of a pool. Prompt endpoints thus find room however many
+ * slow ones another workspace has, and the total of connections stays limited.
  */
 export class EndpointRooms {
   private readonly states = new Map<string, State>();
@@ -33,7 +36,7 @@ export class EndpointRooms {
     return count;
   }
 
-  /** A request to the endpoint begins. The answer is to be called when it has ended. */
+  /** A request to the endpoint begins. Call the returned function when it has ended. */
   enter({ id, workspaceId }: Pick<Endpoint, 'id' | 'workspaceId'>): () => void {
     const state = this.states.get(id) ?? { workspaceId, underWay: new Set(), tookMs: undefined };
     this.states.set(id, state);
@@ -45,7 +48,7 @@ export class EndpointRooms {
     };
   }
 
-  /** What each of these may begin now: one more for each in turn, as long as there is room. */
+  /** How many requests each of these may begin now: one more for each in turn, as long as there is room. */
   give(wanting: readonly Endpoint[]): { webhookId: string; room: number }[] {
     const left = this.countLeft();
     const given = new Map<Endpoint, number>();
@@ -66,7 +69,7 @@ export class EndpointRooms {
     return [...given].map(([{ id }, room]) => ({ webhookId: id, room }));
   }
 
-  /** Endpoints that are gone are forgotten, so that memory does not grow with those that ever were. */
+  /** Deletes the state of endpoints that no longer exist, so that memory does not grow. */
   forgetOthers(endpoints: readonly Endpoint[]): void {
     const known = new Set(endpoints.map(({ id }) => id));
     for (const [id, { underWay }] of this.states) {
@@ -108,7 +111,7 @@ export class EndpointRooms {
   }
 }
 
-/** The last answer was late, or one that is waited for is late already. */
+/** The last answer was late, or a running request is late already. */
 function isSlow({ underWay, tookMs }: State): boolean {
   if (underWay.size === 0) return (tookMs ?? 0) > LIMITS.webhookSlowMs;
   const lateMs = performance.now() - LIMITS.webhookSlowMs;

@@ -8,24 +8,24 @@ import type { MessagingTables } from '../tables';
 import { webhookBodyOf } from './deliveries';
 import type { OutsideEvent, OutsideEvents } from './ports';
 
-/** An endpoint that is enabled, as one look found it. */
+/** An enabled endpoint, as one look found it. */
 export interface Endpoint {
   id: string;
   workspaceId: string;
   events: string[];
   createdAt: Date;
   afterSeq: number;
-  /** The number of the newest event of its workspace, and of the oldest that is kept. */
+  /** The number of its workspace's newest event, and of the oldest one that is kept. */
   lastSeq: number;
   keptFrom: number;
   failingSince: Date | null;
-  /** It asked to be left alone for a while that is not over. */
+  /** It asked for a pause that is not over. */
   isPaused: boolean;
-  /** Which key its secrets are sealed with. */
+  /** The key that encrypts its secrets. */
   keyId: string | null;
 }
 
-/** All endpoints that are to be told anything, of every workspace. */
+/** All enabled endpoints of every workspace. */
 export async function readEndpoints(db: Kysely<MessagingTables>): Promise<Endpoint[]> {
   const { rows } = await sql<Endpoint>`
     select w.id, w.workspace_id as "workspaceId", w.events, w.created_at as "createdAt",
@@ -38,14 +38,14 @@ export async function readEndpoints(db: Kysely<MessagingTables>): Promise<Endpoi
 
 export interface FannedOut {
   deliveries: number;
-  /** There is more to read, and room for it. */
+  /** There are more events to read, and room for them. */
   more: boolean;
 }
 
 /**
- * Makes deliveries of the next events of the feed. The endpoint's cursor moves in the same statement, from where
- * it was read and from nowhere else: of two processes that read the same events one writes nothing. An endpoint
- * whose backlog is full is left where it is; its events wait in the feed for as long as the feed keeps them.
+ * Turns the next events of the feed into deliveries. The endpoint's cursor moves in the same statement, and
+ * only from where it was read: of two processes that read the same events, one writes nothing. An endpoint
+ * whose backlog is full is skipped. Its events wait in the feed for as long as the feed keeps them.
  */
 export async function fanOutMessages(db: Kysely<MessagingTables>, endpoint: Endpoint): Promise<FannedOut> {
   const room = LIMITS.webhookBacklog - (await countPending(db, endpoint.id));
@@ -82,7 +82,7 @@ export async function fanOutMessages(db: Kysely<MessagingTables>, endpoint: Endp
   return { deliveries: drafts.length, more: position < endpoint.lastSeq && room > drafts.length };
 }
 
-/** The index knows: no more rows than the backlog's limit, and what was repeated by hand. */
+/** Reads the index only: the rows are limited by the backlog and by deliveries repeated by hand. */
 async function countPending(db: Kysely<MessagingTables>, webhookId: string): Promise<number> {
   const { rows } = await sql<{ pending: number }>`
     select count(*)::int as pending from (
@@ -93,8 +93,8 @@ async function countPending(db: Kysely<MessagingTables>, webhookId: string): Pro
 }
 
 /**
- * Tells what happened elsewhere to those who were there at the time. `endpoints` must have been read after the
- * events, so that none is missing that existed when they happened. Answers the endpoints that were told.
+ * Creates deliveries of outside events for the endpoints that existed then. `endpoints` must have been read
+ * after the events, so that no such endpoint is missing. Returns the endpoints that got one.
  */
 export async function fanOutOutside(
   db: Kysely<MessagingTables>,

@@ -1,6 +1,6 @@
 /**
- * Puts items in an order in which groups take turns: first one of each group, then a second one of each that has
- * more. Within a group, and among groups at the same turn, the cheapest comes first.
+ * Orders items so that groups take turns: first one item of each group, then a second one of each that has
+ * more. Within a group, and among groups at the same turn, the cheapest item comes first.
  */
 export function inTurns<T>(
   items: readonly T[],

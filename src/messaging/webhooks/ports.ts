@@ -1,12 +1,12 @@
 /**
- * What happens elsewhere and is to be told too: the phases of campaigns, which this half knows nothing of. Kept
- * by whoever makes it known until `done`, and told again if a process dies in between: the ids of deliveries are
- * derived from the event's, so that a second telling makes none.
+ * Outside events that webhooks report too: the phases of campaigns, which this half does not know. The source
+ * keeps an event until `done`, and returns it again if a process dies before. Ids of deliveries are derived
+ * from the event's id, so that a repetition creates no second delivery.
  */
 export interface OutsideEvents {
   /** The oldest, at most `limit`. */
   read(limit: number): Promise<OutsideEvent[]>;
-  /** What is told of them, by their ids; asked only when somebody wants to know. */
+  /** The events' contents by their ids; called only when an endpoint wants them. */
   describe(events: readonly OutsideEvent[]): Promise<Map<string, Record<string, unknown>>>;
   done(ids: readonly string[]): Promise<void>;
 }
@@ -16,6 +16,6 @@ export interface OutsideEvent {
   workspaceId: string;
   type: string;
   at: Date;
-  /** What it is about. */
+  /** Id of its subject. */
   subjectId: string;
 }

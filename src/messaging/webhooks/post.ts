@@ -6,13 +6,13 @@ import { LIMITS } from '../../domain/limits';
 import { tlsCodeOf } from './certificate-codes';
 import { hostOf, type PinnedAddress, type TargetGuard } from './target-guard';
 
-/** What one attempt came to. Only a 2xx is a success; a redirect is none, and is not followed. */
+/** The result of one attempt. Only a 2xx is a success; a redirect is a failure and is not followed. */
 export interface PostOutcome {
   success: boolean;
   status: number | null;
   /** Why it failed. */
   code: string | null;
-  /** How the answer's body begins. */
+  /** The beginning of the answer's body. */
   answer: string | null;
   retryAfterMs: number | null;
 }
@@ -23,14 +23,14 @@ export interface WebhookPoster {
   close(): void;
 }
 
-/** Connections that nobody uses are closed after so long. */
+/** Unused connections are closed after this time. */
 const IDLE_MS = 10_000;
 const IDLE_SOCKETS = 50;
 
 export function createWebhookPoster(
   guard: TargetGuard,
   answerMs: number,
-  /** Who is believed about certificates, in place of those that Node trusts. */
+  /** Trusted certificate authorities, instead of those that Node trusts. */
   authorities?: Buffer[],
 ): WebhookPoster {
   const kept = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: IDLE_SOCKETS };
@@ -49,7 +49,8 @@ export function createWebhookPoster(
     try {
       return outcomeOf(await send(false), signal);
     } catch (error) {
-      // A kept connection may have been closed by the other side just as it was used again: its loss says nothing.
+      // A kept connection may have been closed by the other side just as it was used again, so that its loss
+      // proves nothing.
       if (!(error as { onKeptConnection?: boolean }).onKeptConnection) throw error;
       return outcomeOf(await send(true), signal);
     }
@@ -80,7 +81,7 @@ interface Sending {
   headers: Record<string, string>;
   body: string;
   signal: AbortSignal;
-  /** On a connection of its own. */
+  /** Use a new connection. */
   fresh: boolean;
   agents: { 'http:': HttpAgent; 'https:': HttpsAgent };
   trust: { ca?: Buffer[] };
@@ -105,7 +106,7 @@ function sendOnce({
       host,
       port: target.port || (isTls ? 443 : 80),
       path: target.pathname + target.search,
-      // The name stays in Host and, with TLS, in what the certificate is checked against.
+      // The name stays in Host and, with TLS, is what the certificate is checked against.
       headers: {
         host: target.host,
         'content-type': 'application/json',
@@ -116,7 +117,7 @@ function sendOnce({
       ...(isTls ? trust : {}),
       ...(isTls && !isIP(host) ? { servername: host } : {}),
       agent: fresh ? false : agents[isTls ? 'https:' : 'http:'],
-      // The addresses that were judged, and no second question.
+      // The addresses that were checked, without a second lookup.
       lookup: (_name, options, callback) => {
         const first = addresses[0] as PinnedAddress;
         if (options.all) callback(null, addresses);
@@ -143,7 +144,7 @@ async function outcomeOf(response: IncomingMessage, signal: AbortSignal): Promis
 
 const ASK_FOR_LESS = new Set([429, 502, 503, 504]);
 
-/** The status has said it all: a body that is too long, breaks off or never comes changes nothing. */
+/** The status decides: a body that is too long, ends early or never comes changes nothing. */
 async function beginningOf(response: IncomingMessage, signal: AbortSignal): Promise<string | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;

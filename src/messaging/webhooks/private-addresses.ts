@@ -1,12 +1,14 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * Which addresses a customer's URL may lead to. Whoever may name a URL must not be able to reach, through us,
- * what only we can reach: this machine, its network, a cloud's metadata.
+ * Classifies the addresses that a customer's URL may lead to. A customer must not reach, through us, what only
+ * we can reach: this machine, its network, a cloud's metadata.
  *
- * - `public`   whatever is routed on the internet
- * - `private`  this machine and private networks: for installations that allow it, since receivers may be there
- * - `never`    link-local with the metadata services, multicast, and what no receiver can have
+ * - `public`: every address that is routed on the internet.
+ * - `private`: this machine and private networks; for installations that allow it, because receivers may be
+ * there.
+ * - `never`: link-local addresses with the metadata services, multicast, and addresses that no receiver can
+ * have.
  */
 export type AddressKind = 'public' | 'private' | 'never';
 
@@ -24,9 +26,9 @@ const NEVER = [
   '240.0.0.0/4',
 ];
 const PRIVATE_6 = ['::1/128', 'fc00::/7'];
-/** Within the part of the address space that is routed; everything outside of it is `never`. */
+/** Exceptions within the routed part of the address space; everything outside that part is `never`. */
 const NEVER_6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
-/** The last 32 bits are an IPv4 address, which decides: mapped, and what a NAT64 translates. */
+/** The last 32 bits are an IPv4 address, which decides: mapped addresses, and those that a NAT64 translates. */
 const HOLDS_IPV4 = ['::ffff:0:0/96', '64:ff9b::/96'];
 
 const isPrivate = listOf(PRIVATE, 'ipv4');
@@ -38,7 +40,7 @@ const isRouted6 = listOf(['2000::/3'], 'ipv6');
 export function kindOfAddress(address: string): AddressKind {
   const version = isIP(address);
   if (version === 4) return isNever(address) ? 'never' : isPrivate(address) ? 'private' : 'public';
-  // An address with a zone is of one link.
+  // An address with a zone belongs to one link.
   if (version !== 6 || address.includes('%')) return 'never';
   const ipv4 = heldIpv4(address);
   if (ipv4 !== undefined) return kindOfAddress(ipv4);
@@ -55,7 +57,7 @@ function listOf(networks: readonly string[], family: 'ipv4' | 'ipv6'): (address:
   return (address) => list.check(address, family);
 }
 
-/** The URL parser writes every IPv6 address in one way, with the last two groups in hexadecimal. */
+/** The URL parser writes every IPv6 address in one form, with the last two groups in hexadecimal. */
 function heldIpv4(address: string): string | undefined {
   const canonical = new URL(`http://[${address}]/`).hostname.slice(1, -1);
   const prefix = HOLDS_IPV4.map((network) => network.replace(/0:0\/96$|\/96$/, '')).find((start) =>

@@ -21,7 +21,7 @@ export function sealSecrets(
   }));
 }
 
-/** Throws for a key that is not there, and for secrets that are not this endpoint's. */
+/** Throws for a missing key, and for secrets of another endpoint. */
 export function openSecrets(
   sealing: Sealing,
   webhookId: string,
@@ -34,9 +34,9 @@ export function openSecrets(
 }
 
 /**
- * Seals with the first key what stands in the table as it is or under another key, a few endpoints at a time.
- * Killed in the middle, the next start goes on; secrets that are changed meanwhile are sealed by who changes them.
- * What cannot be opened stays as it is, and is told.
+ * Encrypts with the first key what is stored in plain text or under another key, a few endpoints at a time. If
+ * the process is killed, the next start continues. Secrets that change meanwhile are encrypted by the process
+ * that changes them. A secret that cannot be decrypted stays unchanged and is reported.
  */
 export async function sealStoredSecrets(
   db: Kysely<MessagingTables>,
@@ -57,7 +57,7 @@ export async function sealStoredSecrets(
 interface StoredRow {
   id: string;
   keyId: string | null;
-  /** As they are where there is no key. */
+  /** In plain text where there is no key. */
   secrets: (SealedSecret | SigningSecret)[];
 }
 
@@ -95,7 +95,7 @@ const opened = (sealing: Sealing, { id, keyId, secrets }: StoredRow): SigningSec
     'secret' in one ? one : (openSecrets(sealing, id, { keyId, sealed: [one] })[0] as SigningSecret),
   );
 
-/** Keys that secrets of the table are sealed with and that are not among those given. */
+/** Keys that stored secrets need and that are not among the given ones. */
 export async function missingKeys(
   db: Kysely<MessagingTables>,
   table: 'installation_secrets' | 'webhooks',

@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto';
 import type { IdGenerator } from '../access/id-generator';
 
 /**
- * Standard Webhooks 1.0, symmetric: an HMAC over id, time and body, keyed with what stands in base64 behind
- * `whsec_`. While secrets overlap there is a signature for each, and the receiver needs to know one of them.
+ * Standard Webhooks 1.0, symmetric: an HMAC over id, time and body, with the key in base64 after `whsec_`.
+ * While secrets overlap there is a signature for each, and the receiver needs to know one of them.
  */
 const PREFIX = 'whsec_';
 
-/** 32 random bytes. The generator writes them in the URL's alphabet, of which the standard knows nothing. */
+/** 32 random bytes. The generator writes the URL-safe alphabet; the standard requires the ordinary one. */
 export function newSigningSecret(generator: IdGenerator): string {
   const bytes = Buffer.from(generator.secret('').slice(1), 'base64url');
   return PREFIX + bytes.toString('base64');
@@ -15,11 +15,11 @@ export function newSigningSecret(generator: IdGenerator): string {
 
 export interface SigningSecret {
   secret: string;
-  /** When it stops signing; null for the one in force. */
+  /** When it stops signing; null for the present one. */
   validTill: string | null;
 }
 
-/** `undefined` where nothing signs. */
+/** `undefined` where no secret is valid. */
 export function signatureHeaders(
   { id, body }: { id: string; body: string },
   secrets: readonly SigningSecret[],

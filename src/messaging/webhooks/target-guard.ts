@@ -4,13 +4,13 @@ import { DomainError } from '../../domain/errors';
 import { kindOfAddress } from './private-addresses';
 
 /**
- * Decides where a request may go. A name is resolved once and all its addresses are judged; the caller connects
- * to what it was given and asks no one again, so that a name which leads elsewhere a moment later leads nowhere.
+ * Decides where a request may go. A name is resolved once, and all its addresses are checked. The caller
+ * connects to these addresses without a second lookup, so that a name that changes in between has no effect.
  */
 export interface TargetGuard {
   /** The addresses to connect to. Fails with `private_target`, or with the resolver's error. */
   addressesOf(url: URL): Promise<PinnedAddress[]>;
-  /** What can be said without asking anybody: for a URL that names an address. Fails with `private_target`. */
+  /** Checks a URL that contains an address, without a lookup. Fails with `private_target`. */
   refuseLiteral(url: URL): void;
 }
 
@@ -35,7 +35,7 @@ export function createTargetGuard({
   };
 
   function check(addresses: readonly string[]): void {
-    // One among several is enough: which of them is connected to is not ours to say.
+    // One forbidden address among several is enough to refuse, because we do not choose which one is used.
     if (addresses.length > 0 && addresses.every(isAllowed)) return;
     const message = 'This leads to an address that is not public';
     throw new DomainError('private_target', `url: ${message}`, {
@@ -58,10 +58,10 @@ export function createTargetGuard({
   };
 }
 
-/** As a connection wants it: without an IPv6 address's brackets. */
+/** The host as a connection needs it: an IPv6 address without its brackets. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
-/** What needs no resolver: an address, and the names that mean this machine wherever they are asked. */
+/** Hosts that need no resolver: addresses, and the names that always mean this machine. */
 function literalOf(host: string): string[] | undefined {
   if (isIP(host)) return [host];
   return /(^|\.)localhost\.?$/.test(host) ? ['127.0.0.1', '::1'] : undefined;
@@ -71,8 +71,8 @@ const DNS_TIMEOUT_MS = 3_000;
 const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 2 });
 
 /**
- * Asked over the network first. The system's own way also knows the machine's file of hosts, but it occupies one
- * of four threads for as long as a server is silent, and passwords and files need these threads too.
+ * Asks the network first. The system's resolver also knows the hosts file, but it occupies one of Node's four
+ * threads as long as a server is silent, and password hashing and files need these threads too.
  */
 async function resolveName(name: string): Promise<string[]> {
   const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);

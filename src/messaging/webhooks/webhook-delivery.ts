@@ -23,22 +23,22 @@ import { type SigningSecret, signatureHeaders } from './signature';
 import type { TargetGuard } from './target-guard';
 
 /**
- * Tells endpoints what happens. One loop per process, of four steps:
+ * Delivers events to endpoints. One loop per process, of four steps:
  *
- *   record   attempts that have ended since, by one statement
- *   look     which endpoints there are, and what is new in the feeds and elsewhere: every `webhookLookMs`
+ *   record   the attempts that have ended, by one statement
+ *   look     every `webhookLookMs`, for endpoints and for new events of the feeds and of campaigns
  *   fan out  new events into rows of deliveries (fan-out.ts)
- *   claim    what is due, of each endpoint as much as it has room for, and send it without waiting for the end
+ *   claim    due deliveries, of each endpoint as many as it has room for, and send them without waiting
  *
- * Several processes may run it: every step is a statement that only one of them wins. Where there is no endpoint,
- * all of it is two small queries every `webhookIdleLookMs`, whatever is sent. Each endpoint has a room of its own
- * (endpoint-rooms.ts), and workspaces take turns in everything, so that slow endpoints do not delay others.
+ * Several processes may run it, because every step is a statement that only one of them wins. Without endpoints,
+ * it costs two small queries every `webhookIdleLookMs`, however many messages are sent. Each endpoint has its own
+ * room (endpoint-rooms.ts), and workspaces take turns in every step, so that slow endpoints do not delay others.
  */
 export interface WebhookDelivery {
-  /** Something is to be done before the next look. */
+  /** Calls the loop before its next look. */
   wake(): void;
   start(): Promise<void>;
-  /** Lets attempts under way end, for 5 seconds at most. What is still under way then is made again. */
+  /** Lets running attempts end, for 5 seconds at most. Attempts that run longer are repeated later. */
   stop(): Promise<void>;
 }
 
@@ -67,12 +67,12 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
   const timing: WebhookTiming = { scale: 1, answerMs: LIMITS.webhookAnswerMs, ...deps.timing };
   const poster: WebhookPoster = createWebhookPoster(guard, timing.answerMs);
   const rooms = new EndpointRooms();
-  /** When a page of each endpoint's events was made deliveries of, as a count of pages. */
+  /** When each endpoint's events were last turned into deliveries, as a count of pages. */
   const servedAt = new Map<string, number>();
   let pages = 0;
   const underWay = new Set<Promise<void>>();
   let endpoints: Endpoint[] = [];
-  /** Endpoints that may have something due: all at a look, between two looks those of which it is known. */
+  /** Endpoints that may have due deliveries: all of them at a look; between two looks, those known to have some. */
   let maybeDue = new Set<string>();
   let ended: EndedAttempt[] = [];
   const toldForeign = new Set<string>();
@@ -92,8 +92,8 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
       try {
         await turn();
       } catch (error) {
-        log.warn({ err: error }, 'Webhooks could not be looked after; trying again');
-        // Whatever was due is looked for again.
+        log.warn({ err: error }, 'Webhook deliveries could not be processed; trying again');
+        // Look for due deliveries of all endpoints again.
         lookedAt = Number.NEGATIVE_INFINITY;
         await pause(LIMITS.webhookIdleLookMs);
       }
@@ -104,7 +104,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
   const lookMs = () => (endpoints.length > 0 ? LIMITS.webhookLookMs : LIMITS.webhookIdleLookMs);
   const nextLookMs = () => Math.max(0, lookedAt + lookMs() - performance.now());
 
-  /** Until it is woken, and then a moment longer: attempts end in crowds. */
+  /** Waits until it is woken, and then a moment longer, because attempts end in crowds. */
   async function pause(ms: number): Promise<void> {
     if (!isWoken && ms > 0) {
       await new Promise<void>((done) => {
@@ -150,11 +150,11 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
     maybeDue = new Set(endpoints.filter(isOurs).map(({ id }) => id));
     if (outside && news.length > 0) await fanOutOutside(db, outside, news, endpoints);
     const more = (await fanOut(at)) || news.length === LIMITS.webhookCampaignEvents;
-    // With more to read it looks again at once, after what is due has been sent off.
+    // With more to read, the next look follows at once, after the due deliveries are sent.
     lookedAt = more ? Number.NEGATIVE_INFINITY : at;
   }
 
-  /** A page for each endpoint in turn, until the time for it is over. Answers whether there is more. */
+  /** One page of events for each endpoint in turn, until the time for it is over. Returns whether there are more. */
   async function fanOut(beganAt: number): Promise<boolean> {
     const waiting = endpoints.filter(
       ({ lastSeq, afterSeq, events }) => lastSeq > afterSeq && wantsMessages(events),
@@ -175,7 +175,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
 
   const isOurs = ({ keyId }: Endpoint) => keyId !== null && sealing.keyIds.includes(keyId);
 
-  /** Left to processes that have the key. */
+  /** Logs endpoints that only processes with another key can serve. */
   function tellOfForeign(all: readonly Endpoint[]): void {
     const foreign = all.filter((endpoint) => !isOurs(endpoint) && !toldForeign.has(endpoint.id));
     if (foreign.length === 0) return;
@@ -190,7 +190,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
   async function fanOutPage(endpoint: Endpoint): Promise<boolean> {
     const behind = endpoint.keptFrom - 1 - endpoint.afterSeq;
     if (behind > 0)
-      log.warn({ webhookId: endpoint.id, missed: behind }, 'A webhook missed events by their age');
+      log.warn({ webhookId: endpoint.id, missed: behind }, 'A webhook missed events that are no longer kept');
     return (await fanOutMessages(db, endpoint)).more;
   }
 
@@ -207,7 +207,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
     for (const delivery of claimed) send(delivery);
   }
 
-  /** Of many endpoints, those that have something due: rooms are not given to the others. */
+  /** With many endpoints, finds those with due deliveries first, so that the others take no room. */
   async function withDue(wanting: readonly Endpoint[]): Promise<readonly Endpoint[]> {
     if (wanting.length <= LIMITS.webhookRoomsUnasked) return wanting;
     const ids = wanting.map(({ id }) => id);
@@ -235,7 +235,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDeliver
     return headers ? poster.post(url, headers, body) : NO_SECRET;
   }
 
-  /** None where they cannot be opened: nothing leaves unsigned, or signed with something else. */
+  /** Empty where they cannot be decrypted, because no request may leave unsigned or with a wrong signature. */
   function secretsOf({ webhookId, keyId, sealed }: ClaimedDelivery): SigningSecret[] {
     try {
       return openSecrets(sealing, webhookId, { keyId, sealed });

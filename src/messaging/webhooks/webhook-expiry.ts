@@ -5,8 +5,8 @@ import { type PeriodicCleanup, startPeriodicCleanup } from '../periodic-cleanup'
 import type { MessagingTables } from '../tables';
 
 /**
- * Clears away deliveries that have ended some days ago, and endpoints that were deleted with everything that
- * they had. What waits stays: there are no more of it than the backlog's limit.
+ * Deletes deliveries that ended some days ago, and deleted endpoints with all their rows. Waiting deliveries
+ * stay; the backlog limits their number.
  */
 export function keepWebhookExpiry({
   db,
@@ -19,7 +19,8 @@ export function keepWebhookExpiry({
 }): PeriodicCleanup {
   return startPeriodicCleanup({
     steps: () => [() => deleteEnded(db, now()), () => deleteOfDeleted(db), () => deleteDeleted(db)],
-    onFailed: (error) => log.warn({ err: error }, 'Old deliveries were not cleared away'),
+    onFailed: (error) =>
+      log.warn({ err: error }, 'Old webhook deliveries could not be deleted; trying again at the next sweep'),
   });
 }
 
@@ -50,7 +51,7 @@ async function deleteOfDeleted(db: Kysely<MessagingTables>): Promise<number> {
   return Number(numAffectedRows ?? 0);
 }
 
-/** An attempt under way as it was deleted records into nothing. */
+/** An attempt that was running when the endpoint was deleted finds no row to record in. */
 async function deleteDeleted(db: Kysely<MessagingTables>): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from webhooks w where deleted_at is not null

@@ -36,7 +36,7 @@ export interface Webhook {
   updatedAt: Date;
 }
 
-/** A workspace's endpoints, as their owner sees them. All fail with `not_found`. */
+/** A workspace's endpoints, as their owner sees them. All methods fail with `not_found`. */
 export interface Webhooks {
   /** Newest first. */
   list(
@@ -44,29 +44,32 @@ export interface Webhooks {
     page: { page: number; limit: number },
   ): Promise<{ webhooks: Webhook[]; total: number }>;
   read(workspaceId: string, id: string): Promise<Webhook>;
-  /** It is told what happens from now on. The secret is told here and never again. */
+  /** The endpoint gets events from now on. The secret is returned and never shown again. */
   create(
     workspaceId: string,
     input: WebhookInput,
     generator?: IdGenerator,
   ): Promise<{ webhook: Webhook; secret: string }>;
-  /** Enabled again, it is told what happens from then on, and what waited when it was disabled. */
+  /**
+   * An endpoint that is enabled again gets events from then on, and the deliveries that waited when it was
+   * disabled.
+   */
   change(workspaceId: string, id: string, change: WebhookChange): Promise<Webhook>;
   delete(workspaceId: string, id: string): Promise<void>;
-  /** For a day deliveries are signed with the former secret too. */
+  /** For one day, deliveries are signed with the former secret too. */
   rotateSecret(
     workspaceId: string,
     id: string,
     generator?: IdGenerator,
   ): Promise<{ webhook: Webhook; secret: string }>;
-  /** Tells it `webhook.test`, whatever it asked to be told. */
+  /** Sends it `webhook.test`, whatever it has subscribed to. */
   test(workspaceId: string, id: string, generator?: IdGenerator): Promise<WebhookDelivery>;
   deliveries(
     workspaceId: string,
     id: string,
     query: WebhookDeliveryQuery,
   ): Promise<{ deliveries: WebhookDelivery[]; next: string | null }>;
-  /** Once more from the first attempt, under the same id. */
+  /** Sends it again, starting with the first attempt, under the same id. */
   redeliver(workspaceId: string, id: string, deliveryId: string): Promise<WebhookDelivery>;
   redeliverFailed(
     workspaceId: string,
@@ -81,7 +84,7 @@ export function createWebhooks(deps: {
   db: Kysely<MessagingTables>;
   guard: TargetGuard;
   sealing: Sealing;
-  /** Something is to be done, or another endpoint is to be looked after. */
+  /** There is work to do, or the endpoints have changed. */
   onChanged: () => void;
   now?: () => number;
 }): Webhooks {
@@ -151,7 +154,7 @@ export function createWebhooks(deps: {
     async delete(workspaceId, id) {
       const { numUpdatedRows } = await db
         .updateTable('webhooks')
-        // Its deliveries may be many: the sweep takes them away in steps.
+        // It may have many deliveries, so that the sweep deletes them in steps.
         .set({
           deleted_at: sql<Date>`now()`,
           disabled_at: sql<Date>`coalesce(disabled_at, now())`,
@@ -218,7 +221,7 @@ function selectWebhooks(db: Kysely<MessagingTables>, workspaceId: string) {
     db
       .selectFrom('webhooks as w')
       .selectAll('w')
-      // Both numbers are bounded work: the backlog has a limit, and the feed's head is one row.
+      // Both numbers are cheap: the backlog has a limit, and the feed's head is one row.
       .select([
         sql<number>`(
         select count(*)::int from webhook_deliveries d where d.webhook_id = w.id and d.due_at is not null
@@ -273,7 +276,7 @@ async function lockWebhook(
   return row;
 }
 
-/** One that was not listening, to messages or at all, begins where the feed ends now. */
+/** An endpoint that was not subscribed to messages, or was disabled, begins at the present end of the feed. */
 async function updateWebhook(
   tx: Transaction<MessagingTables>,
   before: Selectable<MessagingTables['webhooks']>,
@@ -290,7 +293,7 @@ async function updateWebhook(
       ...(events === undefined ? {} : { events }),
       ...(description === undefined ? {} : { description }),
       ...(enabled === true ? { disabled_at: null, disabled_reason: null } : {}),
-      // What kept the former address from being asked says nothing of another, or of one that was seen to.
+      // Failures of the former address say nothing about a new one, or about one that was repaired.
       ...((enabled === true && wasDisabled) || (url !== undefined && url !== before.url)
         ? { failing_since: null, paused_until: null }
         : {}),
@@ -307,7 +310,7 @@ async function updateWebhook(
 const endOfFeed = (workspaceId: string) => sql<number>`coalesce((
   select next_seq - 1 from event_heads where workspace_id = ${workspaceId}), 0)`;
 
-/** Secrets that nobody can open any more are replaced, which mends an endpoint that tells `no_secret`. */
+/** Secrets that cannot be decrypted any more are replaced, which repairs an endpoint that reports `no_secret`. */
 function formerSecrets(
   sealing: Sealing,
   { id, key_id: keyId, signing_secrets: sealed }: Selectable<MessagingTables['webhooks']>,
@@ -315,7 +318,7 @@ function formerSecrets(
   try {
     return openSecrets(sealing, id, { keyId, sealed });
   } catch (error) {
-    // Under a key that other processes have they do open.
+    // Other processes may have the key, so the secrets must not be replaced.
     if (keyId === null || !sealing.keyIds.includes(keyId)) throw error;
     return [];
   }
@@ -326,7 +329,7 @@ function rotated(
   secret: string,
   { id, nowMs }: { id: string; nowMs: number },
 ): SigningSecret[] {
-  // A repetition of a call that has come this far before.
+  // The call is a repetition, and the first attempt has stored the secret already.
   if (secrets.some((known) => known.secret === secret)) return [...secrets];
   const till = new Date(nowMs + LIMITS.webhookSecretOverlapHours * HOUR_MS).toISOString();
   const working = secrets.filter(({ validTill }) => validTill === null || Date.parse(validTill) > nowMs);

@@ -5,36 +5,36 @@ import { createToneRun } from './tone-run';
 import { createHeardSpeech, hear } from './word-count';
 
 /**
- * Who has picked up? Listens to what comes from the callee, 8 kHz and 16 bit, and goes through
+ * Finds out who has answered a call. Listens to the callee's audio, 8 kHz and 16 bit, and goes through
  *
  *   listening ──▶ human, fax, unknown, machine_end_beep          the end
  *       └───────▶ machine_start ──▶ machine_end_beep, machine_end_silence, unknown
  *
- * People say a little and wait; machines talk on, then beep and wait. So what decides is how long somebody
- * talks before the first real pause, and tones. Defaults are those of carriers, because campaigns are tuned
- * with them in mind; where carriers differ, those of the dialect we speak (Voxtelesys).
+ * People say a little and wait; machines talk on, then beep and wait. Therefore the length of the speech before
+ * the first real pause decides, and tones do. Defaults are those of carriers, because customers tune campaigns
+ * for them; where carriers differ, those of our dialect (Voxtelesys).
  *
- * It runs for every call at once, hence its memory is fixed, nothing is allocated between two detections,
- * and a second of audio takes less than a millisecond: docs/voice.md has the figure.
+ * It runs for every live call at once. Therefore its memory is fixed, it allocates nothing between two
+ * detections, and a second of audio takes less than a millisecond: docs/voice.md has the figure.
  */
 export interface AnswerOptions {
-  /** Without a word or tone for so long nobody is there; Twilio's and Voxtelesys' 5 s. */
+  /** Without a word or tone for this long, the line counts as silent; Twilio's and Voxtelesys' 5 s. */
   initialSilenceMs: number;
-  /** Longer greetings are a machine's. Twilio's 2.4 s; Voxtelesys takes 2 s for homes and 3.2 s for offices. */
+  /** Longer greetings are a machine's. Twilio uses 2.4 s; Voxtelesys 2 s for homes and 3.2 s for offices. */
   greetingMaxMs: number;
-  /** More words than this are a machine's, should its pauses add up slowly. A person says four in a second. */
+  /** More words than this are a machine's, even if its pauses add up slowly. A person says four in a second. */
   wordsMax: number;
-  /** A pause that ends a person's greeting: Voxtelesys' 1 s, and the message still begins within 2 s of it. */
+  /** A pause that ends a person's greeting: Voxtelesys' 1 s, so that the message still begins within 2 s of it. */
   speechEndMs: number;
   /** A pause that ends a machine's greeting without a beep. Beeps come up to 2 s after the last word. */
   machineSilenceMs: number;
-  /** Beeps are 0.1 to 1 s long. One of 100 ms fills four frames, whichever way it meets them. */
+  /** Beeps are 0.1 to 1 s long. One of 100 ms fills four frames, wherever it begins within a frame. */
   beepMinMs: number;
-  /** Old machines beep for longer; beyond this it is a line's tone, and no beep. */
+  /** Old machines beep for longer; a longer tone belongs to the line and is no beep. */
   beepMaxMs: number;
-  /** The first verdict comes within this: what carriers wait at most. */
+  /** The first result comes within this time, the longest that carriers wait. */
   decideWithinMs: number;
-  /** And the end of a machine's greeting so long after its beginning: Vonage's shortest wait for a beep. */
+  /** The end of a machine's greeting comes within this time of its beginning: Vonage's shortest wait for a beep. */
   greetingEndWithinMs: number;
 }
 
@@ -50,22 +50,25 @@ const ANSWER_DEFAULTS: Readonly<AnswerOptions> = {
   greetingEndWithinMs: 45_000,
 };
 
-/** Beeps' upper end; the fax's answer lies above it. */
+/** Upper end of beeps; the fax's answer tone lies above it. */
 const BEEP_HZ_MAX = 2_000;
-/** ITU-T T.30: a calling fax says 1,100 Hz ± 38 for 0.5 s ± 15 %, an answering one 2,100 Hz ± 15 for 2.6 to 4 s. */
+/** ITU-T T.30: a calling fax sends 1,100 Hz ± 38 for 0.5 s ± 15 %, an answering one 2,100 Hz ± 15 for 2.6 to 4 s. */
 const CALLING_FAX = { hz: 1_100, withinHz: 38, minMs: 380, maxMs: 600 };
-/** A fifth of it is enough, since nothing else beeps there; a little more tolerance for what measures it. */
+/**
+ * A fifth of that duration is enough, because nothing else has this tone; the tolerance allows for measuring
+ * errors.
+ */
 const ANSWERING_FAX = { hz: 2_100, withinHz: 20, minMs: 600 };
-/** A beep is followed by silence, a melody or a vowel by more of it. */
+/** A beep is followed by silence; a melody or a vowel continues. */
 const QUIET_AFTER_BEEP_MS = 100;
 
 export interface AnswerDetector {
   /**
-   * Takes the next samples, in frames of any length. Answers when the verdict changes: at most twice in a
-   * call. If that happens twice within one frame, the later one is answered.
+   * Takes the next samples, in frames of any length. Returns a detection when the result changes: at most twice
+   * in a call. If it changes twice within one frame, the later one is returned.
    */
   push(frame: Int16Array): Detection | undefined;
-  /** The call is over: the verdict, if there was none yet. */
+  /** The call is over: returns a detection if there was none yet. */
   end(): Detection | undefined;
 }
 
@@ -75,7 +78,7 @@ export function createAnswerDetector(options: Partial<AnswerOptions> = {}): Answ
   const floor = createNoiseFloor();
   const tone = createToneRun();
   const speech = createHeardSpeech();
-  /** Speech as it was before the tone that sounds: what turns out to be a beep was no word. */
+  /** The speech before the present tone, because a tone that becomes a beep was no word. */
   const beforeTone = createHeardSpeech();
   const pending = new Int16Array(FRAME_SAMPLES);
   let pendingSamples = 0;
@@ -83,7 +86,7 @@ export function createAnswerDetector(options: Partial<AnswerOptions> = {}): Answ
   let state: 'listening' | 'machine' | 'done' = 'listening';
   let nowMs = 0;
   let machineSinceMs = 0;
-  /** `possible`: too short yet. `sure`: a tone. `over`: ended, and waiting for the silence behind it. */
+  /** `possible`: still too short. `sure`: a tone. `over`: ended, and waiting for the silence after it. */
   let beep: 'none' | 'possible' | 'sure' | 'over' = 'none';
   let quietMs = 0;
   let activeDb = 0;
@@ -111,7 +114,7 @@ export function createAnswerDetector(options: Partial<AnswerOptions> = {}): Answ
       beep = 'possible';
     } else if (event === 'ended') {
       beep = beep === 'sure' ? 'over' : 'none';
-      // The tone is over when two frames were none.
+      // The tone is over after two frames without it.
       quietMs = FRAME_MS;
     }
     if (beep === 'possible' && tone.ms() >= bounds.beepMinMs) {
@@ -160,7 +163,7 @@ export function createAnswerDetector(options: Partial<AnswerOptions> = {}): Answ
     return verdict('machine_end_silence', 'silence_after_greeting');
   }
 
-  /** Nothing else is decided while it may still become a beep. */
+  /** While the tone may still become a beep, nothing else is decided. */
   const toneIsOpen = () => beep === 'over' || (beep === 'sure' && tone.ms() <= bounds.beepMaxMs);
   const isQuietFor = (ms: number) => speech.soundingMs === 0 && nowMs - speech.lastWordEndMs >= ms;
   const isNear = (fax: { hz: number; withinHz: number }) => Math.abs(tone.hz() - fax.hz) <= fax.withinHz;
@@ -198,7 +201,7 @@ export function createAnswerDetector(options: Partial<AnswerOptions> = {}): Answ
 
     end() {
       if (state === 'done') return undefined;
-      // Who hangs up right behind the beep does not wait for the silence.
+      // A machine that hangs up right after its beep leaves no silence to wait for.
       const found = beep === 'sure' || beep === 'over' ? finishedTone() : undefined;
       const ended = found ?? (state === 'listening' ? verdict('unknown', 'call_ended') : undefined);
       state = 'done';

@@ -10,7 +10,7 @@ export const ANSWERED_BY = [
 ] as const;
 export type AnsweredBy = (typeof ANSWERED_BY)[number];
 
-/** Which rule decided. */
+/** The rule that decided. */
 export type DetectionReason =
   | 'short_greeting'
   | 'long_greeting'
@@ -26,7 +26,7 @@ export type DetectionReason =
 export interface Detection {
   answeredBy: AnsweredBy;
   reason: DetectionReason;
-  /** 0 to 1: how far from the other answer the call was. No probability; 0 for `unknown`. */
+  /** 0 to 1: how far the call was from the opposite result. It is no probability; 0 for `unknown`. */
   confidence: number;
   decidedAtMs: number;
   timings: DetectionTimings;
@@ -35,7 +35,7 @@ export interface Detection {
 export interface DetectionTimings {
   /** Until the first word, or until now if there was none. */
   initialSilenceMs: number;
-  /** From the first word to the end of the last, pauses included. */
+  /** From the first word to the end of the last, including pauses. */
   greetingMs: number;
   voicedMs: number;
   words: number;
@@ -45,16 +45,16 @@ export interface DetectionTimings {
   /** The tone that decided; 0 if none did. */
   toneHz: number;
   toneMs: number;
-  /** Below full scale: the line when nobody speaks, and the mean of what was active. */
+  /** In dB below full scale: the line while no person speaks, and the mean of the speech. */
   noiseDb: number;
   speechDb: number;
 }
 
-/** Speech less than this above the line's noise leaves holes in words, and then counts are worth less. */
+/** Speech less than this above the line's noise leaves gaps in words, so that counts are less reliable. */
 const CLEAR_SPEECH_DB = 12;
 const UNCLEAR = 0.85;
 
-/** The scales are our own; only their order means something: a beep says more than a pause, a pause more than a count. */
+/** The scales are our own; only their order matters: a beep is surer than a pause, a pause surer than a count. */
 export function confidenceOf(
   reason: DetectionReason,
   timings: DetectionTimings,
@@ -63,10 +63,10 @@ export function confidenceOf(
   const clear = timings.words === 0 || timings.speechDb - timings.noiseDb >= CLEAR_SPEECH_DB ? 1 : UNCLEAR;
   switch (reason) {
     case 'short_greeting':
-      // "Hello?" is certain, a greeting just below the bound may as well be a machine's first sentence.
+      // "Hello?" is certain; a greeting just below the limit may as well be a machine's first sentence.
       return clear * (0.55 + 0.4 * Math.max(0, 1 - timings.greetingMs / greetingMaxMs));
     case 'long_greeting':
-      // Who reads out a text pauses less than who talks.
+      // A person who reads a text aloud pauses less than one who talks.
       return clear * (0.6 + 0.3 * Math.min(1, timings.voicedMs / Math.max(1, timings.greetingMs)));
     case 'many_words':
       return clear * 0.7;

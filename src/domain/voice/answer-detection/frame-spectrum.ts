@@ -1,31 +1,32 @@
-/** 20 ms at 8 kHz: what telephone networks carry in one packet, and a resolution of exactly 50 Hz. */
+/** 20 ms at 8 kHz: one packet of telephone networks, with a resolution of exactly 50 Hz. */
 const SAMPLE_RATE = 8_000;
 export const FRAME_SAMPLES = 160;
 export const FRAME_MS = (FRAME_SAMPLES / SAMPLE_RATE) * 1_000;
 
 const BIN_HZ = SAMPLE_RATE / FRAME_SAMPLES;
-/** Beeps lie between 400 and 2,000 Hz, an answering fax says 2,100; one bin more on either side. */
+/** Beeps lie between 400 and 2,000 Hz, an answering fax at 2,100; one more bin on either side. */
 const FIRST_BIN = 350 / BIN_HZ;
 const LAST_BIN = 2_200 / BIN_HZ;
 /**
- * Of a frame's power, what a single tone holds in three bins: 86 % in the worst case, halfway between two of
- * them, and the rest is left to noise. A square wave's harmonics have 19 %, so that buzzers are tones too.
+ * The share of a frame's power that a single tone has in three bins. In the worst case, halfway between two
+ * bins, it is 86 %; the rest is left to noise. A square wave's harmonics have 19 %, so that buzzers count as
+ * tones too.
  */
 const TONE_SHARE = 0.7;
 /**
- * What may lie at half the frequency and half of it above. A high voice's "oo" has nearly all its power in its
- * second harmonic, and would be a beep but for the first and the third. A tone leaves less than 1 % there.
+ * The largest share at half the frequency and half of it above. A high voice's "oo" has nearly all its power in
+ * its second harmonic; only its first and third tell it from a beep. A tone leaves less than 1 % there.
  */
 const VOICE_SHARE = 0.03;
-/** Of what has no power at all, so that logarithms stay finite. */
+/** The level of frames without any power, so that logarithms stay finite. */
 const SILENCE_DB = -100;
 const FULL_SCALE = 32_768;
 
-/** Goertzel's filters for one frame. They are made once for a call and allocate nothing afterwards. */
+/** Goertzel filters for one frame. They are created once per call and allocate nothing afterwards. */
 export interface FrameSpectrum {
   /** Power of the frame in dB below full scale, without its direct current. */
   powerDb(frame: Int16Array): number;
-  /** The frequency of the one tone that makes up the frame, or 0. After `powerDb` of the same frame. */
+  /** The frequency of the one tone that makes up the frame, or 0. Call it after `powerDb` of the same frame. */
   toneHz(frame: Int16Array): number;
 }
 
@@ -34,7 +35,7 @@ export function createFrameSpectrum(): FrameSpectrum {
   const coefficients = Float64Array.from({ length: bins }, (_, i) => coefficientAt((FIRST_BIN + i) * BIN_HZ));
   const powers = new Float64Array(bins);
   let energy = 0;
-  // By Parseval's theorem a real tone right on a bin has half of N times its energy there.
+  // By Parseval's theorem, a real tone right on a bin has N/2 times its energy there.
   const shareOf = (power: number) => (2 * power) / (FRAME_SAMPLES * energy);
 
   return {
@@ -57,7 +58,7 @@ export function createFrameSpectrum(): FrameSpectrum {
       for (let bin = 0; bin < bins; bin++) {
         const power = goertzel(frame, coefficients[bin] as number);
         powers[bin] = power;
-        // The outermost bins are neighbours only: a tone there has its peak outside.
+        // The outermost bins are neighbours only, because the peak of a tone there lies outside.
         if (bin > 0 && bin < bins - 1 && power > (powers[peak] as number)) peak = bin;
       }
       const below = powers[peak - 1] as number;
@@ -65,7 +66,7 @@ export function createFrameSpectrum(): FrameSpectrum {
       const above = powers[peak + 1] as number;
       if (at < below || at < above) return 0;
       if (shareOf(below + at + above) < TONE_SHARE) return 0;
-      // Between two bins their amplitudes have the ratio of the distances from them.
+      // Between two bins, the ratio of their amplitudes is the ratio of the distances.
       const side = Math.max(below, above);
       const offset = Math.sqrt(side) / (Math.sqrt(side) + Math.sqrt(at));
       const hz = (FIRST_BIN + peak + (above > below ? offset : -offset)) * BIN_HZ;

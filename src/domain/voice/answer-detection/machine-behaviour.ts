@@ -1,21 +1,21 @@
 import type { AnsweredBy, Detection } from './detection';
 
-/** What to do when a machine picks up (api.md 4 and 7, `voice.machine`). */
+/** What to do when a machine answers (api.md 4 and 7, `voice.machine`). */
 export const MACHINE_BEHAVIOURS = ['speak', 'hangup', 'leave_message'] as const;
 export type MachineBehaviour = (typeof MACHINE_BEHAVIOURS)[number];
 
 /**
- * - `speak`    says the message, from its beginning; what is being said already goes on.
- * - `leave`    says it from the beginning to a machine that records, whatever was said before.
- * - `wait`     goes on listening.
- * - `hang_up`  ends the call.
+ * - `speak`: say the message from its beginning; if it is being said already, continue.
+ * - `leave`: say it from the beginning to a machine that records, whatever was said before.
+ * - `wait`: continue to listen.
+ * - `hang_up`: end the call.
  */
 export type AnswerAction = 'speak' | 'leave' | 'wait' | 'hang_up';
 
 /**
- * Who hears a message without having been recognised is taken for a person: hanging up on people is what
- * regulators count. Fax machines are never spoken to. `unknown` after `machine_start` is a greeting that did
- * not end in time: nothing recorded then would be found.
+ * A callee who was not recognised is treated as a person, because regulators count the calls that hang up on
+ * people. Fax machines are never spoken to. `unknown` after `machine_start` means that the greeting did not end
+ * in time, so that a recording made now would not be found.
  */
 const ACTIONS: Readonly<Record<MachineBehaviour, Readonly<Record<AnsweredBy, AnswerAction>>>> = {
   speak: {
@@ -45,8 +45,8 @@ const ACTIONS: Readonly<Record<MachineBehaviour, Readonly<Record<AnsweredBy, Ans
 };
 
 /**
- * What to do after the detections of a call so far, in their order, `nowMs` after it was answered. Waiting
- * ends with `waitMaxMs`, also if the detector's frames stopped coming.
+ * What to do after the detections of a call so far, in order, `nowMs` after it was answered. Waiting ends at
+ * `waitMaxMs`, even if the detector gets no more frames.
  */
 export function actionAfter(
   behaviour: MachineBehaviour,
@@ -58,6 +58,7 @@ export function actionAfter(
   if (last?.answeredBy === 'unknown' && isMachine) return behaviour === 'speak' ? 'speak' : 'hang_up';
   const action = last ? ACTIONS[behaviour][last.answeredBy] : 'wait';
   if (action !== 'wait' || nowMs < waitMaxMs) return action;
-  // Nobody is left in a silent call: a machine that goes on talking is left, anybody else is spoken to.
+  // No person is kept in a silent call: a machine that still talks is hung up on, and any other callee is
+  // spoken to.
   return isMachine ? 'hang_up' : 'speak';
 }

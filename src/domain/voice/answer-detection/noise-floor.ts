@@ -1,20 +1,23 @@
-/** Six parts of 0.25 s: speech hardly ever goes on for 1.5 s without closing the lips once. */
+/** Six parts of 0.25 s, because people rarely speak for 1.5 s without closing their lips once. */
 const PARTS = 6;
 const PART_FRAMES = 13;
-/** A caller in a street; what is louder from the first moment on is taken for a voice, not for a line. */
+/** A caller in a street. A sound that is louder from the first moment is a voice, not the line. */
 const CEILING_DB = -30;
 /** Comfort noise and echoes lie below, the faintest speakers above; Asterisk's threshold of 256 is -42 dB. */
 const AUDIBLE_DB = -45;
-/** Above the floor: to begin to be a voice, and to go on being one. A single frame of white noise varies by 2 dB. */
+/**
+ * Level above the floor at which a voice begins, and at which it continues. A single frame of white noise
+ * varies by 2 dB.
+ */
 const BEGIN_DB = 9;
 const GO_ON_DB = 6;
 
 /**
- * What a line sounds like when nobody speaks: the least power of the last second and a half. It falls at
- * once and rises when the quiet has gone, so it follows a line from call to call and within a call.
+ * The line's sound while no person speaks: the least power of the last second and a half. It falls at once and
+ * rises when the quiet is over, so that it follows the line within a call.
  */
 export interface NoiseFloor {
-  /** Takes a frame's power, and tells whether somebody may be heard in it. */
+  /** Takes a frame's power, and returns whether a voice may be in it. */
   isActive(powerDb: number): boolean;
   db(): number;
 }

@@ -1,15 +1,21 @@
 import { FRAME_MS } from './frame-spectrum';
 
-/** Frames of one tone differ by the error of one measurement; a sung or spoken vowel slides further. */
+/** Frames of one tone differ by one measuring error; a sung or spoken vowel varies more. */
 const SAME_TONE_HZ = 25;
-/** A frame that a click or a change of phase spoils; fax machines change theirs every 450 ms on purpose. */
+/**
+ * Number of frames that a click or a change of phase may spoil; fax machines change theirs every 450 ms on
+ * purpose.
+ */
 const SPOILT_FRAMES = 1;
 
-/** The tone that is sounding, or the last one that did. */
+/** The present tone, or the last one. */
 export interface ToneRun {
-  /** Takes the next frame; 0 for a frame that is no single tone. Tells whether a tone began, goes on or is over. */
+  /**
+   * Takes the next frame; 0 for a frame without a single tone. Returns whether a tone began, continues or is
+   * over.
+   */
   next(hz: number): 'began' | 'sounds' | 'ended' | 'none';
-  /** Of frames that are wholly the tone: up to 40 ms less than it really lasted. */
+  /** Duration of the frames that are wholly the tone: up to 40 ms less than it really lasted. */
   ms(): number;
   hz(): number;
 }
@@ -42,7 +48,7 @@ export function createToneRun(): ToneRun {
       }
       if (++spoilt <= SPOILT_FRAMES) return 'sounds';
       sounding = false;
-      // Another tone right behind it is a melody; it counts from here.
+      // Another tone right after it makes a melody; its duration counts from here.
       return hz > 0 ? begin(hz) : 'ended';
     },
     ms: () => frames * FRAME_MS,

@@ -1,13 +1,13 @@
-/** What has been heard of a voice so far. Times count from the answer. */
+/** The speech heard so far. Times count from the answer. */
 export interface HeardSpeech {
   /** Beginning of the first word and end of the last; -1 while there is none. */
   firstWordAtMs: number;
   lastWordEndMs: number;
   words: number;
-  /** Sound that belongs to words, the gaps between them left out. */
+  /** Duration of the words, without the gaps between them. */
   voicedMs: number;
   longestPauseMs: number;
-  /** Sound at this moment that is a word, or may become one; 0 in a pause. */
+  /** Duration of the present sound, which is a word or may become one; 0 in a pause. */
   soundingMs: number;
   soundingSinceMs: number;
   quietMs: number;
@@ -28,7 +28,7 @@ export const createHeardSpeech = (): HeardSpeech => ({
 const WORD_MS = 100;
 const BETWEEN_WORDS_MS = 60;
 
-/** Takes the stretch of sound or quiet of `frameMs` that ends at `nowMs`. "Words" are what pauses separate. */
+/** Takes the sound or quiet of `frameMs` that ends at `nowMs`. Words are what pauses separate. */
 export function hear(speech: HeardSpeech, active: boolean, nowMs: number, frameMs: number): void {
   if (!active) {
     speech.quietMs += frameMs;
