@@ -5,7 +5,13 @@ import { promisify } from 'node:util';
 import { VARIABLES } from '../src/config';
 import { ERRORS } from '../src/domain/errors';
 import { FIELD_CODES } from '../src/domain/field-codes';
-import { makePlace, startFanfare, untilReady } from './support/fanfare-process';
+import {
+  type FanfareProcess,
+  makePlace,
+  type Place,
+  startFanfare,
+  untilReady,
+} from './support/fanfare-process';
 import { freshNamespace } from './support/services';
 
 const run = promisify(execFile);
@@ -115,28 +121,40 @@ describe('docs/decisions/README.md', () => {
   });
 });
 
-describe('README.md', () => {
-  test('its program for a backend, typed in as it stands, sends its message', async () => {
-    const [, script = ''] =
-      /^## From your own backend\n[\s\S]*?^```js\n([\s\S]*?)^```/m.exec(read('README.md')) ?? [];
-    expect(script).toContain('fanfare/client');
-
+describe('what a newcomer types in as it stands', () => {
+  let place: Place;
+  let fanfare: FanfareProcess;
+  beforeAll(async () => {
     const { address, namespace } = await freshNamespace();
-    const place = await makePlace({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace });
-    const fanfare = startFanfare(place);
-    try {
-      await untilReady(fanfare);
-      // A package may call itself by its name.
-      const { stdout } = await run(process.execPath, ['-e', script], {
-        cwd: ROOT,
-        env: place.env,
-        timeout: 60_000,
-      });
-      expect(stdout).toMatch(/^the message is (delivered|undelivered|rejected|expired)$/m);
-    } finally {
-      await fanfare.stop();
-    }
+    place = await makePlace({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace });
+    fanfare = startFanfare(place);
+    await untilReady(fanfare);
+  }, 120_000);
+  afterAll(async () => {
+    await fanfare.stop();
     await place.remove();
+  });
+
+  /** The first program below a heading, run by node. */
+  async function type(page: string, heading: string): Promise<{ script: string; stdout: string }> {
+    const [, script = ''] = /^```js\n([\s\S]*?)^```/m.exec(section(read(page), heading)) ?? [];
+    // A package may call itself by its name.
+    const options = { cwd: ROOT, env: place.env, timeout: 60_000 };
+    return { script, stdout: (await run(process.execPath, ['-e', script], options)).stdout };
+  }
+
+  test('README’s program for a backend sends its message', async () => {
+    const { script, stdout } = await type('README.md', 'From your own backend');
+    expect(script).toContain('fanfare/client');
+    expect(stdout).toMatch(/^the message is (delivered|undelivered|rejected|expired)$/m);
+  }, 120_000);
+
+  test('the first campaign is one call, which ends and is explained', async () => {
+    const { script, stdout } = await type('docs/first-campaign.md', 'One call');
+    expect(script).toContain('recipients: [');
+    expect(stdout).toMatch(/total: 3,/);
+    expect(stdout).toMatch(/rejected: 1,/);
+    expect(stdout.trim().split('\n').at(-1)).toMatch(/^.+refused.+\.$/);
   }, 120_000);
 });
 

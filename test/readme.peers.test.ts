@@ -8,12 +8,12 @@ import { freshNamespace } from './support/services';
 
 const run = promisify(execFile);
 
-/** What README lets a newcomer type into a shell, with curl. */
-describe('README.md', () => {
-  test('its first campaign, typed in as it stands, runs to its end', async () => {
+/** What the first pages let a newcomer type into a shell, with curl. */
+describe('docs/first-campaign.md', () => {
+  test('its campaign with a contact list, typed in as it stands, runs to its end', async () => {
     const [, script = ''] =
-      /^## A first campaign\n[\s\S]*?^```bash\n([\s\S]*?)^```/m.exec(
-        readFileSync(join(ROOT, 'README.md'), 'utf8'),
+      /^## With a contact list\n[\s\S]*?^```bash\n([\s\S]*?)^```/m.exec(
+        readFileSync(join(ROOT, 'docs/first-campaign.md'), 'utf8'),
       ) ?? [];
     expect(script).toContain('/api/campaign');
 

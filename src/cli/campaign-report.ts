@@ -5,6 +5,14 @@ import { reason } from './campaign-reason';
 
 const perChannel = z.record(z.string(), z.record(z.string(), z.number()));
 
+const judged = z.looseObject({
+  stage: z.number(),
+  metric: z.string(),
+  value: z.number(),
+  sample: z.number(),
+  passed: z.boolean(),
+});
+
 /** What is read of `GET /api/campaign/{id}` (api.md 7); the rest is passed on where JSON is printed. */
 export const campaignDetail = z.object({
   data: z.looseObject({
@@ -12,7 +20,14 @@ export const campaignDetail = z.object({
     counts: perChannel.default({}),
     skipped: perChannel.default({}),
     reason: reason.nullish(),
-    release: z.looseObject({ stage: z.number(), of: z.number(), next: z.string().nullish() }).optional(),
+    release: z
+      .looseObject({
+        stage: z.number(),
+        of: z.number(),
+        next: z.string().nullish(),
+        judged: z.array(judged).default([]),
+      })
+      .optional(),
     runId: z.string().nullish(),
     finishedAt: z.string().nullish(),
   }),
@@ -26,6 +41,15 @@ export function progressText({ phase, counts, release }: CampaignProgress, elaps
   );
   const stage = release ? [`stage ${release.stage} of ${release.of}`] : [];
   return [`${phase} ${Math.round(elapsedMs / 1_000)} s`, ...stage, ...channels].join(' · ');
+}
+
+/** `Stage 1 of 2 was sent; its gate is open: failed 1.2 % of 84.` */
+export function gateText(
+  { stage, metric, value, sample, passed }: z.infer<typeof judged>,
+  of: number,
+): string {
+  const share = `${Math.round(value * 1_000) / 10} % of ${sample}`;
+  return `Stage ${stage} of ${of} was sent; its gate is ${passed ? 'open' : 'closed'}: ${metric} ${share}.`;
 }
 
 function channelText(channel: Channel, states: Record<string, number>): string {

@@ -61,6 +61,12 @@ const VOICE = {
   maxAttempts: 3,
 };
 
+/** A few first, so that their calls are over within seconds, and all others only if the gate is open then. */
+export const DEMO_RELEASE = {
+  stages: [{ recipients: 20, waitSeconds: 1 }],
+  gates: [{ metric: 'failed', above: 0.3, minSample: 10 }],
+};
+
 export interface DemoParts {
   name: string;
   listId: string;
@@ -85,5 +91,6 @@ export function demoCampaign({ name, listId, templates }: DemoParts): Record<str
     },
     params: DEMO_PARAMS,
     voice: VOICE,
+    release: DEMO_RELEASE,
   };
 }

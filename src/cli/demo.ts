@@ -2,7 +2,13 @@ import { FanfareError } from '../client/fanfare-error';
 import type { Credentials } from '../credentials/credentials';
 import { type ApiClient, createApiClient } from './api-client';
 import { reasonText } from './campaign-reason';
-import { type CampaignProgress, campaignDetail, progressText, summaryTable } from './campaign-report';
+import {
+  type CampaignProgress,
+  campaignDetail,
+  gateText,
+  progressText,
+  summaryTable,
+} from './campaign-report';
 import { type DemoState, demoStateFile, newDemo } from './demo-state';
 import { prepareDemo } from './demo-steps';
 import { endOf, followCampaign } from './follow-campaign';
@@ -40,6 +46,7 @@ export async function runDemo(options: DemoOptions): Promise<DemoOutcome> {
     if (!state || state.stage === 'finished') {
       state = newDemo(credentials.workspace.id);
       say(`${state.name}: a campaign over email, SMS and voice, delivered by the simulator`);
+      say('Twenty contacts come first; the others follow unless more than 30 % of those messages fail');
     }
     await stateFile.write(state);
     const campaignId = await prepareDemo(state, { api, csvPath: options.csvPath, stateFile, say });
@@ -84,11 +91,21 @@ async function follow(
   const line = createProgressLine(out);
   const started = Date.now();
   const textOf = (progress: CampaignProgress) => progressText(progress, Date.now() - started);
+  let judged = 0;
+  const tellGates = (progress: CampaignProgress) => {
+    const { judged: all = [], of = 0 } = progress.release ?? {};
+    for (const one of all.slice(judged)) line.finish(gateText(one, of));
+    judged = all.length;
+  };
   try {
     const last = await followCampaign(api, campaignId, {
       signal,
-      tell: (progress) => line.update(textOf(progress)),
+      tell(progress) {
+        tellGates(progress);
+        line.update(textOf(progress));
+      },
     });
+    tellGates(last);
     line.finish(textOf(last));
     return last;
   } catch (error) {

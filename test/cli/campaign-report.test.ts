@@ -1,4 +1,4 @@
-import { callTable, progressText, summaryTable } from '../../src/cli/campaign-report';
+import { callTable, gateText, progressText, summaryTable } from '../../src/cli/campaign-report';
 
 const none = { total: 0, pending: 0, waiting: 0, sending: 0, accepted: 0, sent: 0, delivered: 0, failed: 0 };
 
@@ -12,8 +12,14 @@ test('a message that was handed over counts as done, a call that was placed does
   );
 });
 
+test('a gate says which stage was judged, and what it came to', () => {
+  const judged = { stage: 1, metric: 'failed', value: 0.0123, sample: 84, passed: true };
+  expect(gateText(judged, 2)).toBe('Stage 1 of 2 was sent; its gate is open: failed 1.2 % of 84.');
+  expect(gateText({ ...judged, passed: false }, 3)).toContain('Stage 1 of 3 was sent; its gate is closed');
+});
+
 test('a campaign that is released in stages says in which one it is', () => {
-  const release = { stage: 2, of: 3, next: 'manual' };
+  const release = { stage: 2, of: 3, next: 'manual', judged: [] };
   expect(progressText({ phase: 'running', counts: {}, skipped: {}, release }, 1_000)).toBe(
     'running 1 s · stage 2 of 3',
   );

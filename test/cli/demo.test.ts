@@ -125,7 +125,7 @@ describeWithDatabase('the demo', (database) => {
     expect(await made()).toEqual(ONE_SET);
     expect(launched).toHaveLength(1);
     expect(printed).toMatch(/Imported 3 rows: 2 new contacts, 0 known, 1 rejected/);
-    expect(printed).toMatch(/completed \d+ s · email/);
+    expect(printed).toMatch(/completed \d+ s · stage 0 of 2 · email/);
     expect(printed).toMatch(/email\s+sms\s+voice\n/);
   });
 

@@ -55,6 +55,9 @@ describe('the demo', () => {
       expect([channel, record.duplicates, record.duplicateUids]).toEqual([channel, [], []]);
     }
     await until('the summary', () => /is completed/.test(second.output()), 30_000);
+    expect(`${killed.output()}\n${second.output()}`).toMatch(
+      /Stage 1 of 2 was sent; its gate is open: failed/,
+    );
     await second.stop();
 
     const third = start(at, ['up', '--demo']);
