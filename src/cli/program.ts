@@ -3,15 +3,21 @@ import { FanfareError } from '../client/fanfare-error';
 import { ROLES, type Role } from '../domain/task-queues';
 import { createLog } from '../log';
 import { StartupError } from '../startup-error';
+import { addAccessCommands } from './access-commands';
 import { addAdminCommands } from './admin-commands';
 import { addCampaignCommands } from './campaign-commands';
 import { addCheckoutCommands } from './checkout-commands';
+import { addCompletionCommand } from './completion';
 import { addContactCommands } from './contact-commands';
+import { addExamples } from './examples';
 import { addExplainCommand } from './explain-command';
 import { repeatDemo } from './first-demo';
 import { migrateDatabase, runDoctor, runParts } from './loaded-when-run';
+import { addMessageCommands } from './message-commands';
 import { addStopCommand } from './stop-commands';
+import { addSuppressionCommands } from './suppression-commands';
 import { addTemplateCommands } from './template-commands';
+import { addWebhookCommands } from './webhook-commands';
 
 const USAGE_ERROR = 2;
 
@@ -63,11 +69,15 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     code = ended;
   };
   addAdminCommands(program);
+  addAccessCommands(program);
   addCampaignCommands(program, end);
   addContactCommands(program);
   addExplainCommand(program);
+  addMessageCommands(program);
   addStopCommand(program);
+  addSuppressionCommands(program);
   addTemplateCommands(program, end);
+  addWebhookCommands(program);
   addCheckoutCommands(program, end);
 
   program
@@ -83,6 +93,9 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .description('bring the database schema up to date')
     .option('--json', 'print the outcome as JSON')
     .action((options: { json?: boolean }) => migrateDatabase(options));
+
+  addCompletionCommand(program);
+  addExamples(program);
 
   try {
     await program.parseAsync(argv);
