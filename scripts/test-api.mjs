@@ -28,7 +28,7 @@ const CHECKS = [
 /** Logging out ends the session of all other calls. */
 const EXCLUDED = ['logOut'];
 
-/** What Schemathesis has to be told of content types that it does not know. */
+/** How to write a content type that Schemathesis does not know. */
 const HOOKS = `import schemathesis
 
 @schemathesis.serializer("application/x-ndjson")

@@ -14,7 +14,7 @@ export function addCompletionCommand(program: Command): void {
 /** Words that may follow, by the commands in front of them: `''`, `campaign`, `campaign create`. */
 type Completions = Map<string, string[]>;
 
-export function completionsOf(command: Command, path = ''): Completions {
+function completionsOf(command: Command, path = ''): Completions {
   const found: Completions = new Map();
   const subcommands = command.commands.filter((one) => one.name() !== 'help');
   const options = command.options.flatMap(({ long }) => long ?? []);

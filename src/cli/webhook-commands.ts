@@ -15,7 +15,7 @@ const COLUMNS = ['id', 'enabled', 'events', 'url', 'pending', 'failingSince'];
 const DELIVERY_COLUMNS = ['id', 'type', 'state', 'attempts', 'status', 'code', 'createdAt'];
 const one = (id: string | undefined) => `/api/webhook/${segment(id)}`;
 
-/** `fanfare webhook …`: addresses that are told what happens, over HTTP. */
+/** `fanfare webhook …`: addresses that events are delivered to, over HTTP. */
 export function addWebhookCommands(program: Command): void {
   addResource(program, { name: 'webhook', description: 'webhooks of the workspace', as: 'backend' }, [
     {
@@ -28,7 +28,7 @@ export function addWebhookCommands(program: Command): void {
       usage: 'create <url>',
       description: 'create a webhook; its secret is printed once',
       options: [
-        new Option('--event <pattern...>', 'what it is told').default(['*']),
+        new Option('--event <pattern...>', 'which events it gets').default(['*']),
         new Option('--description <text>', 'what lists show'),
       ],
       run: async (api, [url], { event, description }) => {
