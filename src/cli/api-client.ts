@@ -16,6 +16,9 @@ export type ApiClientOptions = {
   baseUrl: string;
   /** Where tokens come from, if that is elsewhere. */
   authUrl?: string | undefined;
+  /** For single messages and holds, and where they are if that is elsewhere. */
+  apiKey?: string | undefined;
+  sendUrl?: string | undefined;
   signal?: AbortSignal | undefined;
 } & ({ client: { id: string; secret: string } } | SessionOf);
 
@@ -44,9 +47,11 @@ export interface ApiClient {
  * repeated, under one Idempotency-Key, so that what it creates or steers is done once. A command that is run again
  * is another call.
  */
-export function createApiClient({ baseUrl, authUrl, signal, ...who }: ApiClientOptions): ApiClient {
+export function createApiClient(options: ApiClientOptions): ApiClient {
+  const { baseUrl, authUrl, apiKey, sendUrl, signal, ...who } = options;
   let session: SessionAccess | undefined;
-  const transport = new Transport({ baseUrl, retries: RETRIES }, (ask) => {
+  const where = { baseUrl, ...(sendUrl ? { sendUrl } : {}), ...(apiKey ? { apiKey } : {}) };
+  const transport = new Transport({ ...where, retries: RETRIES }, (ask) => {
     if ('client' in who) {
       const { id, secret } = who.client;
       const url = (authUrl ?? baseUrl).replace(/\/+$/, '');
@@ -58,7 +63,9 @@ export function createApiClient({ baseUrl, authUrl, signal, ...who }: ApiClientO
   let hasAnswered = false;
 
   /** An instance that has answered before comes back; one that never has is not running. */
-  async function read<T>(call: Call, take: (answer: Response) => Promise<T>): Promise<T> {
+  async function read<T>(asked: Call, take: (answer: Response) => Promise<T>): Promise<T> {
+    const call = SENDING.test(asked.path) ? { ...asked, base: 'send' as const } : asked;
+    if (call.base === 'send' && apiKey === undefined) throw noApiKey();
     if (!hasAnswered) {
       try {
         const first = await transport.read({ ...call, signal, retries: 0 }, take);
@@ -95,6 +102,16 @@ export function createApiClient({ baseUrl, authUrl, signal, ...who }: ApiClientO
       read({ method: 'GET', path, timeoutMs: UPLOAD_TIMEOUT_MS }, (answer) => writeWhole(answer, file)),
     close: async () => session?.end(),
   };
+}
+
+/** Paths of the service that sends; all others are the application's. */
+const SENDING = /^\/(?:messages|holds)\b/;
+
+function noApiKey(): StartupError {
+  return new StartupError(
+    'Single messages need an API key, and there is none',
+    'Set FANFARE_API_KEY, or let FANFARE_DATA_DIR name the directory of the instance.',
+  );
 }
 
 function nothingThere(baseUrl: string, error: Error): StartupError {

@@ -26,13 +26,15 @@ export async function openBackend(signal?: AbortSignal): Promise<ApiClient> {
   const own = await readCredentials(dataDir);
   const baseUrl = service.appUrl ?? own?.baseUrl;
   if (!baseUrl) throw unknown('where the instance is', dataDir, 'FANFARE_APP_URL');
-  const { authUrl, clientId, clientSecret, sessionCookie } = service;
+  const { authUrl, sendUrl, clientId, clientSecret, sessionCookie } = service;
+  const where = { baseUrl, authUrl, sendUrl, signal };
   if (clientId !== undefined && clientSecret !== undefined) {
-    return createApiClient({ baseUrl, authUrl, signal, client: { id: clientId, secret: clientSecret } });
+    const client = { id: clientId, secret: clientSecret };
+    return createApiClient({ ...where, client, apiKey: service.apiKey });
   }
   if (sessionCookie) return createApiClient({ baseUrl, signal, sessionCookie });
   if (!own) throw unknown('who asks', dataDir, 'FANFARE_CLIENT_ID');
-  return createApiClient({ baseUrl, authUrl, signal, client: own.client });
+  return createApiClient({ ...where, client: own.client, apiKey: service.apiKey ?? own.apiKey });
 }
 
 function unknown(what: string, dataDir: string, variable: string): StartupError {

@@ -3,15 +3,21 @@ import { FanfareError } from '../client/fanfare-error';
 import { ROLES, type Role } from '../domain/task-queues';
 import { createLog } from '../log';
 import { StartupError } from '../startup-error';
+import { addAccessCommands } from './access-commands';
 import { addAdminCommands } from './admin-commands';
 import { addCampaignCommands } from './campaign-commands';
 import { addCheckoutCommands } from './checkout-commands';
+import { addCompletionCommand } from './completion';
 import { addContactCommands } from './contact-commands';
+import { addExamples } from './examples';
 import { addExplainCommand } from './explain-command';
 import { repeatDemo } from './first-demo';
 import { migrateDatabase, runDoctor, runParts } from './loaded-when-run';
+import { addMessageCommands } from './message-commands';
 import { addStopCommand } from './stop-commands';
+import { addSuppressionCommands } from './suppression-commands';
 import { addTemplateCommands } from './template-commands';
+import { addWebhookCommands } from './webhook-commands';
 
 const USAGE_ERROR = 2;
 
@@ -23,51 +29,20 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .showHelpAfterError('`fanfare --help` lists the commands; with a command in front, its options.')
     .exitOverride();
 
-  program
-    .command('up')
-    .description('everything in one process: database, Temporal, HTTP API, workers')
-    .option('--demo', 'run the demo campaign once, while every provider is the simulator')
-    .action(async ({ demo }: { demo?: boolean }) => {
-      code = await runParts({ http: true, roles: ROLES, demo: demo ?? false });
-    });
-
-  program
-    .command('serve')
-    .description(
-      'the HTTP API and message delivery; needs TEMPORAL_ADDRESS, and DATABASE_URL or `up` beside it',
-    )
-    .action(async () => {
-      code = await runParts({ http: true, roles: [], demo: false });
-    });
-
-  program
-    .command('worker')
-    .description('Temporal workers; needs TEMPORAL_ADDRESS, and DATABASE_URL or `up` beside it')
-    .addOption(new Option('--role <role>', 'what to run').choices([...ROLES, 'all']).default('all'))
-    .action(async ({ role }: { role: Role | 'all' }) => {
-      code = await runParts({
-        http: false,
-        roles: role === 'all' ? ROLES : [role],
-        demo: false,
-      });
-    });
-
-  program
-    .command('demo')
-    .description('run the demo campaign again on a running instance')
-    .action(async () => {
-      code = await repeatDemo();
-    });
-
   const end = (ended: number) => {
     code = ended;
   };
+  addProcesses(program, end);
   addAdminCommands(program);
+  addAccessCommands(program);
   addCampaignCommands(program, end);
   addContactCommands(program);
   addExplainCommand(program);
+  addMessageCommands(program);
   addStopCommand(program);
+  addSuppressionCommands(program);
   addTemplateCommands(program, end);
+  addWebhookCommands(program);
   addCheckoutCommands(program, end);
 
   program
@@ -84,6 +59,9 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .option('--json', 'print the outcome as JSON')
     .action((options: { json?: boolean }) => migrateDatabase(options));
 
+  addCompletionCommand(program);
+  addExamples(program);
+
   try {
     await program.parseAsync(argv);
     return code;
@@ -91,6 +69,41 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
     return reportFailure(error);
   }
+}
+
+/** What goes on until it is stopped, and the demo for it. */
+function addProcesses(program: Command, end: (code: number) => void): void {
+  program
+    .command('up')
+    .description('everything in one process: database, Temporal, HTTP API, workers')
+    .option('--demo', 'run the demo campaign once, while every provider is the simulator')
+    .action(async ({ demo }: { demo?: boolean }) => {
+      end(await runParts({ http: true, roles: ROLES, demo: demo ?? false }));
+    });
+
+  program
+    .command('serve')
+    .description(
+      'the HTTP API and message delivery; needs TEMPORAL_ADDRESS, and DATABASE_URL or `up` beside it',
+    )
+    .action(async () => {
+      end(await runParts({ http: true, roles: [], demo: false }));
+    });
+
+  program
+    .command('worker')
+    .description('Temporal workers; needs TEMPORAL_ADDRESS, and DATABASE_URL or `up` beside it')
+    .addOption(new Option('--role <role>', 'what to run').choices([...ROLES, 'all']).default('all'))
+    .action(async ({ role }: { role: Role | 'all' }) => {
+      end(await runParts({ http: false, roles: role === 'all' ? ROLES : [role], demo: false }));
+    });
+
+  program
+    .command('demo')
+    .description('run the demo campaign again on a running instance')
+    .action(async () => {
+      end(await repeatDemo());
+    });
 }
 
 const WRONG_CREDENTIALS =

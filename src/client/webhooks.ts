@@ -1,6 +1,6 @@
 import { type Calls, type RequestOptions, route } from './calls';
 
-/** Addresses of yours that are told what happens. */
+/** Addresses of yours that events are delivered to. */
 export class Webhooks {
   constructor(private readonly calls: Calls) {}
 

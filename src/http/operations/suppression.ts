@@ -145,7 +145,8 @@ export const liftSenderLimit: Operation = {
   id: 'liftSenderLimit',
   tag: 'Sender limits',
   summary: 'Limit a sender as all others',
-  description: 'Removes the sender’s own limit, on every process within seconds. 404 when it had none.',
+  description:
+    'Removes the sender’s own limit, so that the limit of its channel holds from then on. 404 when it had none.',
   parameters: { channel: 'sms', sender: '12345' },
   answers: {
     200: json(

@@ -76,7 +76,7 @@ export const readWebhook: Operation = {
   id: 'readWebhook',
   summary: 'Read a webhook',
   description:
-    'The webhook without its secret. `disabledAt` says since when nothing is delivered to it, because its receiver failed for too long or because you disabled it.',
+    'The webhook without its secret. `disabledAt` says since when nothing is delivered to it, because its receiver answered 410, failed for too long, or because you disabled it.',
   answers: { 200: json('The webhook, and how it fares.', savedWebhook, answered(200, 'Webhook', WEBHOOK)) },
 };
 

@@ -1,0 +1,189 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { EXAMPLES } from '../../src/cli/examples';
+import { writeCredentials } from '../../src/credentials/credentials';
+import { bearerFor, newWorkspace } from '../http/service';
+import { startWholeApi, type WholeApi } from '../http/whole-api';
+import { runFanfare } from '../support/fanfare-command';
+import { describeWithDatabase } from '../support/storage';
+
+/**
+ * The commands for suppressions, messages, webhooks, users, clients, keys, senders' limits and workspaces, as the built
+ * program runs them against a real server.
+ */
+const TIMEOUT_MS = 150_000;
+
+describeWithDatabase('commands over HTTP', (database) => {
+  let api: WholeApi;
+  let dataDir: string;
+
+  beforeAll(async () => {
+    api = await startWholeApi(await database.open());
+    dataDir = mkdtempSync(join(tmpdir(), 'fanfare-resources-'));
+    await writeCredentials(dataDir, { ...(await newWorkspace(api.identity)), baseUrl: api.url });
+  });
+  afterAll(async () => {
+    await api?.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  /** A line as it is typed, without blanks in its words. */
+  const fanfare = (line: string) => runFanfare(line.split(' '), { FANFARE_DATA_DIR: dataDir }).ended;
+  async function json<T = Record<string, unknown>>(line: string): Promise<T> {
+    const { out, err, code } = await fanfare(`${line} --json`);
+    expect([line, code, err]).toEqual([line, 0, '']);
+    return JSON.parse(out) as T;
+  }
+
+  test(
+    'suppressions are added, listed, exported, imported and lifted',
+    async () => {
+      const added = await json('suppression add ada@example.com --channel email --reason asked');
+      expect(added).toMatchObject({ channel: 'email', address: 'ada@example.com', reason: 'asked' });
+      expect((await fanfare('suppression list --channel email')).out).toMatch(
+        /^email +ada@example.com +asked/,
+      );
+      const file = join(dataDir, 'suppressed.csv');
+      await json(`suppression export ${file}`);
+      expect(readFileSync(file, 'utf8')).toContain('ada@example.com');
+      expect(await json('suppression lift ada@example.com --channel email')).toMatchObject({ removed: 1 });
+      writeFileSync(file, 'channel,address,reason\nsms,+12025550188,left\n');
+      expect(await json(`suppression import ${file}`)).toMatchObject({ created: 1 });
+      expect(await json<unknown[]>('suppression list --limit 1')).toHaveLength(1);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'messages are listed, shown and canceled, and held back by their tag',
+    async () => {
+      const own = JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8'));
+      const headers = { authorization: await bearerFor(api.identity, own), 'x-api-key': own.apiKey };
+      for (const uid of ['order-1', 'order-2', 'order-3']) {
+        const message = {
+          channel: 'email',
+          uid,
+          to: 'ada@example.com',
+          from: 'shop@example.com',
+          subject: 'Hi',
+        };
+        const sendAt = new Date(Date.now() + 3_600_000).toISOString();
+        const { status } = await api.call('POST', '/send-msg', {
+          headers,
+          body: { ...message, body: 'Hi', sendAt },
+        });
+        expect(status).toBe(202);
+      }
+      const listed = await json<{ uid: string }[]>('message list --state scheduled --limit 2');
+      expect(listed.map(({ uid }) => uid)).toEqual(['order-3', 'order-2']);
+      expect((await fanfare('message show order-1')).out).toMatch(/^state +scheduled$/m);
+      expect(await json('message cancel order-1')).toMatchObject({ state: 'canceled' });
+      expect(await json('hold set spring')).toEqual({ campaign: 'spring', held: true });
+      expect(await json('hold release spring')).toEqual({ campaign: 'spring', held: false });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'webhooks are created, disabled, tried and deleted',
+    async () => {
+      const { id, secret } = await json('webhook create https://hooks.example.com/fanfare --event message.*');
+      expect(secret).toMatch(/^whsec_/);
+      expect(await json(`webhook disable ${id}`)).toMatchObject({ enabled: false });
+      expect(await json(`webhook enable ${id}`)).toMatchObject({ enabled: true });
+      const delivery = await json(`webhook test ${id}`);
+      expect(await json<unknown[]>(`webhook deliveries ${id}`)).toMatchObject([{ id: delivery.id }]);
+      expect(await json(`webhook redeliver ${id}`)).toMatchObject({ redelivered: 0 });
+      expect(await json(`webhook redeliver ${id} ${delivery.id}`)).toMatchObject({ id: delivery.id });
+      expect((await json(`webhook rotate-secret ${id}`)).secret).not.toBe(secret);
+      expect(await json<unknown[]>('webhook list')).toHaveLength(1);
+      expect(await json(`webhook show ${id}`)).toMatchObject({ id });
+      expect(await json(`webhook delete ${id}`)).toEqual({ id });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'users, clients and keys are administered',
+    async () => {
+      const user = await json('user create --email grace@example.com');
+      expect(await json(`user role ${user.id} admin`)).toMatchObject({ role: 'admin' });
+      expect(await json(`user disable ${user.id}`)).toMatchObject({ disabledAt: expect.any(String) });
+      expect(await json(`user enable ${user.id}`)).toMatchObject({ disabledAt: null });
+      expect((await json(`user password ${user.id}`)).password).toEqual(expect.any(String));
+      expect(await json<unknown[]>('user list')).toHaveLength(2);
+      const client = await json('client create --name Shop');
+      expect((await json(`client rotate ${client.id} --overlap-hours 1`)).secret).not.toBe(client.secret);
+      expect(await json(`client disable ${client.id}`)).toMatchObject({ disabledAt: expect.any(String) });
+      expect(await json(`client enable ${client.id}`)).toMatchObject({ disabledAt: null });
+      const key = await json('key create --name Shop');
+      expect(await json(`key revoke ${key.id}`)).toMatchObject({ revokedAt: expect.any(String) });
+      expect(await json<unknown[]>('key list')).not.toEqual([]);
+      const made = await json('workspace create Second --email second@example.com');
+      expect(made).toMatchObject({ workspace: { name: 'Second' }, apiKey: expect.any(String) });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'the limit of a sender is set and lifted',
+    async () => {
+      expect(await json('sender-limit set 12345 --channel sms --rate 5')).toMatchObject({ rate: 5 });
+      expect((await fanfare('sender-limit list')).out).toMatch(/^sms +12345 +5 /);
+      expect(await json('sender-limit lift 12345 --channel sms')).toEqual({ channel: 'sms' });
+      expect((await fanfare('sender-limit list')).out).toBe('There are none.\n');
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'a refusal ends with 1, a wrong command line with 2',
+    async () => {
+      const refused = await fanfare('message show none');
+      expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('404')]);
+      expect((await fanfare('message list --state lost')).code).toBe(2);
+      expect((await fanfare('suppression list --limit 0')).code).toBe(2);
+      expect((await fanfare('webhook')).code).toBe(2);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe('completion', () => {
+  const completed = async (...words: string[]): Promise<string[]> => {
+    const { out } = await runFanfare(['completion', 'bash'], {}).ended;
+    const script = `${out}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _fanfare; echo "\${COMPREPLY[@]}"`;
+    const { stdout } = await promisify(execFile)('bash', ['-c', script, 'bash', 'fanfare', ...words]);
+    return stdout.trim().split(' ');
+  };
+
+  test('bash completes commands, commands below them, options and choices', async () => {
+    expect(await completed('camp')).toEqual(['campaign']);
+    expect(await completed('campaign', 'd')).toEqual(['dry-run']);
+    expect(await completed('message', 'list', '--sta')).toEqual(['--state']);
+    expect(await completed('message', 'list', '--state', 'deliv')).toEqual(['delivered']);
+  });
+
+  test.each(['zsh', 'fish'])('a script for %s names every command', async (shell) => {
+    const { out, code } = await runFanfare(['completion', shell], {}).ended;
+    expect(code).toBe(0);
+    for (const path of ['campaign create', 'suppression lift', 'webhook deliveries', 'completion']) {
+      expect(out).toContain(`"${path}"`);
+    }
+  });
+});
+
+test('the help of every command ends with an example', async () => {
+  const { out } = await runFanfare(['completion', 'fish'], {}).ended;
+  const paths = [...out.matchAll(/= "([^"]+)"' -a/g)].map(([, path]) => path ?? '');
+  const leaves = paths.filter((path) => !paths.some((other) => other.startsWith(`${path} `)));
+  expect(leaves.length).toBeGreaterThan(50);
+
+  // Scripts of a checkout, which say themselves what they take.
+  const withHelp = leaves.filter((path) => !['bench', 'chaos'].includes(path));
+  expect(Object.keys(EXAMPLES).sort()).toEqual(withHelp.sort());
+  expect((await runFanfare(['message', 'list', '--help'], {}).ended).out).toContain('$ fanfare message list');
+}, 60_000);
