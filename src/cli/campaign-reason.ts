@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { printable } from './command';
 
-/** Why a campaign ended or stands still: a sentence, or what closed a gate of its release (docs/campaigns.md). */
+/** Why a campaign ended or is paused: a sentence, or what closed a gate of its release (docs/campaigns.md). */
 export const reason = z.union([
   z.string(),
   z.looseObject({

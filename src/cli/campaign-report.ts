@@ -5,7 +5,7 @@ import { reason } from './campaign-reason';
 
 const perChannel = z.record(z.string(), z.record(z.string(), z.number()));
 
-/** What is read of `GET /api/campaign/{id}` (api.md 7); the rest is passed on where JSON is printed. */
+/** The members of `GET /api/campaign/{id}` that are read (api.md 7). Others are passed on where JSON is printed. */
 export const campaignDetail = z.object({
   data: z.looseObject({
     phase: z.string(),
@@ -18,7 +18,10 @@ export const campaignDetail = z.object({
 });
 export type CampaignProgress = z.infer<typeof campaignDetail>['data'];
 
-/** One line, of 80 columns as a rule: `running 12 s · email 120/214 · sms 90/180 · voice 10/60 (8 calling, 2 later)`. */
+/**
+ * One line, usually within 80 columns: `running 12 s · email 120/214 · sms 90/180 · voice 10/60 (8 calling, 2
+ * later)`.
+ */
 export function progressText({ phase, counts }: CampaignProgress, elapsedMs: number): string {
   const channels = CHANNELS.filter((channel) => counts[channel]).map((channel) =>
     channelText(channel, counts[channel] ?? {}),
@@ -58,7 +61,7 @@ export function summaryTable({ counts, skipped }: CampaignProgress): string {
   ].join('\n');
 }
 
-/** What is read of `GET /api/campaign/{id}/calls`. */
+/** The members of `GET /api/campaign/{id}/calls` that are read. */
 export const callSummary = z.object({
   data: z.looseObject({
     calls: z.number(),
