@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { parseOptedOutCodes } from './domain/opted-out-codes';
 import { parseSmtpRelays } from './domain/smtp-relays';
 
-/** The kinds of values that variables hold (config.ts). What is secret in one is not repeated in what is said of it. */
+/** The kinds of values of variables (config.ts). Error messages never repeat a secret value. */
 export const port = z.coerce.number().int().min(0).max(65_535);
 export const httpUrl = z.url({ protocol: /^https?$/ });
 export const baseUrl = httpUrl.transform((value) => value.replace(/\/+$/, ''));
@@ -29,7 +29,7 @@ export const hostAndPort = z.string().transform((value, context) => {
   return z.NEVER;
 });
 
-/** The value itself, which has a password in it, is not repeated in what is said of it. */
+/** Error messages do not repeat the value, because it contains a password. */
 export const urls = (protocol: RegExp) =>
   z
     .string()
@@ -49,7 +49,7 @@ export const tlvs = z.string().transform((value, context) => {
   }
 });
 
-/** 32 random bytes each, the first of which seals; none is repeated in what is said of it. */
+/** 32 random bytes each; the first one encrypts. Error messages do not repeat them. */
 export const secretsKeys = z.string().transform((value, context) => {
   const keys = value.split(',').map((one) => {
     const text = one.trim();
@@ -72,8 +72,8 @@ export const optedOutCodes = z.string().transform((value, context) => {
 });
 
 /**
- * A number of proxies, or their addresses. A host name is not among them: it would be looked up once, and
- * what it says later would be somebody else.
+ * A number of proxies, or their addresses. Host names are refused, because a name is looked up once and may
+ * later belong to another machine.
  */
 export const trustedProxies = z.string().transform((value, context) => {
   if (/^[1-9]$/.test(value)) return Number(value);
@@ -86,7 +86,7 @@ export const trustedProxies = z.string().transform((value, context) => {
   return z.NEVER;
 });
 
-/** An address, a network, or one of the names that the server knows for some of them. */
+/** An address, a network, or one of the names that the server knows for some networks. */
 function isNetwork(text: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true;
   const [address = '', bits, ...more] = text.split('/');

@@ -22,8 +22,8 @@ import type { SmtpRelayAddress } from './domain/smtp-relays';
 import { StartupError } from './startup-error';
 
 /**
- * Every setting, read from the environment once; long because there are many. docs/configuration.md documents
- * each; a test compares the two. A variable that is set but empty counts as not set.
+ * Every setting, read from the environment once; the file is long because there are many. docs/configuration.md
+ * documents each; a test compares the two. A variable that is set but empty counts as not set.
  */
 const PROVIDERS = ['simulator', 'http'] as const;
 const EMAIL_PROVIDERS = [...PROVIDERS, 'smtp'] as const;
@@ -100,7 +100,7 @@ export const VARIABLES = z.object({
   FANFARE_SMPP_TLVS: tlvs.optional(),
   FANFARE_KANNEL_URL: httpUrl.optional(),
   FANFARE_SMS_OPTED_OUT_CODES: optedOutCodes.optional(),
-  /** Part of a path, where everybody else's secrets are headers; characters that need no escaping there. */
+  /** Unlike other secrets, it is part of a path, so that it has only characters that need no escaping there. */
   FANFARE_INBOUND_SECRET: z
     .string()
     .regex(/^[A-Za-z0-9._~-]{1,200}$/, 'only letters, digits and . _ ~ - may be in it, at most 200')
@@ -129,9 +129,9 @@ export interface Config {
     publicUrl: string | undefined;
     trustProxy: string[] | number | undefined;
   };
-  /** Ports for nothing but metrics, on the address that HTTP listens on: ours, and the Temporal library's. */
+  /** Separate ports for metrics, on the address that HTTP listens on: ours, and the Temporal library's. */
   metrics: { port: number | undefined; temporalPort: number | undefined };
-  /** The messaging service that campaigns drive; parts left out are this process's own. */
+  /** The messaging service that campaigns use; missing parts are those of this process. */
   service: {
     authUrl: string | undefined;
     sendUrl: string | undefined;
@@ -140,18 +140,18 @@ export interface Config {
     clientSecret: string | undefined;
     apiKey: string | undefined;
     sessionCookie: string | undefined;
-    /** Whose account these variables name. */
+    /** The workspace whose account these variables name. */
     workspace: string | undefined;
-    /** Accounts of several workspaces. */
+    /** File with the accounts of several workspaces. */
     credentialsFile: string | undefined;
   };
   temporal: { address: string | undefined; namespace: string; cliPath: string | undefined };
   providers: Record<Channel, ProviderName>;
-  /** Of the channels whose provider is `http`. */
+  /** For channels whose provider is `http`. */
   httpProviders: Partial<Record<Channel, { url: string; idempotent: boolean }>>;
-  /** Of the email provider `smtp`, if it is chosen. */
+  /** For the email provider `smtp`, if it is chosen. */
   smtp: SmtpConfig | undefined;
-  /** Of SMS, if it is `smpp`. */
+  /** For SMS, if the provider is `smpp`. */
   smpp:
     | {
         url: string;
@@ -161,27 +161,27 @@ export interface Config {
         tlvs: Record<string, string>;
       }
     | undefined;
-  /** Where Kannel's sendsms is, if SMS go by it. */
+  /** Address of Kannel's sendsms, if SMS use it. */
   kannelUrl: string | undefined;
-  /** The operator's codes of subscribers who opted out with it, for `smpp` and `kannel`. */
+  /** The operator's codes for opted-out subscribers, for `smpp` and `kannel`. */
   smsOptedOut: OptedOutCodes | undefined;
   /** How long records of messages are kept; for ever without it. */
   retentionDays: number | undefined;
-  /** For every sender that has no limit of its own. */
+  /** For every sender without a limit of its own. */
   senderLimits: SenderLimits;
-  /** Of campaigns' calls. */
+  /** For calls of campaigns. */
   callTimes: { faultSeconds: number | undefined; silenceSeconds: number };
-  /** In the path that carriers report to; without it one is made and kept. */
+  /** Part of the path that carriers report to; without it one is generated and stored. */
   inboundSecret: string | undefined;
-  /** What secrets in the database are sealed with: by the first, and opened by any. */
+  /** Keys for secrets in the database: the first one encrypts, all of them decrypt. */
   secretsKeys: Buffer[];
   /** Webhooks may lead to this machine and to private networks. */
   webhookAllowPrivate: boolean;
-  /** The same for documents that calls go on with. */
+  /** The same for documents that calls continue with. */
   callDocumentsAllowPrivate: boolean;
-  /** Where mail that unsubscribes goes, beside the link. */
+  /** Mail address for unsubscribing, in addition to the link. */
   unsubscribeMailto: string | undefined;
-  /** The engine that speaks texts. */
+  /** The speech engine. */
   speech: 'none' | 'espeak-ng';
   simulator: { seed: number; latencyMs: number };
   logLevel: string;
@@ -189,13 +189,13 @@ export interface Config {
 
 export interface SmtpConfig {
   relays: SmtpRelayAddress[];
-  /** To each relay. */
+  /** Per relay. */
   connections: number;
   heloName: string | undefined;
   dkim: { domain: string; selector: string; keyFile: string } | undefined;
   /** Domain of the envelope senders. */
   returnPath: string | undefined;
-  /** Where reports and unsubscribing mails come in. */
+  /** The listener for reports and unsubscribe mails. */
   listen:
     | {
         host: string;
@@ -287,10 +287,10 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   };
 }
 
-/** What belongs together is looked at also when single values are wrong, so that all is said at once. */
+/** Related variables are checked even when single values are wrong, so that all problems are reported at once. */
 const BESIDE = { when: () => true };
 
-/** Minutes are nothing to wait for where calls last milliseconds. */
+/** With the simulator, whose calls take milliseconds, a wait of minutes would be too long. */
 const faultSecondsWith = (provider: ProviderName) => (provider === 'simulator' ? 2 : undefined);
 
 function needUrls(v: Variables, context: z.core.$RefinementCtx): void {
@@ -319,7 +319,7 @@ function needSmtp(v: Variables, context: z.core.$RefinementCtx): void {
     'FANFARE_SMTP_LISTEN_TLS_CERT_FILE',
     'FANFARE_SMTP_LISTEN_TLS_KEY_FILE',
   ] as const;
-  // A value that is neither true nor false is here as it was given, and asks for nothing.
+  // A value that is neither true nor false is kept as text here, and requires nothing.
   if (v.FANFARE_SMTP_LISTEN_TLS_REQUIRED === true) need(certFile, 'FANFARE_SMTP_LISTEN_TLS_REQUIRED is true');
   const tls = [certFile, keyFile].find((path) => v[path] !== undefined);
   if (tls)
@@ -354,7 +354,7 @@ function listenerTls(v: Variables) {
     : undefined;
 }
 
-/** What a provider of SMS alone cannot do without. */
+/** The variable that a provider for SMS needs. */
 const SMS_URL = { smpp: 'FANFARE_SMPP_URL', kannel: 'FANFARE_KANNEL_URL' } as const;
 
 /** A channel's variables. */

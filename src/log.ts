@@ -5,9 +5,9 @@ export type Log = Logger;
 const STANDARD_ERROR = 2;
 
 /**
- * The program's logger: JSON lines on standard error, so that standard output is a command's own.
- * Callers log ids and codes; never an address, a token, a key or a body. The redaction is the second
- * line of defence, for objects logged whole by a library.
+ * The program's logger: JSON lines on standard error, because standard output belongs to commands. Callers log
+ * ids and codes; never an address, a token, a key or a body. The redaction is a second protection, for objects
+ * that a library logs as a whole.
  */
 export function createLog(level: string): Log {
   return pino(

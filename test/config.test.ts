@@ -96,7 +96,7 @@ describe('the providers of SMS', () => {
     expect([config.smpp, config.kannelUrl]).toEqual([undefined, undefined]);
   });
 
-  test('are told which codes mean that a subscriber has opted out', () => {
+  test('have codes that mean that a subscriber has opted out', () => {
     const codes = readConfig({ FANFARE_SMS_OPTED_OUT_CODES: '0x455, 0451' }).smsOptedOut;
     expect([codes?.hasStatus(0x455), codes?.hasError('451'), codes?.hasError('455')]).toEqual([
       true,

@@ -70,7 +70,7 @@ import { contactNews } from './contact-news';
 import { isToldHowToOptOut } from './notice-rule';
 import { suppression } from './suppression-rule';
 
-/** What the routes of the whole API are made on. */
+/** Dependencies of the routes of the whole API. */
 export interface ApiParts {
   storage: Tables;
   identity: Identity;
@@ -84,7 +84,7 @@ export interface ApiParts {
   launcher: RunLauncher & SendLauncher;
   schedules: CampaignSchedules;
   holds?: CampaignHolds | undefined;
-  /** Everything the process depends on, by name. */
+  /** Whether each dependency of the process works, by name. */
   readiness: () => Promise<Record<string, boolean>>;
   inboundSecret: string;
   smsOptedOut?: OptedOutCodes | undefined;
@@ -95,8 +95,8 @@ export interface ApiParts {
 }
 
 /**
- * Every route of the API, each group to be registered in a scope of its own. Tests that are about all routes
- * make their server of the same list.
+ * Every route of the API, each group to be registered in its own scope. Tests over all routes build their
+ * server from the same list.
  */
 export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)[] {
   const { storage, identity, delivery, versions, launcher, schedules, publicUrl, log } = parts;
@@ -119,7 +119,10 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
   const stops = createStops({ db: campaignsDb, changed: delivery.stopsChanged, log });
   const tellOfPolicy = (workspaceId: string) =>
     void followPolicy(campaignsDb, launcher, log, workspaceId).catch((error: unknown) =>
-      log.warn({ err: error, workspaceId }, 'nobody was told of a new policy; it will be tried again'),
+      log.warn(
+        { err: error, workspaceId },
+        'could not signal runs about a new policy; trying again within a minute',
+      ),
     );
   return [
     healthRoutes(parts.readiness, parts.delivery.accounts),

@@ -18,8 +18,8 @@ import { findExecutable, openTemporalModule } from './temporal-module';
 import { openWorkerModule } from './worker-module';
 
 /**
- * Composition: the one folder where the parts of the program are made and joined. Everything opened is
- * closed in reverse order, also when a later part fails to open.
+ * Composition: the one folder where the parts of the program are created and connected. Everything opened is
+ * closed in reverse order, even if a later part fails to open.
  */
 export interface AppOptions {
   config: Config;
@@ -34,9 +34,9 @@ export interface AppOptions {
 }
 
 export interface App {
-  /** Where the HTTP API is, if this process serves it. */
+  /** Address of the HTTP API, if this process serves it. */
   baseUrl: string | undefined;
-  /** Temporal's web interface, if the server is ours. */
+  /** Address of Temporal's web interface, if the server is ours. */
   temporalUiUrl: string | undefined;
   credentials: Credentials | undefined;
   /** Rejects when a part has failed beyond repair; never resolves. */
@@ -45,7 +45,8 @@ export interface App {
 }
 
 export async function startApp(options: AppOptions): Promise<App> {
-  // Between the first connection and the last statement of the start the database may go away again.
+  // The whole start is retried, because the database may go away between its first connection and its last
+  // statement.
   return withStartupRetry(() => startOnce(options), options);
 }
 
@@ -69,7 +70,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   failed.catch(() => undefined);
 
   refuseImpossible(options);
-  // Found first: it may take minutes, and nothing else should be half started meanwhile.
+  // Found first, because it may take minutes and nothing else should be half started meanwhile.
   const executable = config.temporal.address ? undefined : await findExecutable(options);
   const database = await openDatabaseModule(options, shutdown, fail);
   const storage = await withStartupRetry(() => openStorage({ databaseUrl: database.url }), options);
@@ -109,8 +110,8 @@ function refuseImpossible({ config, http, roles }: AppOptions): void {
 }
 
 /**
- * On the first start of all, makes a workspace to begin with. Its secrets are written down before it is
- * made, and a later start makes what an earlier one was killed before making.
+ * At the very first start, creates a workspace to begin with. Its secrets are written to credentials.json
+ * before it is created, so that a later start can finish what a killed one began.
  */
 async function settleCredentials(
   config: Config,

@@ -5,7 +5,10 @@ import { LIMITS } from '../domain/limits';
 import { trackMessages } from '../messaging/events/tracking';
 import type { MessagingTables } from '../messaging/tables';
 
-/** What the service of this installation knows; of messages that went through another, its events told the ledger. */
+/**
+ * What the messaging half of this installation knows. For messages that went through another service, its
+ * events are in the ledger.
+ */
 export function contactNews(db: Kysely<MessagingTables>): ContactNews {
   return {
     async messagesOf(workspaceId, uids) {

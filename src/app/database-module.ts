@@ -13,7 +13,10 @@ export interface DatabaseModule {
   isShared: boolean;
 }
 
-/** The operator's server if they name one; else a managed one: run by `up`, found by every other command. */
+/**
+ * Opens the operator's server if one is configured; otherwise a managed one, which `up` runs and every other
+ * command finds.
+ */
 export async function openDatabaseModule(
   { config, log, env, http, roles, signal }: AppOptions,
   shutdown: Shutdown,

@@ -37,12 +37,12 @@ import { openWebhookModule } from './webhook-module';
 
 export interface HttpModule {
   baseUrl: string;
-  /** In the path that carriers report to. */
+  /** Part of the path that carriers report to. */
   inboundSecret: string;
   /** The secrets of a first workspace; `undefined` when the installation has one already. */
   planFirstWorkspace(): Promise<NewWorkspace | undefined>;
   insertFirstWorkspace(planned: NewWorkspace): Promise<void>;
-  /** From now on `/readyz` asks the dependencies; before, it says that we are starting. */
+  /** From now on `/readyz` checks the dependencies; before, it reports that the process is starting. */
   markReady(): void;
 }
 
@@ -57,7 +57,7 @@ export interface HttpModuleOptions extends AppOptions {
 /** A name to log in with; no mail is sent to it. */
 const FIRST_USER = 'admin@fanfare.local';
 
-/** The messaging service and the campaigns' API, delivering and listening. */
+/** Opens the messaging service and the campaigns' API, with delivery and the listening port. */
 export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutdown): Promise<HttpModule> {
   const { config, log, storage, temporal } = options;
   const messagingDb = storage.tables<MessagingTables>();
@@ -187,13 +187,15 @@ async function listen(app: App, { host, port }: Config['http']): Promise<string>
   return baseUrlOf(host, (app.server.address() as AddressInfo).port);
 }
 
-/** Known before we listen, unless any free port will do: what was left to be sent by a process that is gone
- * leaves at once. */
+/**
+ * The address is known before the server listens, unless any free port will do. What a dead process left unsent
+ * can therefore leave at once.
+ */
 const addressOf = ({ host, port }: Config['http']): string | undefined =>
   port === 0 ? undefined : baseUrlOf(host, port);
 
 function baseUrlOf(host: string, port: number): string {
-  // Listening everywhere includes the loopback, where our own workers reach us.
+  // A server that listens on all addresses also listens on the loopback, where our own workers reach it.
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

@@ -8,7 +8,7 @@ import type { Storage } from '../storage/storage';
 import type { AppOptions } from './app';
 import type { Shutdown } from './shutdown';
 
-/** What this process counts, and the port where it is read if it is to have one of its own. */
+/** The metrics of this process, and a port of their own if one is configured. */
 export async function openMetricsModule(
   { config, log }: AppOptions,
   storage: Storage,

@@ -1,6 +1,6 @@
 import type { NoticeRule } from '../campaigns/ports';
 import { isTold } from '../messaging/inbound/opt-out-notices';
 
-/** By what the text of the policy is added to a message, for a dry run that counts its segments. */
+/** Whether a number has had the policy's opt-out text, so that a dry run counts segments correctly. */
 export const isToldHowToOptOut: NoticeRule = (workspaceId, { from, address }) =>
   isTold(workspaceId, { from, to: address });

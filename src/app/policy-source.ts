@@ -7,9 +7,9 @@ import type { WorkspacePolicy } from '../domain/policy';
 import type { PolicySource } from '../messaging/outbox/policy-rules';
 
 /**
- * The workspace's policy for the messaging half, which asks for every message: kept for a moment, so that a change
- * counts in every process within it. One that cannot be read holds the message up: to send what is forbidden would
- * be worse.
+ * The workspace's policy for the messaging half, which asks for every message. It is cached for a moment, so
+ * that a change takes effect in every process within that time. If the policy cannot be read, the message
+ * waits, because sending a forbidden message would be worse.
  */
 export function policySource(db: Kysely<CampaignTables>, now: () => number = Date.now): PolicySource {
   const known = new BoundedCache<{ policy: Promise<WorkspacePolicy | undefined>; readAt: number }>(

@@ -19,15 +19,15 @@ import { type Synthesizer, TELEPHONE_HZ } from '../speech/synthesizer';
 import { StartupError } from '../startup-error';
 
 export interface ProviderParts {
-  /** By which this installation knows return paths as its own, in every process and for years. */
+  /** Secret by which this installation recognises its return paths, in every process and for years. */
   returnPathSecret: string;
-  /** Takes the token of a mail that unsubscribes. */
+  /** Handles the token of an unsubscribe mail. */
   unsubscribe(token: string): Promise<void>;
-  /** What is kept of long SMS for the provider of this name. */
+  /** Stored parts of long SMS for the provider of this name. */
   smsParts(provider: string): SmsParts;
   /** Where a carrier reaches `/inbound/{provider}/{secret}`; known once the server listens. */
   inboundUrl(provider: string): string;
-  /** Without it, the simulator takes the length of what is said from the text. */
+  /** Without it, the simulator estimates the length of speech from the text. */
   synthesizer: Synthesizer | undefined;
   log: Log;
 }
@@ -88,7 +88,7 @@ async function openSmtp(
   }
 }
 
-/** Where the listener takes mails that unsubscribe, if there is one. */
+/** Address for unsubscribe mails, if there is a listener. */
 export function unsubscribeAddress(smtp: SmtpConfig | undefined): string | undefined {
   return smtp?.listen && smtp.returnPath !== undefined ? `${UNSUBSCRIBE}@${smtp.returnPath}` : undefined;
 }

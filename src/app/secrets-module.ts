@@ -13,9 +13,9 @@ import { missingKeys, sealStoredSecrets } from '../messaging/webhooks/sealed-sec
 import { StartupError } from '../startup-error';
 
 /**
- * How the secrets that the database holds are sealed (decision 19). With keys from the configuration all of them
- * are. Without, those of webhooks are under a key of the installation's own, which the same database holds; it is
- * kept, sealed itself, when keys are configured later, for whatever was sealed with it.
+ * How secrets in the database are encrypted (decision 19). With configured keys, all of them are. Without,
+ * those of webhooks are under a key of the installation, which is in the same database. When keys are
+ * configured later, that key is kept, itself encrypted, for the secrets under it.
  */
 export interface Secrets {
   ofInstallation(name: string): Promise<string>;
@@ -53,7 +53,7 @@ async function ownSealing(db: Kysely<MessagingTables>): Promise<Sealing> {
   return createSealing([keyOf(await installationSecret(db, OWN_KEY, undefined))]);
 }
 
-/** The one that was made before there were others, if it was. */
+/** The installation's own key, if one was created before keys were configured. */
 async function ownKeys(db: Kysely<MessagingTables>, outer: Sealing | undefined): Promise<Buffer[]> {
   const secret = await knownInstallationSecret(db, OWN_KEY, outer);
   return secret === undefined ? [] : [keyOf(secret)];

@@ -23,29 +23,30 @@ import type { Shutdown } from './shutdown';
 
 export type GatewayFor = (workspaceId: string) => Gateway;
 
-/** The messaging service as this process reaches it, for each workspace with credentials of its own. */
+/** The messaging service for each workspace, with its own credentials. */
 export interface ServiceGateways {
   gatewayFor: GatewayFor;
   /** False where this process has no credentials for the workspace: it refuses the workspace's campaigns. */
   hasAccess(workspaceId: string): Promise<boolean>;
-  /** How far the feeds of our own service have come. */
+  /** Positions of the feeds of our own service. */
   heads: FeedHeads;
-  /** The same in processes that have access to the same workspaces: one of them reads their feeds. */
+  /** Equal in processes that have access to the same workspaces; one of them reads their feeds. */
   scope: string;
 }
 
 interface ServiceParts {
   config: Config;
-  /** Of the installation's first workspace, once they are known: only after our own service listens. */
+  /** Credentials of the installation's first workspace. They are known only after our own service listens. */
   credentials(): Credentials | undefined;
   db: Kysely<MessagingTables>;
 }
 
 /**
- * Gateways to the messaging service, each opened at its first use. A workspace's credentials are, in this order:
- * its entry in FANFARE_SERVICE_CREDENTIALS_FILE; the account that the variables name, if it is this workspace's;
- * and without such variables, at our own service, credentials derived from those of the first workspace. A
- * workspace that has none of these is refused, because its messages would leave in another workspace's name.
+ * Gateways to the messaging service, each opened at its first use. A workspace's credentials come from the
+ * first of these sources. Its entry in FANFARE_SERVICE_CREDENTIALS_FILE. The account that the variables name,
+ * if it belongs to this workspace. Without such variables, at our own service, credentials derived from those
+ * of the first workspace. A workspace without any is refused, because its messages would leave in another
+ * workspace's name.
  */
 export function openServiceGateways(parts: ServiceParts, shutdown: Shutdown): ServiceGateways {
   const accounts = readServiceAccounts(parts.config.service.credentialsFile);
@@ -59,7 +60,7 @@ export function openServiceGateways(parts: ServiceParts, shutdown: Shutdown): Se
     if (accounts.has(workspaceId)) return true;
     return parts.config.service.clientId === undefined ? !isOfOthers() : belongs(workspaceId);
   };
-  /** All credentials are in the file, which does not have this workspace. */
+  /** All credentials are in the file, and this workspace is not in it. */
   const isOfOthers = () => accounts.size > 0 && parts.credentials() === undefined;
   const open = (workspaceId: string): Gateway => {
     const account = accounts.get(workspaceId);
@@ -125,8 +126,8 @@ function gatewayOptions(
 }
 
 /**
- * Whether the account that FANFARE_CLIENT_ID names is this workspace's. The operator says whose it is, or our own
- * service does if it knows the client. An account elsewhere is the first workspace's.
+ * Whether the account of FANFARE_CLIENT_ID belongs to this workspace. The operator names its workspace, or our
+ * own service does if it knows the client. An account elsewhere belongs to the first workspace.
  */
 function accountOfVariables({ config, credentials, db }: ServiceParts): (id: string) => Promise<boolean> {
   let known = config.service.workspace;
@@ -149,15 +150,15 @@ function accountOfVariables({ config, credentials, db }: ServiceParts): (id: str
     return first?.id;
   };
   return async (workspaceId) => {
-    // Not kept before there is a workspace: a worker may be up before the first one is made.
+    // Not cached before there is a workspace, because a worker may start before the first one is created.
     known ??= await find();
     return known === workspaceId;
   };
 }
 
 /**
- * Campaigns ask the service that they are sent through, which need not be this one. That it refuses us is no
- * fault of the caller, who would take a 401 for his own.
+ * Looks templates up at the service that the workspace's campaigns use, which may be another one. If that
+ * service refuses us, the caller must not get a 401, because they would take it for their own.
  */
 export function templateLookup({ gatewayFor, hasAccess }: ServiceGateways): TemplateLookup {
   return {
@@ -166,14 +167,14 @@ export function templateLookup({ gatewayFor, hasAccess }: ServiceGateways): Temp
         .findTemplate(...template)
         .catch(async (error: unknown) => {
           if (!isDomainError(error) || ERRORS[error.code].retry !== 'account') throw error;
-          // Our own refusal is about the caller's workspace.
+          // Our own refusal concerns the caller's workspace.
           if (!(await hasAccess(workspaceId))) throw error;
           throw new DomainError('dependency_down', error.message, { cause: error });
         }),
   };
 }
 
-/** Nothing of a workspace that this process has no credentials for: a process that has them follows its feed. */
+/** Reports nothing for a workspace without credentials in this process: a process that has them follows its feed. */
 export function outcomeNews({
   gatewayFor,
   hasAccess,
@@ -187,8 +188,8 @@ export function outcomeNews({
 }
 
 /**
- * A person who asks is answered by the ledger alone where the service cannot tell, or does not answer in time. A
- * recipient with more messages than one request names has the latest of them told.
+ * Reads stories from the service. If it has none or does not answer in time, the person who asks gets the
+ * ledger's part only. For a recipient with more messages than one request can name, the latest are read.
  */
 export function messageStories({ gatewayFor, hasAccess }: Omit<ServiceGateways, 'scope'>): MessageStories {
   const ask = async (workspaceId: string, uids: readonly string[]): Promise<ToldStories> => {
@@ -205,7 +206,7 @@ export function messageStories({ gatewayFor, hasAccess }: Omit<ServiceGateways, 
       const given = new AbortController();
       const tooLate = delay(LIMITS.storyTimeoutMs, AWAY, { signal: given.signal, ref: false });
       try {
-        // A token may have to be fetched first, which has a longer time-out of its own.
+        // A token may have to be fetched first, which has a longer timeout of its own.
         return await Promise.race([ask(workspaceId, uids), tooLate]);
       } catch {
         return AWAY;
@@ -219,7 +220,7 @@ export function messageStories({ gatewayFor, hasAccess }: Omit<ServiceGateways, 
 
 const AWAY = { kind: 'away', events: true, stories: [] } as const;
 
-/** Nothing at a service that cannot hold. */
+/** Does nothing at a service that cannot hold. */
 export function campaignHolds(gatewayFor: GatewayFor): CampaignHolds {
   const ableTo = async (workspaceId: string) => {
     const gateway = gatewayFor(workspaceId);

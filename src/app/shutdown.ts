@@ -1,8 +1,8 @@
 import type { Log } from '../log';
 
 /**
- * Things that were opened, to be closed in reverse order. Each opening is followed at once by its
- * closing, so that a start which fails half-way leaves nothing behind.
+ * Opened parts, to be closed in reverse order. Each opening registers its closing at once, so that a start that
+ * fails half-way leaves nothing open.
  */
 export class Shutdown {
   private readonly stack: { name: string; close: () => Promise<unknown> | unknown }[] = [];
@@ -13,7 +13,7 @@ export class Shutdown {
     this.stack.push({ name, close });
   }
 
-  /** Closes everything once; what fails to close is logged and does not keep the rest open. */
+  /** Closes everything once. A failure to close is logged and does not keep the others open. */
   async closeAll(): Promise<void> {
     for (let next = this.stack.pop(); next; next = this.stack.pop()) {
       const startedAt = Date.now();

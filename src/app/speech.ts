@@ -5,7 +5,7 @@ import { findSynthesizer } from '../speech/find-synthesizer';
 import type { Synthesizer } from '../speech/synthesizer';
 import { StartupError } from '../startup-error';
 
-/** The engine that speaks texts, if there is to be one; the process does not start without it. */
+/** The speech engine, if one is configured; without it the process does not start. */
 export async function openSpeech(
   { speech, dataDir }: Config,
   executable: string = speech,

@@ -4,8 +4,8 @@ import type { Log } from '../log';
 import { StartupError } from '../startup-error';
 
 /**
- * What is started together comes up in any order, and a server may be restarting as we are: what is out of
- * reach for the moment is tried again for a while before it is an error. Anything else is one at once.
+ * Retries for a while what is temporarily out of reach, because parts that are started together come up in any
+ * order, and a server may be restarting too. Any other error fails at once.
  */
 export async function withStartupRetry<T>(
   open: () => Promise<T>,

@@ -4,9 +4,9 @@ import { isSuppressed } from '../messaging/suppression/suppression-check';
 import { suppressionEntry as entryOf } from '../messaging/suppression/suppression-evidence';
 
 /**
- * The rule by which messages are accepted, for the statement that freezes an audience. It holds whichever
- * service a campaign is sent through: the list is the workspace's, and one that has no such list, or has
- * another, would write to whoever asked this workspace to stop.
+ * The suppression rule of the messaging half, for the statement that freezes an audience. It applies whichever
+ * service a campaign uses, because the list belongs to the workspace. A service without the list would write to
+ * people who asked this workspace to stop.
  */
 export const suppression: SuppressionRule = (workspaceId, { channel, from, address }) =>
   isSuppressed(workspaceId, { channel: sql`${channel}::text`, from: sql`${from}::text`, to: address });

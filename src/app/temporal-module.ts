@@ -12,7 +12,7 @@ export interface TemporalModule {
   uiUrl: string | undefined;
 }
 
-/** The path of the `temporal` executable, obtained once if need be. */
+/** The path of the `temporal` executable, downloaded or built once if needed. */
 export async function findExecutable({ config, env, onProgress, signal }: AppOptions): Promise<string> {
   const { path } = await findTemporalExecutable({
     cliPath: config.temporal.cliPath,
@@ -24,7 +24,7 @@ export async function findExecutable({ config, env, onProgress, signal }: AppOpt
   return path;
 }
 
-/** The operator's server if they name one; else one of our own on the data directory. */
+/** Opens the operator's server if one is configured; otherwise our own on the data directory. */
 export async function openTemporalModule(
   { config, log, env, signal }: AppOptions,
   executable: string | undefined,

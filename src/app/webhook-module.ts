@@ -11,7 +11,7 @@ import { createWebhooks, type Webhooks } from '../messaging/webhooks/webhooks';
 import type { Storage } from '../storage/storage';
 import type { Shutdown } from './shutdown';
 
-/** Webhooks out: events of messages from the feed, and phases of campaigns, which the two halves join here. */
+/** Webhooks out. Here the two halves meet: events of messages come from the feed, phases from the campaigns. */
 export async function openWebhookModule(
   { config, storage, sealing, log }: { config: Config; storage: Storage; sealing: Sealing; log: Log },
   shutdown: Shutdown,

@@ -45,7 +45,7 @@ const createdUser = z.object({
 });
 
 async function createUser(api: ApiClient, { email, role, passwordStdin, json }: UserOptions): Promise<void> {
-  // A password among the arguments would be seen by everybody who lists processes.
+  // A password among the arguments would be visible to every user who lists processes.
   const password = passwordStdin ? { password: (await text(process.stdin)).replace(/\r?\n$/, '') } : {};
   const { data } = await api.post('/api/admin/users', { email, role, ...password }, createdUser);
   print(json, data, [

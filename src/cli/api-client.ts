@@ -7,14 +7,14 @@ import { StartupError } from '../startup-error';
 import { type SessionAccess, type SessionOf, sessionAccess } from './session-access';
 import { openFile, writeWhole } from './transfer-files';
 
-/** About a minute: long enough for an instance that restarts its Temporal server or digests an import. */
+/** About a minute: long enough for an instance that restarts its Temporal server or processes an import. */
 const RETRIES = 12;
 /** An upload is answered when all of it is stored. */
 const UPLOAD_TIMEOUT_MS = 600_000;
 
 export type ApiClientOptions = {
   baseUrl: string;
-  /** Where tokens come from, if that is elsewhere. */
+  /** Where tokens come from, if that is another address. */
   authUrl?: string | undefined;
   /** For single messages and holds, and where they are if that is elsewhere. */
   apiKey?: string | undefined;
@@ -28,7 +28,7 @@ export interface ApiClient {
   put<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
   patch<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
   delete<T>(path: string, schema: z.ZodType<T>): Promise<T>;
-  /** Sends a file as it is, however long; `onProgress` hears how many bytes have been read. */
+  /** Sends a file unchanged, of any length; `onProgress` gets the number of bytes read so far. */
   postFile<T>(
     path: string,
     file: string,
@@ -36,16 +36,15 @@ export interface ApiClient {
     schema: z.ZodType<T>,
     onProgress?: (bytes: number) => void,
   ): Promise<T>;
-  /** Writes what is answered into a file, which is there when all of it is. */
+  /** Writes the answer to a file, which appears once it is complete. */
   getFile(path: string, file: string): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
  * The public HTTP API for commands, over the client that other programs use: credentials for a token or a
- * session, and answers that are checked. A call that finds the instance busy or away for the moment is
- * repeated, under one Idempotency-Key, so that what it creates or steers is done once. A command that is run again
- * is another call.
+ * session, and validated answers. If the instance is busy or away, a call is repeated under one
+ * Idempotency-Key, so that it takes effect once. A command that is run again is another call.
  */
 export function createApiClient(options: ApiClientOptions): ApiClient {
   const { baseUrl, authUrl, apiKey, sendUrl, signal, ...who } = options;
@@ -62,7 +61,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   });
   let hasAnswered = false;
 
-  /** An instance that has answered before comes back; one that never has is not running. */
+  /** An instance that has answered before will come back; one that never has is not running. */
   async function read<T>(asked: Call, take: (answer: Response) => Promise<T>): Promise<T> {
     const call = SENDING.test(asked.path) ? { ...asked, base: 'send' as const } : asked;
     if (call.base === 'send' && apiKey === undefined) throw noApiKey();

@@ -15,7 +15,7 @@ import { openBackend, openInstance } from './instance';
 import { listenForStop } from './stop-signals';
 
 /**
- * `fanfare campaign …` (api.md 13), on a running instance over HTTP. `watch` ends with 1 unless the campaign
+ * `fanfare campaign …` (api.md 13), on a running instance over HTTP. `watch` exits with 1 unless the campaign
  * was completed.
  */
 export function addCampaignCommands(program: Command, end: (code: number) => void): void {

@@ -6,7 +6,7 @@ import { print, printable } from './command';
 import { readJsonObject } from './json-input';
 import { findTemplate } from './template-lookup';
 
-/** Commands that take a campaign as it is sent to `POST /api/campaign`, from a file or the standard input. */
+/** Commands that take a campaign in the form of `POST /api/campaign`, from a file or the standard input. */
 
 export const warnings = z.array(z.looseObject({ message: z.string() })).default([]);
 const created = z.object({
@@ -83,8 +83,8 @@ export const warningLines = (list: z.infer<typeof warnings>): string[] =>
   list.map(({ message }) => `Warning: ${printable(message)}`);
 
 /**
- * A channel's settings may say `templateName` where the API wants `templateId`: ids differ between
- * installations, and a file is to work in each. Without a `version` the newest one is meant then.
+ * A channel's settings may have `templateName` instead of `templateId`, because ids differ between
+ * installations and a file should work in each. Without a `version`, the newest one is used.
  */
 async function readCampaign(api: ApiClient, file: string): Promise<Record<string, unknown>> {
   const campaign = { campaignId: null, ...(await readJsonObject(file)) } as Record<string, unknown>;

@@ -24,7 +24,7 @@ export interface ListOptions {
   json?: boolean;
 }
 
-/** The API lists by channel; without one, the newest of all three. */
+/** The API lists by channel; without a channel, this lists the newest of all three. */
 export async function listCampaigns(api: ApiClient, options: ListOptions): Promise<void> {
   const found = new Map<string, Listed>();
   for (const channel of options.channel ? [options.channel] : CHANNELS) {

@@ -39,7 +39,10 @@ export interface ReportOptions {
   json?: boolean;
 }
 
-/** The counts, and with `csv` the recipients in a file; what was there before is replaced when all is there. */
+/**
+ * Prints the counts and, with `csv`, writes the recipients to a file. An existing file is replaced only when
+ * the new one is complete.
+ */
 export async function reportCampaign(api: ApiClient, id: string, options: ReportOptions): Promise<void> {
   const { csv, channel, state, json } = options;
   const { data } = await api.get(pathOf(id), campaignDetail);

@@ -84,7 +84,7 @@ export function summaryTable({ counts, skipped }: CampaignProgress): string {
   ].join('\n');
 }
 
-/** What is read of `GET /api/campaign/{id}/calls`. */
+/** The members of `GET /api/campaign/{id}/calls` that are read. */
 export const callSummary = z.object({
   data: z.looseObject({
     calls: z.number(),

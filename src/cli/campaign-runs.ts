@@ -19,7 +19,7 @@ const runs = z.object({
 });
 type Run = z.infer<typeof runs>['data'][number];
 
-/** The newest runs of a campaign: those of a recurring one are its occurrences. */
+/** The newest runs of a campaign; for a recurring one, its occurrences. */
 export async function listRuns(
   api: ApiClient,
   id: string,

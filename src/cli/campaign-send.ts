@@ -22,7 +22,7 @@ export interface SendOptions {
 }
 
 const SENDER: Record<Channel, string> = { email: 'fromEmail', sms: 'shortCode', voice: 'callerId' };
-/** Files of any length, which are streamed, by the ends of their names. */
+/** Types of files that are streamed at any length, by their extension. */
 const STREAMED: Record<string, string> = {
   '.csv': 'text/csv',
   '.ndjson': 'application/x-ndjson',
@@ -41,8 +41,8 @@ const saved = z.object({
 type Saved = z.infer<typeof saved>['data'];
 
 /**
- * Sends a template to a few addresses, or to those of a file. Addresses and JSON files are one call of the API; other
- * files can be of any length, so a draft is created, filled and started.
+ * Sends a template to a few addresses, or to those of a file. Addresses and JSON files take one call of the
+ * API. Other files can be of any length, so that a draft is created, filled and started.
  */
 export async function sendCampaign(api: ApiClient, options: SendOptions): Promise<void> {
   const query = options.country === undefined ? '' : `?country=${encodeURIComponent(options.country)}`;

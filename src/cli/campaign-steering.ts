@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ApiClient } from './api-client';
 import { print } from './command';
 
-/** Commands that change what a campaign does while it goes on. */
+/** Commands that change a running campaign. */
 
 const pathOf = (id: string) => `/api/campaign/${encodeURIComponent(id)}`;
 
@@ -40,7 +40,7 @@ export async function releaseCampaign(
 
 const changed = z.object({ data: z.looseObject({ id: z.string(), phase: z.string() }) });
 
-/** `null` lifts the limit. */
+/** `null` removes the limit. */
 export async function changePace(
   api: ApiClient,
   id: string,

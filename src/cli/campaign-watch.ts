@@ -9,7 +9,7 @@ export interface WatchOptions {
   signal: AbortSignal;
 }
 
-/** Answers the exit code: 0 when the campaign was completed, 1 when it ended otherwise or watching was stopped. */
+/** Returns the exit code: 0 when the campaign was completed, 1 when it ended otherwise or watching was stopped. */
 export async function watchCampaign(
   api: ApiClient,
   id: string,
@@ -46,7 +46,7 @@ function showLine(): Show {
   };
 }
 
-/** JSON Lines: one object for every state of affairs that differs from the one before. */
+/** JSON Lines: one object for every change. */
 function showChanges(): Show {
   let shown = '';
   const tell = (progress: CampaignProgress) => {

@@ -5,8 +5,8 @@ import type { Command } from 'commander';
 import { StartupError } from '../startup-error';
 
 /**
- * `fanfare bench` and `fanfare chaos` (api.md 13). Both are made of the tests' support and start peers of their
- * own, so they are in the repository and not in the package: here they are only found and run.
+ * `fanfare bench` and `fanfare chaos` (api.md 13). Both use the tests' support and start their own test
+ * servers, so that they are in the repository and not in the package. Here they are only found and run.
  */
 export function addCheckoutCommands(program: Command, end: (code: number) => void): void {
   for (const { name, description, needs } of SCRIPTS) {
@@ -27,7 +27,7 @@ const SCRIPTS = [
   { name: 'chaos', description: 'run campaigns while everything is killed', needs: 'test/chaos/main.ts' },
 ];
 
-/** What a script ends with that was asked for something there is not, as every command does (api.md 13). */
+/** A script's exit code when it was asked for something that does not exist, as for every command (api.md 13). */
 const USAGE = 2;
 
 function checkoutWith(name: string, file: string): string {

@@ -1,8 +1,8 @@
 import type { ApiClient } from './api-client';
 
-/** What the commands that talk to a running instance have in common. */
+/** Shared parts of the commands that talk to a running instance. */
 
-/** Opens, works and closes, whatever happens. */
+/** Opens the client, works and closes it in any case. */
 export async function withApi<T>(
   opening: Promise<ApiClient>,
   work: (api: ApiClient) => Promise<T>,
@@ -15,7 +15,7 @@ export async function withApi<T>(
   }
 }
 
-/** The result on the standard output: for a program, or for a person. */
+/** Prints the result to the standard output: as JSON for a program, or as lines for a person. */
 export function print(json: boolean | undefined, data: unknown, lines: readonly string[]): void {
   process.stdout.write(`${json ? JSON.stringify(data) : lines.join('\n')}\n`);
 }

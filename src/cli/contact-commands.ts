@@ -52,7 +52,7 @@ const imported = z.object({
   }),
 });
 
-/** Rows that are refused stop nobody, and are no failure of the command. Run again, it changes nothing. */
+/** Refused rows neither stop the import nor fail the command. Run again, it changes nothing. */
 async function importContacts(
   api: ApiClient,
   listId: string,
@@ -61,7 +61,7 @@ async function importContacts(
 ): Promise<void> {
   const size = await sizeOf(file);
   const path = `/api/contact-list/${encodeURIComponent(listId)}`;
-  // A list that is not there is noticed before a gigabyte is on its way to it.
+  // Check that the list exists before sending a gigabyte to it.
   const { name } = (await api.get(path, list)).data;
   const query = country === undefined ? '' : `?country=${encodeURIComponent(country)}`;
   const line = createProgressLine(process.stderr);

@@ -1,6 +1,6 @@
 import type { Channel } from '../domain/channel';
 
-/** What the demo sends. The shop is made up; its addresses are of the ranges reserved for examples. */
+/** The demo's content. The shop is invented; its addresses are from the ranges reserved for examples. */
 const SHOP = 'Harbour Books';
 const EMAIL_TEXT = `Hello {{NAME}}, the new season begins at {{SHOP}}: {{OFFER}}.`;
 const CALL_TEXT = 'Hello {{NAME}}, this is {{SHOP}}. {{OFFER}}. Good bye.';
@@ -52,7 +52,7 @@ export const DEMO_TEMPLATES: Record<Channel, Record<string, unknown>> = {
   },
 };
 
-/** Redials within seconds, so that a newcomer sees them happen. */
+/** Redials within seconds, so that a new user sees them happen. */
 const VOICE = {
   retry: {
     busy: { maxAttempts: 3, delaysSeconds: [1, 2] },

@@ -4,8 +4,8 @@ import { writePrivateFile } from '../credentials/private-file';
 import { newId } from '../storage/new-id';
 
 /**
- * How far the demo has come, on disk after every step. A step that was cut off between its request and
- * this note is found again by its name, which is why the name is settled before the first request.
+ * How far the demo is, written to disk after every step. If a step was cut off between its request and this
+ * record, the next start finds its result by name. Therefore the name is chosen before the first request.
  */
 const schema = z.object({
   /** The demo belongs to this workspace; in another database it would mean nothing. */
@@ -31,7 +31,7 @@ export function demoStateFile(file: string): DemoStateFile {
       try {
         return schema.safeParse(JSON.parse(await readFile(file, 'utf8'))).data;
       } catch {
-        // None yet, or one that says nothing: the demo begins anew under a new name.
+        // There is no record, or an unreadable one: the demo begins anew under a new name.
         return undefined;
       }
     },
@@ -39,7 +39,7 @@ export function demoStateFile(file: string): DemoStateFile {
   };
 }
 
-/** Ids sort by time, so a later demo is listed after an earlier one; the end is the random part. */
+/** Ids sort by time, so that a later demo is listed after an earlier one; the end of the id is random. */
 export function newDemo(workspaceId: string): DemoState {
   const run = newId('demo').slice(-6);
   return { workspaceId, stage: 'preparing', name: `Demo ${run}`, imported: false, templates: {} };

@@ -20,20 +20,20 @@ const imported = z.object({
   }),
 });
 
-/** Numbers in the sample that name no country are American. */
+/** Phone numbers in the sample without a country code are American. */
 const COUNTRY = 'US';
 
 export interface DemoSteps {
   api: ApiClient;
   csvPath: string;
   stateFile: DemoStateFile;
-  /** Told what is about to happen, or has. */
+  /** Prints what is about to happen, or has happened. */
   say(text: string): void;
 }
 
 /**
- * Brings the demo to the point where its campaign exists, from wherever an earlier attempt was cut off.
- * Each step looks for what it would create before it creates it, and is noted when done.
+ * Brings the demo to the point where its campaign exists, from wherever an earlier attempt was cut off. Each
+ * step looks for its result before it creates it, and is recorded when done.
  */
 export async function prepareDemo(state: DemoState, steps: DemoSteps): Promise<string> {
   const { api, stateFile, say } = steps;

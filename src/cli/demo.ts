@@ -18,7 +18,7 @@ export interface DemoOptions {
   baseUrl: string;
   credentials: Credentials;
   csvPath: string;
-  /** Where the demo notes how far it is: demo.json in the data directory. */
+  /** Where the demo records how far it is: demo.json in the data directory. */
   stateFile: string;
   out: Output;
   signal?: AbortSignal | undefined;
@@ -31,8 +31,8 @@ export type DemoOutcome =
   | { result: 'done before' | 'interrupted' };
 
 /**
- * A campaign over all three channels, made and watched by the public HTTP API alone. It runs once: what
- * an earlier process began is picked up, and what was finished is not repeated unless asked for.
+ * A campaign over all three channels, created and watched only through the public HTTP API. It runs once: a
+ * demo that an earlier process began is continued, and a finished one is repeated only on request.
  */
 export async function runDemo(options: DemoOptions): Promise<DemoOutcome> {
   const { credentials, out, signal } = options;
@@ -65,7 +65,7 @@ export async function runDemo(options: DemoOptions): Promise<DemoOutcome> {
   }
 }
 
-/** The noted demo, unless it belongs to another database or its campaign is gone. */
+/** The recorded demo, unless it belongs to another database or its campaign no longer exists. */
 async function currentDemo(
   noted: DemoState | undefined,
   workspaceId: string,

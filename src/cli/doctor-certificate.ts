@@ -2,10 +2,10 @@ import { readCertificate, UnusableCertificate } from '../providers/smtp/certific
 import type { Finding, Look } from './doctor';
 
 const DAY_MS = 86_400_000;
-/** Those who renew by themselves do it a month before the end; a fortnight before it, nobody has. */
+/** Automatic renewal happens a month before the end, so that a certificate this close to it was not renewed. */
 const RENEWED_DAYS_BEFORE = 14;
 
-/** The certificate of the listener for inbound mail, if it has one. */
+/** Checks the certificate of the listener for inbound mail, if it has one. */
 export const lookAtCertificate: Look = async ({ config: { smtp } }) => {
   const tls = smtp?.listen?.tls;
   if (!tls) return [];

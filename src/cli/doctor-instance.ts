@@ -5,7 +5,7 @@ import { clockFinding } from './doctor-machine';
 
 const ANSWER_MS = 5_000;
 
-/** Whether an instance answers, and what it says of itself. */
+/** Checks whether an instance answers, and what it reports about itself. */
 export const lookAtInstance: Look = async ({ config, credentials }) => {
   const check = 'instance';
   const named = config.service.appUrl;
@@ -18,7 +18,8 @@ export const lookAtInstance: Look = async ({ config, credentials }) => {
   const answer = await ask(`${baseUrl}/readyz`);
   if ('problem' in answer) {
     const found = `nothing answers at ${baseUrl}: ${answer.problem}`;
-    // One that holds its directory and does not answer is ill; one that is not there may be meant to be.
+    // An instance that holds its directory and does not answer is faulty; one that does not run may be meant
+    // not to.
     const expected = named !== undefined || ownerOf(config.dataDir) !== undefined;
     const wayOut = named ? 'Start it, or correct FANFARE_APP_URL.' : 'Start one with `fanfare up`.';
     return [{ check, state: expected ? 'broken' : 'note', found, wayOut }];
@@ -55,7 +56,10 @@ const readyAnswer = z.looseObject({
   ),
 });
 
-/** Carriers that refuse our account. One instance tells what it knows; each of several finds out by itself. */
+/**
+ * Carriers that refuse our account. This instance reports what it knows; each of several instances finds out by
+ * itself.
+ */
 function refusedAccounts(body: unknown): Finding[] {
   const { accounts } = readyAnswer.catch({ accounts: [] }).parse(body);
   return accounts
@@ -70,7 +74,7 @@ function refusedAccounts(body: unknown): Finding[] {
 
 const token = z.looseObject({ access_token: z.string(), capabilities: z.array(z.string()).optional() });
 
-/** Whether the credentials that campaigns are sent with are good, at the service that they are for. */
+/** Checks whether the credentials that campaigns use are accepted by their service. */
 export const lookAtService: Look = async ({ config, credentials }) => {
   const check = 'messaging service';
   const { service } = config;
@@ -99,7 +103,7 @@ export const lookAtService: Look = async ({ config, credentials }) => {
   });
   const source = hosted ? 'FANFARE_CLIENT_ID and FANFARE_CLIENT_SECRET' : 'the client of credentials.json';
   if ('problem' in answer) {
-    // Our own is missed where instances are looked at.
+    // Our own service is checked with the instance.
     if (!hosted && !service.authUrl) return [];
     const found = `nothing answers at ${authUrl}: ${answer.problem}`;
     return [
@@ -125,7 +129,7 @@ export const lookAtService: Look = async ({ config, credentials }) => {
   ];
 };
 
-/** A service that has only the specification's endpoints cannot be asked without sending something. */
+/** A service with only the specification's endpoints cannot be checked without sending a message. */
 async function lookAtKey(of: {
   check: string;
   sendUrl: string | undefined;
@@ -155,7 +159,7 @@ async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
   try {
     const answer = await fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_MS) });
     const date = Date.parse(answer.headers.get('date') ?? '');
-    // The header has no milliseconds: the middle of its second.
+    // The header has no milliseconds, so assume the middle of its second.
     const clockAheadMs = Number.isNaN(date) ? 0 : date + 500 - Date.now();
     const body: unknown = await answer.json().catch(() => undefined);
     return { status: answer.status, body, clockAheadMs };

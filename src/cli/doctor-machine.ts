@@ -10,7 +10,7 @@ import { findPostgresBinaries } from '../storage/managed/find-binaries';
 import { findRunning } from '../storage/managed/running-server';
 import type { Finding, Look } from './doctor';
 
-/** What `fanfare doctor` sees of this machine and of what is reached without an instance. */
+/** What `fanfare doctor` checks on this machine, and what it reaches without an instance. */
 
 /** As in package.json. */
 const NODE_MIN = [20, 19];
@@ -24,7 +24,7 @@ export const lookAtNode: Look = async () => {
   return [{ check: 'node', state: 'broken', found: `${process.versions.node} is too old`, wayOut }];
 };
 
-/** Less, and a campaign of a few hundred thousand may fill it. */
+/** With less, a campaign of a few hundred thousand recipients may fill the disk. */
 const FREE_BYTES_WANTED = 2 ** 30;
 
 export const lookAtDirectory: Look = async ({ config: { dataDir } }) => {
@@ -68,7 +68,7 @@ const canAccess = (path: string, mode: number): Promise<boolean> =>
     () => false,
   );
 
-/** Processes that share a database agree by its clock; people read times of ours. */
+/** Processes that share a database use its clock; people compare the times with their own. */
 const CLOCK_NOTED_MS = 2_000;
 
 export function clockFinding(of: string, aheadMs: number): Finding[] {
@@ -77,7 +77,7 @@ export function clockFinding(of: string, aheadMs: number): Finding[] {
   return [{ check: 'clock', state: 'note', found, wayOut: 'Let both follow a time server (NTP).' }];
 }
 
-/** The operator's server, or that of the running instance, or what a managed one needs to be started. */
+/** Checks the operator's server, or that of the running instance, or what a managed one needs to start. */
 export const lookAtDatabase: Look = async ({ config, env }) => {
   if (config.databaseUrl) return lookAtServer(config.databaseUrl);
   const running = await findRunning(config.dataDir);

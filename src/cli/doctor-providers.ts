@@ -4,8 +4,8 @@ import { CHANNELS, type Channel } from '../domain/channel';
 import type { Finding, Look } from './doctor';
 
 /**
- * Whether somebody listens where messages are handed over. Nothing is said to them: a request of ours might be taken
- * for a message, and whether they take our account shows when something is sent.
+ * Checks whether a server listens where messages are handed over. It sends nothing, because a request might be
+ * taken for a message. Whether the account is accepted shows with the first message.
  */
 export const lookAtProviders: Look = async ({ config }) =>
   Promise.all(CHANNELS.map((channel) => lookAt(channel, config)));
@@ -37,7 +37,7 @@ interface Peers {
   variable: string;
 }
 
-/** Nobody for the simulator. */
+/** Undefined for the simulator. */
 function peersOf(channel: Channel, config: Config): Peers | undefined {
   if (channel === 'email' && config.smtp) return { places: config.smtp.relays, variable: 'FANFARE_SMTP_URL' };
   if (channel === 'sms' && config.smpp) {
@@ -65,7 +65,7 @@ function placeOf(url: string): { host: string; port: number } {
 
 const REACH_MS = 5_000;
 
-/** What keeps us from connecting. */
+/** Returns why a connection failed, or undefined. */
 async function reach(host: string, port: number): Promise<string | undefined> {
   return new Promise((done) => {
     const socket = connect({ host, port, timeout: REACH_MS });

@@ -3,7 +3,7 @@ import { openTemporal } from '../temporal/connection';
 import { cacheDirectory, lookForExecutable } from '../temporal/executable';
 import type { Look } from './doctor';
 
-/** The operator's server, or that of the running instance, or what a managed one needs to be started. */
+/** Checks the operator's server, or that of the running instance, or what a managed one needs to start. */
 export const lookAtTemporal: Look = async ({ config, credentials, env }) => {
   const check = 'temporal';
   const { address, namespace, cliPath } = config.temporal;

@@ -11,13 +11,13 @@ import { lookAtProviders } from './doctor-providers';
 import { lookAtTemporal } from './doctor-temporal';
 
 /**
- * `fanfare doctor` (api.md 13): looks at everything that this installation depends on, as the variables of this
- * shell and credentials.json name it, and changes nothing. It may be run beside an instance or before the first
- * one is started.
+ * `fanfare doctor` (api.md 13): checks everything that this installation depends on, as this shell's variables
+ * and credentials.json name it, and changes nothing. It may run beside an instance or before the first one is
+ * started.
  */
 export interface Finding {
   check: string;
-  /** `note`: it works, and somebody may want to know. `broken`: it does not. */
+  /** `note`: it works, and the operator may want to know. `broken`: it does not work. */
   state: 'ok' | 'note' | 'broken';
   found: string;
   /** What to do about it. */
@@ -44,7 +44,7 @@ const LOOKS: Record<string, Look> = {
   speech: lookAtSpeech,
 };
 
-/** Answers the exit code. */
+/** Returns the exit code. */
 export async function runDoctor({ json }: { json?: boolean }): Promise<number> {
   const findings = await examine(process.env);
   const broken = findings.filter(({ state }) => state === 'broken').length;

@@ -11,9 +11,9 @@ import { TERMINALS, VERB_DEFAULTS } from '../domain/voice/verbs';
 import { printable } from './command';
 
 /**
- * What a call does, as lines for a terminal: one for each step in order, what belongs to a question below it, a
- * branch for each thing that may be entered. A step that others lead to has its name in front; `↑` leads back to
- * one that stands above, which is a loop, and `↓` on to one below.
+ * What a call does, as lines for a terminal: one for each step in order, the parts of a question below it, and
+ * a branch for each possible input. A step that others lead to has its name in front. `↑` leads back to a step
+ * above, which makes a loop, and `↓` to one below.
  */
 export function drawProgram({ steps }: VoiceProgram): string[] {
   const places = new Map<string, number>();
@@ -32,7 +32,7 @@ interface Node {
 }
 
 interface Where {
-  /** Of the step of the program itself that this one stands in. */
+  /** Index of the program's own step that contains this one. */
   at: number;
   places: ReadonlyMap<string, number>;
 }

@@ -6,7 +6,7 @@ import { CHANNELS } from '../domain/channel';
 import { StartupError } from '../startup-error';
 import { type DemoOptions, runDemo } from './demo';
 
-/** The sample that ships with the project, from the build as from source. */
+/** The sample that ships with the project, found from the build and from source. */
 const SAMPLE = resolve(
   __dirname,
   `${__filename.endsWith('.ts') ? '../..' : '../../..'}/samples/contacts.csv`,

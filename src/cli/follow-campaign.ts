@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ApiClient } from './api-client';
 import { type CampaignProgress, campaignDetail } from './campaign-report';
 
-/** Often enough that a progress line seems alive; the endpoint costs the same at any size of audience. */
+/** Often enough for a lively progress line; the endpoint costs the same for any size of audience. */
 const FOLLOW_MS = 500;
 
 /**
- * Reads a campaign until it has ended, and answers how. Asks instead of listening to its events: a client that
- * asks outlives a restart of the instance without a second way of doing the same.
+ * Reads a campaign until it has ended, and returns how. It polls instead of listening to events, because
+ * polling also survives a restart of the instance.
  */
 export async function followCampaign(
   api: ApiClient,
@@ -22,7 +22,7 @@ export async function followCampaign(
   }
 }
 
-/** A campaign is canceled at once, and its counts follow until its run has closed its books. */
+/** A campaign is canceled at once, and its counts change until its run is closed. */
 function isCanceling({ phase, runId, finishedAt }: CampaignProgress): boolean {
   return phase === 'canceled' && Boolean(runId) && !finishedAt;
 }

@@ -4,7 +4,7 @@ import { StartupError } from '../startup-error';
 import { type ApiClient, createApiClient } from './api-client';
 
 /**
- * The running instance as its administrator: by the environment, and for what that leaves out by
+ * The running instance as its administrator: by the environment and, for what that leaves out, by
  * credentials.json of the data directory (api.md 13).
  */
 export async function openInstance(): Promise<ApiClient> {
@@ -18,8 +18,8 @@ export async function openInstance(): Promise<ApiClient> {
 }
 
 /**
- * The running instance as a backend of the workspace: by the client or the session of the environment, else by
- * the client of credentials.json.
+ * The running instance as a backend of the workspace: by the client or the session of the environment,
+ * otherwise by the client of credentials.json.
  */
 export async function openBackend(signal?: AbortSignal): Promise<ApiClient> {
   const { dataDir, service } = readConfig(process.env);

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { StartupError } from '../startup-error';
 
-/** An object of JSON from a file, or from the standard input for `-`. */
+/** Reads a JSON object from a file, or from the standard input for `-`. */
 export async function readJsonObject(file: string): Promise<Record<string, unknown>> {
   const source = file === '-' ? 'The standard input' : file;
   const content = file === '-' ? await text(process.stdin) : await readText(file);

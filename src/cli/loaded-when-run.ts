@@ -6,8 +6,8 @@ import type * as pull from './template-pull';
 import type * as push from './template-push';
 
 /**
- * What takes long to load, for the commands that need it: the whole product loads in more than a second, and most
- * commands only speak HTTP with one that runs.
+ * Loads the slow parts only for commands that need them. The whole product takes more than a second to load,
+ * and most commands only talk HTTP to a running one.
  */
 export const runParts: typeof product.runParts = (...args) =>
   (require('./run-parts') as typeof product).runParts(...args);

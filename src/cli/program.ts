@@ -21,7 +21,7 @@ import { addWebhookCommands } from './webhook-commands';
 
 const USAGE_ERROR = 2;
 
-/** The command line: reads arguments, picks a command, answers the exit code. */
+/** The command line: reads arguments, runs a command, returns the exit code. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
   let code = 0;
   const program = new Command('fanfare')
@@ -109,7 +109,7 @@ function addProcesses(program: Command, end: (code: number) => void): void {
 const WRONG_CREDENTIALS =
   'Correct FANFARE_CLIENT_ID and FANFARE_CLIENT_SECRET (or FANFARE_SESSION_COOKIE), or let FANFARE_DATA_DIR name the directory of that instance.\n';
 
-/** What an operator can mend in two lines; anything else is a bug and shows where. */
+/** An error that an operator can fix is two lines; any other is a bug and shows its stack. */
 function reportFailure(error: unknown): number {
   if (error instanceof StartupError) {
     process.stderr.write(`fanfare: ${error.message}\n${error.wayOut}\n`);

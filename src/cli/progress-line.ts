@@ -6,18 +6,18 @@ export interface Output {
 }
 
 export interface ProgressLine {
-  /** Shows how far it is, in place of what was shown before. */
+  /** Shows the progress in place of the former text. */
   update(text: string): void;
-  /** Replaces the line for good; without a text it is only taken away. */
+  /** Replaces the line for good; without a text it is removed. */
   finish(text?: string): void;
 }
 
-/** Without a terminal every update is a line of a log; more often than this nobody wants to read it. */
+/** Without a terminal every update is a log line, and more of them than this would be noise. */
 const PLAIN_INTERVAL_MS = 5_000;
 const COLUMNS_UNKNOWN = 80;
 const CLEAR_LINE = '\r\x1b[K';
 
-/** One line that rewrites itself on a terminal; plain lines at a modest pace where there is none. */
+/** One line that rewrites itself on a terminal; elsewhere plain lines at a moderate rate. */
 export function createProgressLine(
   out: Output,
   {

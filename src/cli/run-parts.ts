@@ -14,7 +14,7 @@ export interface Parts {
   demo: boolean;
 }
 
-/** Runs parts of the program until a signal ends them; answers the exit code. */
+/** Runs parts of the program until a signal ends them; returns the exit code. */
 export async function runParts({ http, roles, demo }: Parts): Promise<number> {
   const stop = listenForStop();
   const config = readConfig(process.env);
@@ -45,7 +45,7 @@ export async function runParts({ http, roles, demo }: Parts): Promise<number> {
   } finally {
     line.finish();
     if (stop.signal.aborted) {
-      // The demo takes its own line off the terminal first.
+      // The demo removes its own line from the terminal first.
       await demonstrated.catch(() => undefined);
       process.stdout.write('Stopping.\n');
     }
@@ -67,7 +67,7 @@ async function untilAborted(signal: AbortSignal): Promise<void> {
   await new Promise<void>((done) => signal.addEventListener('abort', () => done(), { once: true }));
 }
 
-/** Never resolves: a demo that has ended is no reason to stop serving, one that failed is. */
+/** Never resolves, because a finished demo is no reason to stop serving; rejects when it failed. */
 async function failureOf(work: Promise<unknown>): Promise<never> {
   await work;
   return new Promise(() => undefined);

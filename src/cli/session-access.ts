@@ -2,13 +2,13 @@ import { z } from 'zod';
 import type { Access, Ask, Proof } from '../client/access';
 import { refusal } from '../client/fanfare-error';
 
-/** What a backend may not do a user may: by log-in, or by the cookie of one. */
+/** Proof of a user, for calls that a backend may not make: a log-in, or the cookie of a session. */
 export type SessionOf = { user: { email: string; password: string } } | { sessionCookie: string };
 
 const session = z.object({ user: z.object({ id: z.string() }) });
 
 export interface SessionAccess extends Access {
-  /** Leaves no session behind that lasts for days. Failing, it ends by itself. */
+  /** Ends the session, so that none stays open for days. If this fails, the session expires by itself. */
   end(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export function sessionAccess(baseUrl: string, of: SessionOf, ask: Ask): Session
   };
 }
 
-/** With a cookie, campaigns want to be told who acts (api.md 2). */
+/** With a cookie, campaign calls must name the acting user (api.md 2). */
 async function asUser(cookie: string, answer: Response, what: string): Promise<Proof> {
   if (answer.status >= 300) throw await refusal(what, answer);
   return { cookie, 'x-user-id': session.parse(await answer.json()).user.id };

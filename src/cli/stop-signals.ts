@@ -4,7 +4,7 @@ export interface StopSignals {
   dispose(): void;
 }
 
-/** The ordered stop takes less; whatever hangs is left to the crash safety of everything else. */
+/** The ordered stop takes less. If a part hangs, the process exits, because everything is safe against crashes. */
 const STOP_LIMIT_MS = 9_500;
 const EXIT_BY_SIGNAL = 130;
 

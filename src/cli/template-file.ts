@@ -11,10 +11,10 @@ import { readJsonObject, readText } from './json-input';
 import type { WholeTemplate } from './template-lookup';
 
 /**
- * Templates as files: `<channel>/<name>.json` holds what `POST /api/template` takes, and beside it the body has
- * a file of its own, `.html`, `.txt` or `.xml`, so that people and their tools can read it. One line end at the
- * end of a body file is the editor's and not the body's. What the JSON says of name and channel counts, not how
- * the file is called.
+ * Templates as files. `<channel>/<name>.json` holds the body of `POST /api/template/`. Beside it, the
+ * template's body has its own file, `.html`, `.txt` or `.xml`, so that people and their tools can read it. One
+ * line end at the end of a body file belongs to the editor, not to the body. The name and channel in the JSON
+ * count, not those of the file.
  */
 const BODY_FILES: Record<Channel, string> = { email: '.html', sms: '.txt', voice: '.xml' };
 
@@ -43,7 +43,7 @@ export async function readTemplateFile(file: string): Promise<TemplateFile> {
   return { ...parsed.data, body: (await readText(bodyFile)).replace(/\r?\n$/, '') };
 }
 
-/** The file itself, or those of a directory and of its folders named for channels, in the order of their names. */
+/** The file itself, or the files of a directory and of its folders named for channels, sorted by name. */
 export async function templateFilesAt(path: string): Promise<string[]> {
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
     throw new StartupError(
@@ -65,7 +65,7 @@ export async function templateFilesAt(path: string): Promise<string[]> {
   return files;
 }
 
-/** Whether saving the file would make a version that says what this one says. */
+/** Whether saving the file would create a version equal to this one. */
 export function isSame(file: TemplateFile, stored: WholeTemplate): boolean {
   return (
     (file.subject ?? '') === (stored.subject ?? '') &&
@@ -78,7 +78,7 @@ export function isSame(file: TemplateFile, stored: WholeTemplate): boolean {
 const designOf = ({ channel, template, voiceJson }: TemplateFile | WholeTemplate) =>
   (channel === 'voice' ? voiceJson : template) ?? null;
 
-/** As the service makes it when none is given. What it will refuse is no version's body. */
+/** The body as the service derives it when none is given. A template that the service will refuse has none. */
 function bodyMadeOf(file: TemplateFile): string | undefined {
   const { channel, templateName, subject, body } = file;
   try {
@@ -95,7 +95,7 @@ function bodyMadeOf(file: TemplateFile): string | undefined {
   }
 }
 
-/** Writes both files; answers the path of the JSON. What says the same already is left as it is. */
+/** Writes both files; returns the path of the JSON. Files with the same content are left unchanged. */
 export async function writeTemplateFiles(
   file: string,
   stored: WholeTemplate,
@@ -107,14 +107,14 @@ export async function writeTemplateFiles(
     ...(channel === 'email' ? { subject, emailProviderId: emailProviderId ?? '' } : {}),
     ...(channel === 'email' && stored.template ? { template: stored.template } : {}),
     ...(channel === 'voice' ? { voiceJson: stored.voiceJson } : {}),
-    // Followed by a line end it could not be told from an editor's.
+    // With a line end after it, it could not be told from an editor's.
     ...(body.endsWith('\r') ? { body } : {}),
   };
   const known = existsSync(file) ? await readTemplateFile(file).catch(() => undefined) : undefined;
   const sameName = known?.channel === channel && known.templateName === templateName;
   if (known && sameName && known.body === body && isSame(known, stored)) return 'unchanged';
   await mkdir(dirname(file), { recursive: true });
-  // The body first: a manifest without its body would be rendered from its design.
+  // The body is written first, because a manifest without its body would be rendered from its design.
   await replace(bodyFileOf(file, channel), `${body}\n`);
   await replace(file, `${JSON.stringify(manifest, null, 2)}\n`);
   return 'written';
@@ -143,8 +143,8 @@ async function replace(file: string, text: string): Promise<void> {
 const NAME_CHARS = 60;
 
 /**
- * Where a template's files go: where they are already, else under its name in small letters, and where that is
- * taken by another one with the end of its id as well.
+ * The path of a template's files: where they are already, otherwise from its name in lower case. If another
+ * template has that path, the end of its id is added.
  */
 export function placeFor(
   directory: string,

@@ -24,7 +24,7 @@ export async function* listTemplates(
   }
 }
 
-/** Names are unique in their channel; a search finds them among what has the same words elsewhere. */
+/** Names are unique within a channel; the search also returns templates with the same words elsewhere. */
 export async function findTemplate(
   api: ApiClient,
   channel: Channel,

@@ -34,7 +34,7 @@ const preview = z.looseObject({
 });
 type Preview = z.infer<typeof preview>;
 
-/** A stored template is filled by the instance, and a file here, by the same code: it need not be stored. */
+/** The instance fills a stored template; a file is filled here by the same code, so that it need not be stored. */
 export async function previewTemplate(
   open: () => Promise<ApiClient>,
   source: string,
@@ -110,13 +110,13 @@ function valuesOf(given: Record<string, unknown>): z.infer<typeof params> {
   throw new StartupError(`The values cannot be used: ${findings.join('; ')}`, 'Correct these.');
 }
 
-/** What the findings of the preview already tell is not drawn. */
+/** Problems that the preview's findings report already are not drawn. */
 function drawingOf(xml: string): string[] | undefined {
   const { program } = parseVoiceXml(xml);
   return program && drawProgram(program);
 }
 
-/** Texts keep their lines and tabs; what else a terminal would obey is shown as `?`. */
+/** Texts keep their line breaks and tabs; other characters that a terminal would obey are shown as `?`. */
 const shownText = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a text may hold some, and a terminal would obey them.
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, (found) => (found === '\r' ? '' : '?'));

@@ -13,8 +13,8 @@ interface Pulled {
 }
 
 /**
- * Writes every template that is not archived, over what the directory holds of it. Files of other templates are
- * left alone: whoever keeps them may be about to push them.
+ * Writes every template that is not archived, over its files in the directory. Files of other templates are
+ * left alone, because their owner may be about to push them.
  */
 export async function pullTemplates(
   api: ApiClient,
@@ -37,7 +37,7 @@ export async function pullTemplates(
   print(json, pulled, lines.length > 0 ? lines : ['There are no templates.']);
 }
 
-/** Which template each file holds, as `channel/name`; a file that cannot be read is somebody's. */
+/** The template of each file, as `channel/name`; a file that cannot be read is never overwritten. */
 async function ownersOf(directory: string): Promise<Map<string, string>> {
   const taken = new Map<string, string>();
   for (const file of existsSync(directory) ? await templateFilesAt(directory) : []) {

@@ -17,8 +17,8 @@ interface Pushed {
 }
 
 /**
- * Saves each file as a template, or as a new version of the one with its name; what is there already word for
- * word makes none. One that is refused stops no other. Answers the exit code: 1 when any was refused.
+ * Saves each file as a template, or as a new version of the template with its name. A file equal to the stored
+ * version creates none. A refused file does not stop the others. Returns the exit code: 1 when any was refused.
  */
 export async function pushTemplates(
   api: ApiClient,
@@ -49,7 +49,7 @@ async function push(api: ApiClient, file: string): Promise<Pushed> {
     };
   } catch (error) {
     if (error instanceof StartupError) return { file, outcome: 'refused', errors: [error.message] };
-    // What will be said to every file is no finding about this one.
+    // Skip problems that apply to every file; they are reported once at the end.
     if (!(error instanceof FanfareError) || error.status < 409 || error.isForTheMoment) throw error;
     const findings = error.errors.map(({ path, message }) => `${path}: ${message}`);
     return { file, outcome: 'refused', errors: findings.length > 0 ? findings : [error.message] };

@@ -6,10 +6,10 @@ import { StartupError } from '../startup-error';
 
 const PROGRESS_MS = 200;
 
-/** A file to be sent as it is; `onProgress` hears how many bytes have been read. */
+/** A file to be sent unchanged; `onProgress` gets the number of bytes read so far. */
 export function openFile(file: string, onProgress: ((bytes: number) => void) | undefined): Readable {
   const stream = createReadStream(file);
-  // Listening to data would set it flowing before anybody reads.
+  // A data listener would start the stream before there is a reader.
   const timer = setInterval(() => onProgress?.(stream.bytesRead), PROGRESS_MS);
   stream.once('close', () => {
     clearInterval(timer);
@@ -18,7 +18,7 @@ export function openFile(file: string, onProgress: ((bytes: number) => void) | u
   return stream;
 }
 
-/** Under another name until it is whole: half a report looks like a report. */
+/** Writes under another name until the file is complete, because half a report looks like a report. */
 export async function writeWhole(answer: Response, file: string): Promise<void> {
   const part = `${file}.part`;
   const body = answer.body as Parameters<typeof Readable.fromWeb>[0] | null;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { StartupError } from '../startup-error';
 import { writePrivateFile } from './private-file';
 
-/** api.md 13. Members that a later version adds are kept. */
+/** api.md 13. Members of later versions are kept. */
 const schema = z.looseObject({
   baseUrl: z.url(),
   workspace: z.looseObject({ id: z.string(), name: z.string() }),
@@ -21,7 +21,10 @@ export function credentialsFile(dataDir: string): string {
   return join(dataDir, 'credentials.json');
 }
 
-/** `undefined` when there are none yet. A file that cannot be read is not replaced: it may be the only copy. */
+/**
+ * `undefined` when there are none yet. A file that cannot be read is not replaced, because it may be the only
+ * copy.
+ */
 export async function readCredentials(dataDir: string): Promise<Credentials | undefined> {
   const file = credentialsFile(dataDir);
   let text: string;

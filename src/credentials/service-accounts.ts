@@ -17,15 +17,15 @@ const account = z.strictObject({
 
 const schema = z.record(z.string().min(1), account);
 
-/** What one workspace's campaigns prove themselves with at the messaging service, and where it is if not as usual. */
+/** Credentials of one workspace's campaigns at the messaging service, and its address if it differs. */
 export type ServiceAccount = z.infer<typeof account>;
 
-/** Accounts by workspace, as the operator has written them down (docs/operating.md); empty without a file. */
+/** Accounts by workspace from the operator's file (docs/operating.md); empty without a file. */
 export function readServiceAccounts(file: string | undefined): ReadonlyMap<string, ServiceAccount> {
   if (file === undefined) return new Map();
   const parsed = schema.safeParse(readJson(file));
   if (parsed.success) return new Map(Object.entries(parsed.data));
-  // Names of members only: the values are secrets.
+  // Names of members only, because the values are secrets.
   const members = [...new Set(parsed.error.issues.map((issue) => issue.path.join('.') || 'the whole file'))];
   throw new StartupError(
     `${file} (FANFARE_SERVICE_CREDENTIALS_FILE) cannot be used: ${members.join(', ')}`,

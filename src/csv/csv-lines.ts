@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 
-/** One physical line of an upload, numbered from 1; without a text, it cannot be read. */
+/** One physical line of an upload, numbered from 1; a line without a text could not be read. */
 export type Line =
   | { number: number; text: string }
   | { number: number; problem: 'line_too_long' | 'not_utf8' };
@@ -13,10 +13,9 @@ const CR = 0x0d;
 const BOM = [0xef, 0xbb, 0xbf];
 
 /**
- * Cuts a stream of bytes into lines, holding at most one line: what is longer than a line may be is
- * dropped as it comes. Splits bytes, not characters, so that a line in another encoding spoils no other.
- * Reads no faster than its reader, and never destroys the stream, which may be a request that still
- * wants its answer.
+ * Splits a stream of bytes into lines, holding at most one line; a line beyond the limit is dropped as it
+ * arrives. It splits bytes, not characters, so that a line in another encoding does not affect others. It reads
+ * no faster than its reader, and never destroys the stream, which may be a request that still needs its answer.
  */
 export async function* readLines(source: Readable): AsyncGenerator<Line> {
   let number = 0;

@@ -2,9 +2,12 @@ import { DomainError, type FieldError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { CsvRecord } from './csv-records';
 
-/** What is said of uploads and rows that cannot be read. Never repeats what a row holds: it may be an address. */
+/**
+ * Messages about uploads and rows that cannot be read. They never repeat a row's content, because it may be an
+ * address.
+ */
 
-/** Why a row stays out. */
+/** Why a row was refused. */
 export interface RowFinding {
   field: string;
   code: string;
@@ -26,7 +29,7 @@ export const UNREADABLE: Record<Extract<CsvRecord, { problem: string }>['problem
   },
 };
 
-/** A row that ends early leaves values out; one that goes on has an unquoted delimiter somewhere. */
+/** A row that ends early lacks values; one that is too long has an unquoted delimiter somewhere. */
 export function hasTooManyValues(values: readonly string[], columns: number): boolean {
   return values.slice(columns).some((value) => value.trim() !== '');
 }
@@ -37,7 +40,7 @@ export const TOO_MANY_VALUES: RowFinding = {
   message: 'has more values than columns',
 };
 
-/** The names of the columns. Throws `invalid_request` for what is no text at all. */
+/** The names of the columns. Throws `invalid_request` for an upload that is no text. */
 export function headerOf(record: CsvRecord): string[] {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: what is no text shows itself by these.
   if ('problem' in record || record.values.some((value) => /[\u0000-\u0008]/.test(value))) {

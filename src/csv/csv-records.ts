@@ -3,7 +3,7 @@ import Papa from 'papaparse';
 import { LIMITS } from '../domain/limits';
 import { type Line, readLines } from './csv-lines';
 
-/** One row of a CSV, numbered by the line it begins in; without values, it cannot be read. */
+/** One row of a CSV, numbered by its first line; a row without values could not be read. */
 export type CsvRecord =
   | { line: number; values: string[] }
   | { line: number; problem: 'line_too_long' | 'not_utf8' | 'unclosed_quote' | 'invalid_quotes' };
@@ -13,9 +13,9 @@ const DELIMITERS = [',', ';', '\t'];
 const LINES_MAX = 100;
 
 /**
- * Reads a CSV record by record; the first one decides about the delimiter. A quoted value may go on over
- * several lines. When it is never closed, only the line it began in is lost and reading goes on with the
- * next, so that one stray quote does not swallow the rows after it. Blank lines are left out.
+ * Reads a CSV record by record; the first record decides the delimiter. A quoted value may continue over
+ * several lines. If it is never closed, only its first line is lost and reading continues with the next one, so
+ * that one stray quote does not swallow the rows after it. Blank lines are skipped.
  */
 export async function* readRecords(source: Readable): AsyncGenerator<CsvRecord> {
   const lines = new Lookahead(readLines(source));
@@ -60,8 +60,8 @@ async function completeRecord(
 }
 
 /**
- * Whether a quoted value is still open at the end of a line, or has something after its closing quote
- * other than a delimiter. Linear in the line, and remembers nothing between lines but the answer.
+ * Whether a quoted value is still open at the end of a line, or is followed by something other than a
+ * delimiter. Linear in the line; between lines it keeps only the result.
  */
 function scanQuotes(text: string, delimiter: string, before: 'start' | 'open'): 'closed' | 'open' | 'broken' {
   let at = 0;
@@ -86,7 +86,7 @@ function scanQuotes(text: string, delimiter: string, before: 'start' | 'open'): 
   }
 }
 
-/** Lines that were looked at and may be read again. Holds LINES_MAX of them at most. */
+/** Lines that were read and may be read again; at most LINES_MAX of them. */
 class Lookahead {
   private readonly seen: Line[] = [];
 

@@ -4,28 +4,29 @@ import type { MessageStory } from '../domain/message-story';
 import type { CallOptions } from '../domain/voice/call-options';
 
 /**
- * The messaging service as the campaigns see it: over HTTP, also when both run in one process. What a
- * service can do beyond the specification it says with its token (`capabilities`); from one that says
- * nothing, only the specification's endpoints are called and only its fields are sent.
+ * The messaging service as campaigns use it: over HTTP, even when both run in one process. The service reports
+ * its additions to the specification with its token (`capabilities`). For a service that reports none, only the
+ * specification's endpoints and fields are used.
  */
 export interface Gateway {
-  /** Fetches a token if none is at hand, and answers what the service can do. */
+  /** Fetches a token if there is none, and returns what the service can do. */
   capabilities(): Promise<ReadonlySet<Capability>>;
   findTemplate(channel: Channel, templateId: string, version: number): Promise<TemplateInfo | undefined>;
   /**
-   * One message or many; answers one result each, in order, and never throws for a message's sake. Where they go in
-   * single requests, `isStopped` is asked right before each: what has not left by then is answered as `later`.
+   * Sends one message or many. Returns one result each, in order, and never throws because of a message. Where
+   * messages go in single requests, `isStopped` is asked right before each; messages not sent by then get
+   * `later`.
    */
   send(messages: readonly OutgoingMessage[], isStopped?: () => boolean): Promise<SendAnswer[]>;
-  /** How much the service's outbox takes now; a service that says nothing of it takes everything. */
+  /** How much the service's outbox takes now. A service that reports nothing about it takes everything. */
   readonly room: Room;
-  /** Needs `events`. Waits up to `waitSeconds` for something new. */
+  /** Needs `events`. Waits up to `waitSeconds` for new events. */
   readEvents(
     after: string,
     limit: number,
     waitSeconds: number,
   ): Promise<{ events: MessageEvent[]; next: string }>;
-  /** Needs `stories`. Of those of these that the service has, in no order. */
+  /** Needs `stories`. Stories of those messages that the service has, in no order. */
   stories(uids: readonly string[]): Promise<MessageStory[]>;
   /** Needs `holds`. */
   hold(campaign: string): Promise<void>;
@@ -50,7 +51,7 @@ export interface OutgoingMessage {
   channel: Channel;
   to: string;
   from: string;
-  /** Without one, an email brings its own subject and body. */
+  /** Without a template, an email brings its own subject and body. */
   templateId?: string | undefined;
   version?: number | undefined;
   params: Record<string, string | number>;
@@ -59,27 +60,28 @@ export interface OutgoingMessage {
   subject?: string | undefined;
   body?: string | undefined;
   replyTo?: string | undefined;
-  /** After it the service no longer hands the message to a provider; told to services of our kind only. */
+  /** After this time the service no longer hands the message to a provider. Sent only to services of our kind. */
   expiresAt?: string | undefined;
-  /** How a call is to be run; told to services of our kind only. */
+  /** Options of a call. Sent only to services of our kind. */
   voice?: CallOptions | undefined;
 }
 
 export type SendAnswer =
-  /** The service has it, now or from before. */
+  /** The service has the message, now or from before. */
   | { kind: 'accepted' }
   | { kind: 'suppressed' }
   | { kind: 'rejected'; code: string }
-  /** Not taken; the same may be sent again after the delay. */
+  /** Not accepted; the same message may be sent again after the delay. */
   | { kind: 'later'; code: string; retryAfterMs: number; because: WhyLater }
-  /** Credentials or quota: nobody's message is taken until a person acts. */
+  /** Credentials or quota: no message is accepted until a person acts. */
   | { kind: 'account'; code: string }
-  /** Sent, answer lost. */
+  /** Sent, and the answer was lost. */
   | { kind: 'unknown' };
 
 /**
- * `refused`: this message was looked at, and failed for the moment. `throttled`: less speed is asked for.
- * `down`: nobody looked at it, since the service was not reached or refused the whole request.
+ * `refused`: the service judged this message, and it failed temporarily. `throttled`: the service asked for a
+ * lower rate. `down`: the message was not judged, because the service was not reached or refused the whole
+ * request.
  */
 export type WhyLater = 'refused' | 'throttled' | 'down';
 
@@ -92,14 +94,14 @@ export interface LotDemand {
 
 export interface Lot {
   readonly count: number;
-  /** The lot is answered for, or will not be offered. Calling it again changes nothing. */
+  /** Call it when the lot is answered, or will not be offered. Calling it again changes nothing. */
   end(): void;
 }
 
 /** Room in the service's outbox for messages of campaigns (outbox-room.ts). */
 export interface Room {
-  /** A lot of at most so many messages of the class; undefined when the signal ends the wait. */
+  /** Reserves room for at most this many messages of the class; undefined when the signal ends the wait. */
   take(kind: string, demand: LotDemand): Promise<Lot | undefined>;
-  /** How long a page that found no room should leave its worker's place to others, in milliseconds. */
+  /** How long a page without room should give its worker to others, in milliseconds. */
   restMs(): number;
 }

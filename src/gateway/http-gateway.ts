@@ -19,9 +19,9 @@ export interface GatewayOptions {
   clientId: string;
   clientSecret: string;
   apiKey: string;
-  /** A hosted service may take only a cookie at its template endpoints. */
+  /** A hosted service may accept only a cookie at its template endpoints. */
   sessionCookie?: string | undefined;
-  /** Done before a token is asked for; its failure is that of asking. */
+  /** Runs before a token is requested; if it fails, the request for a token fails. */
   beforeToken?: (() => Promise<void>) | undefined;
 }
 
@@ -76,7 +76,8 @@ class HttpGateway implements Gateway {
     if (after) query.set('after', after);
     const timeoutMs = waitSeconds * 1000 + LIMITS.gatewayTimeoutMs;
     const answer = await this.call('send', 'GET', `/events?${query}`, { timeoutMs });
-    // Away for longer than the service keeps events: those that are left are better than none for ever.
+    // The reader was away for longer than the service keeps events. Read the events that are left, because
+    // otherwise it would never get any.
     if (answer.status === 410 && after) return this.readEvents('', limit, waitSeconds);
     if (answer.status !== 200) throw refusal('GET /events', answer);
     const body = answer.body as { data: MessageEvent[]; next: string };
@@ -139,7 +140,7 @@ class HttpGateway implements Gateway {
     }
   }
 
-  /** In as few requests as the service's bound on a body allows, one after the other. */
+  /** Sends the messages one request after the other, in as few as the service's limit for a body allows. */
   private async sendBulk(messages: readonly OutgoingMessage[]): Promise<SendAnswer[]> {
     const answers: SendAnswer[] = [];
     for (const bodies of inBulks(messages.map((message) => JSON.stringify(toBody(message, true))))) {
@@ -156,10 +157,10 @@ class HttpGateway implements Gateway {
     return answers;
   }
 
-  /** What an answer means that speaks of no message; undefined for one that may. */
+  /** The meaning of an answer that does not concern a message; undefined for an answer that may. */
   private strange(answer: HttpAnswer): SendAnswer | undefined {
     if (isUnexpected(answer)) return strangeAnswer(answer, this.strangeSends.note());
-    // Something on the way to the service may be what fails.
+    // Below 500 the service itself has answered; above, a proxy on the way may have failed.
     if (answer.status < 500) this.strangeSends.over();
     return undefined;
   }
@@ -176,14 +177,14 @@ class HttpGateway implements Gateway {
     const { template } = answer.body as { template: Record<string, unknown> };
     if (template.channel !== channel) return undefined;
     const info = templateInfo(template, version);
-    // Our own service has a value for it.
+    // Our own service fills this placeholder itself.
     const placeholders = info.placeholders.map((name) =>
       channel === 'email' && name === UNSUBSCRIBE_URL ? ifThere(name) : name,
     );
     return { ...info, placeholders };
   }
 
-  /** The specification has only the list, by pages, and shows an email's subject but not its body. */
+  /** The specification has only a list with pages, which shows an email's subject and not its body. */
   private async findListedTemplate(channel: Channel, id: string): Promise<TemplateInfo | undefined> {
     for (let page = 1; page <= LIMITS.templatePages; page++) {
       const answer = await this.call('app', 'GET', `/api/template/?channel=${channel}&page=${page}`);
@@ -203,7 +204,7 @@ class HttpGateway implements Gateway {
     return undefined;
   }
 
-  /** One call with the current token, and once more with a new one when it is refused. */
+  /** Makes a call with the present token, and once more with a new one if it is refused. */
   private async call(
     base: 'send' | 'app',
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
@@ -265,7 +266,10 @@ class HttpGateway implements Gateway {
     }
   }
 
-  /** By their number too: where single sends have more of their own, no hold waits behind them. */
+  /**
+   * One pool per address and size. Single sends have a larger pool of their own, so that holds do not wait
+   * behind them.
+   */
   private transport(baseUrl: string, connections: number = LIMITS.sendConcurrency): Transport {
     const key = `${connections} ${baseUrl}`;
     const known = this.transports.get(key);
@@ -286,7 +290,7 @@ function toBody(message: OutgoingMessage, extended: boolean): Record<string, unk
     params: message.params,
   };
   if (message.body !== undefined) body.body = message.body;
-  // What is undefined is not written.
+  // Undefined members are not written.
   if (extended) {
     const { version, campaign, class: kind, subject, replyTo, expiresAt, voice } = message;
     Object.assign(body, { version, campaign, class: kind || undefined, subject, replyTo, expiresAt, voice });
@@ -294,7 +298,7 @@ function toBody(message: OutgoingMessage, extended: boolean): Record<string, unk
   return body;
 }
 
-/** Cuts message bodies into groups that one bulk request may carry, by count and by bytes. */
+/** Splits message bodies into groups that fit one bulk request, by count and by bytes. */
 function* inBulks(bodies: readonly string[]): Generator<string[]> {
   let group: string[] = [];
   let bytes = 0;
@@ -311,23 +315,23 @@ function* inBulks(bodies: readonly string[]): Generator<string[]> {
   if (group.length) yield group;
 }
 
-/** Room for the envelope below the service's own bound. */
+/** Leaves room for the envelope within the service's limit. */
 const BULK_BYTES = LIMITS.bulkBodyBytes - 1024;
 
-/** As from a service that looked at nothing: no attempt is counted, and the recipient waits for a page. */
+/** The same as an unreached service: no attempt is counted, and the recipient waits for a page. */
 const NOT_SENT: SendAnswer = { kind: 'later', code: 'stopped', retryAfterMs: 0, because: 'down' };
 
-/** Whatever keeps a token from being given, nobody is sent to without one, and the next request may get it. */
+/** Without a token no message was sent, and the next request may get one, so this is always temporary. */
 function tokenRefusal(status: number): DomainError {
   return new DomainError('dependency_down', `The token endpoint answered ${status}`);
 }
 
-/** OAuth's own word, which a service may also say with 400 (RFC 6749 5.2). */
+/** OAuth's error code, which a service may also send with 400 (RFC 6749 5.2). */
 function errorOf({ body }: HttpAnswer): unknown {
   return (body as { error?: unknown } | null | undefined)?.error;
 }
 
-/** Without a token nothing was sent; without an answer it depends. */
+/** Without a token no message was sent. Without an answer it depends on whether the request was offered. */
 function lostAnswer(error: unknown): SendAnswer {
   if (error instanceof NoAnswer && error.offered) return { kind: 'unknown' };
   if (isDomainError(error) && retryClassOf(error.code) === 'account') {
@@ -336,7 +340,7 @@ function lostAnswer(error: unknown): SendAnswer {
   return { kind: 'later', code: 'dependency_down', retryAfterMs: 1_000, because: 'down' };
 }
 
-/** What shows no body may have any placeholder in it. */
+/** A template whose body is not shown may contain any placeholder. */
 function templateInfo(template: Record<string, unknown>, version: number): TemplateInfo {
   const body = typeof template.body === 'string' ? template.body : undefined;
   const texts = [template.subject, body, ...flowTexts(template.voiceJson)];

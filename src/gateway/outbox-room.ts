@@ -3,31 +3,34 @@ import type { Lot, LotDemand, Room } from './gateway';
 import type { HttpAnswer } from './transport';
 
 /**
- * Keeps campaigns clear of the bound of their service's outbox: they offer up to a part of it, in lots no larger
- * than what is left, in turn. A service says how much is free with every answer to sending; while campaigns wait,
- * it is asked, if it has said so once. One that says nothing has no bound that is known: nothing waits, and it is
- * never asked, because the specification has no such call.
+ * Keeps campaigns below the limit of their service's outbox. They offer messages up to a part of it, in turn,
+ * in lots no larger than the room left. The service reports its room with every answer to a send. While
+ * campaigns wait, a service that has reported room once is asked for it. A service that never reported room has
+ * no known limit: campaigns do not wait, and it is never asked, because the specification has no such call.
  *
- * Other processes offer too, and what they have on its way is not counted here. The part of the bound that no
- * campaign uses is larger than that, so that it is still no message that is refused.
+ * Other processes offer too, and their messages on the way are not counted here. The part of the limit that
+ * campaigns leave free is larger than those, so that no message is refused.
  */
 export class OutboxRoom implements Room {
-  /** By class. Unknown until the service has said it once. */
+  /** By class. Unknown until the service has reported it once. */
   private readonly free = new Map<string, number>();
-  /** Offered and not answered. */
+  /** Messages that were offered and not answered yet. */
   private readonly underWay = new Map<string, number>();
   private readonly waiting: Waiting[] = [];
   private asking = false;
-  /** The service has answered without a word of its room. */
+  /** The service has answered without reporting its room. */
   private isSilent = false;
   private fullSince = 0;
-  /** The turn in which a campaign was last given a lot. */
+  /** The turn in which a campaign last got a lot. */
   private readonly servedAt = new Map<string, number>();
   private turns = 0;
 
   constructor(private readonly ask: () => Promise<ReadonlyMap<string, number> | undefined>) {}
 
-  /** A lot of at most so many messages; `end` is due when they are answered. Undefined when the signal ends the wait. */
+  /**
+   * A lot of at most this many messages; call `end` when they are answered. Undefined when the signal ends the
+   * wait.
+   */
   async take(kind: string, demand: LotDemand): Promise<Lot | undefined> {
     if (demand.most === 0 || this.isUnbounded(kind)) return this.lot(kind, demand.most);
     if (!this.waiting.some((one) => one.kind === kind)) {
@@ -54,13 +57,13 @@ export class OutboxRoom implements Room {
     });
   }
 
-  /** How long a page that found no room should leave its worker's place to others: longer the longer it lasts. */
+  /** How long a page without room should give its worker to others: longer, the longer the outbox is full. */
   restMs(): number {
     const fullMs = this.fullSince === 0 ? 0 : performance.now() - this.fullSince;
     return Math.round(Math.min(REST_MAX_MS, REST_MIN_MS + fullMs / 4));
   }
 
-  /** What the service said with an answer. */
+  /** Reads the room that the service reported with an answer. */
   learn({ headers }: HttpAnswer): void {
     const told = headers['x-outbox-room'];
     if (typeof told === 'string') {
@@ -77,7 +80,7 @@ export class OutboxRoom implements Room {
   }
 
   private isUnbounded(kind: string): boolean {
-    // The first offering of a process is not known to fit; the next one waits for its answer.
+    // The first offer of a process is made without knowing the room; the next one waits for its answer.
     return !this.free.has(kind) && (this.free.size > 0 || this.isSilent || !this.underWay.get(kind));
   }
 
@@ -104,7 +107,7 @@ export class OutboxRoom implements Room {
     return count >= Math.min(most, LIMITS.outboxLotMessages) ? count : 0;
   }
 
-  /** Campaigns in turn, however many pages each of them waits with. */
+  /** Serves campaigns in turn, however many pages of each wait. */
   private serve(): void {
     for (const kind of new Set(this.waiting.map((one) => one.kind))) {
       for (let next = this.nextOf(kind); next; next = this.nextOf(kind)) {
@@ -148,7 +151,7 @@ export class OutboxRoom implements Room {
     this.asking = true;
     this.fullSince ||= performance.now();
     while (this.waiting.length > 0) {
-      // A service that does not answer takes nothing either; what waits finds out by its own time.
+      // If the service does not answer, waiting pages give up by their own time.
       const rooms = this.free.size > 0 ? await this.ask().catch(() => undefined) : undefined;
       if (rooms) this.set(rooms);
       if (this.waiting.length > 0) await new Promise((done) => setTimeout(done, LIMITS.outboxRoomPollMs));
@@ -165,7 +168,7 @@ interface Waiting extends LotDemand {
 const REST_MIN_MS = 500;
 const REST_MAX_MS = 30_000;
 
-/** What campaigns may still offer, by class, from `marketing=<free>/<bound>, …`. */
+/** How many messages campaigns may still offer, by class, from `marketing=<free>/<bound>, …`. */
 export function parseRoom(text: string): Map<string, number> {
   const rooms = new Map<string, number>();
   for (const [, kind, free, bound] of text.matchAll(/(\w+)=(\d+)\/(\d+)/g)) {

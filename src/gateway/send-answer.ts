@@ -4,18 +4,21 @@ import { type HttpAnswer, retryAfterMs } from './transport';
 
 /** Long enough for an outbox to drain a little, short enough not to idle. */
 const RETRY_DEFAULT_MS = 1_000;
-/** As long as what is restarted takes, and seldom enough to be asked in vain for minutes. */
+/** As long as a restart takes, and rare enough to be repeated for minutes. */
 const STRANGE_RETRY_MS = 10_000;
 
-/** What the service's answer to one message means (api.md 4; statuses by messaging-service.md elsewhere). */
+/**
+ * The meaning of the service's answer to one message (api.md 4; elsewhere by the statuses of
+ * messaging-service.md).
+ */
 export function messageAnswer(answer: HttpAnswer): SendAnswer {
   const body = answer.body as { code?: string; data?: { state?: string } } | undefined;
   return judge(answer.status, body?.code, body?.data?.state, retryAfterMs(answer, RETRY_DEFAULT_MS));
 }
 
 /**
- * Of one that comes from something else than a messaging service. Where others are taken meanwhile it may be the
- * message after all, so that it counts as refused for the moment: then it has an end, and can be retried after it.
+ * The meaning of an answer that does not come from a messaging service. While other messages are accepted, the
+ * cause may be the message itself. It then counts as a temporary refusal, so that its attempts have an end.
  */
 export function strangeAnswer(answer: HttpAnswer, lasts: boolean): SendAnswer {
   if (lasts) return { kind: 'account', code: 'service_not_found' };
@@ -23,7 +26,7 @@ export function strangeAnswer(answer: HttpAnswer, lasts: boolean): SendAnswer {
   return { kind: 'later', code: `http_${answer.status}`, retryAfterMs: retryAfter, because: 'refused' };
 }
 
-/** `known`: what the answer means already, whatever it holds. */
+/** `known`: the meaning, if it is known already whatever the body says. */
 export function bulkAnswers(answer: HttpAnswer, count: number, known?: SendAnswer): SendAnswer[] {
   const results = (answer.body as { data?: { results?: BulkResult[] } } | undefined)?.data?.results;
   if (answer.status === 207 && results?.length === count) {
@@ -33,7 +36,7 @@ export function bulkAnswers(answer: HttpAnswer, count: number, known?: SendAnswe
   return Array.from({ length: count }, () => each);
 }
 
-/** A request refused as a whole says nothing about anybody in it; one that is not valid is our own mistake. */
+/** A request refused as a whole says nothing about its messages; an invalid request is our own mistake. */
 function ofWhole(whole: SendAnswer): SendAnswer {
   if (whole.kind === 'rejected') {
     return { kind: 'later', code: whole.code, retryAfterMs: 10_000, because: 'down' };
@@ -56,11 +59,11 @@ function judge(
   if (status >= 200 && status < 300)
     return state === 'suppressed' ? { kind: 'suppressed' } : { kind: 'accepted' };
   if (status === 401 || status === 403) return { kind: 'account', code: code ?? 'unauthenticated' };
-  // Nothing left to pay with is nobody's own fault.
+  // An empty account is no recipient's fault.
   if (status === 402) return { kind: 'account', code: code ?? 'provider_account' };
-  // The uid is ours alone: a conflict means that the service has it already.
+  // We alone choose our uids, so a conflict means that the service has the message already.
   if (status === 409 && code === 'uid_conflict') return { kind: 'accepted' };
-  // Something between us and the service gave up waiting: the service itself may have taken it.
+  // A proxy gave up waiting; the service itself may have accepted the message.
   if (status === 502 || status === 504) return { kind: 'unknown' };
   if (status === 408 || status === 429 || status >= 500) {
     return {
@@ -70,7 +73,7 @@ function judge(
       because: status === 429 || retryClassOf(code) === 'throttled' ? 'throttled' : 'refused',
     };
   }
-  // Nothing is wrong with this one message: every other from the sender is refused alike.
+  // This message is not the cause: all other messages of the sender are refused too.
   if (code !== undefined && retryClassOf(code) === 'account') return { kind: 'account', code };
   return { kind: 'rejected', code: code ?? `http_${status}` };
 }

@@ -2,7 +2,7 @@ import type { Config } from '../config';
 import { StartupError } from '../startup-error';
 import type { GatewayOptions } from './http-gateway';
 
-/** Credentials of our own messaging service, as the first start wrote them down. */
+/** Credentials of our own messaging service, as the first start wrote them to credentials.json. */
 export interface OwnAccess {
   baseUrl: string;
   client: { id: string; secret: string };
@@ -10,8 +10,8 @@ export interface OwnAccess {
 }
 
 /**
- * Which messaging service campaigns drive, and with what: the variables first, our own service for what
- * they leave out.
+ * The messaging service that campaigns use, and its credentials: from the variables first, and from our own
+ * service for what they leave out.
  */
 export function serviceAccess(service: Config['service'], own: OwnAccess | undefined): GatewayOptions {
   const missing: string[] = [];

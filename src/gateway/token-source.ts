@@ -3,26 +3,26 @@ import { DomainError } from '../domain/errors';
 export interface Token {
   accessToken: string;
   capabilities: string[];
-  /** Milliseconds since the epoch, by our clock. */
+  /** Milliseconds since 1970, by our clock. */
   fetchedAt: number;
   expiresAt: number;
 }
 
-/** A token is replaced this long before it ends, so that none ends on its way to the service. */
+/** A token is replaced this long before it ends, so that it does not end on its way to the service. */
 const REFRESH_AHEAD_MS = 60_000;
 
-/** However soon it seems to end: a token is used for so long, and no other is asked for, unless it is refused. */
+/** A token is used for at least this long, however soon it seems to end, unless it is refused. */
 const LEAST_USE_MS = 1_000;
 
-/** Tokens that are refused before one of them has worked are asked for no more often than this. */
+/** If new tokens are refused before one has worked, the next is requested no sooner than this. */
 const REFUSED_MS = 1_000;
 
-/** `Date` and `valid_till` are whole seconds: clocks that seem to differ by less may well agree. */
+/** `Date` and `valid_till` are whole seconds, so that clocks that differ by less may agree. */
 const SKEW_MS = 2_000;
 
 /**
- * The service's current token. One request at a time, however many callers wait for it; fetched anew
- * shortly before it ends, and when a caller reports the one it was given as refused.
+ * The service's present token. It makes one request at a time, however many callers wait. It fetches a new
+ * token shortly before the old one ends, and when a caller reports that its token was refused.
  */
 export class TokenSource {
   private current: Token | undefined;
@@ -50,9 +50,9 @@ export class TokenSource {
   }
 
   /**
-   * Forgets a refused token, unless it has been replaced already. False when another would not help: where
-   * new tokens are refused one after the other, it is something else that is wrong, and a token for each
-   * message would only be the next trouble.
+   * Drops a refused token, unless it has been replaced already. Returns false when another token would not
+   * help. If new tokens are refused one after the other, the cause lies elsewhere, and a new token for each
+   * message would only add load.
    */
   refused(token: Token): boolean {
     if (this.current !== token) return true;
@@ -63,7 +63,7 @@ export class TokenSource {
     return true;
   }
 
-  /** A tenth of the lifetime for tokens so short that the usual margin would be most of it. */
+  /** For short-lived tokens the margin is a tenth of their lifetime, because the usual margin would be most of it. */
   private nearlyOver(token: Token): boolean {
     const margin = Math.min(REFRESH_AHEAD_MS, (token.expiresAt - token.fetchedAt) / 10);
     return Date.now() >= Math.max(token.expiresAt - margin, token.fetchedAt + LEAST_USE_MS);
@@ -71,8 +71,8 @@ export class TokenSource {
 }
 
 /**
- * Reads the token endpoint's answer; `valid_till` is `YYYY-MM-DD HH:MM:SS` in UTC (messaging-service.md), by
- * the service's clock. `date` is the answer's own header, which says what that clock shows.
+ * Reads the token endpoint's answer. `valid_till` is `YYYY-MM-DD HH:MM:SS` in UTC (messaging-service.md), by
+ * the service's clock. `date` is the answer's own header, which shows that clock.
  */
 export function parseToken(body: unknown, now: number, date?: string): Token {
   const answer = body as {
@@ -95,7 +95,7 @@ export function parseToken(body: unknown, now: number, date?: string): Token {
     accessToken: answer.access_token,
     capabilities: Array.isArray(answer.capabilities) ? answer.capabilities.map(String) : [],
     fetchedAt: now,
-    // A lifetime is safer than a time of day: the two clocks need not agree.
+    // Prefer a lifetime to a time of day, because the two clocks may differ.
     expiresAt:
       typeof answer.expires_in === 'number'
         ? now + answer.expires_in * 1000
@@ -103,7 +103,7 @@ export function parseToken(body: unknown, now: number, date?: string): Token {
   };
 }
 
-/** A token that is over as it is made tells of two clocks, and not of its end: a refusal will. */
+/** If a new token seems to have ended already, the clocks differ; its real end shows as a refusal. */
 function byOurClock(validTill: number, now: number, date: string | undefined): number {
   const skew = date === undefined ? Number.NaN : Date.parse(date) - now;
   const expiresAt = Math.abs(skew) > SKEW_MS ? validTill - skew : validTill;

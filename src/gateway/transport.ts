@@ -9,8 +9,8 @@ export interface HttpAnswer {
 }
 
 /**
- * A request that got no answer. `offered` false: it certainly never reached the service; true: it may
- * have been taken.
+ * A request without an answer. `offered` false: it certainly never reached the service; true: it may have been
+ * accepted.
  */
 export class NoAnswer extends Error {
   constructor(
@@ -35,9 +35,9 @@ export interface Transport {
 }
 
 /**
- * A pool of so many connections at most. Timeouts are the pool's own: an abort signal per request costs a third of the
- * throughput, and pipelining is unsafe for POST. Answers are short, so they are gathered as they come instead
- * of through a stream each, which would cost as much as all the rest of a request.
+ * Opens a pool of at most this many connections. Timeouts belong to the pool: an abort signal per request costs
+ * a third of the throughput, and pipelining is unsafe for POST. Answers are short, so they are collected as
+ * they arrive. A stream for each would cost as much as the rest of the request.
  */
 export function openTransport(baseUrl: string, connections: number): Transport {
   const url = new URL(baseUrl);
@@ -70,7 +70,7 @@ export function openTransport(baseUrl: string, connections: number): Transport {
   };
 }
 
-/** One answer, as it comes in. */
+/** Collects one answer as it arrives. */
 class Gathering implements Dispatcher.DispatchHandler {
   private written = false;
   private status = 0;
@@ -83,7 +83,7 @@ class Gathering implements Dispatcher.DispatchHandler {
     private readonly reject: (error: NoAnswer) => void,
   ) {}
 
-  /** There is a connection, with TLS agreed where it is asked for, and the request is being written to it. */
+  /** The connection is open, with TLS if asked for, and the request is being written. */
   onRequestStart(): void {
     this.written = true;
   }
@@ -127,7 +127,7 @@ export function retryAfterMs(answer: HttpAnswer, fallbackMs: number): number {
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 3_600_000) : fallbackMs;
 }
 
-/** The error that a refused call to the service means for a caller that is not sending a message. */
+/** The error for a refused call to the service, for callers that are not sending a message. */
 export function refusal(what: string, answer: HttpAnswer): DomainError {
   const code =
     answer.status === 401 || answer.status === 403

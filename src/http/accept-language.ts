@@ -2,15 +2,15 @@ import { LIMITS } from '../domain/limits';
 import { LANGUAGES, type Language } from '../domain/opt-out-packs';
 
 /**
- * The language that a browser likes best among ours (RFC 9110, 12.5.4), English where it likes none. Regions are
- * no matter: `pt-BR` and `pt-PT` are both Portuguese.
+ * The language that a browser prefers among ours (RFC 9110, 12.5.4), otherwise English. Regions are ignored:
+ * `pt-BR` and `pt-PT` are both Portuguese.
  */
 export function preferredLanguage(header: string | undefined): Language {
   const wishes = (header ?? '').slice(0, LIMITS.acceptLanguageChars).split(',').map(readWish);
   const ours = wishes.flatMap(({ language, weight }) =>
     language && weight > 0 ? [{ language, weight }] : [],
   );
-  // Sorting keeps the order of those that are liked alike.
+  // Sorting keeps the order of languages with equal weight.
   return ours.sort((a, b) => b.weight - a.weight)[0]?.language ?? 'en';
 }
 

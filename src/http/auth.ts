@@ -7,8 +7,8 @@ import { refuseCrossSite } from './same-origin';
 import { invalidRequest } from './validation';
 
 /**
- * Checks each request against its route's `config.auth` before a byte of the body is read. A route that
- * names no kind is refused when it is registered, so that none is open by oversight.
+ * Checks each request against its route's `config.auth` before the body is read. A route without a kind is
+ * refused at registration, so that none is open by mistake.
  */
 export function checkCallers(app: App, authenticator: Authenticator, publicUrl: string | undefined): void {
   const publicOrigin = publicUrl && new URL(publicUrl).origin;
@@ -35,7 +35,7 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
       const { workspaceId } = await ADMIT[kind](request, authenticator);
       return workspaceId === request.caller?.workspaceId;
     } catch (error) {
-      // That nobody can say now is no reason to put anybody out.
+      // If credentials cannot be checked now (database down), keep the connection open.
       return !isDomainError(error);
     }
   });
@@ -43,7 +43,7 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Whether the credentials of a request that takes long are good still. */
+    /** Whether the credentials of a long request are still valid. */
     stillAdmits(request: FastifyRequest): Promise<boolean>;
   }
 }
@@ -95,7 +95,7 @@ async function byCookieOf(
   throw new DomainError('forbidden', `This needs a user with the role ${roles.join(' or ')}`);
 }
 
-/** A proxy on this machine connects from it as well, for whoever is behind it, and says so. */
+/** A local proxy also connects from this machine, on behalf of others, and its headers show that. */
 function isFromHere({ socket, headers }: FastifyRequest): boolean {
   const address = socket.remoteAddress ?? '';
   if (!/^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/i.test(address)) return false;
@@ -112,7 +112,10 @@ async function byBearer(request: FastifyRequest, authenticator: Authenticator): 
   return caller;
 }
 
-/** A Bearer token was put there on purpose, so it counts before a cookie, which comes by itself. */
+/**
+ * A Bearer token counts before a cookie, because the caller set it on purpose, while a browser sends the cookie
+ * by itself.
+ */
 async function byBearerOrCookie(request: FastifyRequest, authenticator: Authenticator): Promise<Caller> {
   return bearerOf(request) === undefined
     ? byCookie(request, authenticator)

@@ -2,9 +2,8 @@ import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 
 /**
- * Where a request comes from, as far as counting failed attempts goes. Behind a proxy that
- * FANFARE_TRUST_PROXY names it is what the proxy says. Of an IPv6 address the first 64 bits: a customer has
- * the rest to choose from.
+ * The address of a request for counting failed attempts. Behind a proxy of FANFARE_TRUST_PROXY it is the
+ * address that the proxy reports. For IPv6 it is the first 64 bits, because a customer can choose the others.
  */
 export function callerAddress(request: FastifyRequest): string {
   const address = request.ip.replace(/^::ffff:(?=\d+\.)/i, '');

@@ -13,13 +13,13 @@ import { invalidRequest } from './validation';
 
 export interface CampaignRequest {
   recipients: InlineRecipients | undefined;
-  /** Of an answer to `skipInvalid`; at most as many as a request has rows. */
+  /** Part of an answer to `skipInvalid`; at most as many as a request has rows. */
   rejected: { rejected?: RecipientFinding[] };
 }
 
 /**
- * Judges a campaign's recipients, of a route that attaches what is wrong with the rest of its request, so that the
- * caller is told of both at once.
+ * Judges a campaign's recipients. The route attaches the problems of the rest of the request, so that the
+ * caller gets both at once.
  */
 export async function readCampaignRequest(
   request: FastifyRequest<{ Body: CampaignBody; Querystring: { country?: string | undefined } }>,

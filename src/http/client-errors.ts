@@ -5,13 +5,13 @@ import { DomainError, ERRORS } from '../domain/errors';
 import { problemOf } from './problem';
 
 /**
- * Answers what is no request, so that it reaches neither a route nor the error handler: bytes that are not HTTP,
- * headers that are too long or too slow. The connection ends with it, since where the next request would begin
- * nobody can tell.
+ * Answers bytes that are not HTTP, and headers that are too long or too slow, so that they reach neither a
+ * route nor the error handler. The connection is closed, because the beginning of the next request is unknown.
  */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
-  // Node's own name for the answer under way on this connection: once begun, it must not get another in its middle.
+  // Node's own name for the answer that is being written. Once begun, it must not get another one in its
+  // middle.
   const { _httpMessage: underWay } = socket as Socket & { _httpMessage?: { headersSent: boolean } | null };
   if (socket.writable && !underWay?.headersSent) socket.write(answerTo(error.code));
   socket.destroy(error);

@@ -11,13 +11,13 @@ import { invalidRequest } from './validation';
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * The route accepts an Idempotency-Key. Its handler promises that with the same `generatorOf(request)` it can
-     * be run again, after a crash anywhere, without creating a second thing: every id of what it creates
-     * comes from there, an id that exists already is an earlier attempt's work, and the answer to it is the
-     * same. A handler that is idempotent by other means, such as a uid, need not ask for one. One that creates
-     * nothing knows an earlier attempt by `noteOf(request)`.
+     * The route accepts an Idempotency-Key. Its handler promises that it can run again with the same
+     * `generatorOf(request)`, after a crash anywhere, without creating a second thing. All ids of what it
+     * creates come from there. An id that exists already is the work of an earlier attempt, and the answer to
+     * it is the same. A handler that is idempotent by other means, such as a uid, need not take one. A handler
+     * that creates nothing recognises an earlier attempt by `noteOf(request)`.
      *
-     * `secret`: the answer holds a secret that is told once.
+     * `secret`: the answer holds a secret that is shown once.
      */
     idempotent?: true | 'secret';
   }
@@ -26,24 +26,24 @@ declare module 'fastify' {
   }
 }
 
-/** Where the ids and secrets of what a request creates come from. */
+/** Source of the ids and secrets of what a request creates. */
 export const generatorOf = (request: FastifyRequest): IdGenerator =>
   request.idempotencyClaim?.generator ?? RANDOM;
 
-/** By which a call that changes what is there knows that an earlier attempt did; undefined without a key. */
+/** Tells a call that changes existing things whether an earlier attempt did so; undefined without a key. */
 export const noteOf = (request: FastifyRequest): Claim['note'] | undefined => request.idempotencyClaim?.note;
 
 /**
- * Idempotency-Key on every route whose `config.idempotent` says so (api.md 1). Such a route costs nothing
- * more when the header is not there. The key is looked at after the request was found valid, so that one
- * that was not may be corrected under the same key.
+ * Handles the Idempotency-Key on every route whose `config.idempotent` asks for it (api.md 1). Without the
+ * header it costs nothing. The key is used after the request was found valid, so that an invalid request may be
+ * corrected under the same key.
  */
 export function acceptIdempotencyKeys(app: App, idempotency: Idempotency, log: Log): void {
   app.decorateRequest('idempotencyClaim', undefined);
 
   const claimOrReplay: preHandlerHookHandler = (request, reply, done) => {
     const key = request.headers[HEADER];
-    // An import reads its rows as they arrive; whether two are the same nobody knows beforehand.
+    // An import reads its rows as they arrive, so that two imports cannot be compared beforehand.
     if (key === undefined || request.body instanceof Readable) return done();
     begin(request, String(key), idempotency).then((begun) => {
       if ('answer' in begun) return replay(reply, begun.answer);
@@ -56,8 +56,8 @@ export function acceptIdempotencyKeys(app: App, idempotency: Idempotency, log: L
     const claim = request.idempotencyClaim;
     if (claim === undefined) return done(null, payload);
     request.idempotencyClaim = undefined;
-    // Kept before it is told: an answer that somebody has is an answer that can be had again. If it cannot
-    // be kept, repeating the call gives the same one, since it creates by the same ids.
+    // Store the answer before sending it, so that a caller who has it can always get it again. If it cannot be
+    // stored, a repetition gives the same answer, because it creates the same ids.
     claim
       .settle(answerOf(reply, payload))
       .catch((error: unknown) =>
@@ -78,7 +78,7 @@ export function acceptIdempotencyKeys(app: App, idempotency: Idempotency, log: L
 
 const HEADER = 'idempotency-key';
 const PRINTABLE = new RegExp(`^[\\x20-\\x7e]{1,${LIMITS.idempotencyKeyChars}}$`);
-/** Of an answer's headers, those that belong to what was answered and not to the request. */
+/** The answer's headers that belong to its content and not to the request. */
 const KEPT_HEADERS = ['content-type', 'cache-control'];
 
 async function begin(request: FastifyRequest, key: string, idempotency: Idempotency) {

@@ -8,7 +8,7 @@ import { invalidRequest } from './validation';
 /** JSON is the only content type, unless a route's own scope adds another. */
 export function parseJsonBodies(app: App): void {
   app.removeAllContentTypeParsers();
-  // The framework's parser refuses keys such as __proto__, which a copy of the object would act upon.
+  // The framework's parser refuses keys such as __proto__, which would take effect on a copy of the object.
   const parse = app.getDefaultJsonParser('error', 'error');
 
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {

@@ -11,7 +11,7 @@ export function rememberRoutes(app: App): KnownRoutes {
   return routes;
 }
 
-/** Answers 404 for a path that no route has, and 405 with `Allow` for one that takes other methods. */
+/** Answers 404 for an unknown path, and 405 with `Allow` for a path that takes other methods. */
 export function answerUnknownPaths(app: App): void {
   const known = new Map<string, { pattern: RegExp; methods: Set<string> }>();
 
@@ -32,9 +32,9 @@ export function answerUnknownPaths(app: App): void {
     throw new DomainError('method_not_allowed', `This path does not take ${request.method}`);
   };
   app.setNotFoundHandler(refuse);
-  // Before the body is read: what is wrong with a body does not matter where there is nobody to take it.
+  // Before the body is read, because its problems do not matter without a route.
   app.addHook('onRequest', async (request, reply) => {
-    // A path of its own is no id of another one's: GET of a dry run is not a campaign that was not found.
+    // A fixed path is never another path's id: GET of a dry run is not an unknown campaign.
     const own = known.get(pathOf(request));
     if (request.is404 || (own && !own.methods.has(request.method))) refuse(request, reply);
   });

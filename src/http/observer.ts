@@ -1,6 +1,6 @@
 import type { App } from './routing';
 
-/** Told of each request once its answer is written; `route` is the pattern, if there is a route. */
+/** Called for each request once its answer is written; `route` is the pattern, if there is a route. */
 export type RequestObserver = (
   method: string,
   route: string | undefined,

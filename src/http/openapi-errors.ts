@@ -10,8 +10,8 @@ import { problemOf } from './problem';
 import { READING } from './same-origin';
 
 /**
- * The errors that a call can end with, by status: those that follow from what the route takes and whom it
- * admits, and those that its operation names. A 500 is none of them, since it is a bug.
+ * The errors of an operation by status: those that follow from the route's inputs and callers, and those that
+ * the operation names. A 500 is not listed, because it is a bug.
  */
 export function errorAnswers(
   route: RouteOptions,
@@ -71,7 +71,7 @@ const BY_BODY: ErrorCode[] = [
 
 const BY_IDEMPOTENCY: ErrorCode[] = ['invalid_request', 'idempotency_key_reused', 'idempotency_in_progress'];
 
-/** Only a cookie comes along with what other sites caused, and only a change is refused for that. */
+/** Only requests with a cookie can be caused by other sites, and only changes are refused for that. */
 const byCookie = (changes: boolean): ErrorCode[] =>
   changes ? ['unauthenticated', 'cross_site'] : ['unauthenticated'];
 
@@ -96,7 +96,7 @@ function headersOf(status: number): Record<string, unknown> {
   };
 }
 
-/** One example for each code that was met, made by what makes the answers; operations refer to them. */
+/** One example for each code, created by the code that creates the answers; operations refer to them. */
 export interface ErrorExamples {
   of(code: ErrorCode, oauth: boolean): { $ref: string };
   components(): Record<string, { value: unknown }>;

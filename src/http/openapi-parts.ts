@@ -2,7 +2,7 @@ import { LIMITS } from '../domain/limits';
 import type { AuthKind } from './caller';
 import type { ParameterObject } from './openapi-types';
 
-/** What every operation of the API's document refers to. */
+/** Parts that every operation of the API's document refers to. */
 export const INTRODUCTION = `Answers beyond the service's specification are \`{ result, status, message, data }\`; lists by page add \`pagination\`, lists by cursor \`next\`, which goes back as \`cursor\` and is null at the end. Times are ISO 8601 in UTC with milliseconds. Ids are opaque and sort by creation.
 
 Errors are \`application/problem+json\` (RFC 9457). \`code\` says what happened and never changes its meaning ([all codes](/docs/errors)); \`errors\` lists every finding about the request at once. Unknown members of a request are ignored where the specification has the object, and refused with 422 elsewhere.
@@ -19,7 +19,7 @@ export const SECURITY: Record<AuthKind, Record<string, []>[]> = {
   session: [{ session: [] }],
   admin: [{ session: [] }],
   owner: [{ session: [] }],
-  // Or nothing, on the same machine.
+  // Or no credentials, on the same machine.
   metrics: [{ bearer: [] }, {}],
 };
 

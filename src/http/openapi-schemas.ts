@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
-/** A JSON Schema of the 2020-12 draft, as far as it is looked into here. */
+/** The parts of JSON Schema, draft 2020-12, that this folder reads. */
 export interface JsonSchema {
   type?: string | string[];
   description?: string;
@@ -10,18 +10,18 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** Of a request the form that callers write, of an answer the form that they read. */
+/** For a request, the form that callers write; for an answer, the form that they read. */
 type Side = 'input' | 'output';
 
 export interface Schemas {
   of(schema: z.ZodType, side: Side): JsonSchema;
-  /** The object itself, also if it has a name. */
+  /** The object itself, even if it has a name. */
   inline(schema: z.ZodType, side: Side): JsonSchema;
-  /** Everything that has a name (zod's `meta({ id })`) and was met. */
+  /** Every schema with a name (zod's `meta({ id })`) that was converted. */
   components(): Record<string, JsonSchema>;
 }
 
-/** JSON schemas of zod's, where a schema with a name is a component of the document. */
+/** JSON schemas from zod's, where a schema with a name becomes a component of the document. */
 export function createSchemas(): Schemas {
   const components: Record<string, JsonSchema> = {};
 
@@ -37,7 +37,7 @@ export function createSchemas(): Schemas {
     return pointedAtComponents(json as JsonSchema);
   };
 
-  // Most errors and some answers are of one shape, and converting one takes a millisecond.
+  // Converting a schema takes a millisecond, and most errors and some answers share one.
   const converted = { input: new Map<z.ZodType, JsonSchema>(), output: new Map<z.ZodType, JsonSchema>() };
   const of = (schema: z.ZodType, side: Side): JsonSchema => {
     const json = converted[side].get(schema) ?? convert(schema, side);
@@ -60,16 +60,16 @@ type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['o
 
 const override: Override = ({ zodSchema, jsonSchema }) => {
   const { def } = zodSchema._zod;
-  // A default of another type than what callers write: the number that a text in a query stands for.
+  // A default may have another type than callers write: the number that a query's text stands for.
   if (def.type === 'default') jsonSchema.default ??= (def as z.core.$ZodDefaultDef).defaultValue as never;
-  // Beside the format, zod's patterns are hundreds of characters that say the same.
+  // Next to the format, zod's long pattern says the same.
   if (jsonSchema.format === 'email') delete jsonSchema.pattern;
   if (zodSchema instanceof z.ZodISODateTime) delete jsonSchema.pattern;
   if (jsonSchema.multipleOf === 1) {
     jsonSchema.type = 'integer';
     delete jsonSchema.multipleOf;
   }
-  // As text in a query, and documented as what it stands for.
+  // A query has the number as text; the document shows the number.
   if (jsonSchema.type === 'integer' || jsonSchema.type === 'number') delete jsonSchema.pattern;
   if (jsonSchema.type === 'integer') {
     if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;

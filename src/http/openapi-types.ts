@@ -1,6 +1,6 @@
 import type { JsonSchema } from './openapi-schemas';
 
-/** As much of OpenAPI 3.1 as the document uses. */
+/** The parts of OpenAPI 3.1 that the document uses. */
 export interface OpenApiDocument {
   openapi: string;
   info: Record<string, string>;

@@ -16,9 +16,9 @@ import { type AnswerDoc, type Operation, type RequestBody, TAGS } from './operat
 import type { KnownRoutes } from './routing';
 
 /**
- * The OpenAPI 3.1 document of a server's routes. Parameters and bodies come from the zod schemas by which
- * requests are judged, callers and idempotency from each route's `config`, everything else from its
- * `schema.operation`. A route without an operation has no place here; a test looks for such routes.
+ * The OpenAPI 3.1 document of a server's routes. Parameters and bodies come from the zod schemas that judge
+ * requests. Callers and idempotency come from each route's `config`, everything else from its
+ * `schema.operation`. A route without an operation is left out; a test looks for such routes.
  */
 export function openApiDocument(routes: KnownRoutes): OpenApiDocument {
   const schemas = createSchemas();
@@ -42,7 +42,7 @@ export function openApiDocument(routes: KnownRoutes): OpenApiDocument {
       summary: 'Durable multichannel campaigns: email, SMS and voice.',
       description: INTRODUCTION,
     },
-    // Whatever address this document was read from.
+    // The address that this document was read from.
     servers: [{ url: '/' }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
@@ -87,7 +87,7 @@ function describe(
   };
 }
 
-/** What a route checks itself has to be what its operation shows. */
+/** Throws if the schema that a route checks differs from the one that its operation shows. */
 function bodyOf(route: RouteOptions, operation: Operation): RequestBody | undefined {
   const checked = route.schema?.body;
   const shown = operation.body?.content['application/json']?.schema;
@@ -168,7 +168,7 @@ function success(answer: AnswerDoc, schemas: Schemas, idempotent: boolean): Resp
   };
 }
 
-/** Members that are undefined are not there. */
+/** Removes undefined members. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 function securityOf({ config }: RouteOptions): Record<string, []>[] {

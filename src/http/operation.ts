@@ -2,15 +2,14 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../domain/errors';
 
 /**
- * What a route says of itself for the API's document, beside what its schemas and `config` say already
- * (openapi.ts). It stands in the route's `schema: { operation }`, where nothing acts upon it when a request
- * comes: documentation costs no time.
+ * A route's documentation, in addition to its schemas and `config` (openapi.ts). It stands in the route's
+ * `schema: { operation }`, which no request reads, so that it costs no time.
  *
- * The examples are real: test/http/openapi.test.ts sends every one of them, in a story where the things that
- * they name exist, and holds what comes back against `answers`.
+ * The examples are real. test/http/openapi.test.ts sends each of them, in a story where the named things exist,
+ * and compares the answer with `answers`.
  */
 export interface Operation {
-  /** `operationId`: what generated clients call the function. */
+  /** `operationId`: the function's name in generated clients. */
   id: string;
   tag: TagName;
   summary: string;
@@ -21,14 +20,14 @@ export interface Operation {
   body?: RequestBody;
   /** A client is refused: only a person who has logged in may do it. */
   byUser?: true;
-  /** What success looks like, by status. */
+  /** Successful answers, by status. */
   answers: Record<number, AnswerDoc>;
-  /** Beside those that follow from the route's schemas and callers (openapi-errors.ts). */
+  /** In addition to those that follow from the route's schemas and callers (openapi-errors.ts). */
   errors?: readonly ErrorCode[];
 }
 
 export interface RequestBody {
-  /** Without one, the request is complete. */
+  /** Without a body, the request is complete. */
   optional?: true;
   /** By content type. Examples by name. */
   content: Record<string, RequestContent>;
@@ -36,7 +35,7 @@ export interface RequestBody {
 
 export interface RequestContent {
   schema: z.ZodType;
-  /** For readers, where `schema` is of an envelope and what is in it is judged piece by piece. */
+  /** Schema for readers, where `schema` is of an envelope whose contents are judged one by one. */
   shown?: z.ZodType;
   examples: Record<string, unknown>;
 }
@@ -45,7 +44,7 @@ export interface AnswerDoc {
   description: string;
   /** By content type; `schema` is of the JSON, or of the text. */
   content: Record<string, { schema: z.ZodType; example: unknown }>;
-  /** Beside those that every answer has, by name: what they say. */
+  /** In addition to the headers of every answer: name and meaning. */
   headers?: Record<string, string>;
 }
 
@@ -78,7 +77,7 @@ declare module 'fastify' {
   }
 }
 
-/** A JSON body, with examples that are checked against its schema as the program is compiled. */
+/** A JSON body, whose examples the compiler checks against its schema. */
 export function jsonBody<Schema extends z.ZodType>(
   schema: Schema,
   examples: Record<string, z.input<Schema>>,

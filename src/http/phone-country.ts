@@ -2,7 +2,7 @@ import type { CountryCode } from 'libphonenumber-js/max';
 import { phoneRegion } from '../campaigns/contacts/contact-fields';
 import { invalidRequest } from './validation';
 
-/** The region that `?country=` names, for phone numbers without one. */
+/** The country that `?country=` names, for phone numbers without a country code. */
 export function regionOf(country: string | undefined): CountryCode | undefined {
   if (country === undefined) return undefined;
   const region = phoneRegion(country);

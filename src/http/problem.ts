@@ -5,14 +5,14 @@ import { isUnavailable } from '../messaging/database-error';
 import type { App } from './routing';
 
 /**
- * The only place that turns an error into an answer: RFC 9457, with the members that the specification's
- * own answers have (`result`, `status`, `message`, `success`) in the same object (api.md 1).
+ * The only place that turns an error into an answer: RFC 9457, with the members of the specification's own
+ * answers (`result`, `status`, `message`, `success`) in the same object (api.md 1).
  */
 export function answerErrors(app: App, log: Log): void {
   app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply, log));
 }
 
-/** Also for errors that arise before a route is chosen, where no error handler applies. */
+/** Also for errors before a route is chosen, when no error handler applies. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
   const known = isDomainError(error) ? error : (fromFramework(error as FastifyError) ?? fromDatabase(error));
   if (known?.code === 'dependency_down') {
@@ -31,7 +31,7 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   reply.code(status).type('application/problem+json').send(body);
 }
 
-/** The body of an answer that says no. */
+/** The body of an error answer. */
 export function problemOf(
   { code, message, errors, phase }: DomainError,
   { instance, oauth }: { instance: string; oauth: boolean },
@@ -69,7 +69,7 @@ const FRAMEWORK_ERRORS: Record<string, { code: ErrorCode; message: string }> = {
   FST_ERR_BAD_URL: { code: 'not_found', message: 'The path is not a valid one' },
 };
 
-/** `undefined` for an error that nobody foresaw. */
+/** `undefined` for an unexpected error. */
 function fromFramework(error: FastifyError): DomainError | undefined {
   const match = FRAMEWORK_ERRORS[error?.code];
   return match && new DomainError(match.code, match.message, { cause: error });

@@ -2,11 +2,11 @@ import { BoundedCache } from '../domain/bounded-cache';
 import { LIMITS } from '../domain/limits';
 
 /**
- * Counts what happens by key, in this process alone: it keeps one caller from taking up the others' time, and
- * guards no secret. Throws nothing and forgets the oldest keys when there are too many.
+ * Counts events by key, in this process alone. It keeps one caller from taking up the others' time, and
+ * protects no secret. It never throws, and drops the oldest keys when there are too many.
  */
 export interface RateWindow {
-  /** Seconds to wait, or 0 when this one may go on. */
+  /** Seconds to wait, or 0 when this call may proceed. */
   take(key: string): number;
 }
 

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { ERRORS, type RetryClass } from '../domain/errors';
 
 /**
- * The pages about the API. All that they load comes from this process, and the browser is told to take
- * nothing from anywhere else: an installation may have no way out, and nobody is told who reads here.
+ * The pages about the API. They load files only from this process, and the browser is told to allow nothing
+ * else. An installation may have no internet access, and no other server should learn who reads here.
  */
 export const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
@@ -36,7 +36,7 @@ ${Object.entries(ERRORS).map(errorEntry).join('\n')}
 </main>`,
 );
 
-/** The catalogue as data. */
+/** The error catalogue as data. */
 export const errorList = {
   errors: Object.entries(ERRORS).map(([code, { title, status, retry }]) => ({ code, title, status, retry })),
 };
@@ -76,7 +76,7 @@ h2 { margin-bottom: 0; font-size: 1.1rem; }
 h2 a { color: inherit; text-decoration: none; }
 `;
 
-/** The validator that the interface would ask by default is somebody else's. */
+/** No validator, because the default one is another company's server. */
 const SCRIPT = `SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#reference',
@@ -93,7 +93,7 @@ export type Asset = (typeof ASSETS)[number];
 const OWN: Partial<Record<Asset, string>> = { 'reference.css': STYLE, 'reference.js': SCRIPT };
 const loaded = new Map<Asset, Promise<Buffer>>();
 
-/** A file of the pages; those that are a package's are read once. */
+/** A file of the pages; files from packages are read once. */
 export function assetOf(name: Asset): Promise<Buffer> {
   const known = loaded.get(name);
   if (known) return known;

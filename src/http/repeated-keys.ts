@@ -1,7 +1,7 @@
 /**
- * JSON whose objects hold a key twice means one thing to one reader and another to the next (RFC 8259,
- * section 4), so it is refused. The parser keeps the last and says nothing; what gives it away is that the
- * text has more keys than the value. Counting both costs 1 µs for a message and 20 ms for 8 MiB.
+ * Finds JSON objects that have a key twice. Such JSON is refused, because readers disagree about its meaning
+ * (RFC 8259, section 4). The parser keeps the last value without an error, but the text then has more keys than
+ * the value. Counting both costs 1 µs for a message and 20 ms for 8 MiB.
  */
 export function repeatedKey(text: string, value: unknown): string | undefined {
   return keysInText(text) === keysIn(value) ? undefined : findRepeated(text);
@@ -36,7 +36,7 @@ function isEscaped(text: string, at: number): boolean {
 
 function keysIn(root: unknown): number {
   let keys = 0;
-  // A stack of our own: a body of brackets alone nests deeper than calls can.
+  // It keeps its own stack, because a body of brackets nests deeper than recursion can.
   const waiting: unknown[] = [root];
   while (waiting.length > 0) {
     const value = waiting.pop();

@@ -9,8 +9,8 @@ import type {
 import type { z } from 'zod';
 
 /**
- * A route is `app.post(path, { config: { auth }, schema: { body, querystring, params } }, handler)` with
- * zod schemas from src/contracts; the handler sees parsed and typed values, and throws DomainError.
+ * A route is `app.post(path, { config: { auth }, schema: { body, querystring, params } }, handler)` with zod
+ * schemas from src/contracts. The handler gets parsed and typed values, and throws DomainError.
  */
 interface ZodTypeProvider extends FastifyTypeProvider {
   validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown;

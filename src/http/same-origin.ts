@@ -4,9 +4,8 @@ import { DomainError } from '../domain/errors';
 export const READING = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * A browser sends a cookie along with requests that other sites caused; it also says where a request
- * came from. Changing anything on the strength of a cookie is refused when that is another site.
- * Callers that are not browsers send neither header and pass.
+ * Refuses changes by cookie that another site has caused. A browser sends its cookie with such requests too,
+ * but it also says where a request came from. Callers that are not browsers send neither header and pass.
  */
 export function refuseCrossSite(request: FastifyRequest, publicOrigin: string | undefined): void {
   if (READING.has(request.method)) return;

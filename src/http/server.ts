@@ -20,17 +20,17 @@ import { validateWithZod } from './validation';
 export interface ServerDeps {
   authenticator: Authenticator;
   log: Log;
-  /** Without it, no route heeds an Idempotency-Key. */
+  /** Without it, no route handles an Idempotency-Key. */
   idempotency?: Idempotency | undefined;
-  /** Where browsers reach us, if that is not the address we listen on. */
+  /** The address that browsers use, if it differs from the one we listen on. */
   publicUrl?: string | undefined;
-  /** Proxies in front of us whose X-Forwarded-For is believed: addresses, or how many there are. */
+  /** Proxies whose X-Forwarded-For is trusted: addresses, or their number. */
   trustProxy?: string[] | number | undefined;
-  /** Told of every request. */
+  /** Called for every request. */
   observe?: RequestObserver | undefined;
-  /** How long a body that is taken in whole may be on its way; `LIMITS.httpBodyMs` unless said otherwise. */
+  /** How long a body that is read as a whole may take; default `LIMITS.httpBodyMs`. */
   bodyWithinMs?: number | undefined;
-  /** Each in a scope of its own: what one adds, such as a content type, the others do not get. */
+  /** Each in its own scope, so that what one adds, such as a content type, does not apply to the others. */
   routes: ((app: App) => void | Promise<void>)[];
 }
 
@@ -39,7 +39,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   const { authenticator, log, publicUrl, routes } = deps;
   const app: App = fastify({
     trustProxy: trusted(deps.trustProxy),
-    // Requests are not logged: at thousands a second that costs a third of the throughput.
+    // Requests are not logged, because at thousands a second that costs a third of the throughput.
     logger: false,
     bodyLimit: LIMITS.jsonBodyBytes,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: LIMITS.pathParamChars },
@@ -77,7 +77,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   return app;
 }
 
-/** Counted from us outwards, the address we are connected with being hop 0. */
+/** Hops are counted from us outwards; the address that is connected to us is hop 0. */
 function trusted(proxies: string[] | number | undefined) {
   return typeof proxies === 'number' ? (_address: string, hop: number) => hop < proxies : (proxies ?? false);
 }
@@ -90,8 +90,8 @@ function requestId(request: IncomingMessage): string {
 }
 
 /**
- * A connection that is closed while its client still writes breaks before the client has read why. So the
- * rest of a body that is refused for its length is read and thrown away, unless it is beyond reason.
+ * A client that still writes cannot read the answer if the connection is closed. Therefore the rest of a body
+ * refused for its length is read and discarded, up to a limit.
  */
 function discardLargeBodies(app: App): void {
   app.addHook('onSend', (request, reply, _payload, done) => {
@@ -102,8 +102,8 @@ function discardLargeBodies(app: App): void {
 }
 
 /**
- * Closing waits for every connection. One that keeps alive falls idle after its answer and is dropped
- * then; one still busy after the drain time is cut, so that closing ends whatever clients do.
+ * Closing waits for every connection. A keep-alive connection becomes idle after its answer and is closed then.
+ * One that is still busy after the drain time is cut, so that closing always ends.
  */
 function drainOnClose(app: App): void {
   const timers: NodeJS.Timeout[] = [];

@@ -5,10 +5,10 @@ import { sendProblem } from './problem';
 import type { App } from './routing';
 
 /**
- * A client that sends a byte a second holds a socket and a buffer for as long as it likes. Bodies that are
- * taken in whole have to be there in `httpBodyMs`; those that a route reads as they come, such as an
- * import, are bounded by the server's own timeouts. One timer looks at all of them: one for each request
- * would cost more than it guards.
+ * Refuses slow bodies, because a client that sends a byte a second would hold a socket and a buffer for ever. A
+ * body that is read as a whole must arrive within `httpBodyMs`. A body that a route streams, such as an import,
+ * has the server's own timeouts. One timer checks all of them, because one per request would cost more than it
+ * protects.
  */
 export function refuseSlowBodies(app: App, log: Log, withinMs: number): void {
   const arriving = new Map<FastifyRequest, { reply: FastifyReply; sinceMs: number }>();
@@ -35,7 +35,7 @@ export function refuseSlowBodies(app: App, log: Log, withinMs: number): void {
     for (const [request, { reply, sinceMs }] of arriving) {
       if (sinceMs > before) continue;
       arriving.delete(request);
-      // What else may come of this body is not read as the next request.
+      // The rest of this body must not be read as the next request.
       reply.header('connection', 'close');
       const message = `The body was not there after ${withinMs / 1_000} seconds`;
       sendProblem(new DomainError('request_timeout', message), request, reply, log);

@@ -1,19 +1,19 @@
 import type { FieldError } from '../domain/errors';
 
 /**
- * Text that is legal in JSON and that no database column takes: U+0000, and halves of surrogate pairs.
- * Refused at the edge, where the caller can be told which field it is.
+ * Text that is legal in JSON and that no database column accepts: U+0000, and halves of surrogate pairs. It is
+ * refused here, where the answer can name the field.
  */
 const UNSTORABLE = /\0|\p{Surrogate}/u;
 
-/** The escapes by which such text comes in JSON; a body without them needs no closer look. */
+/** The JSON escapes of such text; a body without them needs no further check. */
 const SUSPICIOUS = /\\u(?:0000|[dD][89a-fA-F])/;
 
 export const maybeUnstorable = (json: string): boolean => SUSPICIOUS.test(json);
 
-/** The first such text in a parsed body or query, keys included. */
+/** The first such text in a parsed body or query, including keys. */
 export function findUnstorable(root: unknown): FieldError | undefined {
-  // A stack of our own: a body of brackets alone nests deeper than calls can.
+  // It keeps its own stack, because a body of brackets nests deeper than recursion can.
   const waiting: { value: unknown; path: string }[] = [{ value: root, path: '' }];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     const { value, path } = next;

@@ -3,16 +3,16 @@ import type { Language } from '../domain/opt-out-packs';
 import { UNSUBSCRIBE_TEXTS, type UnsubscribeTexts } from './unsubscribe-texts';
 
 /**
- * The pages behind a link that unsubscribes: for people, without scripts, and with nothing from anywhere else.
- * They do not say whose address it is, since mail gets forwarded.
+ * The pages behind an unsubscribe link: for people, without scripts, and with nothing from other servers. They
+ * do not show the address, because mail gets forwarded.
  */
 export type UnsubscribePage = 'ask' | 'done' | 'undone' | 'unknown' | 'busy';
 
-/** No path in `action`: each form posts to the page it stands on. */
+/** No `action`, so that each form posts to its own page. */
 const button = (name: string, value: string, label: string): string =>
   `<form method="post"><input type="hidden" name="${name}" value="${value}"><button>${label}</button></form>`;
 const paragraph = (text: string): string => `<p>${text}</p>`;
-/** Read out where pages are read out: it is what the button has done. */
+/** Screen readers announce it, because it says what the button has done. */
 const status = (text: string): string => `<p role="status">${text}</p>`;
 
 const BODIES: Record<UnsubscribePage, (texts: UnsubscribeTexts) => string[]> = {
@@ -37,7 +37,7 @@ h1 { font-size: 1.5rem; line-height: 1.25; }
 button { min-height: 2.75rem; padding: 0.5rem 1.5rem; font: inherit; cursor: pointer; }
 `;
 
-/** The one style is named by what it is; there is nothing else to load, and a form goes nowhere but here. */
+/** The one style is allowed by its hash. Nothing else is loaded, and forms post only here. */
 export const UNSUBSCRIBE_POLICY =
   `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'; form-action 'self'; ` +
   "base-uri 'none'; frame-ancestors 'none'";

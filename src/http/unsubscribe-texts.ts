@@ -1,6 +1,6 @@
 import type { Language } from '../domain/opt-out-packs';
 
-/** What the pages behind a link that unsubscribes say, in the languages that keywords of SMS are understood in. */
+/** The texts of the pages behind an unsubscribe link, in the languages of the SMS keywords. */
 export interface UnsubscribeTexts {
   dir: 'ltr' | 'rtl';
   /** On the buttons. */

@@ -5,8 +5,8 @@ import type { FieldCode } from '../domain/field-codes';
 import { findUnstorable } from './unstorable-text';
 
 /**
- * Checks what a request carries against its route's zod schemas. Every finding is reported at once, as
- * 422; a path parameter that cannot be an id names nothing and is 404.
+ * Checks a request against its route's zod schemas. All problems are reported at once, as 422. A path parameter
+ * that cannot be an id names nothing and is a 404.
  */
 export const validateWithZod: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   return (data) => {
@@ -24,7 +24,7 @@ export const validateWithZod: FastifySchemaCompiler<z.ZodType> = ({ schema, http
 
 const noSuchId = () => new DomainError('not_found', 'No such id');
 
-/** For a route that takes more than one content type, whose body only its handler can check. */
+/** For a route with more than one content type, whose body only its handler can check. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   const checked = schema.safeParse(body, { reportInput: true });
   if (checked.success) return checked.data;
@@ -39,7 +39,7 @@ export function invalidRequest(errors: FieldError[]): DomainError {
   return new DomainError('invalid_request', told + more, { errors });
 }
 
-/** What zod calls the absence of a value: of a type, or of one of several values. */
+/** Zod's codes for a missing value: of a type, or of one of several values. */
 const MISSING_AS = new Set(['invalid_type', 'invalid_value']);
 
 export function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {

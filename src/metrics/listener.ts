@@ -8,8 +8,10 @@ export interface MetricsListener {
   close(): Promise<void>;
 }
 
-/** A port for nothing but metrics, open to everybody who reaches it: for processes without an API, and for networks
- * where who reads metrics has no credentials. */
+/**
+ * A separate port for metrics, open to every caller who reaches it. It is for processes without an API, and for
+ * networks whose metrics readers have no credentials.
+ */
 export async function listenForMetrics(
   metrics: Pick<Metrics, 'read' | 'contentType'>,
   { host, port }: { host: string; port: number },

@@ -5,25 +5,25 @@ import type { RequestObserver } from '../http/observer';
 import type { DeliveryObserver } from '../messaging/observer';
 
 /**
- * What this process counts for Prometheus (docs/operating.md lists it). What happens is counted where it happens, in
- * memory, once for many messages; what is asked of the database is asked when somebody reads, and not
- * more often than every few seconds. Labels are channels, states, routes and the like: never an id, an address or
- * a workspace, so that their number is bounded by the program.
+ * Metrics of this process for Prometheus (docs/operating.md lists them). Events are counted where they happen,
+ * in memory, once for many messages. The database is queried when metrics are read, and at most every few
+ * seconds. Labels are channels, states, routes and the like, never an id, an address or a workspace, so that
+ * the program limits their number.
  */
 export interface Metrics {
   readonly delivery: DeliveryObserver;
   readonly requests: RequestObserver;
   readonly contentType: string;
-  /** All of it, as text. */
+  /** All metrics, as text. */
   read(): Promise<string>;
 }
 
 export interface MetricsSources {
-  /** Due messages that are not with a provider. */
+  /** Due messages that no provider has. */
   outbox(): Promise<{ channel: string; messages: number; oldestSeconds: number }[]>;
   /** Runs by phase. */
   runs(): Promise<ReadonlyMap<string, number>>;
-  /** Of the pool of database connections, if there is one. */
+  /** The pool of database connections, if there is one. */
   connections(): { open: number; idle: number; waiting: number } | undefined;
   onError(error: unknown): void;
 }
@@ -102,7 +102,10 @@ export function createMetrics(sources: MetricsSources): Metrics {
   };
 }
 
-/** What is looked up when somebody reads. A database that does not answer leaves these out, and the rest is told. */
+/**
+ * Metrics that are queried at a read. If the database does not answer, these are left out and the others are
+ * reported.
+ */
 function addQueried(registry: Registry, { outbox, runs, connections, onError }: MetricsSources): void {
   const registers = [registry];
   const askOutbox = atMostEvery(LIMITS.metricsQueryMs, outbox, onError);
@@ -141,7 +144,7 @@ function addQueried(registry: Registry, { outbox, runs, connections, onError }: 
   });
 }
 
-/** One question at a time, and the last answer for a while: readers do not add up. */
+/** Runs one query at a time and keeps its result for a while, so that many readers cost no more than one. */
 function atMostEvery<T>(
   ms: number,
   ask: () => Promise<T>,

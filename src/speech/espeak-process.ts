@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process';
 
-/** What became of one run of the engine. */
+/** The result of one run of the engine. */
 export type EngineResult =
   | { ok: true; output: Buffer }
-  /** `code` of the operating system, as ENOENT, or what happened in words. */
+  /** `code` of the operating system, such as ENOENT, or a description. */
   | { ok: false; problem: string };
 
 /**
- * Runs the engine once: no shell, the text by stdin, at most so long and with so much output. It is killed
- * beyond either, and the promise settles in any case.
+ * Runs the engine once, without a shell, with the text on stdin and limits for time and output. It is killed
+ * beyond either, and the promise always settles.
  */
 export function runEngine(
   executable: string,
@@ -22,7 +22,7 @@ export function runEngine(
     const finish = (result: EngineResult) => {
       clearTimeout(timer);
       child.kill('SIGKILL');
-      // What it started itself may hold the pipe open; we no longer read it.
+      // A process that it started may hold the pipe open, so stop reading.
       child.stdout.destroy();
       done(result);
     };

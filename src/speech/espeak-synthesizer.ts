@@ -8,17 +8,17 @@ import { type Synthesizer, type SynthesizerFinding, TELEPHONE_HZ } from './synth
 import { readWav } from './wav';
 import { createWorkQueue } from './work-queue';
 
-/** Of espeak's voices and of those it takes from MBROLA. */
+/** Rates of espeak's voices and of those it takes from MBROLA. */
 const ENGINE_HZ = [8_000, 16_000, 22_050];
-/** Words a minute. The engine's own 175 are hard to follow on a telephone. */
+/** Words per minute. The engine's own 175 are hard to understand on a telephone. */
 const WORDS_PER_MINUTE = 160;
 
 export interface EspeakOptions {
-  /** What `findSynthesizer` found. */
+  /** The result of `findSynthesizer`. */
   found: Extract<SynthesizerFinding, { available: true }>;
-  /** A directory that keeps what was said across restarts. */
+  /** A directory that keeps spoken texts across restarts. */
   cacheDirectory?: string;
-  /** For tests; everybody else has those of LIMITS. */
+  /** For tests; otherwise those of LIMITS. */
   limits?: Partial<SpeechLimits>;
 }
 
@@ -34,8 +34,8 @@ type SpeechLimits = Record<
 >;
 
 /**
- * Speaks by espeak-ng, a process for each text that was not spoken before. Sentences without a value in
- * them are the same for every call of a campaign, so they cost one process and a look into the cache.
+ * Speaks by espeak-ng, with one process for each text that is not cached. Sentences without values are the same
+ * for every call of a campaign, so that they cost one process and then a look into the cache.
  */
 export function createEspeakSynthesizer(options: EspeakOptions): Synthesizer {
   const { executable, version, voices } = options.found;
@@ -56,7 +56,7 @@ export function createEspeakSynthesizer(options: EspeakOptions): Synthesizer {
       timeoutMs: limits.speechTimeoutMs,
       outputBytesMax: limits.speechOutputBytes,
     });
-    // Neither message has the text: it may hold a person's name.
+    // Neither message contains the text, because it may hold a person's name.
     if (!result.ok) throw new DomainError('dependency_down', `the speech engine ${result.problem}`);
     const wav = readWav(result.output);
     if (!wav || !ENGINE_HZ.includes(wav.rate)) {
@@ -92,8 +92,8 @@ export function createEspeakSynthesizer(options: EspeakOptions): Synthesizer {
 }
 
 /**
- * The text without what the engine takes for instructions: control characters begin commands or end the
- * text, and double brackets hold phonemes. Half of a surrogate pair is no UTF-8.
+ * Removes what the engine would take for instructions: control characters begin commands or end the text, and
+ * double brackets hold phonemes. Half a surrogate pair is no UTF-8.
  */
 function speakable(text: string): string {
   return text

@@ -6,8 +6,8 @@ const WAY_OUT =
   'Install espeak-ng (Debian and Ubuntu: apt-get install espeak-ng; macOS: brew install espeak-ng).';
 
 /**
- * Looks for espeak-ng, when the process starts or a flow that speaks is configured, so that nobody learns
- * from a call that there is no voice. It is run, since a file that is there may still not work.
+ * Looks for espeak-ng when the process starts or a speaking flow is configured, because a missing voice should
+ * not first show in a call. It runs the engine, because an existing file may still not work.
  */
 export async function findSynthesizer(executable = 'espeak-ng'): Promise<SynthesizerFinding> {
   const [version, list] = await Promise.all([
@@ -34,11 +34,11 @@ export async function findSynthesizer(executable = 'espeak-ng'): Promise<Synthes
   return { available: true, executable, version: number, voices };
 }
 
-/** Lines as ` 5  en-us  --/M  English_(America)  gmw/en-US  (en 3)`, below a line of titles. */
+/** Parses lines such as ` 5 en-us --/M English_(America) gmw/en-US (en 3)`, below a line of titles. */
 function parseVoices(list: string): EngineVoice[] {
   return list.split('\n').flatMap((line) => {
     const [, priority, language] = /^\s*(\d+)\s+([a-z][a-z0-9-]*)\s/i.exec(line) ?? [];
-    // The engine writes some tags with capitals and takes them in any case.
+    // The engine writes some tags with capitals and accepts them in any case.
     return language === undefined ? [] : [{ language: language.toLowerCase(), priority: Number(priority) }];
   });
 }

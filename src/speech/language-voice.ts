@@ -1,9 +1,9 @@
 import type { EngineVoice } from './synthesizer';
 
-/** Spoken when a text names no language. */
+/** The language of a text that names none. */
 const DEFAULT_LANGUAGE = 'en-us';
 
-/** Tags that people write and the engine calls otherwise. */
+/** Tags for which the engine has another name. */
 const CALLED: Readonly<Record<string, string>> = {
   en: 'en-us',
   zh: 'cmn',
@@ -19,13 +19,13 @@ const CALLED: Readonly<Record<string, string>> = {
 /** Spanish of the Americas; `es` is that of Spain. */
 const LATIN_AMERICA = /^es-(?:ar|bo|cl|co|cr|cu|do|ec|gt|hn|mx|ni|pa|pe|pr|py|sv|us|uy|ve)$/;
 
-/** Names of the dialect's voices for which there is something like it; the engine has no others. */
+/** The dialect's voice names that the engine has an equivalent for. */
 const FEMALE = /^(?:woman|female)$/i;
 
 /**
- * The engine's voice for a BCP 47 tag: the tag itself, else with less and less of its end, else the
- * engine's first voice of that language. Undefined if it does not speak it. What comes out is one of the
- * engine's own names: nothing a template says becomes an argument.
+ * The engine's voice for a BCP 47 tag: for the tag itself, otherwise for shorter and shorter parts of it,
+ * otherwise the engine's first voice of that language. Undefined if it does not speak the language. The result
+ * is always one of the engine's own names, so that no text of a template becomes an argument.
  */
 export function voiceFor(
   voices: readonly EngineVoice[],

@@ -1,12 +1,12 @@
-/** Passes what telephones do (to 3.4 kHz) and has nothing left at 4 kHz, where it would fold back. */
+/** Passes the telephone's band (to 3.4 kHz) and leaves nothing at 4 kHz, where it would fold back. */
 const PASS_HZ = 3_400;
 /** Kaiser's parameter for 60 dB, below the noise of the 8 bit coding that a call goes through. */
 const BETA = 5.65;
 const STOP_DB = 60;
 
 /**
- * Brings samples to a lower rate by a windowed-sinc low-pass, computed only where an output sample lies.
- * The filter has a set of taps for every fraction of an input sample that occurs: 160 for 22,050 to 8,000.
+ * Converts samples to a lower rate by a windowed-sinc low-pass, computed only for output samples. The filter
+ * has a set of taps for every fraction of an input sample that occurs: 160 for 22,050 to 8,000.
  */
 export function createResampler(fromHz: number, toHz: number): (input: Int16Array) => Int16Array {
   if (fromHz === toHz) return (input) => input;
@@ -15,7 +15,7 @@ export function createResampler(fromHz: number, toHz: number): (input: Int16Arra
   const step = fromHz / divisor;
   const phases = toHz / divisor;
   const stopHz = toHz / 2;
-  // Kaiser's estimate of the length that a transition of this width takes.
+  // Kaiser's estimate of the filter length for a transition of this width.
   const reach = Math.ceil((STOP_DB - 8) / (2.285 * 2 * Math.PI * ((stopHz - PASS_HZ) / fromHz)) / 2);
   const cutoff = (PASS_HZ + stopHz) / 2 / fromHz;
   const taps = Array.from({ length: phases }, (_, phase) => tapsAt(phase / phases, reach, cutoff));

@@ -1,7 +1,8 @@
-/** Samples as files have them: 16 bits, the lower half first. An odd byte at the end is none. */
+/** Samples from a file's bytes: 16 bits, low byte first. An odd byte at the end is ignored. */
 export function samplesOf(bytes: Buffer): Int16Array {
   const samples = new Int16Array(bytes.length >> 1);
-  // A loop: minutes of speech are millions of samples, and a callback for each takes fifty times as long.
+  // A loop, because minutes of speech are millions of samples, and a callback for each takes fifty times as
+  // long.
   for (let i = 0; i < samples.length; i++) samples[i] = bytes.readInt16LE(2 * i);
   return samples;
 }

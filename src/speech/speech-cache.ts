@@ -5,23 +5,29 @@ import { BoundedCache } from '../domain/bounded-cache';
 import { bytesOf, samplesOf } from './sample-bytes';
 
 const SUFFIX = '.pcm';
-/** Another process may still be writing its file; after this it has died. */
+/** Another process may still be writing its file; after this time it counts as dead. */
 const ABANDONED_MS = 3_600_000;
 
 export interface SpeechCacheOptions {
   memoryBytesMax: number;
-  /** Kept across restarts, and shared by processes. Its files hold what was said, so only the owner reads them. */
+  /**
+   * Kept across restarts, and shared by processes. Only the owner can read its files, because they hold spoken
+   * texts.
+   */
   directory?: { path: string; bytesMax: number };
 }
 
 export interface SpeechCache {
-  /** What was said before under this description of it, else what `make` makes, which runs once for all who wait. */
+  /**
+   * Returns the speech cached for this description, otherwise the result of `make`, which runs once for all who
+   * wait.
+   */
   get(description: readonly string[], make: () => Promise<Int16Array>): Promise<Int16Array>;
 }
 
 /**
- * Speech by what it is the speech of. Failures are not kept. A directory that cannot be read or written
- * costs time and nothing else: everything in it can be made again.
+ * Caches speech by its text and voice. Failures are not cached. A directory that cannot be read or written
+ * costs only time, because everything in it can be generated again.
  */
 export function createSpeechCache({ memoryBytesMax, directory }: SpeechCacheOptions): SpeechCache {
   const memory = new BoundedCache<Int16Array>(memoryBytesMax);
@@ -38,7 +44,7 @@ export function createSpeechCache({ memoryBytesMax, directory }: SpeechCacheOpti
 
   return {
     get(description, make) {
-      // As JSON, since no two lists of texts are the same there.
+      // As JSON, because different lists of texts then never look the same.
       const key = createHash('sha256').update(JSON.stringify(description)).digest('hex');
       const kept = memory.get(key);
       if (kept) return Promise.resolve(kept);
@@ -52,7 +58,7 @@ export function createSpeechCache({ memoryBytesMax, directory }: SpeechCacheOpti
 }
 
 function createSpeechFiles({ path, bytesMax }: { path: string; bytesMax: number }) {
-  /** The directory is measured again whenever a tenth of what fits was written, and first of all. */
+  /** The directory is measured at first, and again whenever a tenth of its size was written. */
   let writtenSinceMeasured = Number.POSITIVE_INFINITY;
 
   return {
@@ -77,7 +83,7 @@ function createSpeechFiles({ path, bytesMax }: { path: string; bytesMax: number 
       try {
         await mkdir(path, { recursive: true, mode: 0o700 });
         await writeFile(unfinished, bytes, { mode: 0o600 });
-        // A file has its name only when it is whole.
+        // A file gets its name only when it is complete.
         await rename(unfinished, join(path, key + SUFFIX));
         writtenSinceMeasured += bytes.length;
         if (writtenSinceMeasured <= bytesMax / 10) return;
@@ -90,7 +96,7 @@ function createSpeechFiles({ path, bytesMax }: { path: string; bytesMax: number 
   };
 }
 
-/** Removes what was used longest ago until the rest fits, and what dead processes left half written. */
+/** Deletes the files used longest ago until the rest fits, and unfinished files of dead processes. */
 async function makeRoom(path: string, bytesMax: number): Promise<void> {
   const files: { file: string; size: number; usedAt: number }[] = [];
   for (const name of await readdir(path)) {

@@ -1,14 +1,14 @@
 export const TELEPHONE_HZ = 8_000;
 
-/** Speech as telephones take it: 8 kHz, 16 bit, one channel. */
+/** Speech in telephone quality: 8 kHz, 16 bit, one channel. */
 export interface Synthesizer {
   /**
-   * Speaks a text. The same words in the same voice are the same samples, and whoever gets them must not
-   * change them. Refuses with `invalid_request` what it cannot say, with `dependency_down` when the
-   * engine fails, with `overloaded` when too much is waiting.
+   * Speaks a text. The same words in the same voice are the same samples, and a caller must not change them.
+   * Throws `invalid_request` for a text it cannot speak, `dependency_down` when the engine fails, and
+   * `overloaded` when too many texts wait.
    */
   synthesize(text: string, voice: string | undefined, language: string | undefined): Promise<Int16Array>;
-  /** Whether there is a voice for a language tag: asked when a template is made, not when somebody is called. */
+  /** Whether there is a voice for a language tag. It is checked when a template is saved, not during a call. */
   speaks(language: string | undefined): boolean;
 }
 
@@ -20,6 +20,6 @@ export type SynthesizerFinding =
 export interface EngineVoice {
   /** The engine's name of a language, `en-us`. */
   language: string;
-  /** The engine prefers the lowest among voices for one language. */
+  /** Among voices for one language, the engine prefers the lowest value. */
   priority: number;
 }

@@ -1,6 +1,6 @@
 import { samplesOf } from './sample-bytes';
 
-/** Samples of a RIFF file (WAVE, PCM) with 16 bits in one channel; undefined for anything else. */
+/** Samples of a RIFF file (WAVE, PCM) with 16 bits in one channel; undefined for any other file. */
 export function readWav(bytes: Buffer): { rate: number; samples: Int16Array } | undefined {
   if (bytes.length < 12 || bytes.toString('latin1', 0, 4) !== 'RIFF') return undefined;
   let rate = 0;
@@ -14,7 +14,8 @@ export function readWav(bytes: Buffer): { rate: number; samples: Int16Array } | 
       rate = bytes.readUInt32LE(from + 4);
     }
     if (name === 'data') {
-      // Who writes to a pipe cannot know the length beforehand and gives one that is far too large.
+      // A program that writes to a pipe does not know the length beforehand and gives one that is far too
+      // large.
       const samples = samplesOf(bytes.subarray(from, from + length));
       return rate === 0 ? undefined : { rate, samples };
     }

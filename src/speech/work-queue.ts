@@ -1,6 +1,6 @@
 import { DomainError } from '../domain/errors';
 
-/** Runs so many tasks at a time, and keeps so many waiting; further ones are refused. */
+/** Runs a limited number of tasks at a time and lets a limited number wait; it refuses further ones. */
 export function createWorkQueue({ concurrency, waitingMax }: { concurrency: number; waitingMax: number }) {
   const waiting: (() => void)[] = [];
   let running = 0;
@@ -13,7 +13,7 @@ export function createWorkQueue({ concurrency, waitingMax }: { concurrency: numb
           retryAfterSeconds: 1,
         });
       }
-      // Whoever finishes hands its place on, so that nobody comes between.
+      // A finished task passes its place on directly, so that no later task gets in between.
       await new Promise<void>((go) => waiting.push(go));
     }
     try {

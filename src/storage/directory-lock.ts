@@ -3,19 +3,23 @@ import { join } from 'node:path';
 import { StartupError } from '../startup-error';
 import { newId } from './new-id';
 
-/** Claims of processes that start at the same moment see each other and all step back; then they differ. */
+/**
+ * Claims of processes that start at the same moment see each other and all step back. Their random pauses then
+ * differ.
+ */
 const TRIES_MAX = 5;
 const STEP_BACK_MS_MAX = 100;
 
 /**
  * Takes the directory for this process alone; returns the release.
  *
- * Every opener first puts down a claim, a file of its own that names it by process id and start time, and
- * then looks for others. A claim of a living process means: withdraw, the directory is taken. Of any two
- * claims at least one is seen by the other's owner, so two can never both stay. A claim of a dead process
- * is removed, which is safe because no claim's name is used twice; a shared file that the next one
- * replaces is not, since two may replace it. The start time tells a dead owner from a process that was
- * given its id later (in a container every process may be number 1).
+ * Every process first writes a claim, a file of its own that names it by process id and start time, and then
+ * looks for others. If it finds the claim of a living process, it withdraws its own, because the directory is
+ * taken. Of any two claims at least one is seen by the other's owner, so that two can never both stay.
+ *
+ * A claim of a dead process is removed. That is safe, because no claim's name is used twice; with one shared
+ * file, two processes could both replace it. The start time tells a dead owner from a later process with the
+ * same id (in a container every process may be number 1).
  */
 export function lockDirectory(directory: string): () => void {
   const name = `lock-${newId('claim')}`;
@@ -35,7 +39,7 @@ export function lockDirectory(directory: string): () => void {
   }
 }
 
-/** The process that has the directory, if one has. */
+/** The process that owns the directory, if there is one. */
 export function ownerOf(directory: string): number | undefined {
   return existsSync(directory) ? livingOwner(directory) : undefined;
 }
@@ -45,7 +49,7 @@ interface Owner {
   startedAt: string;
 }
 
-/** Written beside and renamed, so that nobody ever reads half a claim and takes its owner for dead. */
+/** Written under another name and renamed, so that no process reads half a claim and takes its owner for dead. */
 function putDown(claim: string, directory: string): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -90,11 +94,11 @@ function isAlive(owner: Owner): boolean {
   return startedAt === '' || startedAt === owner.startedAt;
 }
 
-/** Start time in clock ticks since boot, from Linux's /proc; empty where there is none. */
+/** Start time in clock ticks since boot, from Linux's /proc; empty on other systems. */
 function startTimeOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The command's name may hold spaces and brackets; the fields after the last bracket do not.
+    // The command's name may contain spaces and brackets; the fields after the last bracket do not.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
   } catch {
     return '';

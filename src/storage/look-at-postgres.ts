@@ -2,15 +2,15 @@ import { Client } from 'pg';
 import { MIGRATIONS } from './migrate';
 import { noAnswer } from './postgres';
 
-/** What can be seen of a PostgreSQL database without changing it. */
+/** What can be read about a PostgreSQL database without changing it. */
 export interface PostgresLook {
-  /** As the server tells it, for example `15.14`. */
+  /** As the server reports it, for example `15.14`. */
   version: string;
-  /** `off` forgets commits when the server is killed. */
+  /** `off` loses commits when the server is killed. */
   synchronousCommit: string;
-  /** Of this schema version that the database has not had. */
+  /** Migrations of this program that the database has not had. */
   pending: string[];
-  /** That the database has had and this program does not know: it is of a newer one. */
+  /** Migrations that this program does not know: the database belongs to a newer one. */
   unknown: string[];
   /** How far the server's clock is ahead of ours. */
   clockAheadMs: number;
@@ -18,7 +18,7 @@ export interface PostgresLook {
 
 const TIMEOUT_MS = 5_000;
 
-/** Fails with a StartupError when nothing answers. */
+/** Fails with a StartupError when no server answers. */
 export async function lookAtPostgres(connectionString: string): Promise<PostgresLook> {
   const client = new Client({
     connectionString,

@@ -31,7 +31,7 @@ import * as messageLists from './migrations/0060-message-lists';
 import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
 
-/** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
+/** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
   '0001-initial': initial.UP,
   '0002-campaigns': campaigns.UP,
@@ -67,14 +67,14 @@ export const MIGRATIONS: Record<string, string> = {
 };
 
 /**
- * Brings the schema up to date under a database lock, so that many processes may start at once.
- * Migrations are plain SQL and go forward only.
+ * Brings the schema up to date under a database lock, so that many processes may start at once. Migrations are
+ * plain SQL and go forward only.
  */
 export async function migrateToLatest(kysely: Kysely<unknown>): Promise<void> {
   const migrator = new Migrator({
     db: kysely,
-    // Numbers are given before work begins, so that one below the highest may come later than it; none builds on another
-    // that has a higher number.
+    // Numbers are assigned before the work begins, so that a lower number may come after a higher one. No
+    // migration depends on one with a higher number.
     allowUnorderedMigrations: true,
     provider: {
       getMigrations: async () =>
@@ -94,7 +94,7 @@ export async function migrateToLatest(kysely: Kysely<unknown>): Promise<void> {
   if (error) throw error;
 }
 
-/** A statement ends with a semicolon at a line's end. */
+/** A statement ends with a semicolon at the end of a line. */
 function splitStatements(text: string): string[] {
   return text
     .split(/;[ \t]*\n/)

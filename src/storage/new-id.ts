@@ -1,16 +1,16 @@
 import { randomFillSync } from 'node:crypto';
 
 const RANDOM_BYTES = 16;
-/** Asked for many ids at a time: a call for sixteen bytes costs more than all the rest of making an id. */
+/** Random bytes for many ids at once, because a call for sixteen bytes costs more than all the rest of an id. */
 const pool = Buffer.alloc(256 * RANDOM_BYTES);
 let poolAt = pool.length;
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /**
- * A new id such as `cmp_01kb3…`: a prefix that says what it names, then 26 characters of Crockford's
- * base 32, ten of milliseconds and sixteen random (one of each byte given). URL-safe, and sorts by
- * creation to the millisecond.
+ * A new id such as `cmp_01kb3…`: a prefix that says what it names, then 26 characters of Crockford's base 32.
+ * Ten of them are milliseconds and sixteen are random (one of each byte given). It is URL-safe, and sorts by
+ * creation time to the millisecond.
  */
 export function newId(prefix: string, nowMs: number = Date.now(), bytes: Uint8Array = nextRandom()): string {
   let random = '';
@@ -18,7 +18,7 @@ export function newId(prefix: string, nowMs: number = Date.now(), bytes: Uint8Ar
   return `${prefix}_${timePart(nowMs)}${random}`;
 }
 
-/** What ids sort after that were made at this time or later, and ids before that were made earlier. */
+/** A bound: ids created at this time or later sort after it, and earlier ids sort before it. */
 export function firstIdAt(prefix: string, ms: number): string {
   return `${prefix}_${timePart(Math.max(0, ms))}`;
 }

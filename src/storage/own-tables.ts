@@ -1,9 +1,9 @@
 import { type DatabaseIntrospector, type Kysely, PostgresDialect, sql } from 'kysely';
 
 /**
- * What migrating asks of a database: which schemas and tables there are. Kysely's own answer reads the columns of every
- * table that anybody has in the database, and fails when one of them is dropped meanwhile; this one names those in
- * the schemas we look in.
+ * Lists the schemas and tables that a migration needs to know. Kysely's own query reads the columns of every
+ * table in the database, and fails when one of them is dropped meanwhile. This one reads only the names in our
+ * schemas.
  */
 export class OwnTablesDialect extends PostgresDialect {
   // biome-ignore lint/suspicious/noExplicitAny: the tables do not matter, as the class that is extended says.

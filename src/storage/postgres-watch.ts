@@ -2,13 +2,13 @@ import { Client, type PoolClient } from 'pg';
 import { LIMITS } from '../domain/limits';
 
 /**
- * Tells a server that is gone from one that takes its time. One that lost power, was failed over or is behind a
- * router that forgot us says nothing, and neither does a long statement. So a query without an answer for a while is
- * asked after on a connection of its own, and ends when nobody works on it. A time after which every query ends
- * would have to be longer than the longest statement and than whatever waits for its locks.
+ * Tells a server that is gone from one that takes its time. A server that lost power, was failed over or is
+ * behind a router that dropped the connection is silent, and so is a long statement. A query without an answer
+ * for a while is therefore looked up on another connection, and ended when the server no longer works on it. A
+ * fixed timeout would have to be longer than the longest statement and the longest wait for its locks.
  */
 export interface PostgresWatch {
-  /** Rejects, with the connection closed, when the answer will not come. */
+  /** Rejects, with the connection closed, when no answer will come. */
   over<T>(client: PoolClient, query: () => Promise<T>): Promise<T>;
 }
 
@@ -18,9 +18,9 @@ export interface WatchOptions {
 }
 
 type Seen =
-  /** Server processes of ours that are at work. */
+  /** Our server processes that are working. */
   | { kind: 'there'; atWork: ReadonlySet<number> }
-  /** Something answers, and does not say what the servers behind it do: a pooler, or a server without a place left. */
+  /** A server answers and does not show its processes: a pooler, or a server without a free connection. */
   | { kind: 'unsure' }
   | { kind: 'away' };
 
@@ -28,7 +28,7 @@ export function createPostgresWatch({ connectionString, answerMs }: WatchOptions
   const lookMs = Math.min(answerMs, LIMITS.databaseLookMs);
   let looking: Promise<Seen> | undefined;
 
-  /** One look serves all that wait: they hang together. */
+  /** One look serves all waiting queries, because they usually wait for the same reason. */
   function look(): Promise<Seen> {
     looking ??= lookOnce(connectionString, lookMs).finally(() => {
       looking = undefined;
@@ -55,7 +55,7 @@ export function createPostgresWatch({ connectionString, answerMs }: WatchOptions
             : seen.kind === 'unsure' && unsureLooks < LIMITS.databaseUnsureLooks;
         if (mayCome) return wait();
         isLost = true;
-        // With a query under way it closes without a goodbye; the pool does not take such a one back.
+        // A connection with a running query closes without a goodbye; the pool does not take it back.
         void client.end();
       };
       wait();
@@ -84,7 +84,7 @@ async function lookOnce(connectionString: string, limitMs: number): Promise<Seen
       `select pid, pid = pg_backend_pid() as own, state like 'idle%' as idle from pg_stat_activity
         where usename = current_user and datname = current_database()`,
     );
-    // A pooler gives numbers of its own to those who connect to it.
+    // A pooler gives its clients process numbers of its own.
     if (rows.find(({ own }) => own)?.pid !== processOf(client)) return { kind: 'unsure' };
     return { kind: 'there', atWork: new Set(rows.filter(({ idle }) => !idle).map(({ pid }) => pid)) };
   } catch (error) {
@@ -96,7 +96,7 @@ async function lookOnce(connectionString: string, limitMs: number): Promise<Seen
 
 const NO_PLACE = '53300';
 
-/** The driver knows it and its types do not. */
+/** The driver has this member; its types do not. */
 const processOf = (client: object): number => (client as { processID: number }).processID;
 
 function connectionLost(cause: unknown): Error {

@@ -17,7 +17,7 @@ export type PostgresPool = ConnectionPool & { connections(): Connections };
 const INT8_OID = 20;
 types.setTypeParser(INT8_OID, Number);
 
-/** In seconds and tries: a minute after the last sign of life the server lets go of a client that is gone. */
+/** In seconds and tries: a minute after a client's last sign of life, the server closes its connection. */
 const KEEPALIVE_SETTINGS = {
   tcp_keepalives_idle: '30',
   tcp_keepalives_interval: '10',
@@ -47,14 +47,14 @@ export async function openPostgresPool(
   return pool;
 }
 
-/** Connects when it is used, and lets go of a connection that was not used for ten seconds. */
+/** Connects at the first use, and closes a connection that was not used for ten seconds. */
 export function createPostgresPool(connectionString: string, options: PostgresOptions): PostgresPool {
   const { answerMs = LIMITS.databaseAnswerMs, idleInTransactionMs = LIMITS.databaseIdleInTransactionMs } =
     options;
   const settings = {
     ...PLANNER_SETTINGS,
     ...KEEPALIVE_SETTINGS,
-    // A process that stands still or is cut off inside a transaction would keep its locks: the others of its
+    // A process that is frozen or cut off inside a transaction would keep its locks, and the others of its
     // workspace could neither accept nor record.
     idle_in_transaction_session_timeout: String(idleInTransactionMs),
   };
@@ -62,16 +62,16 @@ export function createPostgresPool(connectionString: string, options: PostgresOp
     connectionString,
     max: options.size ?? LIMITS.databaseConnections,
     connectionTimeoutMillis: 10_000,
-    // A server that is gone shows on connections that nobody uses, or that wait for an answer.
+    // Notices a dead server on connections that are idle or wait for an answer.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     options: Object.entries(settings)
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' '),
   });
-  // A connection that breaks is replaced at its next use, and fails the query that has it, if one has. It also
-  // tells its listeners: the pool while nobody has it, itself between two queries of whoever has. Without one
-  // it would end the process.
+  // A broken connection is replaced at its next use, and fails the query that has it. It also emits an error:
+  // the pool does while the connection is idle, the connection itself between two queries. Without a listener,
+  // the error would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return withPreparedStatements(pool, createPostgresWatch({ connectionString, answerMs }));
@@ -88,7 +88,7 @@ export function noAnswer(error: unknown): StartupError {
   );
 }
 
-/** Told by the server, and for its operator to mend. */
+/** The server reports these errors, and its operator must fix them. */
 export const isRefusal = (error: unknown): boolean => Object.hasOwn(WAYS_OUT, String(codeOf(error)));
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
@@ -103,8 +103,8 @@ const WAYS_OUT: Record<string, string | undefined> = {
 };
 
 /**
- * Out of reach, starting, stopping, or with no place left. Without a code it is the driver's own: a connection
- * that ended under way, or was not made in time.
+ * Out of reach, starting, stopping, or without a free connection. An error without a code is the driver's own:
+ * a connection that ended, or was not opened in time.
  */
 export function isConnectionLoss(error: unknown): boolean {
   const { code, message } = error as { code?: unknown; message?: unknown };
@@ -114,7 +114,7 @@ export function isConnectionLoss(error: unknown): boolean {
 
 const DRIVER_WORDS = /^(Connection terminated|timeout exceeded|connect|Client (was closed|has encountered))/i;
 
-/** A pooler in front of PostgreSQL has to keep prepared statements apart; docs/operating.md says which do. */
+/** A pooler in front of PostgreSQL must support prepared statements; docs/operating.md says which do. */
 function withPreparedStatements(pool: Pool, watch: PostgresWatch): PostgresPool {
   const names = createStatementNames();
   const prepared = {

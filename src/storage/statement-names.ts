@@ -1,11 +1,11 @@
 /**
- * Which statements are worth preparing: those that come again. Parsing and planning a statement with
+ * Decides which statements are worth preparing: those that are repeated. Parsing and planning a statement with
  * several parts takes longer than running it for a few rows.
  */
 export interface StatementNames {
-  /** The name under which to prepare and run it; `undefined` while it may be one of a few uses. */
+  /** The name under which to prepare and run it; `undefined` while it may be a rare one. */
   nameFor(text: string): string | undefined;
-  /** Its plan went out of date: next time it has another name. */
+  /** Its plan is outdated, so that it gets another name next time. */
   forget(text: string): void;
 }
 
@@ -14,7 +14,7 @@ const USES_BEFORE_PREPARED = 3;
 const NAMES_MAX = 400;
 /** Statements whose uses are counted, most of them with another number of parameters each time. */
 const COUNTED_MAX = 1_000;
-/** A plan may go out of date with the schema: `feature_not_supported`, `invalid_sql_statement_name`. */
+/** A plan may become outdated with the schema: `feature_not_supported`, `invalid_sql_statement_name`. */
 const STALE = new Set(['0A000', '26000']);
 
 export function createStatementNames(): StatementNames {
@@ -26,7 +26,7 @@ export function createStatementNames(): StatementNames {
       const name = names.get(text);
       if (name !== undefined || given === NAMES_MAX) return name;
       const count = (uses.get(text) ?? 0) + 1;
-      // Taken out and put back: the first key is the one that was not used for the longest time.
+      // Deleted and inserted again, so that the first key is the one not used for the longest time.
       uses.delete(text);
       if (count > USES_BEFORE_PREPARED) {
         given += 1;

@@ -13,17 +13,17 @@ export interface Connections {
 
 export interface Tables {
   /**
-   * The database as one half of the program sees it. Messaging and campaigns each pass the tables they
-   * own, so that a query across the line does not compile.
+   * The database as one half of the program sees it. Messaging and campaigns each pass their own tables, so
+   * that a query across the two does not compile.
    */
   tables<Tables>(): Kysely<Tables>;
 }
 
 export interface Storage extends Tables {
   /**
-   * The same by connections of their own, for requests that a caller waits for. Pages, pieces of an audience and feeds
-   * keep the other connections busy: where fourteen audiences of 150,000 were frozen at once, each statement of a
-   * request waited 96 ms for one on average, and up to 307 ms.
+   * Separate connections for requests that a caller waits for, because pages, pieces of audiences and feeds
+   * keep the others busy. While fourteen audiences of 150,000 were frozen at once, each statement of a request
+   * waited 96 ms for a shared connection on average, and up to 307 ms.
    */
   forRequests: Tables;
   /** Of both pools together. */
@@ -36,15 +36,17 @@ export interface StorageOptions {
   databaseUrl: string;
   /** Connections of this process. */
   poolSize?: number | undefined;
-  /** How long a query may be without an answer before the server is asked whether it still works on it, and how
-   * long a transaction may be without a statement before the server ends it. Shorter in tests. */
+  /**
+   * How long a query may be without an answer before the server is asked whether it still works on it. And how
+   * long a transaction may be without a statement before the server ends it. Shorter in tests.
+   */
   answerMs?: number | undefined;
   idleInTransactionMs?: number | undefined;
 }
 
 /**
- * Opens the database and brings its schema up to date. Safe to run from many processes at once.
- * Fails with a StartupError when the server is unreachable or refuses us.
+ * Opens the database and brings its schema up to date. Safe to run from many processes at once. Fails with a
+ * StartupError when the server is unreachable or refuses us.
  */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const pool = await openPostgresPool(options.databaseUrl, { ...options, size: options.poolSize });

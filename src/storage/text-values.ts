@@ -1,6 +1,6 @@
 /**
- * A parameter in the text form that PostgreSQL reads, as its driver for Node writes it, but without
- * rewriting every string for the few that need it.
+ * A parameter in PostgreSQL's text form, as its Node driver writes it. The driver rewrites every string because
+ * of a few; this function rewrites only those.
  */
 export function textOf(value: unknown): string | null {
   if (value === null || value === undefined) return null;

@@ -2,18 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../log';
 import type { SupervisedProcess } from './supervised-process';
 
-/** A server that ends again and again is not brought back for ever: 0.25 to 8 s between the tries. */
+/** A server that ends again and again is restarted only this many times, 0.25 to 8 s apart. */
 const RESTARTS_MAX = 6;
 const RESTART_DELAY_MS = 250;
-/** A server that ran for so long had started well; its next death counts as the first. */
+/** A server that ran for this long had started well; its next death counts as the first. */
 const STABLE_AFTER_MS = 60_000;
 
-/** How a server that runs and no longer works is found. */
+/** How to find a server that runs and no longer works. */
 export interface HealthCheck {
   /** Rejects when the server does not work, at the latest after `everyMs`. */
   ask(): Promise<unknown>;
   everyMs: number;
-  /** From the first bad answer to the restart, if there was no good one between; many times `everyMs`. */
+  /** Time from the first bad answer to the restart, without a good answer in between; many times `everyMs`. */
   restartAfterMs: number;
 }
 
@@ -30,12 +30,12 @@ export interface KeepRunningOptions {
   log: Log;
   /** Must end what it started when the signal aborts. */
   start(signal: AbortSignal): Promise<RunningServer>;
-  /** Told when a server that died by itself is back, or is given up. */
+  /** Called when a server that died by itself runs again, or is given up. */
   onCrash?: ((outcome: CrashOutcome) => void) | undefined;
   health?: HealthCheck | undefined;
 }
 
-/** Brings a server back when it dies by itself or no longer works, until it is stopped. */
+/** Restarts a server when it dies by itself or no longer works, until it is stopped. */
 export function keepRunning(
   first: RunningServer,
   options: KeepRunningOptions,
@@ -86,7 +86,7 @@ export function keepRunning(
   };
 }
 
-/** Ends a server that has had no good answer for too long, so that it is brought back as one that died. */
+/** Ends a server that has had no good answer for too long, so that it is restarted like one that died. */
 async function endWhenSick(
   server: RunningServer,
   { health, log, name }: KeepRunningOptions,

@@ -6,24 +6,25 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** From the stop signal to the one that a server cannot wait after. */
+/** Time from the stop signal to the second signal, which ends the server at once. */
 const GRACE_SECONDS = 5;
-/** From that one to SIGKILL. */
+/** Time from that one to SIGKILL. */
 const LAST_GRACE_SECONDS = 1;
 const TAIL_BYTES = 4_000;
 const POLL_MS = 50;
 const LAST_WORDS_MS = 2_000;
 
 /**
- * A server process that does not outlive this one, however this one ends. Between the two stands a
- * watchdog, a shell that waits on a pipe whose other end only we hold: when it closes, be it by stop() or
- * by our sudden death, the watchdog ends the server. Both are in a process group of their own, so that a
- * terminal's Ctrl-C reaches this process alone, which stops the server when its turn has come.
- * The server's and the watchdog's process ids are in `pidFile` before the server runs its first
- * instruction: endLeftOver() uses them at the next start for the case that the watchdog was killed too.
+ * A server process that does not outlive this one, however this one ends. Between the two stands a watchdog, a
+ * shell that waits on a pipe whose other end only this process holds. When the pipe closes, by stop() or by our
+ * sudden death, the watchdog ends the server. Both are in their own process group, so that a terminal's Ctrl-C
+ * reaches only this process, which then stops the server in order.
+ *
+ * The process ids of server and watchdog are in `pidFile` before the server runs its first instruction.
+ * endLeftOver() uses them at the next start, in case the watchdog was killed too.
  */
 export interface SupervisedProcess {
-  /** Of the server; there is one as soon as the server has done anything at all. */
+  /** Process id of the server; known as soon as the server has done anything. */
   pid(): Promise<number>;
   /** The last lines the server wrote. */
   tail(): string;
@@ -32,7 +33,7 @@ export interface SupervisedProcess {
   stop(): Promise<void>;
 }
 
-/** How a server is asked to end: first in order, then, after the grace, at once. Names as `kill` has them. */
+/** Signals that end a server: the first in order, the second, after the grace, at once. Names as for `kill`. */
 export interface StopSignals {
   stop: 'TERM' | 'INT';
   atOnce: 'KILL' | 'QUIT';
@@ -43,15 +44,15 @@ export interface SupervisedOptions {
   cwd: string;
   signals: StopSignals;
   env?: Record<string, string | undefined>;
-  /** Whom to run it as, the watchdog included, which writes the pid file. */
+  /** User to run it as, including the watchdog, which writes the pid file. */
   uid?: number | undefined;
   gid?: number | undefined;
   onOutput?: (line: string) => void;
 }
 
 /**
- * $1 pid file, $2 grace in seconds, $3 and $4 signals, then the server's command. The watcher runs beside `wait`,
- * because a shell cannot wait for a process and a pipe at once; after the server has ended it is no longer needed.
+ * $1 pid file, $2 grace in seconds, $3 and $4 signals, then the server's command. The watcher runs beside
+ * `wait`, because a shell cannot wait for a process and a pipe at once; it ends with the server.
  */
 const WATCHDOG = `
 pidfile=$1 grace=$2 stop=$3 atonce=$4; shift 4
@@ -94,7 +95,7 @@ export function startSupervised(
   };
   for (const stream of [watchdog.stdout, watchdog.stderr]) stream?.setEncoding('utf8').on('data', take);
   const lifeline = watchdog.stdio[3];
-  // It breaks when the watchdog ends; that is no failure of ours.
+  // The pipe breaks when the watchdog ends, which is no failure.
   lifeline?.on('error', () => {});
   const ended = new Promise<{ code: number }>((done) => {
     watchdog.once('error', (error) => {
@@ -102,7 +103,7 @@ export function startSupervised(
       done({ code: 127 });
     });
     watchdog.once('exit', async (code) => {
-      // What the server wrote last is still on its way; a watchdog that was killed never closes it.
+      // The server's last lines may still be on their way; a killed watchdog never closes the pipe.
       await Promise.race([once(watchdog, 'close'), delay(LAST_WORDS_MS)]);
       done({ code: code ?? 137 });
     });
@@ -119,21 +120,21 @@ export function startSupervised(
   };
 }
 
-/** Should the watchdog itself hang: nothing may keep the program from ending. */
+/** Kills the group in case the watchdog itself hangs, because the program must be able to end. */
 async function killGroupLate(watchdog: ChildProcess): Promise<void> {
   await delay((GRACE_SECONDS + LAST_GRACE_SECONDS + 1) * 1_000, undefined, { ref: false });
   if (watchdog.pid === undefined || watchdog.exitCode !== null) return;
   try {
     process.kill(-watchdog.pid, 'SIGKILL');
   } catch {
-    // It ended in this moment.
+    // The process ended at this moment.
   }
 }
 
 /**
- * Sees to it that no server of an earlier process is left; returns the process id of one that it ended.
- * `mark` is something that only this server's command line holds, so that a process that has been given
- * an old id is left alone. A server whose watchdog lives either has an owner or is being ended by it.
+ * Makes sure that no server of an earlier process runs; returns the process id of a server that it ended.
+ * `mark` occurs only in this server's command line, so that another process that got an old id is left alone. A
+ * server with a living watchdog has an owner or is being ended.
  */
 export async function endLeftOver(
   pidFile: string,
@@ -169,11 +170,11 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended since it was looked at.
+    // The process has ended since it was found.
   }
 }
 
-/** Empty when there is no such process, or it has ended and only waits to be reaped. */
+/** Empty when there is no such process, or it has ended and waits to be reaped. */
 export async function commandLine(pid: number): Promise<string> {
   try {
     if (process.platform === 'linux') {

@@ -3,7 +3,7 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, type NativeConnectionOptions } from '@temporalio/worker';
 import { StartupError } from '../startup-error';
 
-/** A server that is reachable answers in milliseconds; one over the ocean with TLS in a second or two. */
+/** A reachable server answers in milliseconds, one across the ocean with TLS in a second or two. */
 const ANSWER_LIMIT_MS = 10_000;
 const GRPC_NOT_FOUND = 5;
 
@@ -11,8 +11,8 @@ export interface OpenTemporalOptions {
   address: string;
   namespace: string;
   /**
-   * Given when the address is the operator's own: TLS, API key and metadata are then read from the
-   * standard Temporal client variables and profile file. A managed server needs none of them.
+   * Set when the address is the operator's own: TLS, API key and metadata are then read from the standard
+   * Temporal client variables and profile file. A managed server needs none of them.
    */
   env?: Record<string, string | undefined> | undefined;
 }
@@ -20,14 +20,14 @@ export interface OpenTemporalOptions {
 export interface Temporal {
   /** For workers. */
   connection: NativeConnection;
-  /** On the workers' own connection: only then can a start hand the first task over eagerly. */
+  /** On the workers' own connection, because only then can a start hand over the first task eagerly. */
   client: Client;
   namespace: string;
-  /** After the workers have ended. */
+  /** Call it after the workers have ended. */
   close(): Promise<void>;
 }
 
-/** Connects and sees that the namespace is there; a StartupError says what is wrong. */
+/** Connects and checks that the namespace exists. A StartupError says what is wrong. */
 export async function openTemporal(options: OpenTemporalOptions): Promise<Temporal> {
   const { address, namespace } = options;
   const connection = await connect(address, options.env);
@@ -88,5 +88,5 @@ function unreachable(address: string, error: unknown): StartupError {
   );
 }
 
-/** The library shows its errors nested as its own code has them; the innermost is what the system said. */
+/** The library nests its errors in its own debug format; the innermost one is the system's. */
 const causeOf = (message: string): string => /message: \\?"([^"\\]+)/.exec(message)?.[1] ?? message;

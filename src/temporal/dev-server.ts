@@ -23,16 +23,16 @@ const PORT_TRIES = 3;
 const SIGNALS: StopSignals = { stop: 'TERM', atOnce: 'KILL' };
 
 /**
- * Settings for a server with a single history shard. Its default poll rate is meant for many shards and
- * leaves 150 ms for a one-activity workflow instead of 23; one task queue partition is enough for one
- * machine; eager execution saves a dispatch.
+ * Settings for a server with a single history shard. The default poll rate is meant for many shards: a workflow
+ * of one activity takes 150 ms with it instead of 23. One task queue partition is enough for one machine; eager
+ * execution saves a dispatch.
  */
 const DYNAMIC_CONFIG = [
   'history.transferProcessorMaxPollRPS=1000',
   'matching.numTaskqueueReadPartitions=1',
   'matching.numTaskqueueWritePartitions=1',
   'system.enableActivityEagerExecution=true',
-  // Else an error of its database reaches us as "something went wrong", and its cause is known to no log of ours.
+  // Otherwise an error of its database reaches us as "something went wrong", and no log of ours has its cause.
   'frontend.maskInternalErrorDetails=false',
 ];
 /** Three times as fast as the defaults. Survives kill -9; a power cut may lose the last commits. */
@@ -44,18 +44,18 @@ export interface DevServerOptions {
   dataDir: string;
   namespace: string;
   log: Log;
-  /** Taken when free, else any free ones; 0 asks for any. */
+  /** Used if they are free; otherwise any free ones. 0 asks for any. */
   preferredPorts?: Ports;
-  /** How a server that runs and no longer works is found; by default as server-health.ts says. */
+  /** How to find a server that runs and no longer works; by default server-health.ts. */
   health?: HealthCheck;
-  /** Told when a server that died by itself is back on the same ports, or is given up. */
+  /** Called when a server that died by itself runs again on the same ports, or is given up. */
   onCrash?: (outcome: CrashOutcome) => void;
 }
 
 export interface DevServer {
   address: string;
   uiUrl: string;
-  /** Of the server itself; another one after a restart. */
+  /** Process id of the server itself; a different one after a restart. */
   readonly pid: number;
   /** SIGTERM, then SIGKILL after five seconds. */
   stop(): Promise<void>;
@@ -72,8 +72,8 @@ interface Files {
 }
 
 /**
- * Starts Temporal's development server on this data directory and keeps it running. It never outlives
- * this process (supervised-process.ts). The caller has the directory to itself.
+ * Starts Temporal's development server on this data directory and keeps it running. It never outlives this
+ * process (supervised-process.ts). The caller must have the directory to itself.
  */
 export async function startDevServer(options: DevServerOptions): Promise<DevServer> {
   const dataDir = resolve(options.dataDir);
@@ -112,7 +112,7 @@ async function launchOnFreePorts(
     try {
       return { first: await start(ports, new AbortController().signal), ports };
     } catch (error) {
-      // Another program may take a port between our look and the server's.
+      // Another program may take a port between our check and the server's start.
       const portLost = /address already in use/.test((error as Error).message);
       if (!portLost || tries === PORT_TRIES) throw error;
       wanted = { grpc: 0, ui: 0 };
@@ -181,16 +181,14 @@ function serverArguments(namespaces: string[], database: string, ports: Ports): 
 }
 
 /**
- * A namespace that only this database has. Of two servers that are started at the same moment on the same port one
- * does not get it, and its starter would find the other one ready.
+ * A namespace that only this database has. If two servers start on the same port at the same moment, one of
+ * them fails; without the marker its starter would find the other one ready.
  */
 function markerOf({ database }: Files): string {
   return `fanfare-${createHash('sha256').update(database).digest('hex').slice(0, 16)}`;
 }
 
-/**
- * The port is tried first: a gRPC client that is refused once waits for a second before it tries again.
- */
+/** The port is tried first, because a gRPC client that is refused once waits for a second before it tries again. */
 async function isReady(port: number, namespaces: readonly string[]): Promise<boolean> {
   const accepts = await new Promise<boolean>((done) => {
     const socket = connect({ port, host: '127.0.0.1' }, () => done(true)).on('error', () => done(false));
@@ -212,7 +210,7 @@ async function isReady(port: number, namespaces: readonly string[]): Promise<boo
   }
 }
 
-/** The wanted port if nobody has it, else one that nobody has at the moment. */
+/** The wanted port if it is free, otherwise another free one. */
 async function freePort(wanted: number): Promise<number> {
   const server = createServer();
   const listens = await new Promise<boolean>((done) => {

@@ -8,21 +8,24 @@ import { buildExecutable, downloadExecutable, type ObtainOptions } from './obtai
 
 const run = promisify(execFile);
 
-/** A cold page cache and a busy machine make the first start of a 200 MB executable slow. */
+/** With a cold page cache and a busy machine, the first start of a 200 MB executable is slow. */
 const VERSION_TIMEOUT_MS = 20_000;
 const DOWNLOAD_URL = 'https://temporal.download';
 
 export interface FindExecutableOptions {
   /** TEMPORAL_CLI_PATH: when set, nothing else is tried. */
   cliPath?: string | undefined;
-  /** Where an obtained executable is kept; see cacheDirectory(). */
+  /** Where a downloaded or built executable is kept; see cacheDirectory(). */
   cacheDir: string;
   /** For PATH, proxies, and what Go needs. */
   env: Record<string, string | undefined>;
-  /** Told what goes on, with the time so far, about once a second while an executable is obtained. */
+  /**
+   * Called with the present step and the time so far, about once a second while an executable is downloaded or
+   * built.
+   */
   onProgress?: (text: string) => void;
   signal?: AbortSignal | undefined;
-  /** Temporal's download site; a test gives its own. */
+  /** Temporal's download site; a test sets its own. */
   downloadUrl?: string;
 }
 
@@ -33,16 +36,16 @@ export interface TemporalExecutable {
 }
 
 /**
- * Finds the `temporal` executable, or obtains it once into the cache: TEMPORAL_CLI_PATH, PATH, cache,
- * download, Go build. What it returns has answered `--version`. An interrupted attempt leaves nothing
- * that a later one could mistake for the executable: the last step is a rename.
+ * Finds the `temporal` executable, or obtains it once into the cache: TEMPORAL_CLI_PATH, PATH, cache, download,
+ * Go build. The executable found has answered `--version`. An interrupted attempt leaves nothing that looks
+ * like the executable, because the last step is a rename.
  */
 export async function findTemporalExecutable(options: FindExecutableOptions): Promise<TemporalExecutable> {
   const { found, tried } = await lookForExecutable(options);
   return found ?? obtain(options, tried);
 }
 
-/** The same without obtaining one: what is there, or where it was looked for and why that was nothing. */
+/** The same without obtaining one: returns what exists, or where it was looked for and why that failed. */
 export async function lookForExecutable({
   cliPath,
   cacheDir,
@@ -147,7 +150,7 @@ async function prepareCache(cacheDir: string): Promise<void> {
   }
 }
 
-/** Go's module cache is made read-only, which keeps it from being removed. */
+/** Go makes its module cache read-only, which would keep it from being removed. */
 async function removeTree(directory: string): Promise<void> {
   await run('chmod', ['-R', 'u+w', directory]).catch(() => {});
   await rm(directory, { recursive: true, force: true });

@@ -8,12 +8,12 @@ import { campaignRunWorkflowId, durableSendWorkflowId, voiceCallWorkflowId } fro
 import { TASK_QUEUES } from '../domain/task-queues';
 import { createSchedules } from './schedules';
 
-/** An update waits for a worker; a caller should not, beyond this. */
+/** An update waits for a worker; its caller should wait no longer than this. */
 const CONTROL_DEADLINE_MS = 10_000;
 
 /**
- * Starts and signals workflows by typed name; workflow code itself is never loaded here. Everything is
- * harmless when repeated: a workflow's id says what it is for, and an id is used once.
+ * Starts and signals workflows by their type names, without loading workflow code. Every call may be repeated,
+ * because a workflow's id says what it is for, and an id is used once.
  */
 export function createLauncher(client: Client): RunLauncher & RunWaker & SendLauncher & CampaignSchedules {
   return {
@@ -26,7 +26,8 @@ export function createLauncher(client: Client): RunLauncher & RunWaker & SendLau
         client.workflow.start<typeof campaignRun>(NAMES.campaignRun, {
           taskQueue: TASK_QUEUES.orchestrator,
           workflowId: campaignRunWorkflowId(runId, launch),
-          // One that was terminated by hand is started anew: the run's row says that it is to go on.
+          // A workflow that was terminated by hand is started anew, because the run's row says that it must
+          // continue.
           workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
           args: [{ runId, workspaceId, launch } satisfies CampaignRunInput],
           ...(startDelay > 0 ? { startDelay } : {}),
@@ -42,7 +43,7 @@ export function createLauncher(client: Client): RunLauncher & RunWaker & SendLau
             .executeUpdate<void, []>(NAMES.controlChanged),
         );
       } catch (error) {
-        // One that has ended has nothing left to put into force.
+        // A run that has ended has nothing left to apply.
         if (error instanceof WorkflowNotFoundError) return;
         throw new DomainError(
           'dependency_down',
@@ -64,7 +65,7 @@ export function createLauncher(client: Client): RunLauncher & RunWaker & SendLau
         client.workflow.start<typeof durableSend>(NAMES.durableSend, {
           taskQueue: TASK_QUEUES.orchestrator,
           workflowId: durableSendWorkflowId(sendId),
-          // The row says whether there is anything left to do; a workflow that was ended from outside left some.
+          // The row says whether work is left; a workflow that was ended from outside left some.
           workflowIdReusePolicy: 'ALLOW_DUPLICATE',
           args: [{ sendId } satisfies DurableSendInput],
           ...(startDelay > 0 ? { startDelay } : {}),
@@ -73,7 +74,7 @@ export function createLauncher(client: Client): RunLauncher & RunWaker & SendLau
     },
 
     async wakeSend(sendId) {
-      // A plain signal would not reach one whose start is delayed before its hour; this ends the delay.
+      // A plain signal would not reach a workflow whose start is delayed; this also ends the delay.
       await ignoring(
         WorkflowExecutionAlreadyStartedError,
         client.workflow.signalWithStart<typeof durableSend, []>(NAMES.durableSend, {

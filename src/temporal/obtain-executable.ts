@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 import { EnvHttpProxyAgent, interceptors, request } from 'undici';
 
 /**
- * The two ways to obtain the `temporal` executable where there is none. Each leaves it in the directory
- * it is given and returns its path, or throws an Error whose message says why it could not.
+ * The two ways to obtain the `temporal` executable. Each leaves it in the given directory and returns its path,
+ * or throws an Error that says why it could not.
  */
 export interface ObtainOptions {
   directory: string;
@@ -20,14 +20,14 @@ export interface ObtainOptions {
 
 const run = promisify(execFile);
 
-/** Short, because where the site cannot be reached the Go build is the way and need not wait. */
+/** Short, because where the site cannot be reached, the Go build follows and should not wait. */
 const CONNECT_TIMEOUT_MS = 4_000;
 /** Between two pieces of the archive. */
 const STALL_TIMEOUT_MS = 20_000;
 const EXTRACT_TIMEOUT_MS = 60_000;
 const ARCHIVE_BYTES_MAX = 512 * 1024 * 1024;
 
-/** The last version that `go install` accepts: later ones refer to a module that is not published. */
+/** The last version that `go install` accepts, because later ones need a module that is not published. */
 const GO_MODULE = 'github.com/temporalio/cli/cmd/temporal@v1.5.1';
 const GO_OLDEST = [1, 25] as const;
 const GO_VERSION_TIMEOUT_MS = 10_000;
@@ -166,9 +166,9 @@ async function requireGo(env: ObtainOptions['env'], signal: AbortSignal | undefi
 }
 
 /**
- * Go's own places are moved into the directory, so that nothing is written outside the user's cache;
- * only its build cache stays where it is, which is in the user's cache already. With `-trimpath` that
- * cache does not care where the sources were, so a build that was interrupted goes on where it was.
+ * Moves Go's own folders into the directory, so that nothing is written outside the user's cache. Only the
+ * build cache stays, because it is in the user's cache already. With `-trimpath` it does not depend on the
+ * place of the sources, so that an interrupted build continues.
  */
 function goEnvironment(directory: string, env: ObtainOptions['env']): Record<string, string | undefined> {
   const settings = env.XDG_CONFIG_HOME ?? (env.HOME && join(env.HOME, '.config'));
@@ -179,7 +179,7 @@ function goEnvironment(directory: string, env: ObtainOptions['env']): Record<str
     GOMODCACHE: join(directory, 'go', 'pkg', 'mod'),
     GOTMPDIR: directory,
     CGO_ENABLED: '0',
-    // Go keeps counters in the configuration directory; its settings there (a proxy) must still apply.
+    // Go writes counters to the configuration directory; its settings there (a proxy) must still apply.
     XDG_CONFIG_HOME: join(directory, 'config'),
     GOENV: env.GOENV ?? (settings && join(settings, 'go', 'env')),
   };

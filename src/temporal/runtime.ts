@@ -3,18 +3,18 @@ import type { Log } from '../log';
 
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
 
-/** Said at every start of a worker that runs activities only, or none of Nexus: no news. */
+/** Logged at every start of a worker that runs only activities, or no Nexus services; not worth a line. */
 const EXPECTED = /^No (workflows|activities|Nexus services) registered/;
 
 /**
- * Sends what Temporal's own code says to our log, its information as details for debugging. To be called
- * before the first connection is made; a process has one runtime. Given an address, it serves metrics of its
- * workers there.
+ * Sends the log lines of Temporal's own code to our log, with information lines as debug. Call it before the
+ * first connection, because a process has one runtime. With an address, it serves the metrics of its workers
+ * there.
  */
 export function installTemporalRuntime(log: Log, metricsAt?: string): void {
   Runtime.install({
     telemetryOptions: {
-      // Of its own accord the native half writes past our log, in colours, whatever LOG_LEVEL says.
+      // By default the native half writes past our log, in colours, whatever LOG_LEVEL says.
       logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }) },
       ...(metricsAt ? { metrics: { prometheus: { bindAddress: metricsAt } } } : {}),
     },

@@ -13,10 +13,10 @@ import { LIMITS } from '../domain/limits';
 import { TASK_QUEUES } from '../domain/task-queues';
 
 /**
- * Schedules of recurring campaigns at Temporal. They are clocks and no more: which occurrence is due, and
- * whether one that was missed is still sent, is decided with the database (campaigns/recurring.ts). So one that
- * waits for a worker is enough, and an hour that Temporal misses, as its schedules do when clocks are put
- * forward or back, is late and not lost.
+ * Temporal schedules of recurring campaigns. They are only clocks: which occurrence is due, and whether a
+ * missed one is still sent, is decided with the database (campaigns/schedules/recurring.ts). One waiting start
+ * is therefore enough. An occurrence that Temporal misses when clocks are put forward or back is late and not
+ * lost.
  */
 export function createSchedules(client: Client): CampaignSchedules {
   return {

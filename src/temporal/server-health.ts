@@ -3,14 +3,15 @@ import { TASK_QUEUES } from '../domain/task-queues';
 import type { HealthCheck } from '../supervision/keep-running';
 
 const EVERY_MS = 10_000;
-/** Long, because a machine with more work than cores lets its server answer late, and a restart helps nothing then. */
+/** Long, because a machine with more work than cores makes its server answer late, and a restart would not help. */
 const RESTART_AFTER_MS = 60_000;
 /** TASK_QUEUE_TYPE_WORKFLOW of Temporal's API. */
 const WORKFLOW_TASKS = 1;
 
 /**
- * Asks what every workflow needs: the store, and the queues by which workers get their tasks. A development server
- * was seen that started workflows and refused each poll of one queue for 50 minutes, until it was restarted.
+ * Checks what every workflow needs: the store, and the queues by which workers get their tasks. A development
+ * server was once seen to start workflows and refuse every poll of one queue for 50 minutes, until it was
+ * restarted.
  */
 export function serverHealth(address: string, namespace: string, everyMs = EVERY_MS): HealthCheck {
   return {

@@ -69,7 +69,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(service.sent).toHaveLength(40);
   });
 
-  it('tells who waits for room, until when, and sends when there is some', async () => {
+  it('shows who waits for room, until when, and sends when there is some', async () => {
     await rig.sendPage(await plant(1));
     await ago(DAY_MS - 60_000);
     const runId = await plant(1);
@@ -152,7 +152,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     );
   });
 
-  it('gives the place back of a message that the service took and nobody got', async () => {
+  it('returns the reserved contact of a message that was accepted and never delivered', async () => {
     const runId = await plant(2);
     await rig.sendPage(runId);
     const told = (seq: number, state: string) =>
@@ -187,7 +187,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect([...(await reserveContacts(db, scope, wanted)).keys()]).toEqual(['u2']);
   });
 
-  it('forgets whom nobody wrote to for longer than any cap', async () => {
+  it('forgets addresses without a message for longer than any cap', async () => {
     await rig.sendPage(await plant(1));
     await forgetContactUses(db);
     expect(await uids()).toHaveLength(1);

@@ -137,7 +137,7 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
     expect(await recipients(runId)).toMatchObject([{ state: 'accepted', code: null }]);
   });
 
-  it('are waited for without touching anybody, if they are the same for all', async () => {
+  it('are waited for without writing a recipient, if they are the same for all', async () => {
     const options = { delivery: { quietHours: aroundNow({ timezone: 'UTC' }) } };
     const runId = await plant('sms', options, [null, null]);
     const idle = await sendPage(runId);
@@ -146,7 +146,7 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
     expect((await readCounts(db, runId)).sms).toMatchObject({ pending: 2 });
   });
 
-  it('do not keep a shard waiting that has nobody left', async () => {
+  it('do not delay a shard without recipients left', async () => {
     const runId = await plant('sms', {}, [null]);
     await sendPage(runId);
     await setOptions(runId, { delivery: { quietHours: aroundNow({ timezone: 'UTC' }) } });

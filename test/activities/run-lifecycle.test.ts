@@ -68,14 +68,14 @@ describeWithDatabase('the books of a run', (database) => {
       return new MockActivityEnvironment().run(rig.orchestrator().applyControl, { runId });
     }
 
-    it('is let go by whoever held it after a resume', async () => {
+    it('is released by the attempt that held it after a resume', async () => {
       const { runId, act } = await running();
       await act('pause');
       expect(await applyWhile(runId, () => act('resume'))).toBe('run');
       expect(asked).toEqual(['PUT', 'DELETE']);
     });
 
-    it('is held by whoever let it go after a pause, and looked at as often as it changes', async () => {
+    it('is held by the attempt that released it after a pause, and read as often as it changes', async () => {
       const { runId, act } = await running();
       expect(await applyWhile(runId, () => act('pause'))).toBe('pause');
       expect(asked).toEqual(['DELETE', 'PUT']);
@@ -174,7 +174,7 @@ describeWithDatabase('the books of a run', (database) => {
     expect(await rig.states(runId)).toEqual({ canceled: 2 });
   });
 
-  describe('retries that fall due at hours when nobody may be reached', () => {
+  describe('retries that fall due while all hours are closed', () => {
     const quiet = { from: clock(-2 * HOUR_MS), to: clock(2 * HOUR_MS), timezone: 'Etc/UTC' };
 
     async function retrying(quietHours: object) {

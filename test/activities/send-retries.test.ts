@@ -62,7 +62,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(new Set(service.uids).size).toBe(5);
   });
 
-  it('counts no attempt when less speed is asked for, and waits as long as told', async () => {
+  it('counts no attempt when a lower rate is asked for, and waits as long as asked', async () => {
     const { runId } = await plant(3, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
     service.answer = (uid, response) =>
       uid.includes('.sms.1.')
@@ -123,7 +123,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(service.sent).toEqual([]);
   });
 
-  it('lets nobody wait for a retry beyond his time', async () => {
+  it('lets no recipient wait for a retry beyond their time', async () => {
     const { runId } = await plant(3, { expireAfterSeconds: 60, retry: { initialDelaySeconds: 120 } });
     refuse(0);
     await rig.sendPage(runId);
@@ -139,7 +139,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(await rig.states(runId)).toEqual({ accepted: 4, expired: 6 });
   });
 
-  it('tells a service of our kind when a message expires, and no other', async () => {
+  it('sends the expiry of a message only to a service of our kind', async () => {
     const plain = await plant(1, { expireAfterSeconds: 60 });
     await rig.sendPage(plain.runId);
     expect(service.sent[0]).not.toHaveProperty('expiresAt');
@@ -189,7 +189,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(await rig.states(runId)).toEqual({ accepted: 5 });
   });
 
-  it('tries one who is answered so beside others as often as his policy says', async () => {
+  it('tries a recipient who is refused beside others as often as the policy says', async () => {
     const { runId } = await plant(3, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
     service.answer = (uid, response) => reply(response, uid.includes('.sms.1.') ? 404 : 202);
     await rig.sendPage(runId);

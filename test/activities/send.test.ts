@@ -79,7 +79,7 @@ describeWithDatabase('sending a page', (database) => {
     expect(service.uids).toHaveLength(10);
   });
 
-  it('is tried again when a frozen attempt woke up and took the page over, and nobody is sent to anew', async () => {
+  it('is tried again when a frozen attempt woke up and took the page over, and sends no message twice', async () => {
     service.capabilities = ['idempotent'];
     const { runId } = await plantAudience(db, { contacts: 3 });
     service.answer = async (_, response) => {
@@ -127,7 +127,7 @@ describeWithDatabase('sending a page', (database) => {
     );
   });
 
-  it('backs off, with nobody in doubt and no attempt spent, when the service takes nothing', async () => {
+  it('backs off, with no recipient in doubt and no attempt used, when the service takes nothing', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     service.answer = (_, response) => reply(response, 503, {}, { 'retry-after': '3' });
     expect(await rig.sendPage(runId)).toEqual({ kind: 'backoff', waitMs: 3000 });

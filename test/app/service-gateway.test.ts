@@ -58,31 +58,31 @@ describeWithDatabase('whom a process sends for', (database) => {
     return file;
   }
 
-  it('is every workspace, with the credentials of the installation', async () => {
+  test('is every workspace, with the credentials of the installation', async () => {
     expect(await served({}, first)).toEqual([true, true]);
   });
 
-  it('is the workspace of the client that the variables name, whichever came first', async () => {
+  test('is the workspace of the client that the variables name, whichever came first', async () => {
     const env = { ...VARIABLES, FANFARE_CLIENT_ID: second.client.id };
     expect(await served(env)).toEqual([false, true]);
     expect(await served(env, first)).toEqual([false, true]);
     expect(await served({ ...VARIABLES, FANFARE_CLIENT_ID: first.client.id })).toEqual([true, false]);
   });
 
-  it('is the first workspace for an account elsewhere, unless the operator names another', async () => {
+  test('is the first workspace for an account elsewhere, unless the operator names another', async () => {
     const env = { ...VARIABLES, FANFARE_CLIENT_ID: 'acme' };
     expect(await served(env)).toEqual([true, false]);
     expect(await served({ ...env, FANFARE_SERVICE_WORKSPACE: second.workspace.id })).toEqual([false, true]);
   });
 
-  it('is each workspace in the file of accounts, beside that of the variables', async () => {
+  test('is each workspace in the file of accounts, beside that of the variables', async () => {
     const env = { ...VARIABLES, FANFARE_SERVICE_CREDENTIALS_FILE: fileOf(second) };
     expect(await served(env)).toEqual([false, true]);
     expect(await served({ ...env, FANFARE_CLIENT_ID: 'acme' })).toEqual([true, true]);
     expect(await served({ FANFARE_SERVICE_CREDENTIALS_FILE: fileOf(second) }, first)).toEqual([true, true]);
   });
 
-  it('is refused for any other before a request leaves', async () => {
+  test('is refused for any other before a request leaves', async () => {
     const env = { ...VARIABLES, FANFARE_CLIENT_ID: first.client.id };
     const refusal = { code: 'forbidden', message: expect.stringContaining(second.workspace.id) };
     const one = gateways(env);
@@ -93,7 +93,7 @@ describeWithDatabase('whom a process sends for', (database) => {
     expect(() => gatewayFor(first.workspace.id)).toThrow(expect.objectContaining({ code: 'forbidden' }));
   });
 
-  it('is proved by the account of each workspace', async () => {
+  test('is proved by the account of each workspace', async () => {
     const [one, other] = [new HostedService({ tokenSeconds: 60 }), new HostedService({ tokenSeconds: 60 })];
     try {
       const of = await one.start();

@@ -46,7 +46,7 @@ describeWithDatabase('the pages about the API, in a browser', (database) => {
     await close();
   });
 
-  test('the list of errors is well for everybody, and loads nothing from elsewhere', async () => {
+  test('the list of errors is accessible, and loads nothing from another server', async () => {
     const { page, requests, complaints, close } = await openPage(browser);
     await page.goto(`${api.url}/docs/errors`);
     expect(await violationsOf(page)).toEqual([]);

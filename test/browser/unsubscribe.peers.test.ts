@@ -62,7 +62,7 @@ describeWithDatabase('the page that unsubscribes, in a browser that runs no scri
   const heading = (page: Page) => page.locator('h1').textContent();
   const press = (page: Page) => Promise.all([page.waitForNavigation(), page.locator('button').click()]);
 
-  test('opening it, again and again, changes nothing and asks nobody else for anything', async () => {
+  test('opening the page several times changes nothing and contacts no other server', async () => {
     const { page, requests, complaints } = await open();
     for (let i = 0; i < 3; i++) await page.reload();
     expect(await heading(page)).toBe(TEXTS.ask.title);

@@ -78,7 +78,7 @@ describeWithDatabase('phase changes of campaigns', (database) => {
     ]);
   });
 
-  test('a canceled campaign is told when its run has closed its books, so that its counts stand', async () => {
+  test('a canceled campaign is reported when its run has closed, so that its counts are final', async () => {
     const id = await insertCampaign('draft');
     const runId = await start(id);
     await db.updateTable('runs').set({ control: 'pause' }).where('id', '=', runId).execute();
@@ -88,7 +88,7 @@ describeWithDatabase('phase changes of campaigns', (database) => {
     expect(await typesOf(id)).toEqual(['draft', 'planning', 'paused', 'canceled']);
   });
 
-  test('a canceled campaign whose run does not close is told after a minute', async () => {
+  test('a canceled campaign whose run does not close is reported after a minute', async () => {
     const id = await insertCampaign('draft');
     const runId = await start(id);
     await db.updateTable('runs').set({ control: 'cancel' }).where('id', '=', runId).execute();
@@ -109,7 +109,7 @@ describeWithDatabase('phase changes of campaigns', (database) => {
     expect(await typesOf(id)).toEqual(['draft']);
   });
 
-  test('what is told of one is its name, its phase then, and its counts now', async () => {
+  test('a report has the campaign’s name, its phase then, and its counts now', async () => {
     const changes = createPhaseChanges({ db });
     const id = await insertCampaign('draft');
     await start(id);

@@ -31,7 +31,7 @@ describe('the threshold at which a run stops itself', () => {
     );
   });
 
-  it('counts as handed over what a service accepted that tells no more', () => {
+  it('counts as handed over what a service without outcomes accepted', () => {
     expect(abortReason(RULE, tally({ accepted: 5_000, rejected: 200 }, false), null)).toBeUndefined();
     expect(abortReason(RULE, tally({ accepted: 5_000, rejected: 200 }, true), null)).toBeDefined();
   });

@@ -1,6 +1,6 @@
 import { callOptions } from '../../src/domain/call-options';
 
-describe('what a service is told of a call', () => {
+describe('the call options sent to a service', () => {
   test('is all that its sender asked for of the call itself', () => {
     const wishes = { machine: 'hangup', ringTimeoutSeconds: 20, maxSeconds: 60 } as const;
     const redials = { maxAttempts: 3 };

@@ -68,7 +68,7 @@ describe('what follows a call', () => {
     expect(nextCallStep(POLICY, calls('machine'))).toMatchObject({ state: 'delivered' });
   });
 
-  it('takes what is told for more than what follows from who answered', () => {
+  it('prefers a reported outcome to the one that follows from who answered', () => {
     const beep = { end: 'completed', answeredBy: 'machine_end_beep' } as const;
     expect(callResult({ ...beep, told: 'machine' }, 'leave_message').outcome).toBe('machine');
     expect(callResult({ end: 'completed', told: 'opted_out' }, 'speak').outcome).toBe('opted_out');
@@ -94,7 +94,7 @@ describe('what follows a call', () => {
     });
   });
 
-  it('never redials a number that does not exist or whoever does not want calls', () => {
+  it('never redials a number that does not exist or a callee who does not want calls', () => {
     const policy = { ...POLICY, retry: { failed: { maxAttempts: 9, delaysSeconds: [1] } } };
     for (const code of ['unknown_recipient', '404', 'sip_484', '604']) {
       const result = callResult({ end: 'rejected', fault: callFault(code) }, 'speak');

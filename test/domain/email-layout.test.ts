@@ -101,7 +101,7 @@ describe('a layout', () => {
     expect(told(layout(Object.keys(many), many))).toEqual(['error: template too_many_blocks']);
   });
 
-  test('with countless warnings still tells its errors', () => {
+  test('with countless warnings still reports its errors', () => {
     const blocks = Object.fromEntries(Array.from({ length: 1_500 }, (_, i) => [`b${i}`, text()]));
     const findings = checkLayout({ ...layout([]), ...blocks, last: box('gone') }, 'template');
     expect(findings.filter(({ severity }) => severity === 'warning')).toHaveLength(LIMITS.layoutFindings);

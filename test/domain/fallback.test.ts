@@ -41,7 +41,7 @@ describe('the next channel of a contact', () => {
     );
   });
 
-  it('counts as reached what was delivered, and what was taken where no more is told', () => {
+  it('counts as reached what was delivered, and what was accepted by a service without outcomes', () => {
     for (const channel of CHANNELS) {
       const reached = (tellsMore: boolean) =>
         RECIPIENT_STATES.filter((state) => standingOf(channel, state, tellsMore) === 'reached');

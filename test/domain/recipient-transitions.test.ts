@@ -25,7 +25,7 @@ const news = (attempt: number, state: RecipientEvent['state'], code?: string): R
   code,
 });
 
-describe('what a recipient becomes by news', () => {
+describe('what a recipient becomes by an event', () => {
   it('is another attempt after a failure that passes, until there are none left', () => {
     const second = applyEvent(accepted, news(0, 'failed', 'provider_transient'), RULE, NOW);
     expect(second).toMatchObject({ state: 'waiting', attempt: 1, attempts: 1, code: 'provider_transient' });
@@ -81,7 +81,7 @@ describe('what a recipient becomes by news', () => {
     expect(applyEvent(accepted, news(0, 'unknown'), rule, NOW).state).toBe('unknown');
   });
 
-  it('is the same when any news is told a second time at once, and never falls within an attempt', () => {
+  it('is the same when an event is repeated at once, and never falls within an attempt', () => {
     const states = fc.constantFrom(
       ...RECIPIENT_STATES.filter((state) => RECIPIENT_RANK[state] > RECIPIENT_RANK.accepted),
     );

@@ -60,7 +60,7 @@ describe('SMS segments', () => {
     );
   });
 
-  test('the characters outside the alphabet are told once, with where they first stand', () => {
+  test('characters outside the alphabet are listed once, with their first position', () => {
     expect(outsideGsm7('a🎺b“🎺')).toEqual([
       { character: '🎺', position: 2 },
       { character: '“', position: 4 },

@@ -39,7 +39,7 @@ describe('braces that look like a placeholder', () => {
     expect(lint(text)).toEqual([]);
   });
 
-  test('each is told once a text, and not without end', () => {
+  test('each is reported once per text, up to a limit', () => {
     expect(lint('{{a}}{{a}}')).toHaveLength(1);
     expect(lint(Array.from({ length: 1_000 }, (_, i) => `{{a${i}}}`).join(''))).toHaveLength(50);
   });

@@ -36,14 +36,14 @@ describe('the reason why a recipient waits', () => {
     expect(goesOnAt([{ why: 'paused' }, { why: 'quiet_hours', at: at(3) }])).toBeUndefined();
   });
 
-  test.each(WAIT_WHYS)('%s is told in a whole sentence, with and without facts', (why) => {
+  test.each(WAIT_WHYS)('%s has a whole sentence, with and without facts', (why) => {
     const { sentence } = WAIT_REASONS[why] as { sentence(facts: object): string };
     const facts = { attempt: 2, of: 3, code: 'busy', ahead: 2, channel: 'email', reason: 'a mistake' };
     for (const given of [{}, facts]) expect(sentence(given)).toMatch(/^[A-Z][^{}]*\.$/);
     expect(sentence({})).not.toMatch(/undefined|null/);
   });
 
-  test('none is told where there is none', () => {
+  test('no reason is shown where there is none', () => {
     expect(toldWait([])).toBeUndefined();
   });
 });

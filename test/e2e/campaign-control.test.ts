@@ -61,7 +61,7 @@ describe('control of a campaign through the whole program', () => {
   const start = async (contacts: number, prefix: string, more: Record<string, unknown> = {}) =>
     createSmsCampaign(api, await createList(api, contacts, prefix), await createSmsTemplate(api), more);
 
-  it('fails when the account is refused, burns nobody, and completes when it is resumed', async () => {
+  it('fails when the account is refused, uses no recipient’s attempt, and completes when it is resumed', async () => {
     const id = await start(300, 'fail', { delivery: { ratePerSecond: 60 } });
     const { runId } = await detail(id);
     await until('the first hand-overs', () => handOverTimes({ runId }).length > 30, 45_000, 20);
@@ -89,7 +89,7 @@ describe('control of a campaign through the whole program', () => {
     expect(record().duplicateUids).toEqual([]);
   }, 150_000);
 
-  it('sends nobody of a paused campaign whose hour is edited away, before it is resumed', async () => {
+  it('sends no message of a paused campaign whose start time is removed, before it is resumed', async () => {
     const lists = [await createList(api, 5, 'paused'), await createList(api, 5, 'beside')];
     const template = await createSmsTemplate(api);
     const startAt = new Date(Date.now() + 86_400_000).toISOString();
@@ -133,7 +133,7 @@ describe('control of a campaign through the whole program', () => {
     }
   }, 150_000);
 
-  it('sends again to the chosen recipients and to nobody else, as often as it is asked', async () => {
+  it('sends again only to the chosen recipients, as often as it is asked', async () => {
     // By the last two digits: 90 is delivered, 91 refused by the provider, 94 not delivered.
     const lines = ['externalId,name,phone'];
     for (const area of [202, 212, 213, 214, 215]) {
@@ -173,7 +173,7 @@ describe('control of a campaign through the whole program', () => {
     expect(record().duplicateUids).toEqual([]);
   }, 150_000);
 
-  it('calls anew whom it did not reach, and nobody else', async () => {
+  it('calls again only recipients whom it did not reach', async () => {
     // By the last two digits: 90 answers, 95 does not.
     const lines = ['externalId,name,phone'];
     for (const area of [202, 212, 213]) {

@@ -56,7 +56,7 @@ describe('campaigns of which some fail, through the whole program', () => {
     expect(ended(second) - before).toBeGreaterThanOrEqual(20);
   }, 120_000);
 
-  it('settles those whose messages were in doubt, and sends nobody more often than asked', async () => {
+  it('settles recipients in doubt, and sends to no recipient more often than asked', async () => {
     const before = handedOver();
     const id = await campaign(5, 'lost', {
       delivery: { onUnknown: 'resend', retry: { maxAttempts: 2, initialDelaySeconds: 1 } },

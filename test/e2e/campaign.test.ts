@@ -139,7 +139,7 @@ describe('campaigns through the whole program', () => {
     await here.api.expect('PUT', '/api/sender-limit', { channel: 'sms', sender: '12345', rate });
   }
 
-  it('reaches nobody in quiet hours of their own, and does not wait for the morning to be canceled', async () => {
+  it('reaches no recipient in their quiet hours, and is canceled without waiting for the morning', async () => {
     const hour = (ms: number) => new Date(Date.now() + ms).toISOString().slice(11, 16);
     const quietHours = { from: hour(-2 * HOUR_MS), to: hour(2 * HOUR_MS), timezone: 'recipient' };
     const { data: list } = await here.api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {

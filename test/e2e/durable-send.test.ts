@@ -159,7 +159,7 @@ describe('durable sends through the whole program', () => {
     });
   }, 150_000);
 
-  it('redial a busy line until somebody answers', async () => {
+  it('redial a busy line until it is answered', async () => {
     const retry = { busy: { maxAttempts: 2, delaysSeconds: [1] } };
     const send = await rig.send({ ...call(), to: '+12125550199', voice: { retry } });
     expect(await rig.ended(send.id)).toMatchObject({ state: 'delivered', outcome: 'human', attempts: 2 });

@@ -94,7 +94,7 @@ describe('campaigns that go from channel to channel, through the whole program',
     }
   }
 
-  it('calls whom the SMS did not reach, and nobody whom it did', async () => {
+  it('calls only recipients whom the SMS did not reach', async () => {
     const contacts = [...SMS_FAILS, ...SMS_ARRIVES].map((phone) => ({ externalId: `c${phone}`, phone }));
     const id = await campaign(['sms', 'voice'], contacts);
     const { counts } = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);
@@ -110,7 +110,7 @@ describe('campaigns that go from channel to channel, through the whole program',
     ]);
   }, 120_000);
 
-  it('writes to whom no call reached, when the last redial is over, and to nobody else', async () => {
+  it('writes only to recipients whom no call reached, when the last redial is over', async () => {
     // A busy line that stays busy, one that is free at the redial, and one where somebody answers.
     const phones = ['+12195550194', '+12195550199', '+12195550190'];
     const id = await campaign(
@@ -166,7 +166,7 @@ describe('campaigns that go from channel to channel, through the whole program',
     expect(await handedOver(id, 'voice')).toBe(0);
   }, 120_000);
 
-  it('reaches everybody once when its process group is killed on the way', async () => {
+  it('reaches every recipient once when its process group is killed on the way', async () => {
     const people = 400;
     const contacts = Array.from({ length: people }, (_, i) => ({
       externalId: `k${i}`,

@@ -43,7 +43,7 @@ describe('a campaign whose audience is frozen in pieces', () => {
     expect(canceled).toBeGreaterThan(0);
   }, 300_000);
 
-  it('loses nobody and hands nobody over twice when it is killed while it is frozen', async () => {
+  it('loses no recipient and hands no message over twice when it is killed during the freeze', async () => {
     const seed = Number(process.env.FANFARE_TEST_SEED ?? Date.now() % 1_000_000);
     process.stdout.write(`freezing is killed, seed ${seed}\n`);
     const before = here.record('sms').distinct;

@@ -109,7 +109,7 @@ describe('campaigns at a hosted service that has only what the specification has
     expect(keys.length - new Set(keys).size).toBe(0);
   }
 
-  it('are completed through every trouble, with nobody sent to twice and doubts by name', async () => {
+  it('are completed through every failure, with no recipient sent to twice and each doubt recorded', async () => {
     const people = 1_500;
     service.trouble = trouble;
     // Fifty at once need some ten seconds for all, several lives of a token.
@@ -141,7 +141,7 @@ describe('campaigns at a hosted service that has only what the specification has
     expect(early).toEqual([]);
   }, 150_000);
 
-  it('send whoever is in doubt once more under another uid when asked to', async () => {
+  it('send to recipients in doubt once more under another uid when asked to', async () => {
     const people = 200;
     service.trouble = trouble;
     const delivery = { onUnknown: 'resend', retry: { maxAttempts: 3, initialDelaySeconds: 1 } };
@@ -156,7 +156,7 @@ describe('campaigns at a hosted service that has only what the specification has
     expect(new Set(anew.map(({ to }) => to)).size).toBe(4);
   }, 150_000);
 
-  it('end with their calls accepted, since nobody tells what becomes of them', async () => {
+  it('end with their calls accepted, because the service reports no outcomes', async () => {
     service.trouble = trouble;
     const id = await create(70, ['voice']);
     const done = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);

@@ -12,7 +12,7 @@ const LIMIT_MS = 60_000;
 /** After the country and the area: one whose receipt is late (docs/simulator.md). */
 const LATE_PHONE = 5_550_198;
 
-describe('outcomes of which nobody is told any more, through the whole program', () => {
+describe('outcomes that no event reports any more, through the whole program', () => {
   let here: Installation;
 
   beforeAll(async () => {

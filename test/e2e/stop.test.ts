@@ -169,7 +169,7 @@ describe('a workspace that is stopped', () => {
     expect(uids.filter((uid) => uid.startsWith(runId))).toHaveLength(CONTACTS);
   }, 240_000);
 
-  test('tells recipients of a campaign as expired within seconds of their time', async () => {
+  test('reports recipients of a campaign as expired within seconds of their time', async () => {
     const { api } = here;
     const templateId = await createSmsTemplate(api);
     const id = await createSmsCampaign(api, await createList(api, 100, 'r', 4_000_000), templateId, {

@@ -112,7 +112,7 @@ describe('the gateway to the messaging service', () => {
     ]);
   });
 
-  it('tells how a call is to be run only to a service of our kind', async () => {
+  it('sends call options only to a service of our kind', async () => {
     const voice = { machine: 'leave_message' as const, ringTimeoutSeconds: 20 };
     const call = { ...(messages(1)[0] as OutgoingMessage), channel: 'voice' as const, voice };
     await gateway.send([call]);

@@ -29,25 +29,25 @@ describe('a token of a service whose clock may be another', () => {
     return tokens;
   }
 
-  it('ends by the clock that the answer shows, ahead or behind', () => {
+  test('ends by the clock that the answer shows, ahead or behind', () => {
     for (const ahead of [-2 * HOUR, -60_000, 60_000, 2 * HOUR]) {
       expect([ahead, tokenOf(HOUR, ahead, true).expiresAt]).toEqual([ahead, NOW + HOUR]);
     }
   });
 
-  it('ends by our own clock where the difference may be one of rounding', () => {
+  test('ends by our own clock where the difference may be one of rounding', () => {
     expect(tokenOf(HOUR, -900, true).expiresAt).toBe(NOW + HOUR - 1_000);
   });
 
-  it('that is over as it is made serves until it is refused', async () => {
+  test('that is over as it is made serves until it is refused', async () => {
     expect(await tokensFor(60_000, () => tokenOf(HOUR, -2 * HOUR, false))).toBe(1);
   });
 
-  it('costs one request a second at most where it seems to last an instant', async () => {
+  test('costs one request a second at most where it seems to last an instant', async () => {
     expect(await tokensFor(10_000, () => tokenOf(HOUR, 1_500 - HOUR, false))).toBe(10);
   });
 
-  it('of seconds is replaced when a tenth of what it told of itself is left', async () => {
+  test('that lives for seconds is replaced when a tenth of its lifetime is left', async () => {
     const lives: [number, number][] = [];
     const make = () => {
       const token = tokenOf(2_000, 0, true);

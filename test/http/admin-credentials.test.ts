@@ -32,7 +32,7 @@ describeWithDatabase('administration of credentials', (database) => {
     const create = async () =>
       (await call('POST', '/clients', { name: 'Backend' })).body.data as { id: string; secret: string };
 
-    test('a client is created with a secret that is told once, and gets tokens', async () => {
+    test('a client is created with a secret that is shown once, and gets tokens', async () => {
       const answer = await call('POST', '/clients', { name: 'Backend' });
       expect([answer.status, answer.headers['cache-control']]).toEqual([201, 'no-store']);
       const { secret, ...client } = answer.body.data;
@@ -156,7 +156,7 @@ describeWithDatabase('administration of credentials', (database) => {
   });
 
   describe('workspaces', () => {
-    test('the owner of the installation makes one, with everything its people need, told once', async () => {
+    test('the owner of the installation creates one, with everything its users need, shown once', async () => {
       const email = `new-${process.pid}@example.com`;
       const answer = await call('POST', '/workspaces', { name: 'A customer', email }, { as: rig.owner });
       expect([answer.status, answer.headers['cache-control']]).toEqual([201, 'no-store']);

@@ -66,7 +66,7 @@ describeWithDatabase('administration of users', (database) => {
       return { answer, id: answer.body.data?.id as string, email };
     };
 
-    test('a user is created with a password that is told once, and logs in with it', async () => {
+    test('a user is created with a password that is shown once, and logs in with it', async () => {
       const { answer, email } = await create();
       expect([answer.status, answer.headers['cache-control']]).toEqual([201, 'no-store']);
       const { password, ...user } = answer.body.data;
@@ -88,21 +88,21 @@ describeWithDatabase('administration of users', (database) => {
       expect(JSON.stringify(list.body)).not.toContain('password');
     });
 
-    test('a password that was chosen is not told', async () => {
+    test('a password that the caller chose is not returned', async () => {
       const { answer, email } = await create({ password: 'chosen, and long', role: 'admin' });
       expect(answer.body.data).not.toHaveProperty('password');
       expect(answer.body.data.role).toBe('admin');
       expect(await loginStatus(email, 'chosen, and long')).toBe(200);
     });
 
-    test('what is wrong with a user is told at once', async () => {
+    test('all problems of a user are reported at once', async () => {
       const answer = await call('POST', '/users', { email: 'x', role: 'king', password: 'short', more: 1 });
       expect(answer.status).toBe(422);
       const paths = answer.body.errors.map((error: { path: string }) => error.path);
       expect(paths.sort()).toEqual(['email', 'more', 'password', 'role']);
     });
 
-    test('an email address that somebody has is taken', async () => {
+    test('an email address that another user has is refused', async () => {
       const taken = await call('POST', '/users', { email: service.workspace.user.email.toUpperCase() });
       expect([taken.status, taken.body.code]).toEqual([409, 'name_taken']);
     });

@@ -92,7 +92,7 @@ describeWithDatabase('callers', (database) => {
     expect([missing.status, missing.body.errors[0].path]).toEqual([422, 'x-user-id']);
   });
 
-  test('a campaign route with a Bearer token records whom it acts for, if told', async () => {
+  test('a campaign route with a Bearer token records the acting user, if it is named', async () => {
     expect((await get('campaign', { ...bearer, 'x-user-id': 'usr_9' })).body.userId).toBe('usr_9');
     expect((await get('campaign', bearer)).body.userId).toBeUndefined();
     expect((await get('campaign', { ...bearer, 'x-user-id': 'x'.repeat(65) })).status).toBe(422);

@@ -64,7 +64,7 @@ describeWithDatabase('controls of a campaign over HTTP', (database) => {
     expect(findings(far)).toEqual(['schedule.startAt too_far_ahead']);
   });
 
-  test('a running campaign is paused, resumed and canceled, and its workflow told each time', async () => {
+  test('a running campaign is paused, resumed and canceled, and its workflow signalled each time', async () => {
     const id = await newCampaign();
     await setRun(id, 'running');
     const runId = launched[0]?.runId;
@@ -85,7 +85,7 @@ describeWithDatabase('controls of a campaign over HTTP', (database) => {
     expect((await act(id, 'cancel', { force: true })).status).toBe(422);
   });
 
-  test('a pause is answered within a second, and the run told of it, while the service does not answer', async () => {
+  test('a pause is answered within a second, and the run signalled, while the service does not answer', async () => {
     const id = await newCampaign();
     await setRun(id, 'running');
     let answer = () => {};
@@ -191,7 +191,7 @@ describeWithDatabase('controls of a campaign over HTTP', (database) => {
     });
   });
 
-  test('a failed campaign is canceled for good: by a new workflow if anybody was written down, else at once', async () => {
+  test('a failed campaign is canceled for good: by a new workflow if it has recipients, otherwise at once', async () => {
     const frozen = await newCampaign();
     const { id: runId } = await runOf(frozen);
     await sql`insert into shards (run_id, channel, shard, from_seq, to_seq, next_seq) values (${runId}, 'email', 0, 0, 5, 2)`.execute(

@@ -108,7 +108,7 @@ describeWithDatabase('hours of a campaign over HTTP', (database) => {
       });
     });
 
-    test('say nothing of the night of people whose place nobody knows', async () => {
+    test('do not warn about the night for recipients without a known time zone', async () => {
       setClock('2026-06-01T23:00:00Z');
       const contactListId = [await newList([{ email: 'a@example.com', name: 'A', params: { CITY: 'X' } }])];
       expect((await create({ contactListId })).body.data.warnings).toEqual([]);

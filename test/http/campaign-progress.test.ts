@@ -130,7 +130,7 @@ describeWithDatabase('progress of a campaign as server-sent events', (database) 
     until('nothing is open', () => progress.open().readers === 0 && progress.open().campaigns === 0);
   const phases = ({ events }: Watching) => [...new Set(events.map(({ data }) => data.phase))];
 
-  test('tells phase and counts at once and while it runs, and ends after the last', async () => {
+  test('sends phase and counts at once and while the campaign runs, and ends after the last event', async () => {
     const { campaignId, runId } = await running();
     const watching = await watch(campaignId);
     expect([watching.status, watching.headers['content-type'], watching.headers['cache-control']]).toEqual([
@@ -182,7 +182,7 @@ describeWithDatabase('progress of a campaign as server-sent events', (database) 
     expect(Math.max(...times.slice(1).map((at, i) => at - (times[i] ?? 0)))).toBeLessThanOrEqual(1_000);
   });
 
-  test('a paused campaign tells what changes and nothing else, and comments keep the line', async () => {
+  test('a paused campaign sends only changes, and comments keep the connection open', async () => {
     await server.app.close();
     server = await start({ heartbeatMs: 10 });
     const { campaignId, runId } = await running();
@@ -197,7 +197,7 @@ describeWithDatabase('progress of a campaign as server-sent events', (database) 
     expect(phases(watching)).toEqual(['paused', 'running']);
   });
 
-  test('who comes back is told what is new; who has seen the end is told to stay away', async () => {
+  test('a reader who returns gets what is new; one who has seen the end gets a 204', async () => {
     const { campaignId, runId } = await running();
     await setRun(runId, { control: 'pause' });
     const first = await watch(campaignId);
@@ -220,7 +220,7 @@ describeWithDatabase('progress of a campaign as server-sent events', (database) 
     await nothingIsOpen();
   });
 
-  test('however many watch, a campaign is read once a tick, and by nobody when they have left', async () => {
+  test('however many readers there are, a campaign is read once a tick, and not at all after they have left', async () => {
     const { campaignId } = await running();
     const watching = await Promise.all(Array.from({ length: 20 }, () => watch(campaignId)));
     await until('five events each', () => watching.every(({ events }) => events.length >= 5));

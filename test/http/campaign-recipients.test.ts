@@ -106,7 +106,7 @@ describeWithDatabase('recipients in a campaign’s own request', (database) => {
     );
   });
 
-  test('1 to 10,000 rows are taken, and a thousand findings are told', async () => {
+  test('1 to 10,000 rows are accepted, and at most a thousand problems are reported', async () => {
     expect(findings(await create({ ...NOBODY, recipients: [] }))).toEqual(['recipients too_small']);
     const many = Array.from({ length: 10_001 }, () => ({}));
     expect(findings(await create({ ...NOBODY, recipients: many }))).toEqual(['recipients too_big']);

@@ -115,7 +115,7 @@ describeWithDatabase('the recipients of a campaign as CSV', (database) => {
     expect(row).toContain(',=1+1@example.com,');
   });
 
-  test('a campaign that has not been started has nobody, and of another workspace there is none', async () => {
+  test('a campaign that has not been started has no recipients, and one of another workspace is not found', async () => {
     const { campaignId } = await plantRun(db, { contacts: 1, workspaceId: 'ws_a' });
     await sql`update campaigns set stage = 'draft', current_run = null where id = ${campaignId}`.execute(db);
     const path = `/api/campaign/${campaignId}/recipients.csv`;

@@ -97,7 +97,7 @@ describeWithDatabase('recurring campaigns over HTTP', (database) => {
     expect(rows).toEqual([{ next_at: null }]);
   });
 
-  test('what somebody starts is an occurrence now, and pause, resume and cancel are of both', async () => {
+  test('an occurrence that is started by hand begins now, and pause, resume and cancel apply to schedule and run', async () => {
     const id = await newCampaign({ schedule: WEEKLY });
     expect((await act(id, 'start')).body.data.phase).toBe('scheduled');
     expect((await act(id, 'start')).status).toBe(200);
@@ -145,7 +145,7 @@ describeWithDatabase('recurring campaigns over HTTP', (database) => {
     expect(await detail(id)).toMatchObject({ nextRunAt: null, nextLocalTime: null });
   });
 
-  test('with recipientLocal a dry run tells when the first and the last are due', async () => {
+  test('with recipientLocal a dry run shows when the first and the last recipient are due', async () => {
     const contactListId = [
       await rig.newList([
         { phone: '+4930901820', name: 'Ann', params: { CITY: 'Bonn' } },

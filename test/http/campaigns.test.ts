@@ -198,7 +198,7 @@ describeWithDatabase('campaigns over HTTP', (database) => {
     expect(findings(answer)).toEqual(['exclude.campaignIds.1 not_found', 'exclude.campaignIds.2 not_found']);
   });
 
-  test('templates and lists that do not exist, and names nobody has a value for, are reported together', async () => {
+  test('unknown templates and lists, and placeholders without a value for any contact, are reported together', async () => {
     const foreign = await newList([{ email: 'x@example.com' }], 'ws_b');
     const answer = await create({
       channel: ['email', 'sms', 'voice'],

@@ -36,7 +36,7 @@ describe('the pages about the API', () => {
     },
   );
 
-  test('a browser is told to take nothing from any other host, and to run no script of the page itself', async () => {
+  test('a browser may load nothing from another host, and runs no inline script', async () => {
     for (const path of ['/docs', '/docs/errors']) {
       const policy = String((await get(path)).headers['content-security-policy']);
       const sources = policy.split(';').flatMap((directive) => directive.trim().split(' ').slice(1));
@@ -79,14 +79,14 @@ describe('the pages about the API', () => {
     ).toEqual(ERRORS);
   });
 
-  test('they are open to anybody, and take no other method', async () => {
+  test('they are open to every caller, and take no other method', async () => {
     for (const path of ['/docs', '/docs/errors', '/openapi.json']) {
       const refused = await server.call('POST', path, { body: {} });
       expect([path, refused.status, refused.headers.allow]).toEqual([path, 405, 'GET, HEAD']);
     }
   });
 
-  test('the document tells of these routes, and of no other when there is no other', async () => {
+  test('the document describes exactly the routes of this server', async () => {
     const { body, headers } = await get('/openapi.json');
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
     expect(Object.keys(body.paths)).toEqual([

@@ -132,7 +132,7 @@ describeWithDatabase('POST /api/campaign/dry-run', (database) => {
     return run.runId;
   }
 
-  test('calls that may go on with another document are told of', async () => {
+  test('calls that may continue with another document get a warning', async () => {
     const list = await plant([{ name: 'A', phone: '+12022000001' }], 'ws_a');
     const voice = { callerId: '+12025550100', templateId: 't_leaves', version: 1 };
     const { body } = await dryRun(bodyFor(list, ['voice'], { settings: { voice } }));
@@ -147,7 +147,7 @@ describeWithDatabase('POST /api/campaign/dry-run', (database) => {
     expect(JSON.stringify(inside.body.data.warnings)).not.toContain('other_document');
   });
 
-  test('what it tells is what a run freezes, whatever the lists hold', async () => {
+  test('its counts are those that a run freezes, whatever the lists contain', async () => {
     await fc.assert(
       fc.asyncProperty(contacts, contacts, blocks, fc.nat(20), async (first, second, blocked, reached) => {
         const as = newId('wsp');
@@ -385,7 +385,7 @@ describeWithDatabase('POST /api/campaign/dry-run', (database) => {
     expect((await dryRun(bodyFor(list, ['sms']), 'ws_b')).status).toBe(422);
   });
 
-  test('more than a few at a time are told to come back, and places become free again', async () => {
+  test('more than a few at a time are asked to come back, and places become free again', async () => {
     const list = await plant([{ phone: '+12022000001', name: 'Ann' }], 'ws_a');
     const many = 12;
     // All past the look-up before the first begins, so that none is over when another comes.

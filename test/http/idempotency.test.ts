@@ -99,7 +99,7 @@ describeWithDatabase('Idempotency-Key', (database) => {
     expect((await post(key)).body.id).not.toBe(byCookie.body.id);
   });
 
-  test('while the first call runs, another is told to wait', async () => {
+  test('while the first call runs, a second one is asked to wait', async () => {
     const key = randomUUID();
     let goOn: () => void = () => undefined;
     const held = new Promise<void>((done) => {
@@ -212,7 +212,7 @@ describeWithDatabase('Idempotency-Key', (database) => {
     expect((await post(key)).body.id).not.toBe(first.body.id);
   });
 
-  describe('secrets that are told once', () => {
+  describe('secrets that are shown once', () => {
     let cookie: string;
     beforeAll(async () => {
       const { email, password } = service.workspace.user;

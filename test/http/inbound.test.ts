@@ -100,7 +100,7 @@ describe('POST /inbound/http/{secret}', () => {
     expect((await post('delivered')).status).toBe(422);
   });
 
-  test('answers 5xx when receipts cannot be stored, so that they are told again', async () => {
+  test('answers 5xx when receipts cannot be stored, so that the carrier sends them again', async () => {
     refuse = new Error('the database is away');
     expect((await post({ id: 'msg_1', type: 'delivered' })).status).toBeGreaterThanOrEqual(500);
     refuse = undefined;

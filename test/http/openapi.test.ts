@@ -258,7 +258,7 @@ describeWithDatabase('the OpenAPI document', (database) => {
     }
   });
 
-  test('an id or a secret that nobody has is answered as documented', async () => {
+  test('an unknown id or secret is answered as documented', async () => {
     const nobody = new Names();
     nobody.set('order-4711-ready', 'nobody-sent-this');
     for (const operation of operations) {

@@ -133,7 +133,7 @@ describeWithDatabase('what steers a campaign, repeated under its Idempotency-Key
     expect((await act(run.campaign_id, 'retry-failed', 'another')).body.data.retried).toEqual({ sms: 1 });
   });
 
-  test('an attempt that follows one that died tells the workflows what they may not have heard', async () => {
+  test('an attempt after one that died signals the workflows again', async () => {
     const launched: Parameters<RunLauncher['launch']>[0][] = [];
     const told: string[] = [];
     const campaigns = createCampaigns({

@@ -51,7 +51,7 @@ describeWithDatabase('sending over HTTP', (database) => {
     ...more,
   });
 
-  test("the specification's message is accepted, and repeated is told as it stands", async () => {
+  test('the message of the specification is accepted, and a repetition returns its present state', async () => {
     const first = await call('POST', '/send-msg', sms('m1'));
     expect(first).toMatchObject({
       status: 202,
@@ -76,7 +76,7 @@ describeWithDatabase('sending over HTTP', (database) => {
     expect(other).toMatchObject({ status: 409, body: { code: 'uid_conflict', result: 'error' } });
   });
 
-  test('wrong messages are told everything that is wrong with them', async () => {
+  test('all problems of a message are reported at once', async () => {
     const wrong = await call('POST', '/send-msg', {
       channel: 'sms',
       uid: 'a b',

@@ -53,7 +53,7 @@ describeWithDatabase('/api/sender-limit', (database) => {
     expect(changes - before).toBe(5);
   });
 
-  test('everything wrong with a limit is told at once', async () => {
+  test('all problems of a limit are reported at once', async () => {
     const paths = async (body: unknown) => {
       const answer = await call('PUT', '', body);
       expect(answer.status).toBe(422);

@@ -99,7 +99,7 @@ describe('the HTTP server', () => {
     );
   });
 
-  test('where there is nobody to take a body, nothing is said of the body', async () => {
+  test('without a route, an invalid body is not reported', async () => {
     const answers = await Promise.all([
       server.call('PUT', '/probe', { body: '{"name":' }),
       server.call('POST', '/nowhere', { body: 'x', type: 'nonsense' }),
@@ -254,7 +254,7 @@ describe('the HTTP server', () => {
     expect((await server.call('POST', '/bare', { body: deep })).status).toBe(422);
   });
 
-  test('an unexpected error is 500 and tells nothing of the inside', async () => {
+  test('an unexpected error is 500 and shows no internal details', async () => {
     const { status, body } = await server.call('GET', '/broken');
     expect([status, body.code]).toEqual([500, 'internal']);
     expect(JSON.stringify(body)).not.toContain('secret');

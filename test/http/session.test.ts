@@ -103,7 +103,7 @@ describeWithDatabase('sessions', (database) => {
     await second.app.close();
   });
 
-  test('behind a proxy that is trusted, its word on the address counts, and from nobody else', async () => {
+  test('behind a trusted proxy, its header gives the address, and no other caller’s does', async () => {
     const from = (address: string) => ({ 'x-forwarded-for': address });
     const wrong = () => ({ email: `${randomUUID()}@example.com`, password: 'x' });
     const proxied = await startService(db, { now: () => nowMs, trustProxy: ['127.0.0.1'] });

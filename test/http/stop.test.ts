@@ -23,7 +23,7 @@ describeWithDatabase('stopping a workspace over HTTP', (database) => {
     return { ...workspace, call };
   }
 
-  test('tells who stopped it, and since when and why, in details and beside data in lists', async () => {
+  test('shows who stopped it, since when and why, in details and beside data in lists', async () => {
     const { call, client } = await caller();
     const other = await caller();
     expect(await call('GET', '/api/stop')).toMatchObject({ status: 200, body: { data: null } });

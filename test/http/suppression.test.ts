@@ -58,7 +58,7 @@ describeWithDatabase('/api/suppression', (database) => {
     expect(body.data[0]).toMatchObject({ address: 'ada@example.com', scope: 'sender:news@example.com' });
   });
 
-  test('everything wrong with an entry is told at once, and never the address', async () => {
+  test('all problems of an entry are reported at once, and never its address', async () => {
     const answer = await add({ channel: 'sms', address: 'ada@example.com', scope: 'sender:!!', foo: 1 });
     expect(answer.status).toBe(422);
     expect(answer.body.errors.map((error: { path: string }) => error.path).sort()).toEqual([
@@ -102,7 +102,7 @@ describeWithDatabase('/api/suppression', (database) => {
     }
   });
 
-  test('an upload counts what it did and tells which lines stay out', async () => {
+  test('an upload counts its changes and reports the lines that were refused', async () => {
     await add({ channel: 'sms', address: '+12025550101', reason: 'asked' });
     await add({ channel: 'sms', address: '+12025550102', reason: 'asked' });
     const answer = await upload(

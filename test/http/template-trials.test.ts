@@ -129,7 +129,7 @@ describeWithDatabase('trying a template', (database) => {
     expect(data.warnings).toEqual([]);
   });
 
-  test('a value that a verb does not take is told with the document', async () => {
+  test('a value that a verb refuses is reported with the document', async () => {
     const id = await create({
       channel: 'voice',
       body: '<Response><Pause length="{{SECONDS}}"/><Sing/></Response>',
@@ -148,7 +148,7 @@ describeWithDatabase('trying a template', (database) => {
     );
   });
 
-  test('a call that goes on with another document is told of', async () => {
+  test('a call that continues with another document gets a warning', async () => {
     const id = await create({
       channel: 'voice',
       body: '<Response><Redirect>https://example.com/{{NAME}}</Redirect></Response>',

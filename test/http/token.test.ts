@@ -165,7 +165,7 @@ describeWithDatabase('creating a token', (database) => {
     }
   });
 
-  test('errors are for nobody’s cache either', async () => {
+  test('error answers are not cached either', async () => {
     expect((await ask({ grant_type: 'x' })).headers['cache-control']).toBe('no-store');
     expect((await ask({}, '')).headers['cache-control']).toBe('no-store');
   });

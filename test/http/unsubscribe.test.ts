@@ -120,7 +120,7 @@ describeWithDatabase('the link that unsubscribes', (database) => {
     }
   });
 
-  test('the page runs no script, loads nothing, is not indexed, and tells nobody where it came from', async () => {
+  test('the page runs no script, loads nothing, is not indexed, and sends no referrer', async () => {
     const { headers, body } = await api.call('GET', path, { headers: BROWSER });
     const policy = String(headers['content-security-policy']);
     expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/=]+'; form-action 'self';/);

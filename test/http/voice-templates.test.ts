@@ -81,7 +81,7 @@ describeWithDatabase('voice templates', (database) => {
     });
   });
 
-  test('every finding about document, flow and other fields is told at once', async () => {
+  test('all problems of document, flow and other fields are reported at once', async () => {
     const answer = await create({
       templateName: '',
       body: '<Response><Pause length="90"/><Gather><Hangup/></Gather></Response>',

@@ -16,7 +16,7 @@ describeWithDatabase('the webhook endpoints', (database) => {
     api.call(method, `/api/webhook${path}`, { headers, body });
   const valid = { url: 'https://hooks.example.com/told', events: ['message.*'] };
 
-  test('a secret is told at creation and at rotation, and nowhere else', async () => {
+  test('a secret is shown at creation and at rotation, and nowhere else', async () => {
     const created = await call('POST', '', valid);
     expect([created.status, created.headers['cache-control']]).toEqual([201, 'no-store']);
     const { id, secret } = created.body.data;
@@ -36,7 +36,7 @@ describeWithDatabase('the webhook endpoints', (database) => {
     expect(second.body.data.secret).toBe(first.body.data.secret);
   });
 
-  test('every finding is told at once', async () => {
+  test('all problems are reported at once', async () => {
     const events = ['message.*', 'message.eaten', 'campaign', '*'];
     const { status, body } = await call('POST', '', { url: 'ftp://x', events, color: 'red' });
     expect(status).toBe(422);
@@ -90,7 +90,7 @@ describeWithDatabase('the webhook endpoints', (database) => {
     });
   });
 
-  test('one that was deleted is gone for everybody', async () => {
+  test('a deleted endpoint is not found any more', async () => {
     const { id } = (await call('POST', '', valid)).body.data;
     await call('POST', `/${id}/test`);
     expect((await call('DELETE', `/${id}`)).status).toBe(200);

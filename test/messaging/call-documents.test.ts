@@ -47,7 +47,7 @@ const fetch = (request: Partial<DocumentRequest> = {}, answerMs?: number) =>
     ...request,
   });
 
-test('a document is asked for by POST, with what is told in a form', async () => {
+test('a document is requested by POST, with its fields as a form', async () => {
   expect(await fetch()).toEqual({ url: `${origin}/a?b=c`, text: XML });
   expect(requests).toMatchObject([
     { method: 'POST', url: '/a?b=c', body: 'Digits=1+2', type: 'application/x-www-form-urlencoded' },
@@ -118,7 +118,7 @@ test.each<[string, (response: ServerResponse) => void]>([
   expect(await fetch({}, 300)).toEqual({ problem: 'document_timeout' });
 });
 
-test('a resolver that is silent is waited for no longer, and whoever asks may give up', async () => {
+test('a silent resolver is waited for no longer than the limit, and the caller may give up', async () => {
   const silent = documentsOf(true, 300, () => new Promise(() => undefined));
   const request = { url: 'http://flows.example/a', method: 'GET', fields: {} } as const;
   expect(await silent.fetch(request)).toEqual({ problem: 'document_timeout' });
@@ -129,7 +129,7 @@ test('a resolver that is silent is waited for no longer, and whoever asks may gi
   expect(await asked).toEqual({ problem: 'document_timeout' });
 });
 
-test('a connection that breaks or is refused is told as such', async () => {
+test('a broken or refused connection has its own code', async () => {
   answer = (request) => request.socket.destroy();
   expect(await fetch()).toEqual({ problem: 'document_unreachable' });
   expect(await fetch({ url: 'http://127.0.0.1:1/a' })).toEqual({ problem: 'document_unreachable' });

@@ -114,7 +114,7 @@ describeWithDatabase('records of messages', (database) => {
     expect(await rig.states()).toEqual({});
   });
 
-  test('a reader of the feed whose place is gone is told so, and one at its end is not', async () => {
+  test('a reader of the feed whose position was deleted gets an error, and one at its end does not', async () => {
     const read = (after?: string, limit = 1_000) =>
       one.delivery.readEvents(rig.workspaceId, { after, limit, waitSeconds: 0 });
     await accept(rig.sms('m1'), rig.sms('m2'), rig.sms('m3'));

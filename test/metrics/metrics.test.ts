@@ -36,7 +36,7 @@ describeWithDatabase('metrics', (database) => {
   });
   afterEach(() => rig.stop());
 
-  test('messages are counted by the states they come to, and nobody can be told from them', async () => {
+  test('messages are counted by their states, and no label identifies a recipient', async () => {
     const metrics = metricsOf(storage);
     const sms = new ScriptedProvider('sms');
     sms.script = ({ uid, id }) =>
@@ -104,7 +104,7 @@ describe('reading metrics', () => {
     expect(errors).toHaveLength(2);
   });
 
-  test('the API tells them to this machine, to a token, and to nobody behind a proxy without one', async () => {
+  test('the API shows metrics to this machine and to a token, and to no caller behind a proxy without one', async () => {
     const metrics = away([]);
     const server = await listen({
       authenticator: {

@@ -176,7 +176,7 @@ test('start becomes the program, in the same process', () => {
   expect(prepare('start.mjs', ['--extra'])).toMatchObject({ status: 0, stdout: 'main up --demo --extra\n' });
 });
 
-test('an old Node is told which one is needed', () => {
+test('with an old Node, the error names the version that is needed', () => {
   const preload = join(root, 'old-node.cjs');
   writeFileSync(preload, "Object.defineProperty(process.versions, 'node', { value: '18.20.0' });");
   env.NODE_OPTIONS = `--require ${preload}`;

@@ -88,7 +88,7 @@ describe('an engine', () => {
     await expect(say(speech, 'x')).rejects.toThrow('wrote over 100000 bytes');
   });
 
-  it('that fails, or writes no speech, is told without the text', async () => {
+  it('that fails, or writes no speech, is reported without the text', async () => {
     await expect(say(speak('exit 1'), 'Ann')).rejects.toMatchObject({
       code: 'dependency_down',
       message: 'the speech engine ended with code 1',
@@ -109,7 +109,7 @@ describe('an engine', () => {
     expect(await say(speech, 'later')).toHaveLength(4);
   });
 
-  it('is not asked for a language that nobody speaks', async () => {
+  it('is not run for a language without a voice', async () => {
     const speech = speak(recorded());
     await expect(speech.synthesize('x', undefined, 'de')).rejects.toMatchObject({ code: 'invalid_request' });
     expect(existsSync(join(place, 'starts'))).toBe(false);

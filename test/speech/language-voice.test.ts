@@ -26,7 +26,7 @@ describe('the voice for a language', () => {
     expect(voiceFor(VOICES, tag, undefined)).toBe(voice);
   });
 
-  it('is nobody for one that is not spoken, or is none', () => {
+  it('is undefined for a language that is not spoken, or is no language', () => {
     for (const tag of ['tlh', '', '-v', '../x', 'constructor', '__proto__']) {
       expect(voiceFor(VOICES, tag, undefined)).toBeUndefined();
     }

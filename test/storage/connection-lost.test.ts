@@ -6,7 +6,7 @@ import { type Line, openLine } from '../support/line';
 import { describeWithDatabase } from '../support/storage';
 
 describeWithDatabase('a database that is not there', (database) => {
-  test('is told apart from a server that does not answer, with what to do', async () => {
+  test('is reported apart from a server that does not answer, with the remedy', async () => {
     const place = await database.place({ migrated: false });
     const url = new URL(place.databaseUrl);
     url.pathname = '/fanfare_absent';
@@ -107,7 +107,7 @@ describeWithDatabase('a connection to PostgreSQL on which nothing comes any more
     expect((await sql`select 2 as two`.execute(db)).rows).toEqual([{ two: 2 }]);
   });
 
-  test('is told from one whose statement takes long, or waits for a lock', async () => {
+  test('is distinguished from one whose statement takes long, or waits for a lock', async () => {
     const db = storage.tables();
     const { rows } = await sql`select 1 as one from pg_sleep(2)`.execute(db);
     expect(rows).toEqual([{ one: 1 }]);
@@ -115,7 +115,7 @@ describeWithDatabase('a connection to PostgreSQL on which nothing comes any more
 });
 
 describeWithDatabase('a process that stands still inside a transaction', (database) => {
-  test('loses the transaction, so that others can go on, and is told so when it goes on itself', async () => {
+  test('loses the transaction, so that others can continue, and gets an error when it continues itself', async () => {
     const place = await database.place({ migrated: true });
     const still = await openStorage({ ...place, idleInTransactionMs: 500 });
     const other = await openStorage(place);

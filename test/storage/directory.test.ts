@@ -15,7 +15,7 @@ describe('the lock on a data directory', () => {
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-  test('a second opener is refused and told who has it', () => {
+  test('a second process is refused, and the error names the owner', () => {
     const release = lockDirectory(directory);
     const refused = refusal(() => lockDirectory(directory));
     expect(refused.message).toContain(`in use by process ${process.pid}`);

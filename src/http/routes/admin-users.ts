@@ -36,7 +36,7 @@ export function adminUserRoutes(users: Users): (app: App) => void {
       { config: secretive, schema: { operation: createUser, body: userBody } },
       async (request, reply) => {
         const made = await users.create(actorOf(callerOf(request)), request.body, generatorOf(request));
-        // A password that the caller chose is theirs to know already.
+        // A password that the caller chose is not returned, because they know it.
         const password = request.body.password === undefined ? { password: made.password } : {};
         reply.code(201).header('cache-control', 'no-store');
         return answer(201, 'User created', { ...present(made.user), ...password });
@@ -86,7 +86,7 @@ export function adminUserRoutes(users: Users): (app: App) => void {
   };
 }
 
-/** The route admits administrators only, and so the role is known. */
+/** The route admits administrators only, so that the role is known. */
 const actorOf = ({ workspaceId, role = 'member' }: Caller): Actor => ({ workspaceId, role });
 
 const present = ({ createdAt, disabledAt, ...user }: UserRecord) => ({

@@ -4,7 +4,7 @@ import { generatorOf } from '../idempotency';
 import { createWorkspace } from '../operations/admin';
 import type { App } from '../routing';
 
-/** New customers of the installation; only an owner makes them (api.md 11). */
+/** New customers of the installation; only an owner creates them (api.md 11). */
 export function adminWorkspaceRoutes(identity: Pick<Identity, 'createWorkspace'>): (app: App) => void {
   return (app) => {
     app.post(

@@ -10,7 +10,7 @@ import type { App } from '../routing';
 
 const config = { auth: 'campaign' } as const;
 
-/** What became of a campaign's calls: how many ended how, and each of them in a file. */
+/** A campaign's calls: how many ended how, and each of them in a file. */
 export function campaignCallRoutes(app: App, { calls }: { calls: CallRecords }): void {
   const summary = { operation: summarizeCalls, params: idParams, querystring: runChoice };
   app.get('/api/campaign/:id/calls', { config, schema: summary }, async (request) => {
@@ -19,7 +19,7 @@ export function campaignCallRoutes(app: App, { calls }: { calls: CallRecords }):
   });
 
   const exporting = { operation: exportCalls, params: idParams, querystring: runChoice };
-  // Without HEAD: it would read a million rows to show none of them.
+  // Without HEAD, because it would read a million rows and return none of them.
   const options = { config, schema: exporting, exposeHeadRoute: false };
   app.get('/api/campaign/:id/calls.csv', options, async (request, reply) => {
     const { id } = request.params;
@@ -63,7 +63,7 @@ function toRow(one: CallLine): string {
   ]);
 }
 
-/** What a carrier tells as a text stays one; a list or an object is JSON. */
+/** A carrier's text stays text; a list or an object is JSON. */
 function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);

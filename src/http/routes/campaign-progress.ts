@@ -15,11 +15,11 @@ export interface CampaignProgressDeps {
   recheckMs?: number;
 }
 
-/** How far a campaign is, as server-sent events (api.md 7; HTML, 9.2 Server-sent events). */
+/** A campaign's progress as server-sent events (api.md 7; HTML, 9.2 Server-sent events). */
 export function campaignProgressRoutes(app: App, deps: CampaignProgressDeps): void {
   const { progress, heartbeatMs = LIMITS.progressHeartbeatMs, recheckMs = LIMITS.progressRecheckMs } = deps;
 
-  // Before connections are drained, which would wait for streams that have no end.
+  // Before connections are drained, because draining would wait for endless streams.
   app.addHook('preClose', async () => progress.stop());
 
   // Without HEAD, which would be answered at the end of the stream.
@@ -30,7 +30,7 @@ export function campaignProgressRoutes(app: App, deps: CampaignProgressDeps): vo
     const seen = String(request.headers['last-event-id'] ?? '');
     if (request.raw.socket.destroyed || (first.isFinal && first.id === seen)) {
       subscription.close();
-      // A browser whose stream has ended asks again and again; this is how it is told not to.
+      // A browser reconnects when its stream ends; a 204 stops that.
       return reply.code(204).send();
     }
     const stream = createEventStream(seen);
@@ -65,9 +65,9 @@ interface EventStream {
 const RETRY_MS = 2_000;
 
 /**
- * One reader's stream. Every event is the whole progress, so that one which was missed need not be repeated: a
- * reader that takes nothing is told the newest when it reads on, and one that comes back with the id of what it
- * has seen is told what is new. `seen` is that id.
+ * One reader's stream. Every event has the whole progress, so that a missed event need not be repeated. A
+ * reader who is slow gets the newest event when they read on. One who returns with the id of the last event
+ * seen (`seen`) gets what is new.
  */
 function createEventStream(seen: string): EventStream {
   const body = new Readable({ read: () => undefined });
@@ -82,7 +82,7 @@ function createEventStream(seen: string): EventStream {
     isOver = true;
     body.push(null);
   };
-  // At once, so that the head of the answer is not kept back until something happens.
+  // Written at once, so that the headers are sent before the first event.
   write(`retry: ${RETRY_MS}\n\n`);
   return {
     body,

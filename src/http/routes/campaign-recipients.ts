@@ -14,11 +14,11 @@ const STREAMED = { 'text/csv': 'csv', 'application/x-ndjson': 'ndjson' } as cons
 
 /** Recipients of a campaign that has not started (api.md 19). */
 export function campaignRecipientRoutes(app: App, { campaigns }: { campaigns: Campaigns }): void {
-  // The stream itself: it is read as fast as rows can be stored, and never held whole.
+  // The stream itself: it is read as fast as rows can be stored, and never held in memory as a whole.
   app.addContentTypeParser(Object.keys(STREAMED), (_request, stream, done) => done(null, stream));
 
   const appending = { operation: appendRecipients, params: idParams, querystring: contactImportQuery };
-  // Contacts are told apart by what they are, so that an append that is taken up again adds none twice.
+  // Contacts are identified by their content, so that a repeated append adds none twice.
   const config = { auth: 'campaign', idempotent: true } as const;
   const options = { config, bodyLimit: LIMITS.bulkBodyBytes, schema: appending } as const;
   app.post('/api/campaign/:id/recipients', options, async (request) => {

@@ -23,7 +23,7 @@ export function campaignReportRoutes(
   });
 
   const exporting = { operation: exportRecipients, params: idParams, querystring: recipientExportQuery };
-  // Without HEAD: it would read a million rows to show none of them.
+  // Without HEAD, because it would read a million rows and return none of them.
   const options = { config, schema: exporting, exposeHeadRoute: false };
   app.get('/api/campaign/:id/recipients.csv', options, async (request, reply) => {
     const { id } = request.params;
@@ -35,7 +35,7 @@ export function campaignReportRoutes(
   });
 }
 
-/** An id comes from the path, and a header holds no quotes or line breaks of somebody else's. */
+/** The id comes from the path, and a caller's quotes or line breaks must not enter a header. */
 export const fileNameOf = (id: string): string => id.replace(/[^A-Za-z0-9_.-]/g, '_');
 
 const COLUMNS = [

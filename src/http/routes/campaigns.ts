@@ -40,7 +40,7 @@ const once = { ...config, idempotent: true } as const;
 
 /** messaging-service.md, Create campaign and List campaigns; api.md 7. */
 export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }): void {
-  // What is wrong with the body is attached and told together with what is wrong with its recipients.
+  // Problems of the body are attached, so that they are reported together with those of its recipients.
   const large = { bodyLimit: LIMITS.bulkBodyBytes, attachValidation: true };
   const posted = { body: campaignBody, querystring: contactImportQuery };
   const creating = { ...large, config: once, schema: { operation: createCampaign, ...posted } } as const;

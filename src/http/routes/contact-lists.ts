@@ -79,11 +79,11 @@ export function contactListRoutes(app: App, { contactLists }: { contactLists: Co
 }
 
 function contactRoutes(app: App, contactLists: ContactLists): void {
-  // The stream itself: it is read as fast as rows can be stored, and never held whole.
+  // The stream itself: it is read as fast as rows can be stored, and never held in memory as a whole.
   app.addContentTypeParser('text/csv', (_request, stream, done) => done(null, stream));
 
   const importing = { operation: importContacts, params: idParams, querystring: contactImportQuery };
-  // Contacts are told apart by what they are, so that an import that is taken up again creates none twice.
+  // Contacts are identified by their content, so that a repeated import creates none twice.
   const large = { config: { ...config, idempotent: true }, bodyLimit: LIMITS.bulkBodyBytes } as const;
   app.post('/api/contact-list/:id/contacts', { ...large, schema: importing }, async (request) => {
     const { body } = request;

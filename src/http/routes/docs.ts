@@ -7,10 +7,10 @@ import type { App, KnownRoutes } from '../routing';
 
 const assetParams = z.object({ file: z.enum(ASSETS) });
 
-/** The API's document and the pages that show it (api.md 2: open to anybody). */
+/** The API's document and the pages that show it (api.md 2: open to every caller). */
 export function docsRoutes(routes: KnownRoutes): (app: App) => void {
   const config = { auth: 'open' } as const;
-  /** Made when somebody asks: most processes are never asked. */
+  /** Created at the first request, because most processes never get one. */
   let text: string | undefined;
 
   return (app) => {
@@ -49,7 +49,7 @@ function sendPage(reply: FastifyReply, page: string): FastifyReply {
     .send(page);
 }
 
-/** Browsers name HTML; programs name JSON, or nothing. */
+/** Browsers ask for HTML; programs ask for JSON, or for nothing. */
 function prefersJson({ headers }: FastifyRequest): boolean {
   const accept = headers.accept ?? '';
   return /\bjson\b/i.test(accept) && !/\btext\/html\b/i.test(accept);

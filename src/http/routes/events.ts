@@ -5,7 +5,7 @@ import { callerOf } from '../caller';
 import { readEvents } from '../operations/messages';
 import type { App } from '../routing';
 
-/** The event feed of a workspace (api.md 4); `next` goes back as `after`. */
+/** The event feed of a workspace (api.md 4); send `next` back as `after`. */
 export function eventRoutes(delivery: Pick<Delivery, 'readEvents'>): (app: App) => void {
   return (app) => {
     const options = {
@@ -14,7 +14,7 @@ export function eventRoutes(delivery: Pick<Delivery, 'readEvents'>): (app: App) 
     } as const;
     app.get('/events', options, async (request, reply) => {
       const { after, limit, wait } = request.query;
-      // A caller that went away is not waited for.
+      // Stop waiting when the caller disconnects.
       const left = new AbortController();
       reply.raw.once('close', () => left.abort());
       const { events, next } = await delivery.readEvents(callerOf(request).workspaceId, {

@@ -20,7 +20,7 @@ import { fileNameOf } from './campaign-reports';
 
 const config = { auth: 'campaign' } as const;
 
-/** Why a person was sent something, or was not (api.md 19). */
+/** Why a person was sent a message, or was not (api.md 19). */
 export function explainRoutes(
   app: App,
   {
@@ -54,7 +54,7 @@ export function explainRoutes(
   });
 
   const exporting = { operation: exportSkipped, params: idParams, querystring: skippedExportQuery };
-  // Without HEAD: it would read a million rows to show none of them.
+  // Without HEAD, because it would read a million rows and return none of them.
   const options = { config, schema: exporting, exposeHeadRoute: false };
   app.get('/api/campaign/:id/skipped.csv', options, async (request, reply) => {
     const { id } = request.params;

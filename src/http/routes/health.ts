@@ -4,8 +4,9 @@ import { healthz, readyz } from '../operations/service';
 import type { App } from '../routing';
 
 /**
- * `/healthz`: the process is alive. `/readyz`: everything it depends on is there, each by name, and how the
- * accounts at the carriers stand. A refused account does not make the process unready: no other could send either.
+ * `/healthz`: the process is alive. `/readyz`: whether each dependency works, and the state of the accounts at
+ * the carriers. A refused account does not make the process unready, because no other process could send
+ * either.
  */
 export function healthRoutes(
   readiness: () => Promise<Record<string, boolean>>,

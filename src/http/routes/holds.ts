@@ -5,7 +5,7 @@ import { callerOf } from '../caller';
 import { hold, release } from '../operations/messages';
 import type { App } from '../routing';
 
-/** Holding back the messages of a tag (api.md 4). Repeating either call changes nothing. */
+/** Holds and releases the messages of a tag (api.md 4). Repeating either call changes nothing. */
 export function holdRoutes(delivery: Pick<Delivery, 'hold' | 'release'>): (app: App) => void {
   return (app) => {
     const config = { auth: 'send' } as const;

@@ -13,14 +13,14 @@ export interface InboundKannelDeps {
   secret: string;
   takeReceipts: ReceiptSink;
   takeInbound: InboundSink;
-  /** The operator's codes that mean so. */
+  /** The operator's codes for an opted-out subscriber. */
   optedOut?: OptedOutCodes | undefined;
 }
 
 /**
- * What Kannel reports about messages of the provider `kannel`, and what subscribers write: everything is in
- * the query, since that is what its `dlr-url` and `get-url` can fill. A status that is no success makes it
- * come again, if it is set up to (docs/sms.md).
+ * Takes Kannel's reports about messages of the provider `kannel`, and what subscribers write. Everything is in
+ * the query, because `dlr-url` and `get-url` can fill only that. After an error status Kannel repeats the
+ * request, if it is configured to (docs/sms.md).
  */
 export function inboundKannelRoutes(deps: InboundKannelDeps): (app: App) => void {
   const expected = hashSecret(deps.secret);
@@ -54,9 +54,9 @@ async function take(deps: InboundKannelDeps, report: z.output<typeof kannelRepor
   return answer(200, 'Taken', { receipts: 0, inbound: 1 });
 }
 
-/** The kinds that `dlr-mask` can ask for; of the others, 4, 8 and 32, no message ends. */
+/** The kinds that `dlr-mask` can ask for. The others, 4, 8 and 32, do not end a message. */
 const KINDS: Record<number, Receipt['type']> = { 1: 'delivered', 2: 'undelivered', 16: 'rejected' };
-/** Kannel calls undelivered whatever was not delivered, and adds the centre's own words. */
+/** Kannel reports every message that was not delivered as undelivered, and adds the centre's own words. */
 const WORDS: readonly [RegExp, Receipt['type']][] = [
   [/\bstat:EXPIR/i, 'expired'],
   [/\bstat:DELETE/i, 'failed'],

@@ -11,13 +11,13 @@ import { invalidRequest, parseBody } from '../validation';
 
 export interface InboundRoutesDeps {
   secret: string;
-  /** Takes receipts for the `http` provider; a rejection makes the carrier tell them again. */
+  /** Takes receipts for the `http` provider; after a rejection the carrier sends them again. */
   takeReceipts: ReceiptSink;
   /** The same for what subscribers write. */
   takeInbound: InboundSink;
 }
 
-/** api.md 12: what carriers behind the HTTP provider report, one object or many. */
+/** api.md 12: reports of carriers behind the HTTP provider, one object or many. */
 export function inboundRoutes({ secret, takeReceipts, takeInbound }: InboundRoutesDeps): (app: App) => void {
   const expected = hashSecret(secret);
 
@@ -41,7 +41,7 @@ export function inboundRoutes({ secret, takeReceipts, takeInbound }: InboundRout
         }
         const inbound = entries.filter((entry) => entry.type === 'inbound');
         await takeInbound(inbound);
-        // The others are taken by now. Told again with these corrected, they change nothing.
+        // The others are stored by now. Sent again with the corrected ones, they change nothing.
         if (errors.length > 0) throw invalidRequest(errors);
         return answer(200, 'Taken', { receipts: receipts.length, inbound: inbound.length });
       },

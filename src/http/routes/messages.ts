@@ -6,7 +6,7 @@ import { callerOf } from '../caller';
 import { cancelMessage, listMessages, readStories, trackMessage } from '../operations/messages';
 import type { App } from '../routing';
 
-/** Following and canceling what was sent (api.md 4, Tracking). */
+/** Following and canceling messages (api.md 4, Tracking). */
 export function messageRoutes(
   delivery: Pick<Delivery, 'track' | 'stories' | 'list' | 'cancel'>,
   stops: Pick<Stops, 'read'>,

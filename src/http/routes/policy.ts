@@ -10,7 +10,7 @@ import { invalidRequest } from '../validation';
 
 const config = { auth: 'app' } as const;
 
-/** What a workspace holds back, and what became of one contact by it and by everything else (api.md 7). */
+/** A workspace's policy, and one contact's timeline (api.md 7). */
 export function policyRoutes(deps: { policies: Policies; timeline: ContactTimeline }): (app: App) => void {
   const { policies, timeline } = deps;
   return (app) => {

@@ -13,7 +13,7 @@ import { parseBody } from '../validation';
 export function sendRoutes(
   delivery: Pick<Delivery, 'accept' | 'acceptMany' | 'outboxDepth'>,
 ): (app: App) => void {
-  // A uid makes both idempotent by itself, for as long as its record lives; a key does so by the answer.
+  // The uid makes both idempotent as long as its record exists; a key does so by its stored answer.
   const config = { auth: 'send', idempotent: true } as const;
 
   return (app) => {
@@ -48,7 +48,7 @@ export function sendRoutes(
   };
 }
 
-/** `marketing=<free>/<bound>, transactional=<free>/<bound>`, so that a sender of many knows when to wait. */
+/** `marketing=<free>/<bound>, transactional=<free>/<bound>`, so that a sender of many messages knows when to wait. */
 const ROOM_HEADER = 'x-outbox-room';
 
 const roomText = (depth: ReturnType<Delivery['outboxDepth']>) =>
@@ -64,7 +64,7 @@ function judge(given: unknown) {
   }
 }
 
-/** `uid` as it was given, if it can be told: that is what the caller knows the message by. */
+/** `uid` as it was given, if it is readable, because the caller knows the message by it. */
 function resultOf(outcome: Outcome<Accepted>, given: unknown) {
   if (outcome.ok) {
     const { uid, state, duplicate } = outcome.answer;

@@ -7,7 +7,7 @@ import type { App } from '../routing';
 
 const config = { auth: 'app' } as const;
 
-/** How fast single senders may be used, where that is not the configuration's default (decision 6). */
+/** Rate limits of single senders that differ from the configured default (decision 6). */
 export function senderLimitRoutes(limits: SenderLimitList): (app: App) => void {
   return (app) => {
     app.get(

@@ -12,7 +12,7 @@ import { refuseCrossSite } from '../same-origin';
 
 export interface SessionRoutesDeps {
   sessions: Sessions;
-  /** The cookie travels over https alone when the public address is https. */
+  /** If the public address is https, the cookie is sent over https only. */
   publicUrl?: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
       '/api/session',
       { config: { auth: 'open' }, schema: { operation: logIn, body: loginBody } },
       async (request, reply) => {
-        // Another site could log a visitor in as somebody else.
+        // Another site could log a visitor in as another user.
         refuseCrossSite(request, publicOrigin);
         const { token, user } = await sessions.login({ ...request.body, address: callerAddress(request) });
         const cookie = sessionCookie(token, { secure, maxAgeSeconds: LIMITS.sessionDaysMax * 86_400 });

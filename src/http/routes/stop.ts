@@ -7,7 +7,7 @@ import type { App } from '../routing';
 
 const config = { auth: 'campaign' } as const;
 
-/** Stopping all that a workspace sends (api.md 19). Repeating any of these calls changes nothing. */
+/** Stops everything that a workspace sends (api.md 19). Repeating any of these calls changes nothing. */
 export function stopRoutes({ stops }: { stops: Stops }): (app: App) => void {
   return (app) => {
     app.get('/api/stop', { config, schema: { operation: readStop } }, async (request) => {

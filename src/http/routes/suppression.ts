@@ -23,10 +23,10 @@ import { fieldErrors, parseBody } from '../validation';
 
 const config = { auth: 'app' } as const;
 
-/** Whom a workspace does not write to (api.md 9). */
+/** The addresses that a workspace does not write to (api.md 9). */
 export function suppressionRoutes(suppression: SuppressionList): (app: App) => void {
   return (app) => {
-    // The stream itself: it is read as fast as rows can be stored, and never held whole.
+    // The stream itself: it is read as fast as rows can be stored, and never held in memory as a whole.
     app.addContentTypeParser('text/csv', (_request, stream, done) => done(null, stream));
 
     app.get(
@@ -111,7 +111,7 @@ function present(one: SuppressionRecord) {
   };
 }
 
-/** The columns of the import come first, so that what was exported can be imported. */
+/** The columns of the import come first, so that an export can be imported. */
 async function* toCsv(pages: AsyncIterable<SuppressionRecord[]>): AsyncGenerator<string> {
   yield 'channel,address,reason,scope,source,createdAt\r\n';
   for await (const page of pages) {

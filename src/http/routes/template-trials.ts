@@ -20,7 +20,7 @@ export interface TemplateTrialDeps {
   stops: Pick<Stops, 'read'>;
 }
 
-/** To see what a template makes of values, and to get it as a message (api.md 5). */
+/** Shows a template filled with values, and sends it as a test message (api.md 5). */
 export function templateTrialRoutes({
   templates,
   contactParams,
@@ -39,7 +39,7 @@ export function templateTrialRoutes({
     throw new DomainError('not_found', `No ${what} in this workspace`);
   };
 
-  /** A test is to be seen now: one that waited for the end of the stop would come as a surprise. */
+  /** A test should arrive now; one that waited for the end of the stop would surprise its recipient. */
   const refuseWhileStopped = async (workspaceId: string) => {
     const stop = await stops.read(workspaceId);
     if (!stop) return;
@@ -79,7 +79,7 @@ export function templateTrialRoutes({
           ...{ to, from, params },
           'template-id': template.id,
           version,
-          // A test goes to whoever asks for it, and to nobody who has not.
+          // A test goes to the user who asks for it, so that it needs no opt-out text.
           class: 'transactional',
         }),
       );

@@ -113,7 +113,7 @@ function contentOf(body: TemplateBody): TemplateContent {
   return { ...common, subject, emailProviderId, design: template ?? null };
 }
 
-/** As the specification names things; what a list leaves out is left out here. */
+/** A template with the specification's names; what a list leaves out is left out here. */
 function present(template: Template | ListedTemplate) {
   const { id, channel, version, subject, body, design } = template;
   return {
@@ -132,7 +132,7 @@ function present(template: Template | ListedTemplate) {
   };
 }
 
-/** `template` as in the answer to creating one, and `data` as in every other answer that is ours. */
+/** `template` as in the answer to its creation, and `data` as in all our other answers. */
 function whole(template: Template, message: string) {
   const shown = present(template);
   return { success: true, ...answer(200, message, shown), template: shown };

@@ -17,7 +17,7 @@ declare module 'fastify' {
 export function tokenRoutes(tokens: AccessTokens): (app: App) => void {
   const config = { auth: 'open', oauth: true } as const;
 
-  /** Before a byte of the body is read. What is said here is for nobody's cache (RFC 6749, 5). */
+  /** Before the body is read. These answers must not be cached (RFC 6749, 5). */
   const checkClient = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     reply.header('cache-control', 'no-store');
     request.client = await tokens.checkClient({ ...basicOf(request), address: callerAddress(request) });
@@ -54,7 +54,7 @@ export function tokenRoutes(tokens: AccessTokens): (app: App) => void {
         '/api/v1/auth/revoke',
         { config, schema: { operation: revokeToken }, onRequest: checkClient },
         async (request) => {
-          // A token of somebody else's, or none at all, is as dead for this client as one that it ended.
+          // Another client's token, or an unknown one, is as invalid for this client as one that it ended.
           await tokens.revokeToken(clientOf(request), parseBody(revokeBody, request.body).token);
           return {};
         },
@@ -63,7 +63,7 @@ export function tokenRoutes(tokens: AccessTokens): (app: App) => void {
   };
 }
 
-/** OAuth has a code of its own for a wrong grant type, and it says more than a wrong field would. */
+/** OAuth has its own code for a wrong grant type, which says more than a wrong field. */
 function refuseOtherGrants(finding: Error | undefined): void {
   if (finding === undefined) return;
   if (isDomainError(finding) && finding.errors.some(({ path }) => path === 'grant_type')) {

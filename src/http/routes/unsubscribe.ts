@@ -20,9 +20,9 @@ declare module 'fastify' {
 }
 
 /**
- * The link in a mail (api.md 9, RFC 8058). Reading it changes nothing, because whatever scans mail reads it;
- * posting to it asks for no cookie, leads nowhere else, and may be done again. Who has a link may post to it
- * as often as a person would; a limit on callers would turn away the mail services, who post for thousands.
+ * The link in a mail (api.md 9, RFC 8058). GET changes nothing, because mail scanners follow links. POST needs
+ * no cookie, redirects nowhere, and may be repeated. A holder of a link may post as often as a person would. A
+ * limit per caller would refuse mail services, because they post for thousands.
  */
 export function unsubscribeRoutes(links: Unsubscribe): (app: App) => void {
   const config = { auth: 'open' } as const;
@@ -30,7 +30,7 @@ export function unsubscribeRoutes(links: Unsubscribe): (app: App) => void {
   const byLink = createRateWindow(LIMITS.unsubscribesPerMinute);
   const wrong = createRateWindow(LIMITS.wrongLinksPerMinute);
 
-  /** Before a byte of the body is read. */
+  /** Before the body is read. */
   const findSubscriber = async (request: FastifyRequest, reply: FastifyReply) => {
     reply.headers(HEADERS);
     const { token } = request.params as { token: string };
@@ -114,7 +114,7 @@ function sendPage({ headers }: FastifyRequest, reply: FastifyReply, page: Unsubs
     .send(unsubscribePage(page, language));
 }
 
-/** Short texts by name, which is all that anybody sends here. */
+/** Short fields by name; nothing else is sent here. */
 function fieldsOf(body: string): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const [, name, value] of body.matchAll(

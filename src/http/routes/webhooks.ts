@@ -32,7 +32,7 @@ const creating = { auth: 'app', idempotent: true } as const;
 const secretive = { auth: 'app', idempotent: 'secret' } as const;
 const one = { params: idParams };
 
-/** Whom a workspace tells what happens (api.md 10). */
+/** A workspace's webhook endpoints (api.md 10). */
 export function webhookRoutes(webhooks: Webhooks): (app: App) => void {
   return (app) => {
     app.get(

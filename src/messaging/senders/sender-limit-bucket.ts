@@ -139,7 +139,7 @@ export async function silenceSender(
   `.execute(db);
 }
 
-/** These calls are over, whoever called them. */
+/** These calls are over, of all senders. */
 export async function endCalls(
   db: Kysely<MessagingTables>,
   workspaceId: string,

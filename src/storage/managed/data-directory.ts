@@ -7,10 +7,13 @@ import type { PostgresBinaries } from './find-binaries';
 import type { RunAs } from './run-as';
 import { SIGNALS } from './signals';
 
-/** Where the database of a data directory is. */
+/** Path of the database within a data directory. */
 export const dataOf = (dataDir: string) => join(dataDir, 'postgres');
 
-/** The major version that made the database; `undefined` where there is none yet. Fails when it is not one. */
+/**
+ * The major version that created the database; `undefined` where there is none yet. Fails when the folder is no
+ * database.
+ */
 export async function madeBy(dataDir: string): Promise<number | undefined> {
   const data = dataOf(dataDir);
   const version = await readFile(join(data, 'PG_VERSION'), 'utf8').catch((error) => notThere(error, data));
@@ -54,8 +57,8 @@ const isThere = (path: string): Promise<boolean> =>
 const UNFINISHED = 'postgres.unfinished';
 
 /**
- * Makes an empty database. It is made under another name and renamed when it is whole and on the disk, so a process
- * that is killed half-way leaves nothing that a later one could take for a database.
+ * Creates an empty database. It is created under another name and renamed once it is complete and on disk, so
+ * that a killed process leaves nothing that looks like a database.
  */
 export async function makeData(options: {
   dataDir: string;
@@ -73,7 +76,7 @@ export async function makeData(options: {
   if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(unfinished, runAs.uid, runAs.gid);
   try {
     await initialise(unfinished, localeOptions(binaries.major), options).catch(async (error) => {
-      // Before 17 the locale is the system's, and some systems have no C.UTF-8.
+      // Before version 17 the locale comes from the system, and some systems have no C.UTF-8.
       if (!/invalid locale/.test((error as Error).message)) throw error;
       await initialise(unfinished, ['--locale=C'], options);
     });
@@ -88,8 +91,8 @@ export async function makeData(options: {
 }
 
 /**
- * The folder of the socket lets its owner in and nobody else, so who can connect is known. `peer` would ask for the
- * user's name, which the server does not see the same way from a user namespace. Nothing comes by TCP.
+ * Only its owner can enter the socket's folder, so that every client is known. `peer` would check the user's
+ * name, which a server in a user namespace sees differently. The server does not listen on TCP.
  */
 const ACCESS = '# The folder of the socket is closed to other users.\nlocal all all trust\n';
 
@@ -108,7 +111,7 @@ async function initialise(
     ...[...runAs.prefix, binaries.initdb, '--pgdata', data, '--username=fanfare', '--encoding=UTF8'],
     ...[...locale, '--data-checksums', '--auth-local=trust', '--auth-host=reject', '--no-instructions'],
   ];
-  // Supervised, so that it does not go on after this process.
+  // Supervised, so that it ends with this process.
   const initdb = startSupervised(command, args, {
     ...{ pidFile, cwd: dataDir, signals: SIGNALS, env, uid: runAs.uid, gid: runAs.gid },
   });

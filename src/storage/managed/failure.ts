@@ -16,7 +16,7 @@ const CAUSES: { words: RegExp; wayOut: (dataDir: string) => string }[] = [
   },
 ];
 
-/** A server or initdb that ended, with its own last words and the way out that these point to. */
+/** The error for a server or initdb that ended: its last lines, and the remedy that they point to. */
 export function failureOf(what: string, words: string, dataDir: string): StartupError {
   const known = CAUSES.find((cause) => cause.words.test(words));
   return new StartupError(

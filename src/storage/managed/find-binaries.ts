@@ -10,7 +10,7 @@ const run = promisify(execFile);
 
 /** The schema needs nothing newer, and 14 is near the end of its support. */
 const MAJOR_MIN = 15;
-/** A cold page cache and a busy machine make the first start of a program slow. */
+/** With a cold page cache and a busy machine, the first start of a program is slow. */
 const VERSION_TIMEOUT_MS = 20_000;
 
 export interface PostgresBinaries {
@@ -29,13 +29,13 @@ type Origin = 'FANFARE_POSTGRES_BIN' | 'npm' | 'system';
 export interface FindBinariesOptions {
   /** `FANFARE_POSTGRES_BIN` and `PATH`. */
   env: Record<string, string | undefined>;
-  /** Only this major version will do, because the data was made by it. */
+  /** Accept only this major version, because it created the data. */
   major?: number | undefined;
 }
 
 /**
- * Finds a PostgreSQL server to run: the folder that FANFARE_POSTGRES_BIN names, and nothing else when it is set;
- * the npm package; the machine's own. What it returns has answered `--version`, so its libraries load.
+ * Finds a PostgreSQL server to run. If FANFARE_POSTGRES_BIN is set, only its folder is tried; otherwise the npm
+ * package, then the machine's own. The server found has answered `--version`, so that its libraries load.
  */
 export async function findPostgresBinaries(options: FindBinariesOptions): Promise<PostgresBinaries> {
   const { found, tried } = await lookForPostgres(options);
@@ -62,7 +62,7 @@ export async function findPostgresBinaries(options: FindBinariesOptions): Promis
   );
 }
 
-/** The same without an error: the first that can be used, and why those before it cannot. */
+/** The same without an error: returns the first usable server, and why those before it are not. */
 export async function lookForPostgres({
   env,
   major,
@@ -77,7 +77,7 @@ export async function lookForPostgres({
     seen.add(place);
     const examined = await examine(directory, origin);
     if (typeof examined === 'string') {
-      // Most folders of the PATH hold no server, which says nothing.
+      // Most folders of the PATH have no server, which is not worth reporting.
       if (origin !== 'system' || examined !== NO_PROGRAMS) tried.push(`${origin}: ${directory} ${examined}`);
     } else if (major !== undefined && examined.major !== major) {
       tried.push(`${origin}: ${directory} is PostgreSQL ${examined.version}`);

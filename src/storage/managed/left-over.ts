@@ -8,7 +8,7 @@ import { SIGNALS } from './signals';
 import { SOCKET_NAME } from './socket-directory';
 
 const POLL_MS = 50;
-/** From SIGQUIT, at which a server process ends at once, to SIGKILL. */
+/** Time from SIGQUIT, which ends a server process at once, to SIGKILL. */
 const QUIT_MS = 1_000;
 
 export interface LeftOverOptions {
@@ -19,8 +19,8 @@ export interface LeftOverOptions {
 }
 
 /**
- * Removes what a killed process or a killed server left of itself. The caller holds the data directory, so a server
- * that is still there has no owner.
+ * Removes what a killed process or a killed server has left behind. The caller holds the data directory, so
+ * that a server that still runs has no owner.
  */
 export async function clearLeftOver({ data, pidFile, socketDirectory, log }: LeftOverOptions): Promise<void> {
   const leftOver = await endLeftOver(pidFile, data, SIGNALS);
@@ -36,16 +36,16 @@ export async function clearLeftOver({ data, pidFile, socketDirectory, log }: Lef
 }
 
 /**
- * A server refuses to start while its pid file names a process. After a restart of the machine or of a container the
- * number may be that of something else, this process included; and a server that was killed keeps its number until
- * its parent takes notice, which process 1 of some containers never does.
+ * A server refuses to start while its pid file names a living process. After a restart of the machine or a
+ * container, another process may have that number, even this one. And a killed server keeps its number until
+ * its parent reaps it, which process 1 of some containers never does.
  */
 async function clearPostmasterFile(data: string): Promise<void> {
   const file = join(data, 'postmaster.pid');
   const pid = Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0]);
   if (!Number.isInteger(pid) || pid <= 0) return;
   if ((await commandLine(pid)).includes(data)) throw inUse(data, pid);
-  // With the number free the server reads the file itself, and learns of shared memory that is still in use.
+  // If the number is free, the server reads the file itself, and checks for shared memory in use.
   if (isTaken(pid)) await rm(file, { force: true });
 }
 
@@ -66,8 +66,9 @@ function inUse(data: string, pid: number | undefined): StartupError {
 }
 
 /**
- * Connections' processes outlive a server that was killed for as long as their statement takes, and no new one starts
- * meanwhile. They are known by their working directory, which Linux shows; elsewhere the new server is tried again.
+ * After a server was killed, the processes of its connections live until their statement ends, and no new
+ * server starts meanwhile. On Linux they are found by their working directory; elsewhere the new server is
+ * tried again.
  */
 async function endOrphans(data: string, log: Log): Promise<void> {
   if (process.platform !== 'linux') return;
@@ -82,7 +83,7 @@ async function endOrphans(data: string, log: Log): Promise<void> {
       try {
         process.kill(pid, Date.now() > quitUntil ? 'SIGKILL' : 'SIGQUIT');
       } catch {
-        // It has ended since it was looked at.
+        // The process has ended since it was found.
       }
     }
     await delay(POLL_MS);
@@ -94,7 +95,7 @@ async function processesIn(place: string): Promise<number[]> {
   const found = await Promise.all(
     pids.map(async (pid) => {
       const directory = await readlink(`/proc/${pid}/cwd`).catch(() => '');
-      // A shell that somebody left in that folder is no server.
+      // A shell whose working directory is that folder is no server.
       return directory === place && /^postgres/.test(await commandLine(pid)) ? pid : 0;
     }),
   );

@@ -18,34 +18,34 @@ import { socketDirectory } from './socket-directory';
 
 /** Without any sign of life. */
 const READY_LIMIT_MS = 30_000;
-/** While it says that it reads its log after a crash. */
+/** While it reports that it is reading its log after a crash. */
 const RECOVERY_LIMIT_MS = 10 * 60_000;
 const POLL_MS = 25;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 export interface ManagedPostgresOptions {
-  /** Taken for this process alone. */
+  /** Locked for this process alone. */
   dataDir: string;
   log: Log;
   /** For FANFARE_POSTGRES_BIN, PATH and XDG_RUNTIME_DIR. */
   env: Record<string, string | undefined>;
-  /** Called when a server that died by itself is back at the same socket, or is given up. */
+  /** Called when a server that died by itself runs again at the same socket, or is given up. */
   onCrash?: ((outcome: CrashOutcome) => void) | undefined;
 }
 
 export interface ManagedPostgres {
   url: string;
   version: string;
-  /** Of the server itself; another one after a restart. */
+  /** Process id of the server itself; a different one after a restart. */
   readonly pid: number;
-  /** Ends connections, and the server in order; within seven seconds whatever it does. */
+  /** Ends connections and the server in order; takes at most seven seconds. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts a PostgreSQL server on the data directory, making its database at the first start, and keeps it running. It
- * never outlives this process (supervised-process.ts). Fails with a StartupError that names the way out, and leaves
- * nothing running then.
+ * Starts a PostgreSQL server on the data directory, creates its database at the first start, and keeps it
+ * running. It never outlives this process (supervised-process.ts). Fails with a StartupError that names the
+ * remedy, and then leaves nothing running.
  */
 export async function startManagedPostgres(options: ManagedPostgresOptions): Promise<ManagedPostgres> {
   const unlock = lockDirectory(options.dataDir);
@@ -101,7 +101,7 @@ async function startLocked(options: ManagedPostgresOptions, unlock: () => void):
   };
 }
 
-/** Everything that can be wrong before something is made is found here. */
+/** Finds everything that can be wrong before anything is created. */
 async function planStart({ log, env, ...options }: ManagedPostgresOptions): Promise<Plan> {
   const dataDir = await realpath(options.dataDir);
   const data = dataOf(dataDir);
@@ -118,7 +118,7 @@ async function planStart({ log, env, ...options }: ManagedPostgresOptions): Prom
   };
 }
 
-/** No PG variable of a shell reaches the server, and its messages are in English, since we read them. */
+/** The server gets none of the shell's PG variables. Its messages are in English, because we read them. */
 function serverEnvironment(env: Record<string, string | undefined>): Record<string, string | undefined> {
   return { PATH: env.PATH, LD_LIBRARY_PATH: env.LD_LIBRARY_PATH, LC_ALL: 'C', TZ: 'UTC' };
 }
@@ -156,7 +156,7 @@ async function launch(plan: Plan, signal: AbortSignal): Promise<RunningServer> {
   throw failureOf(why, server.tail(), dataDir);
 }
 
-/** Makes the database in the server too, if a process was killed before it did. */
+/** Creates the database within the server too, if a process was killed before it did. */
 async function stateOf(directory: string): Promise<'ready' | 'recovering' | 'away'> {
   const code = await ask(urlOf(directory, 'fanfare'), 'select 1');
   if (code === undefined) return 'ready';
@@ -167,7 +167,7 @@ async function stateOf(directory: string): Promise<'ready' | 'recovering' | 'awa
 const DATABASE_MISSING = '3D000';
 const STARTING_UP = '57P03';
 
-/** The code of the error, if there is one. */
+/** Returns the error's code, if there is one. */
 async function ask(url: string, statement: string): Promise<string | undefined> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
   client.on('error', () => undefined);

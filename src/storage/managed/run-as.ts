@@ -7,7 +7,7 @@ import { StartupError } from '../../startup-error';
 const run = promisify(execFile);
 
 /**
- * How to run PostgreSQL's programs, which refuse to run as root: in front of the command, or as another user.
+ * How to run PostgreSQL's programs, which refuse to run as root: with a command in front, or as another user.
  * Empty where this process is not root.
  */
 export interface RunAs {
@@ -16,19 +16,19 @@ export interface RunAs {
   gid?: number;
 }
 
-/** A cold page cache and a busy machine make the first start of a program slow. */
+/** With a cold page cache and a busy machine, the first start of a program is slow. */
 const TRIAL_TIMEOUT_MS = 20_000;
 
 /**
- * In a user namespace of its own the server sees itself as another user, and is root to the file system, so its
- * files are root's like all others in the data directory. It has no rights beyond those of a file's owner.
+ * In its own user namespace the server sees itself as another user, while the file system sees root. Its files
+ * thus belong to root, like all others in the data directory. It has only the rights of a file's owner.
  */
 const IN_USER_NAMESPACE = ['unshare', '--user', '--map-user=65534', '--map-group=65534'];
 
 export interface Places {
   /** The data directory of the program. */
   dataDir: string;
-  /** The database's own in it, which may not be there yet. */
+  /** The database's folder within it, which may not exist yet. */
   data: string;
   /** The program to run. */
   postgres: string;
@@ -36,7 +36,10 @@ export interface Places {
   env: Record<string, string | undefined>;
 }
 
-/** Whom the server runs as: whoever owns its data; for new data the first who can reach both data and programs. */
+/**
+ * The user to run the server as: the owner of its data or, for new data, the first user who can reach both data
+ * and programs.
+ */
 export async function chooseRunAs(places: Places): Promise<RunAs> {
   if (process.getuid?.() !== 0) return runAsSelf(places);
   const owner = await stat(places.data).catch(() => undefined);
@@ -51,7 +54,7 @@ export async function chooseRunAs(places: Places): Promise<RunAs> {
   for (const user of await owners(places.dataDir)) {
     if (await canReach(user, places)) return user;
   }
-  // Only then, because it opens a way through the data directory.
+  // Only as the last choice, because it lets another user through the data directory.
   for (const user of await serverUsers(places)) {
     if (await canReach(user, places)) return user;
   }
@@ -62,7 +65,7 @@ export async function chooseRunAs(places: Places): Promise<RunAs> {
   );
 }
 
-/** A container may give a process a user id without a name, which initdb does not accept. */
+/** A container may give a process a user id without a name, which initdb refuses. */
 async function runAsSelf(places: Places): Promise<RunAs> {
   for (const prefix of [[], IN_USER_NAMESPACE]) {
     if (await canReach({ prefix }, places)) return { prefix };
@@ -92,8 +95,8 @@ async function owners(dataDir: string): Promise<RunAs[]> {
 }
 
 /**
- * Users that own nothing but what servers keep: `postgres`, then `nobody`. The data directory is root's and closed
- * to them, so their group is let through it, and no further: the group may enter by name and not list.
+ * Users that own only servers' data: `postgres`, then `nobody`. The data directory belongs to root and is
+ * closed to them, so their group gets the right to pass through it by name, but not to list it.
  */
 async function serverUsers({ dataDir, postgres, env }: Places): Promise<RunAs[]> {
   const lines = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n');
@@ -113,7 +116,10 @@ async function serverUsers({ dataDir, postgres, env }: Places): Promise<RunAs[]>
   return [];
 }
 
-/** Tries it, because modes, ACLs, mounts and kernel settings all have a say. initdb asks for the user's name. */
+/**
+ * Tries it, because modes, ACLs, mounts and kernel settings all matter. It also asks for the user's name, as
+ * initdb does.
+ */
 async function canReach({ prefix, uid, gid }: RunAs, { dataDir, postgres, env }: Places): Promise<boolean> {
   const command = [...prefix, 'sh', '-c', 'test -x "$0" && id -un && "$1" --version', dataDir, postgres];
   try {

@@ -2,10 +2,10 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { ownerOf } from '../directory-lock';
 
-/** What is written down of a running managed server, for other processes of this machine. */
+/** The record of a running managed server, for other processes of this machine. */
 export interface RunningPostgres {
   url: string;
-  /** Of the server itself. */
+  /** Process id of the server itself. */
   pid: number;
   version: string;
 }
@@ -22,7 +22,7 @@ export async function removeRunning(dataDir: string): Promise<void> {
   await rm(fileOf(dataDir), { force: true });
 }
 
-/** The server that another process, which lives, runs on this data directory. */
+/** The server that another living process runs on this data directory. */
 export async function findRunning(dataDir: string): Promise<RunningPostgres | undefined> {
   const place = resolve(dataDir);
   if (ownerOf(place) === undefined) return undefined;

@@ -6,14 +6,14 @@ import { StartupError } from '../../startup-error';
 import type { RunAs } from './run-as';
 import { PORT } from './settings';
 
-/** What `sun_path` holds, without its last byte: 107 on Linux, 103 on macOS. */
+/** Bytes of `sun_path` without its last one: 107 on Linux, 103 on macOS. */
 const SOCKET_PATH_BYTES_MAX = 103;
 export const SOCKET_NAME = `.s.PGSQL.${PORT}`;
 
 /**
- * The folder for the server's socket: beside the data, or, where that path is too long for a socket, one in the
- * user's runtime folder or the temporary one. Its name follows from the data directory, so that it is the same after
- * every start. Only its owner may enter it, so that being able to connect is the proof of who one is.
+ * The folder of the server's socket. It is beside the data or, where that path is too long for a socket, in the
+ * user's runtime folder or the temporary one. Its name follows from the data directory, so that it is the same
+ * after every start. Only its owner may enter it, so that being able to connect proves one's identity.
  */
 export async function socketDirectory(
   beside: string,
@@ -36,7 +36,7 @@ export async function socketDirectory(
 
 const fits = (directory: string) => Buffer.byteLength(join(directory, SOCKET_NAME)) <= SOCKET_PATH_BYTES_MAX;
 
-/** In a folder that others can write too: one that is there counts only if it is ours and closed to them. */
+/** In a folder that other users can write too. An existing folder counts only if it is ours and closed to them. */
 async function makePrivate(directory: string, { uid, gid }: RunAs): Promise<boolean> {
   const me = process.getuid?.();
   try {

@@ -1,7 +1,7 @@
 /**
- * Two sets of tables in one database, with no foreign key from one to the other: the messaging service
- * (src/messaging) and the campaigns that drive it over HTTP (src/campaigns). Every row carries its
- * workspace, or hangs from one that does. Long because it is the whole schema, read from top to bottom.
+ * Two sets of tables in one database, without foreign keys between them: the messaging service (src/messaging),
+ * and the campaigns that use it over HTTP (src/campaigns). Every row carries its workspace, or belongs to a row
+ * that does. The file is long because it is the whole schema, read from top to bottom.
  */
 export const UP = `
 -- Messaging service: who may call

@@ -1,4 +1,4 @@
-/** Campaigns under control: what a run can be asked, and what it keeps beyond its first form. */
+/** Control of campaigns: what a run can be asked to do, and further columns of a run. */
 export const UP = `
 -- 'fail' is a run's own wish: what happened concerns everybody, and a person must look.
 alter table runs drop constraint runs_control_check;

@@ -1,4 +1,4 @@
-/** What became of each call, and what is known of it on the way. */
+/** The progress and the outcome of each call. */
 export const UP = `
 -- When the service handed the call to its provider: only from then on can it ring.
 alter table calls add column dialled_at timestamptz;

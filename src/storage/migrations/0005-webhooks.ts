@@ -1,4 +1,4 @@
-/** Webhooks out (api.md 10): endpoints, what they are to be told, and the phases that campaigns come to. */
+/** Webhooks out (api.md 10): endpoints, their deliveries, and the phase changes of campaigns. */
 export const UP = `
 create table webhooks (
   id text primary key,

@@ -1,4 +1,4 @@
-/** Opting out: what subscribers write back, soft bounces that add up, and links that unsubscribe. */
+/** Opting out: inbound messages of subscribers, soft bounces, and unsubscribe links. */
 export const UP = `
 -- Every SMS from a subscriber, so that one told again changes nothing and is answered once. Not its text: what
 -- it asked for is enough.

@@ -1,4 +1,4 @@
-/** The workspace's policy, and what is remembered to keep it. */
+/** The workspace's policy, and what must be remembered to apply it. */
 export const UP = `
 -- Every version that was ever in force: a decision of last month is explained by the policy of last month.
 -- The highest is in force. Without one, nothing is held back.

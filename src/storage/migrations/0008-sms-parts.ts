@@ -1,4 +1,4 @@
-/** Long SMS: their parts, which an SMS centre reports one by one. */
+/** Parts of long SMS, which an SMS centre reports one by one. */
 export const UP = `
 -- Kept until no receipt is to be expected any more (limits.ts, smsPartHours). Centres count their ids from the
 -- beginning again some day; then the newer part takes the place of the older.

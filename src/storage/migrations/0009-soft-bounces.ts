@@ -1,4 +1,4 @@
-/** Soft bounces by message, so that one told twice, at the hand-over and by mail, is one. */
+/** Soft bounces by message, so that one reported twice, at the hand-over and by mail, counts once. */
 export const UP = `
 alter table soft_bounces add column message_id text collate "C";
 -- Of those noted before it is not known which message it was; each day stands for one.

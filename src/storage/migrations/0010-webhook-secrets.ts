@@ -1,4 +1,4 @@
-/** Secrets that have to be read again are sealed (decision 19). */
+/** Secrets that must be read again are encrypted (decision 19). */
 export const UP = `
 -- Which key the secret is sealed with; null while it stands as it is, because no key was configured.
 alter table installation_secrets add column key_id text;

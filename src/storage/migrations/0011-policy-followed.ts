@@ -1,4 +1,4 @@
-/** What was blocked once and is no longer, the policy that somebody waits by, and occurrences by everybody's own clocks. */
+/** Lifted suppressions, the policy version that a recipient waits by, and occurrences in recipients' local time. */
 export const UP = `
 -- Blocks that were lifted, and by what: a timeline tells why somebody was not contacted last month also
 -- when the block has gone since. The latest of each address are kept.

@@ -1,4 +1,4 @@
-/** News of a recipient changes its row in place, and no index with it. */
+/** Events about a recipient change its row in place, without touching an index. */
 export const UP = `
 -- The index of those who wait was bounded by their state, and a row whose change an index could see, be it in
 -- the index's condition only, is written anew in all of them. Most recipients never wait: for them this column is

@@ -1,4 +1,4 @@
-/** Receipts by an id that was never read, because the process that asked for it was killed. */
+/** Receipts with an id that we never stored, because the process that had asked for it was killed. */
 export const UP = `
 -- Whom such a receipt is about, as the carrier names them, and the reference that it brought back. Only of carriers
 -- that tell; such a receipt is looked at now and then, until it is dropped with all that nobody claims.

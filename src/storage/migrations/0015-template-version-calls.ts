@@ -1,4 +1,4 @@
-/** A version of a template that is asked for again after a crash is not made again. */
+/** A template version that is requested again after a crash is not created again. */
 export const UP = `
 -- The call that made the version, by the id that its Idempotency-Key stands for. Null for those from before and for
 -- first versions: they have the id of their template for it.

@@ -1,4 +1,4 @@
-/** Calls that more than one attempt asked for. */
+/** Calls that more than one attempt has asked for. */
 export const UP = `
 -- How often it was asked for. Whoever asked first and was refused late knows by it that another attempt has asked since,
 -- and that its row is not theirs to take back.

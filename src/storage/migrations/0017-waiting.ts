@@ -1,4 +1,7 @@
-/** Waiting runs and quiet feeds cost no statement of their own: what changes for them is written down when it does. */
+/**
+ * Waiting runs and quiet feeds cost no statement of their own: a change that concerns them is recorded when it
+ * happens.
+ */
 export const UP = `
 -- One process at a time watches for the whole installation: the one that renewed this row last.
 create table watches (

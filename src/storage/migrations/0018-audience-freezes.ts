@@ -1,4 +1,4 @@
-/** Audiences frozen in pieces: how far each has come, and how an address that is taken is found. */
+/** Audiences frozen in pieces: how far each has come, and an index to find addresses that are taken. */
 export const UP = `
 -- One row per run and channel. It moves in the transaction of each piece, so that a crash costs one piece.
 create table audience_freezes (

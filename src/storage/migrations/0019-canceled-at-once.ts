@@ -1,4 +1,4 @@
-/** A campaign is `canceled` from the moment at which its owner says so. */
+/** A campaign is `canceled` as soon as its operator cancels it. */
 export const UP = `
 -- phaseOf of domain/campaign.ts; a test holds the two against each other.
 create or replace function campaign_phase(stage text, run_phase text, control text) returns text language sql immutable as $$

@@ -1,4 +1,4 @@
-/** The outbox is read by flow: a class, workspace, campaign and sender each have a turn of their own. */
+/** The outbox is read by flow: each class, workspace, campaign and sender has its own turn. */
 export const UP = `
 -- A hash of what has a turn of its own (outbox/queue/flow.ts). Two numbers for one flow, or two flows with one number,
 -- change no order: the number only says what is read together.

@@ -1,4 +1,4 @@
-/** Messages whose time is over are found while nothing takes them to a carrier. */
+/** Finds expired messages while no carrier accepts any. */
 export const UP = `
 -- Only of messages that wait and have an end: others cost nothing here.
 create index messages_expiring on messages (lane, expires_at) where due_at is not null and expires_at is not null;

@@ -1,4 +1,4 @@
-/** What the operator wants of a run is put into force even if the process that was told so is killed. */
+/** What the operator wants of a run is applied even if the process that was to do it is killed. */
 export const UP = `
 -- How often \`control\` has changed, and which of these changes the run's messages follow: the hold is written or
 -- released, and sleeping calls are woken. A pause and a resume in a row are two changes, because the first may have

@@ -1,4 +1,4 @@
-/** What an explanation of a recipient, or of a contact that was left out, needs and nothing else tells. */
+/** Facts for the explanation of a recipient or a skipped contact that no other column has. */
 export const UP = `
 -- When \`retry-failed\` put the recipient back, the latest times. Null for nearly all.
 alter table recipients add column put_back timestamptz[];

@@ -1,4 +1,4 @@
-/** Campaigns that are released in stages: which stage of a run stands where, and why a run has paused itself. */
+/** Campaigns released in stages: the present stage of a run, and why a run has paused itself. */
 export const UP = `
 -- One row per run that is released in stages.
 create table run_releases (

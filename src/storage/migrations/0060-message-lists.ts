@@ -1,4 +1,4 @@
-/** Lists of messages find what they are asked for without reading all of a workspace. */
+/** Lists of messages find their rows without reading all of a workspace. */
 export const UP = `
 -- How a message ended, if not by reaching its recipient. Only such ends are indexed: an index that knew \`state\` would
 -- have an entry more for each receipt, because PostgreSQL writes a row anew in all indexes when one can see the change.

@@ -180,7 +180,7 @@ describeWithDatabase('an audience at hours of its own', (database) => {
     expect(await freeze({ schedule: { ...NINE_IN_BERLIN, timezone: 'UTC' } })).toEqual(before);
   });
 
-  it('keeps no places when nobody asks', async () => {
+  it('stores no time zones when no rule needs them', async () => {
     const { freeze } = await plant([{ timezone: 'America/New_York' }]);
     expect(await freeze({ schedule: { ...NINE_IN_BERLIN, recipientLocal: false } })).toMatchObject([
       { place: null, is_due: true },

@@ -42,7 +42,7 @@ describeWithDatabase('the values for placeholders', (database) => {
     });
   });
 
-  test('what the service fills by itself is filled if there is a value, and nobody has to bring one', async () => {
+  test('what the service fills itself is optional, and filled from a contact’s value if there is one', async () => {
     const placeholders = ['NAME', ifThere('UNSUBSCRIBE_URL')];
     expect(requiredNames(placeholders)).toEqual(['NAME']);
     expect(await fill(placeholders)).toEqual({ NAME: 'Annie' });

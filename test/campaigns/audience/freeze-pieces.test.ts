@@ -247,7 +247,7 @@ describeWithDatabase('an audience that is frozen in pieces', (database) => {
     expect(await frozen(input)).toEqual(expected);
   });
 
-  test('ends where it is when its run is canceled, with everybody who was frozen in a shard', async () => {
+  test('ends where it is when its run is canceled, with every frozen recipient in a shard', async () => {
     const input = await inputFor(await plant(crowd(60)), 'email');
     let asked = 0;
     const wanted = async () => (asked++ < 3 ? ('go on' as const) : ('end' as const));

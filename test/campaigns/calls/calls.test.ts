@@ -82,7 +82,7 @@ describeWithDatabase('calls of a run', (database) => {
     expect(await openCall(db, key)).toMatchObject({ inDoubt: true });
   });
 
-  it('are not taken back by an attempt that is told late of a refusal, once another one has asked', async () => {
+  it('are not taken back by an attempt with a late refusal, once another one has asked', async () => {
     const { runId, workspaceId } = await takenRun(1);
     const key = { runId, seq: 0, attempt: 1 };
     await openCall(db, key);
@@ -162,7 +162,7 @@ describeWithDatabase('calls of a run', (database) => {
     expect([await states(runId), await states(none.runId)]).toEqual([{ sending: 1 }, { expired: 1 }]);
   });
 
-  it('end as unknown when nothing more is told of them, and otherwise when it is after all', async () => {
+  it('end as unknown when no event follows, and otherwise when one does after all', async () => {
     const { runId, workspaceId } = await takenRun(1);
     const key = { runId, seq: 0, attempt: 1 };
     await openCall(db, key);
@@ -205,7 +205,7 @@ describeWithDatabase('calls of a run', (database) => {
     expect(await attempts()).toBe(0);
   });
 
-  it('keep what was told of them, in whatever order, and no more than may be kept', async () => {
+  it('keep their events’ data, in any order, up to the limit', async () => {
     const { runId, workspaceId } = await takenRun(1);
     await openCall(db, { runId, seq: 0, attempt: 1 });
     const end = {

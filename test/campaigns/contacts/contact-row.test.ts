@@ -52,7 +52,7 @@ describe('a contact row', () => {
     expect(Array.isArray(result) ? undefined : result.phone).toBe(stored);
   });
 
-  test('a number of a range that nobody knows has the zones of its country', () => {
+  test('a number of an unknown range has the zones of its country', () => {
     expect(recipientOf.sms.parse('+15551234567')).toBe('+15551234567');
     expect(phonePrefix('+15551234567')).toBe('+1');
     expect(phoneZones().get('1')).toContain('America/New_York');

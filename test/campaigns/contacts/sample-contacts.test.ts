@@ -15,7 +15,7 @@ describeWithDatabase('the sample contacts', (database) => {
     db = (await database.open()).tables<CampaignTables>();
   });
 
-  test('are imported with their dirt counted, and reach nobody', async () => {
+  test('are imported with their faulty rows counted, and reach no real address', async () => {
     const lists = createContactLists({ db });
     const { id } = await lists.create('ws', { name: 'Sample' });
     const target = { workspaceId: 'ws', listId: id, country: 'US' } as const;

@@ -70,7 +70,7 @@ describeWithDatabase('moving recipients', (database) => {
     },
   );
 
-  it('go anywhere with another attempt, by what an event is followed by', async () => {
+  test('go anywhere with another attempt, by what an event is followed by', async () => {
     const { runId } = await plantStates();
     await move(runId, 'followed', { runId }, 1);
     expect(await storedStates(db, runId)).toEqual(
@@ -90,7 +90,7 @@ describeWithDatabase('moving recipients', (database) => {
     expect(await move(runId, 'call', { workspaceId, runIds })).not.toEqual({});
   });
 
-  it('of another run are refused', async () => {
+  test('of another run are refused', async () => {
     const [{ runId }, other] = [await plantStates(), await plantStates()];
     expect(await move(runId, 'call', { runId: other.runId })).toEqual({});
   });

@@ -115,7 +115,7 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
     });
   });
 
-  it('takes a turn back when the first channel had success after all, and nobody is sent to meanwhile', async () => {
+  it('closes a later channel again when the first had success after all, and sends nothing meanwhile', async () => {
     const { runId, give } = await plant(2, ['email', 'sms']);
     await send(runId, 'email', 'rejected');
     await give();
@@ -156,7 +156,7 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
     expect(await openCalls(db, runId, -1, 10, 'run')).toEqual([{ seq: 1, from: 1 }]);
   });
 
-  it('retries in turns too, and nobody who was reached', async () => {
+  it('retries channel by channel too, and no recipient who was reached', async () => {
     const { runId, campaignId, workspaceId, rule } = await plant(4, ['email', 'sms', 'voice']);
     await sql`update campaigns set channels = '{email,sms,voice}' where id = ${campaignId}`.execute(db);
     await sql`update runs set phase = 'completed' where id = ${runId}`.execute(db);

@@ -34,7 +34,7 @@ describeWithDatabase('a launch that another one has followed', (database) => {
   }
   const GOES_ON = { phase: 'running', control: 'run', reason: null, launches: 2 };
 
-  it('does not close the run, though it is told that it has', async () => {
+  it('does not close the run, although it is answered that it is closed', async () => {
     const { runId } = await resumed();
     for (const phase of ['failed', 'canceled', 'completed'] as const) {
       expect(await closeRun(db, runId, phase, 'internal: late', 1)).toBe(true);

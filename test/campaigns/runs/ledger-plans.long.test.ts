@@ -46,7 +46,7 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
     await storage.close();
   });
 
-  it('freezes contacts that were imported after the last time anybody looked', async () => {
+  it('freezes contacts that were imported after the last analyze', async () => {
     await plantRun(plain, { contacts: 5_000 });
     await sql`analyze contacts, contact_list_members`.execute(plain);
     const { runId, workspaceId, channel, listId } = await plantRun(plain, { contacts: 5_000 });
@@ -154,7 +154,7 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
       expect(end).toBeLessThan(3 * begin);
     });
 
-    it('lists those in a state without looking at anybody beyond the page', async () => {
+    it('lists recipients in a state without reading any beyond the page', async () => {
       const options = { state: 'pending', channel: 'sms', after: { channel: 'sms', seq: 60_000 } } as const;
       const { recipients } = await listRecipients(at.db, run.runId, { ...options, limit: 1_000 });
       expect(recipients).toHaveLength(1_000);
@@ -162,7 +162,7 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
       expectBounded(at.take(), 1_001 + LIMITS.longPageSizeMax);
     });
 
-    it('looks at nobody for an end that nobody has come to', async () => {
+    it('reads no recipient for a state that none has', async () => {
       const { recipients } = await listRecipients(at.db, run.runId, { state: 'undelivered', limit: 1_000 });
       expect(recipients).toHaveLength(0);
       expectBounded(at.take(), 0);
@@ -185,7 +185,7 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
       expectBounded(at.take(), 2 * PAGE);
     });
 
-    it('cancels what waits and what is open, and looks at nobody else', async () => {
+    it('cancels what waits and what is open, and reads no other recipient', async () => {
       await sql`
         update recipients set state = 'delivered', retry_at = null
         where run_id = ${run.runId} and state = 'waiting' and seq >= 3000`.execute(plain);

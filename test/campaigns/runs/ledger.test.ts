@@ -117,7 +117,7 @@ describeWithDatabase('the ledger', (database) => {
     expect(untouched).toHaveLength(25);
   });
 
-  it('writes ahead what may have left, and tells a successor exactly that', async () => {
+  it('writes ahead what may have left, and gives exactly that to a successor', async () => {
     const { runId } = await plantAudience(db, { contacts: 30 });
     const dying = await openPage(runId, 0, 30);
     await offerChunk(db, dying, 10);
@@ -180,7 +180,7 @@ describeWithDatabase('the ledger', (database) => {
     expect(await takePage(db, lane(runId, 0), 5)).toEqual({ kind: 'idle', until: retryAt });
   });
 
-  it('leaves nobody in doubt when the service certainly took nothing', async () => {
+  it('leaves no recipient in doubt when the service certainly took nothing', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     const page = await openPage(runId, 0, 10);
     await offerChunk(db, page, 10);

@@ -119,7 +119,7 @@ describeWithDatabase('retries by the event feed', (database) => {
     expect(await recipient(runId, 0)).toMatchObject({ attempts: 2, code: 'attempts_exhausted' });
   });
 
-  it('gives nobody another attempt where the campaign did not ask for it, or the run is over', async () => {
+  it('gives no recipient another attempt where the campaign did not ask for it, or the run is over', async () => {
     const silent = await acceptedRun(1, {});
     await tell(silent.workspaceId, event(silent.runId, 0, 0, 'failed', 'provider_transient'));
     expect(await states(silent.runId)).toEqual({ failed: 1 });
@@ -129,7 +129,7 @@ describeWithDatabase('retries by the event feed', (database) => {
     expect(await states(over.runId)).toEqual({ failed: 1 });
   });
 
-  it('sends anew what the service does not know, and takes good news of the former attempt', async () => {
+  it('sends unknown messages again, and accepts a good event of the former attempt', async () => {
     const { runId, workspaceId } = await acceptedRun(3, { delivery: { onUnknown: 'resend' } });
     await tell(workspaceId, ...[0, 1, 2].map((seq) => event(runId, seq, 0, 'unknown', 'answer_lost')));
     expect(await states(runId)).toEqual({ waiting: 3 });
@@ -168,7 +168,7 @@ describeWithDatabase('retries by the event feed', (database) => {
     expect(await recipient(runId, 0)).toMatchObject({ attempt: 2, attempts: 2 });
   });
 
-  it('does not send again in a page that was taken over what the feed has told of since', async () => {
+  it('does not send again, in a page that was taken over, what the feed has reported since', async () => {
     const run = await plantAudience(db, { contacts: 3, options: RETRY });
     await takeOn(run.runId, 3);
     await tell(

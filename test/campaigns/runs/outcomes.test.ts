@@ -69,7 +69,7 @@ describeWithDatabase('outcomes from the event feed', (database) => {
     expect(await states(runId)).toEqual({ accepted: 1, sent: 1 });
   });
 
-  it('ignores messages that are nobody of ours, and attempts that have been superseded', async () => {
+  it('ignores messages of other callers, and superseded attempts', async () => {
     const { runId, workspaceId } = await acceptedRun(2);
     await readCursor(db, workspaceId);
     const foreign = { ...event(runId, 0, 'failed'), uid: 'order-4711' };

@@ -45,7 +45,7 @@ describeWithDatabase("a run's pace", (database) => {
     expect(refused.waitMs).toBeGreaterThan(4);
   });
 
-  it('makes no burst of the time in which nobody asked', async () => {
+  it('allows no burst after a time without requests', async () => {
     const runId = await paced(100);
     await ask(runId);
     await later(runId, 3_600_000);

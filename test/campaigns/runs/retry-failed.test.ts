@@ -96,7 +96,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(await rowOf(runId)).toMatchObject({ launches: 2 });
   });
 
-  it('leaves a completed run alone in which nobody is to be retried', async () => {
+  it('leaves a completed run without recipients to retry unchanged', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
     await retryFailed(db, workspaceId, campaignId, RETRIED);
     await sql`update recipients set state = 'delivered' where run_id = ${runId}`.execute(db);
@@ -105,7 +105,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(await rowOf(runId)).toMatchObject({ phase: 'completed', launches: 2 });
   });
 
-  it('is not completed when somebody was put back at the last moment', async () => {
+  it('is not completed when a recipient was put back at the last moment', async () => {
     const { runId, workspaceId, campaignId } = await endedRun('failed');
     await retryFailed(db, workspaceId, campaignId, ['unknown']);
     expect(await closeRun(db, runId, 'completed', undefined)).toBe(false);
@@ -194,7 +194,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(await rowOf(runId)).toMatchObject({ phase: 'failed', reason: 'invalid_client: first' });
   });
 
-  it('wants a new call for whoever is called anew', async () => {
+  it('asks for a new workflow for each recipient who is called again', async () => {
     const { runId, workspaceId } = await plantAudience(db, { contacts: 2, channel: 'voice' });
     const { campaign_id: campaignId } = await rowOf(runId);
     await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);

@@ -115,7 +115,7 @@ describeWithDatabase('a recurring campaign at each recipient’s own hour', (dat
     expect((await runs())[0]?.reason).toMatch(/^misfire: /);
   });
 
-  it('started by hand it is everybody’s now', async () => {
+  it('started by hand, it is due now for all recipients', async () => {
     const { act } = await local();
     const { launch } = await act('start');
     const { options } = await loadRun(db, launch?.runId ?? '');

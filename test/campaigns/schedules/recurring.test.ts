@@ -62,7 +62,7 @@ describeWithDatabase('a recurring campaign', (database) => {
     expect(await again()).toMatchObject({ retried: { sms: 0 }, tell: { runId, launch: 2 } });
   });
 
-  it('takes each occurrence once, whoever comes, and waits for the next', async () => {
+  it('takes each occurrence once, by either caller, and waits for the next', async () => {
     const { take, first, runs, campaign, next } = await daily();
     expect(first).toBe(Math.ceil(Date.now() / DAY_MS) * DAY_MS);
     expect(await take(first - 1)).toBeUndefined();
@@ -218,7 +218,7 @@ describeWithDatabase('a recurring campaign', (database) => {
       expect(await db.selectFrom('campaign_schedules').selectAll().execute()).toEqual([]);
     });
 
-    it('a schedule follows what changed while somebody, who was frozen, asked for what was before', async () => {
+    it('a schedule follows a change although a frozen process wrote the former state', async () => {
       const { campaignId, act } = await daily();
       const once = (action: 'pause' | 'cancel') => async () => {
         meanwhile = async () => undefined;
@@ -284,7 +284,7 @@ describeWithDatabase('a recurring campaign', (database) => {
       expect(kept).toHaveLength(2);
     });
 
-    it('an occurrence that nobody took is taken and launched by the look', async () => {
+    it('an occurrence that was not taken in time is taken and launched by the look', async () => {
       const { campaignId, first, runs } = await daily();
       await keepSchedule(db, schedules, campaignId);
       await lookAtSchedules(db, schedules, log, first + 20_000);
@@ -351,7 +351,7 @@ describeWithDatabase('a recurring campaign', (database) => {
       expect(await beginRun(db, planted.runId)).toBe(true);
     });
 
-    it('begins whatever its schedule says when somebody starts it', async () => {
+    it('begins whatever its schedule says when it is started by hand', async () => {
       expect(await late({ misfire: 'skip' }, 'started')).toEqual([true, 'planning', null]);
     });
   });

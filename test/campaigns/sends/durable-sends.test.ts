@@ -175,7 +175,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await lookAtSend(db, open.id)).toMatchObject({ kind: 'act' });
   });
 
-  it('go from accepted over sent to delivered as the feed tells, and wake their workflow at the end', async () => {
+  it('go from accepted over sent to delivered by the feed, and wake their workflow at the end', async () => {
     const send = await accepted();
     expect(await send.now()).toMatchObject({ state: 'accepted', attempts: 1 });
     expect(await awaitsOutcome(db, send.workspaceId)).toBe(true);
@@ -186,7 +186,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await awaitsOutcome(db, send.workspaceId)).toBe(false);
   });
 
-  it('take no news of other workspaces, of superseded attempts, or of lower rank', async () => {
+  it('ignore events of other workspaces, of superseded attempts, or of lower rank', async () => {
     const send = await accepted();
     const stranger = { ...send, workspaceId: newId('ws') };
     const cursor = await readCursor(db, stranger.workspaceId);
@@ -212,7 +212,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await send.now()).toMatchObject({ state: 'delivered', code: null });
   });
 
-  it('try again what failed for the moment, with growing delays, as often as they were told', async () => {
+  it('retry temporary failures with growing delays, as often as their policy says', async () => {
     const retry = { maxAttempts: 3, initialDelaySeconds: 10, backoff: 2, maxDelaySeconds: 100 };
     const send = await made({ retry });
     const failed = { kind: 'failed', code: 'dependency_down', notBeforeMs: 0 } as const;
@@ -249,7 +249,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await send.now()).toMatchObject({ state: 'waiting', code: 'outbox_full', attempts: 0 });
   });
 
-  it('are in doubt when whoever offered them is gone, and record nothing for one who was given up', async () => {
+  it('are in doubt when the offering process is gone, and record nothing for an outdated attempt', async () => {
     const send = await made();
     const first = await claimed(send.id);
     expect(first.inDoubt).toBe(false);
@@ -282,7 +282,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await send.now()).toMatchObject({ attempts: 2 });
   });
 
-  it('send anew what the service gave up, only if they were told to', async () => {
+  it('send again what the service gave up, only if the caller asked for retries', async () => {
     const gaveUp = async (more: object) => {
       const send = await accepted(more);
       await tell(send, 'failed', { code: 'attempts_exhausted' });
@@ -312,7 +312,7 @@ describeWithDatabase('durable sends', (database) => {
     await expect(sends.cancel(newId('ws'), offered.id)).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  it('redial nobody once they are canceled', async () => {
+  it('are not redialled once they are canceled', async () => {
     const voice = { retry: { busy: { maxAttempts: 5, delaysSeconds: [0] } } };
     const send = await accepted({ ...CALL, voice });
     await sends.cancel(send.workspaceId, send.id);
@@ -364,7 +364,7 @@ describeWithDatabase('durable sends', (database) => {
     expect([usual, set].map((turn) => turn.kind === 'wait' && seconds(turn))).toEqual([120, 3]);
   });
 
-  it('end as accepted at a service that tells no more', async () => {
+  it('end as accepted at a service without outcomes', async () => {
     const send = await made();
     const turn = await recordSend(db, await claimed(send.id), { kind: 'accepted', follow: false });
     expect(turn).toEqual({ kind: 'ended', state: 'accepted', outcome: null });

@@ -110,7 +110,7 @@ describeWithDatabase('the watcher', (database) => {
     await until('the run is woken', () => woken.includes(runId));
   });
 
-  test('a run that was not told what is wanted of it is woken until it has followed that', async () => {
+  test('a run that missed the signal of its control is woken until it has followed it', async () => {
     const { runId, workspaceId, campaignId } = await plantAudience(db, { contacts: 2 });
     await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);
     await count(runId, 'accepted', 2);

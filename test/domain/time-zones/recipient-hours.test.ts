@@ -36,7 +36,7 @@ test('hours that no zone ever has are looked for again in two weeks', () => {
   expect(next(options, 'UTC', '2026-12-01T12:00')).toBe('2026-12-15T12:00');
 });
 
-test('what was found for one minute and place is not told for another', () => {
+test('what was found for one minute and zone is not used for another', () => {
   const hours = openHours({ delivery: { quietHours: { from: '21:00', to: '08:00' } } }, 'sms');
   const at = utc('2026-12-01T20:59');
   expect(hours.nextFor('UTC', at + 59_000)).toBe(at + 59_000);

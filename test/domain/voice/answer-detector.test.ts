@@ -43,7 +43,7 @@ describe('a greeting', () => {
     expect(more).toEqual([]);
   });
 
-  it('that goes on for 2.4 s is a machine, told while it still speaks', () => {
+  it('that goes on for 2.4 s is a machine, detected while it still speaks', () => {
     const [found] = detect(words(12));
     expect(found).toMatchObject({ answeredBy: 'machine_start', reason: 'long_greeting' });
     // The seventh word begins then, and takes 100 ms to be one.
@@ -136,7 +136,7 @@ describe('a tone', () => {
     expect(detect(noisy).at(-1)?.reason).toBe('beep');
   });
 
-  it('of a fax that answers is told after 0.6 s', () => {
+  it('of a fax that answers is detected after 0.6 s', () => {
     const [found] = detect(join(silence(2_000), tone(2_100, 3_000)));
     expect(found).toMatchObject({ answeredBy: 'fax', decidedAtMs: 2_600 });
   });
@@ -147,7 +147,7 @@ describe('a tone', () => {
     expect(detect(join(silence(1_000), part, turned, part, turned))[0]?.answeredBy).toBe('fax');
   });
 
-  it('of a fax that calls is one only where nobody has spoken', () => {
+  it('of a fax that calls counts only before the first word', () => {
     const calling = join(tone(1_100, 500), silence(1_000));
     expect(detect(calling)[0]?.answeredBy).toBe('fax');
     expect(detect(join(words(10), silence(500), calling)).at(-1)?.answeredBy).toBe('machine_end_beep');

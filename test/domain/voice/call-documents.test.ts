@@ -125,7 +125,7 @@ describe('Redirect', () => {
     expect(JSON.stringify(callData(record)).length).toBeLessThan(LIMITS.receiptDataChars);
   });
 
-  test('is not followed for somebody who hangs up meanwhile', () => {
+  test('is not followed for a callee who hangs up meanwhile', () => {
     const { record, said } = follow(`<Redirect>${NEXT}</Redirect>`, { [NEXT]: '<Say>Two.</Say>' }, [], {
       hungUp: true,
     });
@@ -133,7 +133,7 @@ describe('Redirect', () => {
     expect(said).toEqual([]);
   });
 
-  test('to a document that does not want the call hangs up, since somebody has answered', () => {
+  test('to a document that refuses the call hangs up, because the call was answered', () => {
     const { record } = follow(`<Redirect>${NEXT}</Redirect>`, { [NEXT]: '<Reject/>' });
     expect(record).toMatchObject({ end: 'completed', reason: 'finished' });
   });
@@ -146,7 +146,7 @@ describe('a gather with an action', () => {
     <If expression="\${m.digits}==''"><Say>Nothing.</Say></If>${more}<Say>After.</Say>`;
   const documents = { [NEXT]: '<Say>There.</Say>' };
 
-  test('tells there what was entered, and goes on there', () => {
+  test('sends the input there, and continues there', () => {
     const { said, asked, callee } = follow(ask(), documents, ['1']);
     expect(said).toEqual(['Which?', 'There.']);
     expect(asked[0]).toMatchObject({ fields: { Digits: '1' }, method: 'POST' });
@@ -167,7 +167,7 @@ describe('a gather with an action', () => {
     expect(record).toMatchObject({ reason: 'opted_out', outcome: 'opted_out' });
   });
 
-  test('of a later document tells which one asked, and its opt-out key counts', () => {
+  test('of a later document names the document that asked, and its opt-out key counts', () => {
     const { callee, record } = follow(
       `<Redirect>${NEXT}</Redirect>`,
       { [NEXT]: '<Gather numDigits="1" output="n" optOutDigits="5"><Say>Stop?</Say></Gather>' },
@@ -177,7 +177,7 @@ describe('a gather with an action', () => {
     expect(callData(record)).toMatchObject({ optedOut: true, documents: [NEXT] });
   });
 
-  test('after which nobody may be called again is no failure when the farewell does not come', () => {
+  test('after an opt-out is no failure when the farewell does not come', () => {
     const branch = `<If expression="\${m.digits}=='9'"><Redirect>${NEXT}</Redirect></If>`;
     const menu = `<Gather numDigits="1" output="m" optOutDigits="9"/>${branch}`;
     const { record } = follow(menu, { [NEXT]: { problem: 'document_500' } }, ['9']);
@@ -187,7 +187,7 @@ describe('a gather with an action', () => {
   });
 });
 
-test('a recording with an action goes on there, and tells its reference', () => {
+test('a recording with an action continues there, and sends its reference', () => {
   const callee = new ScriptedCallee((command: CallCommand): Doing | undefined => {
     if (command.do === 'dial') return { dialed: 'answered' };
     if (command.do === 'listen') return { detection: { answeredBy: 'human' } };
@@ -209,7 +209,7 @@ test('a recording with an action goes on there, and tells its reference', () => 
   );
 });
 
-test('a preview tells every place where a call may go on', () => {
+test('a preview lists every document that a call may continue with', () => {
   const program = programOf(
     `<Gather action="/a"/><Record action="${NEXT}"/><Gather action="/a"/><Redirect>${NEXT}/b</Redirect>`,
   );

@@ -76,7 +76,7 @@ describe('a menu', () => {
     expect(callee.heard.at(-1)).toEqual({ do: 'hang_up' });
   });
 
-  test('tells an opt-out with the digits and at the end, and says what its branch says', () => {
+  test('reports an opt-out with the digits and at the end, and speaks its branch', () => {
     const callee = person('9');
     const branch = `<Gather numDigits="1" output="m" optOutDigits="9"/>
       <If expression="\${m.digits}=='9'"><Say>You will not be called.</Say><Gather numDigits="1"/></If><Say>After.</Say>`;

@@ -140,7 +140,7 @@ describe('a flow', () => {
     expect(compileFlow(flow).compiled).toBeDefined();
   });
 
-  test('is told all its findings at once', () => {
+  test('reports all its problems at once', () => {
     const nodes = [start({ loop: 500 }), node('x', 'hologram', { text: 1 }), node('p', 'play')];
     expect(told(flowOf(nodes, [edge('s', 'gone'), edge('p', 'p')]))).toEqual([
       'warning voiceJson.nodes.1.type unknown_node_type',

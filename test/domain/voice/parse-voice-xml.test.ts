@@ -121,7 +121,7 @@ describe('a voice document', () => {
     expect(program).toBeDefined();
   });
 
-  test('every finding is told at once, with its place', () => {
+  test('all problems are reported at once, each with its place', () => {
     const xml = [
       '<Response>',
       '  <Answer now="1"/>',
@@ -253,7 +253,7 @@ describe('a document’s program', () => {
     expect(programOf(xml)?.steps.map(({ verb }) => verb)).toEqual(['Gather', 'Other']);
   });
 
-  test('is nobody’s prototype, whatever an attribute is called', () => {
+  test('changes no prototype, whatever an attribute is called', () => {
     const program = programOf(around('<Say __proto__="x" constructor="y">a</Say>'));
     expect(program?.steps[0]).toEqual({
       verb: 'Say',

@@ -1,6 +1,6 @@
 import { withoutVoice } from '../../../src/domain/voice/spoken-languages';
 
-test('a language that no voice speaks is told of once, wherever it stands, and one that is not known yet is not', () => {
+test('a language without a voice is reported once, wherever it stands; one from a placeholder is not', () => {
   const document = `<Response><Say language="tlh">a</Say><Gather><Say language="tlh">b</Say></Gather>
     <Say language="de">c</Say><Say>d</Say><Say language="{{LANGUAGE}}">e</Say></Response>`;
   expect(withoutVoice(document, (language) => language !== 'tlh')).toEqual([

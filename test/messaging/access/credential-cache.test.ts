@@ -31,7 +31,7 @@ describe('remembered credentials', () => {
     expect(asked).toHaveLength(1);
   });
 
-  test('in steady use nobody waits for the database, and what it says counts soon', async () => {
+  test('a credential in steady use needs no wait for the database, and its revocation soon counts', async () => {
     const { asked, clock, cache } = await knownCache();
     for (clock.nowMs = 100; clock.nowMs < 2_000; clock.nowMs += 100) await cache.find('s');
     expect(asked).toHaveLength(1);

@@ -23,12 +23,12 @@ describe('sealing', () => {
     expect(() => former.open(sealed, sealing.keyId, 'row')).toThrow(sealing.keyId);
   });
 
-  test('the name of a key tells nothing of it', () => {
+  test('the name of a key reveals nothing of it', () => {
     expect(sealing.keyId).toMatch(/^[0-9a-f]{12}$/);
     expect(ONE.toString('hex')).not.toContain(sealing.keyId);
   });
 
-  test('nothing opens that was changed or moved, and the text is not told', () => {
+  test('a changed or moved text cannot be decrypted, and the error does not repeat it', () => {
     const sealed = sealing.seal('hidden', 'row 1');
     const bytes = Buffer.from(sealed, 'base64url');
     const changed = [0, 12, bytes.length - 1].map((at) => {

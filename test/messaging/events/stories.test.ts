@@ -25,7 +25,7 @@ describeWithDatabase('the story of a message', (database) => {
   const untilState = (uid: string, state: string) =>
     until(`${uid} is ${state}`, async () => (await rig.states())[uid] === state);
 
-  test('tells the account, the carrier’s id, the template and the segments of one that was handed over', async () => {
+  test('has the account, the carrier’s id, the template and the segments of a message that was handed over', async () => {
     await send('gone', { campaign: 'spring' });
     await untilState('gone', 'sent');
     const [handed] = one.sms.taken;
@@ -38,7 +38,7 @@ describeWithDatabase('the story of a message', (database) => {
     expect(JSON.stringify(story)).not.toMatch(/12025550123|Ada/);
   });
 
-  test('tells no workspace of another one’s message', async () => {
+  test('shows no workspace another one’s message', async () => {
     await send('own');
     expect(await one.delivery.stories('ws_other', ['own'])).toEqual([]);
   });
@@ -52,7 +52,7 @@ describeWithDatabase('the story of a message', (database) => {
     expect((await tell('held')).waits).toBeNull();
   });
 
-  test('tells when one that the carrier refused for the moment is tried again, and it is then', async () => {
+  test('shows when a temporarily refused message is tried again, and it is tried then', async () => {
     one.sms.script = (message) =>
       one.sms.uids().filter((uid) => uid === message.uid).length === 1
         ? { kind: 'transient', code: 'busy_here' }
@@ -72,7 +72,7 @@ describeWithDatabase('the story of a message', (database) => {
     expect(lateMs).toBeLessThan(2_000);
   });
 
-  test('tells of an account that the carrier refuses, also for a message that was not tried', async () => {
+  test('shows an account that the carrier refuses, even for a message that was not tried', async () => {
     one.sms.script = () => ({ kind: 'account', code: 'http_402', message: 'no credit' });
     await send('first');
     await until('it was tried', () => one.sms.taken.length > 0);
@@ -85,7 +85,7 @@ describeWithDatabase('the story of a message', (database) => {
     expect(Date.parse(waits?.at ?? '')).toBeGreaterThan(Date.now() - 1_000);
   });
 
-  test('tells which entry kept a message back, also after it was lifted', async () => {
+  test('shows which entry kept a message back, even after it was lifted', async () => {
     const stop = {
       channel: 'sms' as const,
       address: '+12025550123',

@@ -18,7 +18,7 @@ describeWithDatabase('who is answered, among 100,000 messages', (database) => {
     await storage.close();
   });
 
-  test("is found by the person's own messages, before and after anybody has analyzed them", async () => {
+  test('is found by the subscriber’s own messages, before and after the table is analyzed', async () => {
     const db = storage.tables<MessagingTables>();
     await sql`
       insert into messages (id, workspace_id, uid, channel, to_address, from_address, params, class,

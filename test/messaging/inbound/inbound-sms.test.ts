@@ -87,7 +87,7 @@ describeWithDatabase('what subscribers write back', (database) => {
     expect((await inboundEvents())[0]?.data).toEqual({ keyword: 'PLEASE STOP', match: 'fuzzy' });
   });
 
-  test('told again, it changes nothing and is not answered again', async () => {
+  test('a repeated inbound SMS changes nothing and gets no second reply', async () => {
     await sendFirst();
     const sms = { id: 'same', from: person, to: SENDER, text: 'STOP' };
     const sink = one.delivery.inboundOf('scripted');
@@ -204,7 +204,7 @@ describeWithDatabase('what subscribers write back', (database) => {
     await stranger.stop();
   });
 
-  test('a STOP counts when the messages are no longer kept, for whoever uses the sender', async () => {
+  test('a STOP counts when the messages are no longer kept, for every workspace that uses the sender', async () => {
     const sender = `8${people}${Date.now() % 100_000}`.slice(0, 8);
     await sendFirst('first', { from: sender });
     await db.deleteFrom('messages').where('workspace_id', '=', rig.workspaceId).execute();
@@ -214,7 +214,7 @@ describeWithDatabase('what subscribers write back', (database) => {
     expect(await inboundEvents()).toEqual([]);
   });
 
-  test('a sender that nobody uses is heard, and nothing follows', async () => {
+  test('an SMS to a sender that no workspace uses is stored without effect', async () => {
     await write('STOP', { to: '99999999' });
     expect([await blocks(), replies()]).toEqual([[], []]);
   });

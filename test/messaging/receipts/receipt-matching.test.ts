@@ -104,7 +104,7 @@ describeWithDatabase('a receipt by an id that nobody has read', (database) => {
     expect(await settle()).toMatchObject([{ id, type: 'delivered' }]);
   });
 
-  test('told again is known, like any other of its id', async () => {
+  test('that is repeated is recognised, like any other of its id', async () => {
     const id = await message();
     await told('57');
     await settle();
@@ -126,7 +126,7 @@ describeWithDatabase('a receipt by an id that nobody has read', (database) => {
     expect(counted).toEqual({ ambiguous: 1 });
   });
 
-  test('stays with nobody while another is being handed over', async () => {
+  test('stays unmatched while another message is being handed over', async () => {
     const id = await message();
     const other = await message({ state: 'accepted' });
     await sql`
@@ -184,7 +184,7 @@ describeWithDatabase('a receipt by an id that nobody has read', (database) => {
     expect(await waiting()).toEqual(['58']);
   });
 
-  test('stays with nobody where a person has too many messages under way to be sure', async () => {
+  test('stays unmatched where a recipient has too many messages under way to be sure', async () => {
     const id = await message();
     const others = await Promise.all(
       Array.from({ length: 19 }, () => message({ from: '54321', state: 'sent', providerId: '12' })),
@@ -196,7 +196,7 @@ describeWithDatabase('a receipt by an id that nobody has read', (database) => {
     expect(await settle()).toMatchObject([{ id }]);
   });
 
-  test('stays with nobody when there are more such receipts than parts', async () => {
+  test('stays unmatched when there are more such receipts than parts', async () => {
     await message();
     await told('57');
     await told('58', { type: 'undelivered' });
@@ -213,7 +213,7 @@ describeWithDatabase('a receipt by an id that nobody has read', (database) => {
   });
 
   describe('of a long message', () => {
-    test('makes it whole with the others, whoever read their ids', async () => {
+    test('completes the message with the others, whichever process stored their ids', async () => {
       const id = await message({ segments: 3 });
       await parts.record([{ id, parts: 3, partIds: ['a'] }]);
       await parts.resolve([{ candidates: ['a'], known: undefined, receipt: { type: 'delivered' } }]);

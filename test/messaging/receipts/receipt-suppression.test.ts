@@ -36,7 +36,7 @@ describeWithDatabase('what carriers say about recipients', (database) => {
       .orderBy('address')
       .execute();
 
-  test('a hard bounce blocks the address for email at once, whoever sends', async () => {
+  test('a hard bounce suppresses the address for email at once, for every sender', async () => {
     await one.email.report({ id: await sendMail('m1'), type: 'undelivered', code: '550 5.1.1' });
     expect(await blocks()).toEqual([
       {
@@ -59,7 +59,7 @@ describeWithDatabase('what carriers say about recipients', (database) => {
     expect(await rig.states()).toEqual({ m1: 'delivered' });
   });
 
-  test('what is wrong with the sender, the content or the hour blocks nobody', async () => {
+  test('codes about the sender, the content or the time suppress no address', async () => {
     for (const [i, code] of ['5.7.1', '5.7.26', '550 5.7.515', '5.3.4', '4.4.1', '550'].entries()) {
       await one.email.report({ id: await sendMail(`m${i}`), type: 'undelivered', code });
     }
@@ -108,7 +108,7 @@ describeWithDatabase('what carriers say about recipients', (database) => {
     expect((await one.delivery.accept(rig.workspaceId, rig.email('next'))).state).toBe('suppressed');
   });
 
-  test('a message that bounced counts once, however it is told and however often', async () => {
+  test('a message that bounced counts once, however it is reported and however often', async () => {
     one.email.script = () => isFull;
     const id = await sendInVain('m1');
     for (let day = 0; day < LIMITS.softBounceDays; day++) {

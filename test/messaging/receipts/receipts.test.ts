@@ -21,7 +21,7 @@ describeWithDatabase('receipts', (database) => {
   const fed = async (uid: string) =>
     (await allEvents(one.delivery, rig.workspaceId)).filter((event) => event.uid === uid);
 
-  test('told twice, by either id, they change nothing the second time', async () => {
+  test('repeated receipts, by either id, change nothing the second time', async () => {
     const id = await sent('twice');
     await one.sms.report({ id, type: 'delivered' }, { id, type: 'delivered' });
     await one.sms.report({ providerId: `p:${id}`, type: 'delivered', at: '2026-01-01T00:00:00Z' });
@@ -50,7 +50,7 @@ describeWithDatabase('receipts', (database) => {
     expect(await fed('between')).toHaveLength(4);
   });
 
-  test('bad news gives way to good news that comes later', async () => {
+  test('a later delivered receipt replaces undelivered', async () => {
     const id = await sent('better');
     await one.sms.report({ id, type: 'undelivered', code: 'absent' });
     expect(await track('better')).toMatchObject({ state: 'undelivered', code: 'absent' });
@@ -89,7 +89,7 @@ describeWithDatabase('receipts', (database) => {
     expect((await track('doubt')).state).toBe('delivered');
   });
 
-  test('a call tells its progress and its end, with what was heard', async () => {
+  test('a call reports its progress and its end, with what was heard', async () => {
     const id = await sent('call');
     await one.sms.report(
       { id, type: 'ringing' },
@@ -113,7 +113,7 @@ describeWithDatabase('receipts', (database) => {
     expect(tracked.events.at(-1)?.data).toEqual({ answeredBy: 'human', durationMs: 900, digits: '12' });
   });
 
-  test('about nobody we know, from another provider, or without sense, they do no harm', async () => {
+  test('receipts for unknown messages, from another provider, or without sense, do no harm', async () => {
     const id = await sent('safe');
     await one.sms.report(
       { id: 'msg_none', type: 'delivered' },

@@ -47,7 +47,7 @@ describeWithDatabase('the parts of long messages', (database) => {
     ]);
   });
 
-  test('come to the same when their receipts are told again', async () => {
+  test('have the same result when their receipts are repeated', async () => {
     await record('msg_1', 'a', 'b');
     await parts.resolve([of('a'), of('b')]);
     await record('msg_1', 'a', 'b');

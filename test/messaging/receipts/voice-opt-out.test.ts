@@ -56,7 +56,7 @@ describeWithDatabase('a key by which somebody asks not to be called again', (dat
     expect(await suppressed()).toEqual(BLOCK);
   });
 
-  test('suppresses the number with the receipt that tells it, and the end of the call tells it too', async () => {
+  test('suppresses the number with the receipt that reports it, and the call’s end reports it too', async () => {
     const { report, events } = await called();
     await report({ type: 'answered' }, { type: 'digits', data: { gather: 'menu', digits: '9' } });
     expect(await suppressed()).toEqual(BLOCK);
@@ -72,7 +72,7 @@ describeWithDatabase('a key by which somebody asks not to be called again', (dat
     expect(next.state).toBe('suppressed');
   });
 
-  test('told again changes nothing, also when the block was taken away since', async () => {
+  test('repeated changes nothing, even when the suppression was lifted since', async () => {
     const { report, events } = await called();
     const digits = { type: 'digits', data: { digits: '9' } } as const;
     await report(digits, digits);

@@ -65,7 +65,7 @@ describeWithDatabase('a token bucket', (database) => {
     expect((await takeTokens(db, key, limit, demand(9))).granted).toBe(0);
   });
 
-  test('is silent as long as it was told to, the longer of two', async () => {
+  test('pauses as long as the provider asked, for the longer of two pauses', async () => {
     const limit = { rate: 1_000, burst: 10 };
     await silenceSender(db, key, limit, 60_000);
     await silenceSender(db, key, limit, 1_000);
@@ -89,7 +89,7 @@ describeWithDatabase('a token bucket', (database) => {
     expect(await takeTokens(db, voice, limit, calls('c', 'd'))).toMatchObject({ granted: 1, calls: 2 });
   });
 
-  test('gives up the place of a call whose end nobody reported', async () => {
+  test('gives up the slot of a call whose end was never reported', async () => {
     const limit = { concurrentCalls: 1 };
     const voice: SenderKey = { ...key, channel: 'voice' };
     await takeTokens(db, voice, limit, { ids: ['a'], costs: [1] });

@@ -77,7 +77,7 @@ describeWithDatabase('a limited sender', (database) => {
     expect(order).toEqual([...order].sort());
   });
 
-  test('keeps nobody else waiting, neither another sender nor another workspace', async () => {
+  test('delays neither another sender nor another workspace', async () => {
     const one = await start({ sms: { rate: 5, burst: 5 } });
     await one.delivery.senderLimits.put(rig.workspaceId, { channel: 'sms', sender: '99999' }, {});
     const other = await createOutboxRig(storage);

@@ -77,7 +77,7 @@ describe('a delivery over https', () => {
     expect(named.requests).toEqual([]);
   });
 
-  test('is refused where nobody who is trusted vouches for the certificate', async () => {
+  test('is refused where no trusted authority has signed the certificate', async () => {
     const receiver = await listen(authority.issue('DNS:hooks.example'));
     const stranger = makeAuthority();
     for (const trusted of [[stranger.cert], undefined]) {

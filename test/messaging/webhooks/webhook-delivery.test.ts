@@ -55,7 +55,7 @@ describeWithDatabase('delivery of webhooks', (database) => {
     expect(new Set(sequences).size).toBe(250);
   });
 
-  test('only what was asked for is told, and nothing from before', async () => {
+  test('only subscribed events are delivered, and none from before', async () => {
     await rig.accept(3);
     const wanted = await create(['message.scheduled'], `${receiver.url}/wanted`);
     const other = await create(['message.delivered', 'campaign.*'], `${receiver.url}/other`);
