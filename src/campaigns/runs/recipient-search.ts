@@ -38,21 +38,25 @@ export async function searchedRecipients(
     select * from recipients
     where hashtextextended(run_id || '.' || channel || '.' || lower(address collate "C"), 0)
       = any(array(${mailboxesOf(runId, prefix)}))
+      and lower(address collate "C") = any(${keysOf(prefix)}::text[])
     offset 0)`;
   return { rows, matches: sql`true` };
 }
 
-function mailboxesOf(runId: string, { text, phone }: ContactPrefix): RawBuilder<unknown> {
-  const keys = phone === undefined ? [text] : [text, phone];
+/** An address as it is compared whole. */
+const keysOf = ({ text, phone }: ContactPrefix): string[] => (phone === undefined ? [text] : [text, phone]);
+
+function mailboxesOf(runId: string, prefix: ContactPrefix): RawBuilder<unknown> {
   return sql`
     select hashtextextended(${runId}::text || '.' || channel || '.' || key, 0)
-    from unnest(array['email', 'sms', 'voice']) channel, unnest(${keys}::text[]) key`;
+    from unnest(array['email', 'sms', 'voice']) channel, unnest(${keysOf(prefix)}::text[]) key`;
 }
 
+/** A subquery with one value is asked for each row; of `exists` the planner would read and hash all contacts first. */
 function matchesOf(prefix: ContactPrefix): RawBuilder<unknown> {
   const { text, phone } = prefix;
   return sql`(
     starts_with(lower(r.address), ${text})
     or ${phone === undefined ? sql`false` : sql`starts_with(r.address, ${phone})`}
-    or exists (select from contacts c where c.id = r.contact_id and ${beginsWith(prefix)}))`;
+    or coalesce((select ${beginsWith(prefix)} from contacts c where c.id = r.contact_id), false))`;
 }
