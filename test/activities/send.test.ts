@@ -1,3 +1,5 @@
+/** Proves that sending a page gives each recipient one certain result, whatever the service answers. */
+
 import type { Kysely } from 'kysely';
 import { createStops } from '../../src/campaigns/stops/stops';
 import type { CampaignTables } from '../../src/campaigns/tables';

@@ -1,3 +1,5 @@
+/** Proves the progress line and the tables of a campaign’s report. */
+
 import { callTable, progressText, summaryTable } from '../../src/cli/campaign-report';
 
 const none = { total: 0, pending: 0, waiting: 0, sending: 0, accepted: 0, sent: 0, delivered: 0, failed: 0 };

@@ -1,3 +1,5 @@
+/** Proves when a receipt with an unknown id is matched to a message. */
+
 import { type Kysely, sql } from 'kysely';
 import type { MessageState } from '../../../src/domain/message';
 import { messageReference } from '../../../src/domain/message-reference';
