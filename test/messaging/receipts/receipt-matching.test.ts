@@ -12,7 +12,7 @@ import { describeWithDatabase } from '../../support/storage';
 
 const HOUR_AGO = new Date(Date.now() - 3_600_000).toISOString();
 
-describeWithDatabase('a receipt by an id that nobody has read', (database) => {
+describeWithDatabase('a receipt with an id that was never stored', (database) => {
   let db: Kysely<MessagingTables>;
   let provider: string;
   let to: string;
