@@ -34,7 +34,7 @@ const minute = (at: string | null) => (at ?? '').slice(0, 16).padEnd(16);
 function lineOf({ number, id, phase, scheduledFor, localTime, startedAt, counts, reason }: Run): string {
   const sizes = Object.entries(counts).map(([channel, { total = 0 }]) => `${channel} ${total}`);
   const when = minute(scheduledFor ?? startedAt);
-  const local = localTime && `everybody’s ${localTime}`;
+  const local = localTime && `${localTime} in recipients’ local time`;
   const what = [sizes.join(', '), local, reason && reasonText(reason)].filter(Boolean).join('; ');
   return [String(number).padStart(4), id, phase.padEnd(9), when, what].join('  ').trimEnd();
 }

@@ -17,7 +17,9 @@ export async function retryFailed(
 ): Promise<void> {
   const { data } = await api.post(`${pathOf(id)}/retry-failed`, state ? { states: state } : {}, retried);
   const each = Object.entries(data.retried).map(([channel, count]) => `${channel} ${count}`);
-  print(json, data, [`Campaign ${data.id} is ${data.phase}. Sent to again: ${each.join(', ') || 'nobody'}.`]);
+  print(json, data, [
+    `Campaign ${data.id} is ${data.phase}. Sent to again: ${each.join(', ') || 'no recipient'}.`,
+  ]);
 }
 
 const released = z.object({

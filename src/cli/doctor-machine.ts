@@ -41,9 +41,9 @@ export const lookAtDirectory: Look = async ({ config: { dataDir } }) => {
   const user = ownerOf(path);
   const use = isThere
     ? user === undefined
-      ? 'in use by nobody'
+      ? 'not in use'
       : `in use by process ${user}`
-    : 'made at the first start';
+    : 'created at the first start';
   findings.push({ check, state: 'ok', found: `${path}, ${use}` });
   const { bavail, bsize } = await statfs(ground);
   if (bavail * bsize < FREE_BYTES_WANTED) {

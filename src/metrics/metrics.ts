@@ -69,7 +69,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
   });
   const lostIds = new Counter({
     name: 'fanfare_receipts_without_id_total',
-    help: 'Receipts by an id that nobody has read, given to the message that was meant, or ambiguous.',
+    help: 'Receipts with an id that was never stored: matched to their message, or ambiguous.',
     labelNames: ['provider', 'outcome'],
     registers,
   });

@@ -1,3 +1,5 @@
+/** Proves that a page keeps the workspace’s contact caps: who is sent to, who waits, and what is given back. */
+
 import type { Kysely } from 'kysely';
 import { forgetContactUses, reserveContact, reserveContacts } from '../../src/campaigns/policy/contact-caps';
 import { createPolicies } from '../../src/campaigns/policy/policy';

@@ -1,3 +1,5 @@
+/** Proves that a run’s holds, releases and end follow what the operator wants, however attempts overlap. */
+
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../src/campaigns/campaign-actions';

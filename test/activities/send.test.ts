@@ -1,3 +1,5 @@
+/** Proves that sending a page gives each recipient one certain result, whatever the service answers. */
+
 import type { Kysely } from 'kysely';
 import { createStops } from '../../src/campaigns/stops/stops';
 import type { CampaignTables } from '../../src/campaigns/tables';
@@ -136,7 +138,7 @@ describeWithDatabase('sending a page', (database) => {
     expect(await rig.states(runId)).toEqual({ accepted: 10 });
   });
 
-  it('stops the run when the account is refused, and burns no recipient', async () => {
+  it('stops the run when the account is refused, and uses no recipient’s attempt', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     service.answer = (_, response) => reply(response, 403, { code: 'forbidden' });
     expect(await rig.sendPage(runId)).toEqual({ kind: 'stopped', control: 'fail' });

@@ -1,3 +1,5 @@
+/** Proves that secrets in the database are encrypted, and that keys can be added, replaced and left out. */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Kysely, sql } from 'kysely';

@@ -1,3 +1,5 @@
+/** Proves which credentials a workspace’s campaigns use, and that none uses another workspace’s. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

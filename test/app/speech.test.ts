@@ -1,3 +1,5 @@
+/** Proves that a process starts with a working speech engine only, and names the remedy otherwise. */
+
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

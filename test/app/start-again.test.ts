@@ -1,3 +1,5 @@
+/** Proves that a start survives a database that goes away in its middle. */
+
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

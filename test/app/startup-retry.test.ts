@@ -1,3 +1,5 @@
+/** Proves that a start waits for what is temporarily out of reach, and fails at once for anything else. */
+
 import { withStartupRetry } from '../../src/app/startup-retry';
 import { createLog } from '../../src/log';
 import { StartupError } from '../../src/startup-error';

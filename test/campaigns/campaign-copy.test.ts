@@ -1,3 +1,5 @@
+/** Proves how the name of a copied campaign is made. */
+
 import { copyName } from '../../src/campaigns/campaign-copy';
 
 describe('the name of a copy', () => {

@@ -1,3 +1,5 @@
+/** Proves that the phase of a campaign is the same in SQL and in code. */
+
 import { type Kysely, sql } from 'kysely';
 import { phaseExpression, statusExpression } from '../../src/campaigns/campaign-phase';
 import type { CampaignTables } from '../../src/campaigns/tables';

@@ -1,3 +1,5 @@
+/** Proves that every phase change of a campaign is recorded once, and reported with final counts. */
+
 import { type Kysely, sql } from 'kysely';
 import { createPhaseChanges } from '../../src/campaigns/phase-changes';
 import { closeRun } from '../../src/campaigns/runs/run-end';

@@ -1,3 +1,5 @@
+/** Proves the commands that create users and clients. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,3 +1,5 @@
+/** Proves the campaign commands against a running instance. */
+
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

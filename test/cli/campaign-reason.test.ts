@@ -1,3 +1,5 @@
+/** Proves how the reason of a campaign’s end is printed. */
+
 import { reasonText } from '../../src/cli/campaign-reason';
 
 test('a reason is a sentence, or the gate that closed with its numbers', () => {

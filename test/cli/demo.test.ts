@@ -1,3 +1,5 @@
+/** Proves that the demo runs once, by the public API, and continues after a crash without duplicates. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

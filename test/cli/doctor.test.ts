@@ -1,3 +1,5 @@
+/** Proves what the doctor command finds, and that it changes nothing. */
+
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

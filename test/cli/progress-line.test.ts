@@ -1,3 +1,5 @@
+/** Proves that progress is one rewritten line on a terminal, and a few plain lines elsewhere. */
+
 import { createProgressLine, type Output } from '../../src/cli/progress-line';
 
 function output(isTTY: boolean, columns?: number): Output & { text: string } {

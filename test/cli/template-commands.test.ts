@@ -1,3 +1,5 @@
+/** Proves that templates can be pulled to files, pushed back and previewed. */
+
 import {
   existsSync,
   mkdirSync,

@@ -1,3 +1,5 @@
+/** Proves when a run stops itself because too many messages fail. */
+
 import { type AbortTally, abortReason, abortTally } from '../../src/domain/abort-threshold';
 import { RECIPIENT_STATES, type RecipientState } from '../../src/domain/recipient';
 

@@ -1,3 +1,5 @@
+/** Proves that a bounded cache drops the entries used longest ago. */
+
 import { BoundedCache } from '../../src/domain/bounded-cache';
 
 describe('a bounded cache', () => {

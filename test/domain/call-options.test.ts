@@ -1,3 +1,5 @@
+/** Proves which call options are sent to a service. */
+
 import { callOptions } from '../../src/domain/call-options';
 
 describe('the call options sent to a service', () => {

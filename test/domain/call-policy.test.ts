@@ -1,3 +1,5 @@
+/** Proves the step that follows a call, for each outcome and policy. */
+
 import { callFault } from '../../src/domain/call-codes';
 import {
   CALL_POLICY_DEFAULT,

@@ -1,3 +1,5 @@
+/** Proves that every stored code has a meaning in words. */
+
 import type { Channel } from '../../src/domain/channel';
 import { codeMeaning } from '../../src/domain/code-meanings';
 

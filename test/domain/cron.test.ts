@@ -1,3 +1,5 @@
+/** Proves which cron expressions are accepted, and when they occur. */
+
 import { CronFault, lastOccurrence, nextOccurrence, parseCron, withBothDays } from '../../src/domain/cron';
 
 const following = (cron: string, zone: string, from: string, count = 3): string[] => {

@@ -1,3 +1,5 @@
+/** Proves which codes say something about the recipient, so that the address is suppressed. */
+
 import { recipientFinding } from '../../src/domain/delivery-codes';
 
 describe('what a code says about the recipient', () => {

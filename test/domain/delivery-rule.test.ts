@@ -1,3 +1,5 @@
+/** Proves when a recipient’s time is over, and what follows a failed attempt. */
+
 import { deliveryRule, expiryOf, waitUntil } from '../../src/domain/delivery-rule';
 
 const DUE = new Date('2027-03-01T12:00:00Z');

@@ -1,3 +1,5 @@
+/** Proves which email layouts are accepted, and that every problem names its block. */
+
 import fc from 'fast-check';
 import { checkLayout } from '../../src/domain/email-layout';
 import { renderableLayout } from '../../src/domain/email-layout-render';

@@ -1,3 +1,5 @@
+/** Proves when a contact’s next channel begins. */
+
 import fc from 'fast-check';
 import { CHANNELS } from '../../src/domain/channel';
 import { type EarlierChannel, nextTurn, type Standing, standingOf } from '../../src/domain/fallback';

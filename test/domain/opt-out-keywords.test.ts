@@ -1,3 +1,5 @@
+/** Proves which texts of subscribers mean stop, start or help, in each language. */
+
 import { readKeyword } from '../../src/domain/opt-out-keywords';
 import { LANGUAGES, PACKS } from '../../src/domain/opt-out-packs';
 import { measureSms } from '../../src/domain/sms-encoding';

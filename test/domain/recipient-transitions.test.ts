@@ -1,3 +1,5 @@
+/** Proves what a recipient becomes by each event. */
+
 import fc from 'fast-check';
 import { deliveryRule } from '../../src/domain/delivery-rule';
 import { RECIPIENT_RANK, RECIPIENT_STATES } from '../../src/domain/recipient';

@@ -1,3 +1,5 @@
+/** Proves which occurrences a schedule has. */
+
 import { localTimeOf, misfire, newestIn, nextIn, recurrenceOf } from '../../src/domain/recurrence';
 import { startFor } from '../../src/domain/time-zones/recipient-hours';
 

@@ -1,3 +1,5 @@
+/** Proves the delays between attempts. */
+
 import fc from 'fast-check';
 import { nextAttempt, RETRY_DEFAULT, type RetryPolicy, retryPolicy } from '../../src/domain/retry-policy';
 

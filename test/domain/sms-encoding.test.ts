@@ -1,3 +1,5 @@
+/** Proves how many segments a text needs. */
+
 import fc from 'fast-check';
 import { measureSms, outsideGsm7 } from '../../src/domain/sms-encoding';
 

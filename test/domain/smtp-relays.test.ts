@@ -1,3 +1,5 @@
+/** Proves which relay addresses are accepted, and that no error repeats a password. */
+
 import { parseSmtpRelays } from '../../src/domain/smtp-relays';
 
 const PLAIN = {

@@ -1,3 +1,5 @@
+/** Proves which braces are reported because they look like a placeholder. */
+
 import { checkPlaceholders, lintPlaceholders } from '../../src/domain/template-lint';
 
 const lint = (text: string) => lintPlaceholders([{ path: 'body', text }]);

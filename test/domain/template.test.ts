@@ -1,3 +1,5 @@
+/** Proves how placeholders are filled, and how long the result is. */
+
 import fc from 'fast-check';
 import { compileText } from '../../src/domain/template';
 

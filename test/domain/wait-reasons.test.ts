@@ -1,3 +1,5 @@
+/** Proves which reason of a wait is shown, and when the recipient continues. */
+
 import { goesOnAt, toldWait, WAIT_REASONS, WAIT_WHYS, type Wait } from '../../src/domain/wait-reasons';
 
 const at = (minutes: number) => new Date(Date.UTC(2026, 5, 1, 12, minutes));

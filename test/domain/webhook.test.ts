@@ -1,3 +1,5 @@
+/** Proves which events a pattern matches, and the delays between attempts. */
+
 import { isEventPattern, isWanted, wantsMessages, webhookRetryMs } from '../../src/domain/webhook';
 
 describe('patterns of webhook events', () => {

@@ -1,3 +1,5 @@
+/** Proves that a hold does not wait for the sends that are under way. */
+
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Gateway } from '../../src/gateway/gateway';

@@ -1,3 +1,5 @@
+/** Proves that a failed TLS handshake leaves no message in doubt. */
+
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';

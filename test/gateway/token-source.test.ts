@@ -1,3 +1,5 @@
+/** Proves when a token is replaced, although the service’s clock may differ. */
+
 import { parseToken, type Token, TokenSource } from '../../src/gateway/token-source';
 
 const NOW = Date.parse('2026-11-21T10:00:00.000Z');

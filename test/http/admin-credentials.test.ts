@@ -1,3 +1,5 @@
+/** Proves how clients, keys and workspaces are created, rotated and ended. */
+
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';

@@ -1,3 +1,5 @@
+/** Proves how users are created, changed and disabled, and who may do it. */
+
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';

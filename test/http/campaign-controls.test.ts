@@ -1,3 +1,5 @@
+/** Proves which actions each phase of a campaign allows, and what they do. */
+
 import { sql } from 'kysely';
 import { describeWithDatabase } from '../support/storage';
 import { campaignsRig, IN_AN_HOUR } from './campaigns-rig';

@@ -1,3 +1,5 @@
+/** Proves how hours and start times are accepted, stored and warned about. */
+
 import { describeWithDatabase } from '../support/storage';
 import { campaignsRig, SMS, VOICE } from './campaigns-rig';
 

@@ -1,3 +1,5 @@
+/** Proves that campaigns are listed in the form of the specification. */
+
 import { type Kysely, sql } from 'kysely';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import type { RunLauncher, TemplateLookup } from '../../src/campaigns/ports';

@@ -1,3 +1,5 @@
+/** Proves the event stream of a campaign’s progress. */
+
 import { type Kysely, sql } from 'kysely';
 import { request } from 'undici';
 import { freezeAudience } from '../../src/campaigns/audience/audience';

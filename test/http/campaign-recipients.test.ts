@@ -1,3 +1,5 @@
+/** Proves campaigns that bring their own recipients. */
+
 import { sql } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { audienceOf } from '../../src/campaigns/audience/audience-sql';

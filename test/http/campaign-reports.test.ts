@@ -1,3 +1,5 @@
+/** Proves the file of a campaign’s recipients. */
+
 import { type Kysely, sql } from 'kysely';
 import { request } from 'undici';
 import { freezeAudience } from '../../src/campaigns/audience/audience';

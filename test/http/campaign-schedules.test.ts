@@ -1,3 +1,5 @@
+/** Proves recurring campaigns over the API. */
+
 import { sql } from 'kysely';
 import { describeWithDatabase } from '../support/storage';
 import { campaignsRig, IN_AN_HOUR, SMS } from './campaigns-rig';

@@ -1,3 +1,5 @@
+/** Proves how campaigns are created, edited, copied and shown. */
+
 import { sql } from 'kysely';
 import { encodeCursor } from '../../src/contracts/common';
 import { describeWithDatabase } from '../support/storage';

@@ -1,3 +1,5 @@
+/** Proves contact lists and their imports. */
+
 import { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

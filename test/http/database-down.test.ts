@@ -1,3 +1,5 @@
+/** Proves what callers get while the database is away, and that service resumes. */
+
 import { openStorage, type Storage } from '../../src/storage/storage';
 import { type Line, openLine } from '../support/line';
 import { describeWithDatabase } from '../support/storage';

@@ -1,3 +1,5 @@
+/** Proves the pages about the API, and that they load nothing from other servers. */
+
 import { ERRORS } from '../../src/domain/errors';
 import { listen, type TestServer } from './service';
 

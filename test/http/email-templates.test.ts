@@ -1,3 +1,5 @@
+/** Proves how email templates are accepted, rendered and refused. */
+
 import fc from 'fast-check';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';

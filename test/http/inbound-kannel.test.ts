@@ -1,3 +1,5 @@
+/** Proves how Kannel’s reports and inbound SMS are taken. */
+
 import type { AddressInfo } from 'node:net';
 import { type OptedOutCodes, parseOptedOutCodes } from '../../src/domain/opted-out-codes';
 import { inboundKannelRoutes } from '../../src/http/routes/inbound-kannel';

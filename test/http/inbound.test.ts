@@ -1,3 +1,5 @@
+/** Proves how a carrier’s receipts and inbound messages are taken. */
+
 import type { AddressInfo } from 'node:net';
 import { inboundRoutes } from '../../src/http/routes/inbound';
 import type { App } from '../../src/http/routing';

@@ -1,3 +1,5 @@
+/** Proves that an action repeated under one Idempotency-Key takes effect once. */
+
 import { type Kysely, sql } from 'kysely';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import type { RunLauncher } from '../../src/campaigns/ports';

@@ -1,3 +1,5 @@
+/** Proves how messages are accepted, alone and in bulk, and followed. */
+
 import { sql } from 'kysely';
 import { createStops } from '../../src/campaigns/stops/stops';
 import type { CampaignTables } from '../../src/campaigns/tables';

@@ -1,3 +1,5 @@
+/** Proves the limits of single senders over the API. */
+
 import { senderLimitRoutes } from '../../src/http/routes/sender-limits';
 import { createSenderLimitList } from '../../src/messaging/senders/sender-limit-list';
 import type { MessagingTables } from '../../src/messaging/tables';

@@ -1,3 +1,5 @@
+/** Proves the server’s general behaviour: errors, limits, headers and shutdown. */
+
 import { Agent, request as httpRequest, METHODS } from 'node:http';
 import { connect } from 'node:net';
 import { z } from 'zod';

@@ -1,3 +1,5 @@
+/** Proves log-in, log-out and the session’s cookie. */
+
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';

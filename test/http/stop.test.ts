@@ -1,3 +1,5 @@
+/** Proves how a workspace is stopped and started again over the API. */
+
 import type { Storage } from '../../src/storage/storage';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace } from './service';

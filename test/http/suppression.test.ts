@@ -1,3 +1,5 @@
+/** Proves the suppression list over the API. */
+
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { suppressionRoutes } from '../../src/http/routes/suppression';

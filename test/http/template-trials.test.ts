@@ -1,3 +1,5 @@
+/** Proves template previews and test messages. */
+
 import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
 import { createContactParams } from '../../src/campaigns/contacts/contact-params';
 import { createStops, type Stops } from '../../src/campaigns/stops/stops';

@@ -1,3 +1,5 @@
+/** Proves how templates are created, replaced, listed and archived. */
+
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';

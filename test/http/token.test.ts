@@ -1,3 +1,5 @@
+/** Proves how clients get, use and revoke tokens. */
+
 import type { Kysely } from 'kysely';
 import { createLog } from '../../src/log';
 import { keepExpiring } from '../../src/messaging/expiry';

@@ -1,3 +1,5 @@
+/** Proves the unsubscribe link in a mail, for people and for mail services. */
+
 import { FormData, request } from 'undici';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';

@@ -1,3 +1,5 @@
+/** Proves how voice templates are accepted, compiled and warned about. */
+
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';

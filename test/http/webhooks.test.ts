@@ -1,3 +1,5 @@
+/** Proves the webhook endpoints over the API. */
+
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';

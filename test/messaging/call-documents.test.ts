@@ -1,3 +1,5 @@
+/** Proves how further documents of a call are fetched, and which addresses are refused. */
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { LIMITS } from '../../src/domain/limits';

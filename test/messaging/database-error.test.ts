@@ -1,3 +1,5 @@
+/** Proves which errors mean that the database is away. */
+
 import { createConnection } from 'node:net';
 import { isUnavailable } from '../../src/messaging/database-error';
 

@@ -1,3 +1,5 @@
+/** Proves claims and answers under an Idempotency-Key when attempts overlap. */
+
 import type { Kysely } from 'kysely';
 import { createIdempotency } from '../../src/messaging/idempotency';
 import type { MessagingTables } from '../../src/messaging/tables';

@@ -1,3 +1,5 @@
+/** Proves how long records are kept, and that messages still to be sent stay. */
+
 import { sql } from 'kysely';
 import { createLog } from '../../src/log';
 import { keepRetention } from '../../src/messaging/retention';

@@ -1,3 +1,5 @@
+/** Proves how the speech engine is found, run, limited and cached. */
+
 import {
   chmodSync,
   existsSync,

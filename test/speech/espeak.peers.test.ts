@@ -1,3 +1,5 @@
+/** Proves that a real espeak-ng speaks as calls need it. */
+
 import { existsSync } from 'node:fs';
 import { createEspeakSynthesizer } from '../../src/speech/espeak-synthesizer';
 import { findSynthesizer } from '../../src/speech/find-synthesizer';

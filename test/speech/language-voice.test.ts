@@ -1,3 +1,5 @@
+/** Proves which of the engine’s voices speaks a language. */
+
 import { voiceFor } from '../../src/speech/language-voice';
 
 const VOICES = ['en-us', 'en-gb', 'de', 'fr-fr', 'fr-be', 'pt', 'pt-br', 'es', 'es-419', 'cmn', 'nb'].map(

@@ -1,3 +1,5 @@
+/** Proves that resampling keeps what telephones carry. */
+
 import { createResampler } from '../../src/speech/resample';
 import { readWav } from '../../src/speech/wav';
 

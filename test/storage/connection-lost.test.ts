@@ -1,3 +1,5 @@
+/** Proves that lost connections fail their query, and neither the process nor other work. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { isUnavailable } from '../../src/messaging/database-error';

@@ -1,3 +1,5 @@
+/** Proves that one process at a time has a data directory. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

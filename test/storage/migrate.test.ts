@@ -1,3 +1,5 @@
+/** Proves that migrations bring every older schema up to date, once. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { MIGRATIONS, migrateToLatest } from '../../src/storage/migrate';

@@ -1,3 +1,5 @@
+/** Proves the form and the order of ids. */
+
 import { newId } from '../../src/storage/new-id';
 
 test('ids are short, URL-safe and name what they are for', () => {

@@ -1,3 +1,5 @@
+/** Proves what the database driver returns and accepts. */
+
 import { sql } from 'kysely';
 import type { Storage } from '../../src/storage/storage';
 import { describeWithDatabase } from '../support/storage';

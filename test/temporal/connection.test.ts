@@ -1,3 +1,5 @@
+/** Proves the connection to Temporal, and errors that name the remedy. */
+
 import { openTemporal } from '../../src/temporal/connection';
 import { temporalAddress } from '../support/services';
 

@@ -1,3 +1,5 @@
+/** Proves that the managed Temporal server starts, survives crashes and ends with its process. */
+
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';

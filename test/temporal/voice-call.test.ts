@@ -1,3 +1,5 @@
+/** Proves the workflow of a call: its steps, signals, polls and continuation. */
+
 import { activityInfo } from '@temporalio/activity';
 import {
   Client,

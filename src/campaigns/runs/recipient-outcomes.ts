@@ -49,14 +49,23 @@ const byCount = (one: RecipientOutcome, other: RecipientOutcome) =>
   RECIPIENT_STATES.indexOf(one.state) - RECIPIENT_STATES.indexOf(other.state) ||
   (one.code ?? '').localeCompare(other.code ?? '');
 
+/**
+ * Only a recipient that is stored as pending or waiting can be shown as something else, so that the others, nearly all,
+ * are counted without a look at their shard and its pages.
+ */
 async function countCoded(db: Kysely<CampaignTables>, runId: string): Promise<RecipientOutcome[]> {
+  const coded = sql`r.run_id = ${runId} and r.code is not null and r.code <> ${sql.lit(LATER_STAGE)}`;
   const { rows } = await sql<RecipientOutcome>`
-    select channel, state, code, count(*)::int as count from (
-      select r.channel, r.code, ${derivedState} as state
+    select channel, state, code, sum(n)::int as count from (
+      select r.channel, r.state, r.code, count(*) as n from recipients r
+      where ${coded} and r.state not in ('pending', 'waiting')
+      group by r.channel, r.state, r.code
+      union all
+      select r.channel, ${derivedState}, r.code, 1
       from recipients r
       join shards s on s.run_id = r.run_id and s.channel = r.channel and s.shard = r.shard
       join runs on runs.id = r.run_id
-      where r.run_id = ${runId} and r.code is not null and r.code <> ${sql.lit(LATER_STAGE)}
+      where ${coded} and r.state in ('pending', 'waiting')
     ) coded group by channel, state, code`.execute(db);
   return rows;
 }

@@ -161,7 +161,7 @@ function refuseLockOut({ user, others }: BeforeChange, changes: Change): void {
     throw new DomainError('last_admin', 'This is the last user who can administer the workspace');
   }
   if (user.role === 'owner' && role !== 'owner' && !others.some((other) => other.role === 'owner')) {
-    throw new DomainError('last_admin', 'This is the last owner; nobody could make workspaces any more');
+    throw new DomainError('last_admin', 'This is the last owner; no user could create workspaces any more');
   }
 }
 

@@ -1,3 +1,5 @@
+/** Proves that recipients become due at the hours that their own time zones and the rules allow. */
+
 import { type Kysely, sql } from 'kysely';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import type { CampaignTables } from '../../../src/campaigns/tables';

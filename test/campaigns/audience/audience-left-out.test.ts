@@ -1,3 +1,5 @@
+/** Proves which contacts are left out of an audience, and that the reason is counted. */
+
 import { type Kysely, sql } from 'kysely';
 import { suppression } from '../../../src/app/suppression-rule';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';

@@ -1,3 +1,5 @@
+/** Proves that recipients of excluded campaigns are left out, with the reason stored. */
+
 import type { Kysely } from 'kysely';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import { audienceOf } from '../../../src/campaigns/audience/audience-sql';

@@ -1,3 +1,5 @@
+/** Proves that freezing takes each contact and each address once, and never changes afterwards. */
+
 import { type Kysely, sql } from 'kysely';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';

@@ -1,3 +1,5 @@
+/** Proves where the value of a placeholder comes from, and that an empty text is no value. */
+
 import { type Kysely, sql } from 'kysely';
 import { filledParams, requiredNames } from '../../../src/campaigns/audience/fill-params';
 import type { CampaignTables } from '../../../src/campaigns/tables';

@@ -1,3 +1,5 @@
+/** Proves that an audience frozen in pieces is the same as one frozen at once, even after crashes. */
+
 import fc from 'fast-check';
 import { type Kysely, sql } from 'kysely';
 import { suppression } from '../../../src/app/suppression-rule';

@@ -1,3 +1,5 @@
+/** Proves that calls are shown with their recipients, in a file, and in counts by outcome. */
+
 import type { Kysely } from 'kysely';
 import { createCallRecords } from '../../../src/campaigns/calls/call-records';
 import { openCall } from '../../../src/campaigns/calls/calls';

@@ -1,3 +1,5 @@
+/** Proves that a campaign never has more concurrent calls than its limit, and uses every free slot. */
+
 import { type Kysely, sql } from 'kysely';
 import { endSilentCall } from '../../../src/campaigns/calls/call-events';
 import { slotsForFirstCalls, slotWait } from '../../../src/campaigns/calls/call-slots';

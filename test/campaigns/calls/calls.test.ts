@@ -1,3 +1,5 @@
+/** Proves how a call’s row changes with attempts, refusals, events and silence. */
+
 import type { Kysely } from 'kysely';
 import { endSilentCall } from '../../../src/campaigns/calls/call-events';
 import {

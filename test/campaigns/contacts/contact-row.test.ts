@@ -1,3 +1,5 @@
+/** Proves which rows of an import become contacts, and how their fields are stored. */
+
 import { phoneRegion } from '../../../src/campaigns/contacts/contact-fields';
 import { judgeContact } from '../../../src/campaigns/contacts/contact-row';
 import { recipientOf } from '../../../src/contracts/addresses';

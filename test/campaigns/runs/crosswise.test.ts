@@ -1,3 +1,5 @@
+/** Proves that statements which lock the same rows cannot deadlock, or are repeated. */
+
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { applyEvents, readCursor } from '../../../src/campaigns/runs/outcomes';
 import { beginRun } from '../../../src/campaigns/runs/runs';

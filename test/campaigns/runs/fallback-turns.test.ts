@@ -1,3 +1,5 @@
+/** Proves when a recipient’s next channel begins, and when it is canceled. */
+
 import fc from 'fast-check';
 import { type Kysely, sql } from 'kysely';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';

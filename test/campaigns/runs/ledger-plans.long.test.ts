@@ -181,7 +181,7 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
     it('opens a page of retries among 50,000 that wait', async () => {
       if (analyzed) await sql`analyze recipients`.execute(plain);
       await openPage(1);
-      // The one before was vacuumed by nobody, so an index may hold what is no more.
+      // The previous run’s rows were never vacuumed, so an index may hold rows that no longer exist.
       expectBounded(at.take(), 2 * PAGE);
     });
 

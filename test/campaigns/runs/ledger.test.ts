@@ -1,3 +1,5 @@
+/** Proves that pages take each recipient once, and that a crash leaves a bounded number in doubt. */
+
 import { type Kysely, sql } from 'kysely';
 import {
   type OpenPage,

@@ -1,3 +1,5 @@
+/** Proves which outcomes give a recipient another attempt, and that a repeated event gives none. */
+
 import type { Kysely } from 'kysely';
 import { abortIfTooManyFail } from '../../../src/campaigns/runs/abort-run';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';

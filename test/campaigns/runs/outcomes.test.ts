@@ -1,3 +1,5 @@
+/** Proves that events move recipients up in rank only, and count them once. */
+
 import { type Kysely, sql } from 'kysely';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';

@@ -1,3 +1,5 @@
+/** Proves that a run never exceeds its rate, across processes, crashes and pauses. */
+
 import { type Kysely, sql } from 'kysely';
 import { pageAtPace, setPace, takePermits } from '../../../src/campaigns/runs/rate-limit';
 import type { CampaignTables } from '../../../src/campaigns/tables';

@@ -1,3 +1,5 @@
+/** Proves that a retry sends again exactly to the chosen recipients, once per call. */
+
 import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../../src/campaigns/campaign-actions';
 import { failRun } from '../../../src/campaigns/runs/fail-run';

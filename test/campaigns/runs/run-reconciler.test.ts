@@ -1,3 +1,5 @@
+/** Proves that runs and sends without a workflow are launched, without flooding Temporal. */
+
 import { sql } from 'kysely';
 import { keepRunsLaunched, LaunchedRuns } from '../../../src/campaigns/runs/run-reconciler';
 import { liveRuns } from '../../../src/campaigns/runs/runs';

@@ -1,3 +1,5 @@
+/** Proves that pages of one process share the statement that reads their control and rate. */
+
 import { sql } from 'kysely';
 import { readPaceTogether } from '../../../src/campaigns/runs/shared-pace';
 import type { CampaignTables } from '../../../src/campaigns/tables';

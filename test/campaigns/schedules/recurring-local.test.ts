@@ -1,3 +1,5 @@
+/** Proves recurring campaigns whose recipients have each occurrence at their own hour. */
+
 import { type Kysely, sql } from 'kysely';
 import { closeRun } from '../../../src/campaigns/runs/run-end';
 import { hasCompanion, loadRun } from '../../../src/campaigns/runs/runs';

@@ -1,3 +1,5 @@
+/** Proves that each occurrence of a recurring campaign is taken once, or left out with a reason. */
+
 import { type Kysely, sql } from 'kysely';
 import type { ActivityDeps } from '../../../activities/deps';
 import { occurrenceActivities } from '../../../activities/occurrences';

@@ -1,3 +1,5 @@
+/** Proves that a durable send reaches its outcome once, through crashes, refusals and retries. */
+
 import { type Kysely, sql } from 'kysely';
 import { applyEvents, readCursor } from '../../../src/campaigns/runs/outcomes';
 import { overdueSends } from '../../../src/campaigns/runs/run-reconciler';

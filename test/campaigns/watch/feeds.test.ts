@@ -1,3 +1,5 @@
+/** Proves when event feeds are read, and that their events reach runs, calls and sends. */
+
 import { type Kysely, sql } from 'kysely';
 import { feedHeads, outcomeNews } from '../../../src/app/service-gateway';
 import type { FeedHeads } from '../../../src/campaigns/ports';

@@ -1,3 +1,5 @@
+/** Proves that a waiting run is woken by the changes that concern it, and by no others. */
+
 import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../../src/campaigns/campaign-actions';
 import { failRun } from '../../../src/campaigns/runs/fail-run';

@@ -1,3 +1,5 @@
+/** Proves which instants quiet hours and windows allow. */
+
 import fc from 'fast-check';
 import { type HourRule, isAllowed, nextAllowed, WEEKDAYS } from '../../../src/domain/time-zones/hours';
 import { wallTimeAt } from '../../../src/domain/time-zones/wall-time';

@@ -1,3 +1,5 @@
+/** Proves which time zones a phone number may be in. */
+
 import { phonePrefix, phoneZones } from '../../../src/domain/time-zones/phone-zones';
 import { isIanaZone } from '../../../src/domain/time-zones/wall-time';
 

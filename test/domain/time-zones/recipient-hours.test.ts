@@ -1,3 +1,5 @@
+/** Proves when a campaign may reach a recipient, by the recipient’s time zones. */
+
 import {
   type HourOptions,
   openHours,

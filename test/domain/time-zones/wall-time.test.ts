@@ -1,3 +1,5 @@
+/** Proves the conversion between instants and wall times, at the changes of the clocks too. */
+
 import fc from 'fast-check';
 import { instantOf, isIanaZone, offsetAt, wallTimeAt } from '../../../src/domain/time-zones/wall-time';
 import { anyInstant, anyZone } from './zones';

@@ -1,3 +1,5 @@
+/** Proves what a call does, step by step, from dialling to its record. */
+
 import { LIMITS } from '../../../src/domain/limits';
 import type { AnsweredBy } from '../../../src/domain/voice/answer-detection/detection';
 import type { CallOptions } from '../../../src/domain/voice/call-options';

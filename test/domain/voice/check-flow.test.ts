@@ -1,3 +1,5 @@
+/** Proves which problems of a flow are reported. */
+
 import fc from 'fast-check';
 import { checkFlow } from '../../../src/domain/voice/check-flow';
 import { compileFlow } from '../../../src/domain/voice/compile-flow';

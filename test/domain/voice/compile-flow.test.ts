@@ -1,3 +1,5 @@
+/** Proves that a flow becomes a program and a document with the same meaning. */
+
 import fc from 'fast-check';
 import { compileFlow } from '../../../src/domain/voice/compile-flow';
 import { checkVoiceXml, parseVoiceXml } from '../../../src/domain/voice/parse-voice-xml';

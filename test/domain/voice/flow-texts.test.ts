@@ -1,3 +1,5 @@
+/** Proves that the texts of a flow are filled as plain text. */
+
 import { compileFlowTexts } from '../../../src/domain/voice/flow-texts';
 import { flowOf, MENU, node } from './flows';
 

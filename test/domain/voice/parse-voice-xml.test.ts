@@ -1,3 +1,5 @@
+/** Proves which voice documents are accepted, and that every problem names its place. */
+
 import { LIMITS } from '../../../src/domain/limits';
 import { checkVoiceXml, parseVoiceXml } from '../../../src/domain/voice/parse-voice-xml';
 

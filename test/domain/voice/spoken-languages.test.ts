@@ -1,3 +1,5 @@
+/** Proves that languages without a voice are reported. */
+
 import { withoutVoice } from '../../../src/domain/voice/spoken-languages';
 
 test('a language without a voice is reported once, wherever it stands; one from a placeholder is not', () => {

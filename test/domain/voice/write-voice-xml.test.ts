@@ -1,3 +1,5 @@
+/** Proves that a program and its document are two forms of the same thing. */
+
 import fc from 'fast-check';
 import { parseVoiceXml } from '../../../src/domain/voice/parse-voice-xml';
 import { writeVoiceXml } from '../../../src/domain/voice/write-voice-xml';

@@ -1,3 +1,5 @@
+/** Proves that a seeded generator repeats its ids, and that others never do. */
+
 import { RANDOM, seededIds } from '../../../src/messaging/access/id-generator';
 
 const SEED = Buffer.alloc(32, 7);

@@ -1,3 +1,5 @@
+/** Proves how workspaces and their credentials are created, used and ended. */
+
 import type { Kysely } from 'kysely';
 import { createIdentity, type Identity } from '../../../src/messaging/access/identity';
 import type { MessagingTables } from '../../../src/messaging/tables';

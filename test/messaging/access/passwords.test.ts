@@ -1,3 +1,5 @@
+/** Proves that a password verifies against its own hash alone. */
+
 import { hashPassword, PASSWORD_COST, verifyPassword } from '../../../src/messaging/access/passwords';
 
 const CHEAP = { log2N: 10, r: 8, p: 1 };

@@ -1,3 +1,5 @@
+/** Proves that encrypted secrets open with their key and for their subject only. */
+
 import { createSealing } from '../../../src/messaging/access/sealing';
 
 const [ONE, TWO] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];

@@ -1,3 +1,5 @@
+/** Proves that a reader of the event feed misses no event and reads none twice. */
+
 import { sql } from 'kysely';
 import type { MessageEvent } from '../../../src/domain/message';
 import { describeWithDatabase } from '../../support/storage';

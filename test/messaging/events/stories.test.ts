@@ -1,3 +1,5 @@
+/** Proves what a message’s story says about its past and its wait. */
+
 import { sql } from 'kysely';
 import { LIMITS } from '../../../src/domain/limits';
 import type { MessageStory } from '../../../src/domain/message-story';

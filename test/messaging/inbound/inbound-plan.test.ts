@@ -1,3 +1,5 @@
+/** Proves that an inbound SMS finds its workspace by an index. */
+
 import { type Kysely, sql } from 'kysely';
 import { findCorrespondents } from '../../../src/messaging/inbound/inbound-rows';
 import type { MessagingTables } from '../../../src/messaging/tables';

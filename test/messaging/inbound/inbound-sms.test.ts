@@ -1,3 +1,5 @@
+/** Proves what inbound SMS change, and that each gets one reply. */
+
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { createLog } from '../../../src/log';

@@ -1,3 +1,5 @@
+/** Proves calls over the HTTP provider, from hand-over to opt-out. */
+
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Kysely } from 'kysely';

@@ -1,3 +1,5 @@
+/** Proves when a receipt with an unknown id is matched to a message. */
+
 import { type Kysely, sql } from 'kysely';
 import type { MessageState } from '../../../src/domain/message';
 import { messageReference } from '../../../src/domain/message-reference';
@@ -10,7 +12,7 @@ import { describeWithDatabase } from '../../support/storage';
 
 const HOUR_AGO = new Date(Date.now() - 3_600_000).toISOString();
 
-describeWithDatabase('a receipt by an id that nobody has read', (database) => {
+describeWithDatabase('a receipt with an id that was never stored', (database) => {
   let db: Kysely<MessagingTables>;
   let provider: string;
   let to: string;

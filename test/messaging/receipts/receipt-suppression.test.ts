@@ -1,3 +1,5 @@
+/** Proves which receipts suppress an address. */
+
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { LIMITS } from '../../../src/domain/limits';

@@ -1,3 +1,5 @@
+/** Proves that receipts are stored once and move a message up in rank only. */
+
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';

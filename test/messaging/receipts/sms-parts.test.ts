@@ -1,3 +1,5 @@
+/** Proves the state of a long SMS from the receipts of its parts. */
+
 import type { Kysely } from 'kysely';
 import { keepOrphans } from '../../../src/messaging/receipts/receipt-rows';
 import { createSmsParts } from '../../../src/messaging/receipts/sms-parts';

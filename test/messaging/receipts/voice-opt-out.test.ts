@@ -1,3 +1,5 @@
+/** Proves that a callee who opts out is suppressed. */
+
 import { LIMITS } from '../../../src/domain/limits';
 import type { Receipt } from '../../../src/providers/provider';
 import { describeWithDatabase } from '../../support/storage';

@@ -1,3 +1,5 @@
+/** Proves that lifted suppressions are remembered. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../../src/domain/limits';

@@ -1,3 +1,5 @@
+/** Proves that no message to a suppressed address is sent. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Suppression } from '../../../src/domain/suppression';

@@ -1,3 +1,5 @@
+/** Proves the plain text of an email’s HTML. */
+
 import { plainTextOf } from '../../../src/messaging/templates/plain-text';
 
 describe('the plain text of an email', () => {

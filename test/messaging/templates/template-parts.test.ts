@@ -1,3 +1,5 @@
+/** Proves the parts of a template that are derived when it is saved. */
+
 import fc from 'fast-check';
 import { checkLayout } from '../../../src/domain/email-layout';
 import { isDomainError } from '../../../src/domain/errors';

@@ -1,3 +1,5 @@
+/** Proves the text part that is derived from a template’s HTML. */
+
 import { LIMITS } from '../../../src/domain/limits';
 import { derivedText } from '../../../src/messaging/templates/template-text';
 

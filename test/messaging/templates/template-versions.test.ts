@@ -1,3 +1,5 @@
+/** Proves which version of a template is used, and that its values are escaped. */
+
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import {

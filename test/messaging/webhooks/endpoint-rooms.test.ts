@@ -1,3 +1,5 @@
+/** Proves that slow endpoints take no room from prompt ones. */
+
 import { LIMITS } from '../../../src/domain/limits';
 import { EndpointRooms } from '../../../src/messaging/webhooks/endpoint-rooms';
 import type { Endpoint } from '../../../src/messaging/webhooks/fan-out';

@@ -1,3 +1,5 @@
+/** Proves that a delivery over https checks address and certificate. */
+
 import { createServer, type Server } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { createWebhookPoster, type WebhookPoster } from '../../../src/messaging/webhooks/post';

@@ -1,3 +1,5 @@
+/** Proves which addresses a customer’s URL may lead to. */
+
 import { kindOfAddress } from '../../../src/messaging/webhooks/private-addresses';
 import { createTargetGuard } from '../../../src/messaging/webhooks/target-guard';
 

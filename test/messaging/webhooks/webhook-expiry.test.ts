@@ -1,3 +1,5 @@
+/** Proves how long ended deliveries and deleted endpoints are kept. */
+
 import { createLog } from '../../../src/log';
 import type { PeriodicCleanup } from '../../../src/messaging/periodic-cleanup';
 import { keepWebhookExpiry } from '../../../src/messaging/webhooks/webhook-expiry';

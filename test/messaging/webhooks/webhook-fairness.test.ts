@@ -1,3 +1,5 @@
+/** Proves that slow endpoints of one workspace do not delay another’s. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { LIMITS } from '../../../src/domain/limits';
 import type { Storage } from '../../../src/storage/storage';

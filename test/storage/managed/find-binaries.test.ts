@@ -1,3 +1,5 @@
+/** Proves which PostgreSQL is found, and why others are refused. */
+
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

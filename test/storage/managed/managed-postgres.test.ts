@@ -1,3 +1,5 @@
+/** Proves that the managed PostgreSQL starts, survives crashes and ends with its process. */
+
 import {
   existsSync,
   mkdirSync,
