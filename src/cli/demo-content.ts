@@ -62,7 +62,7 @@ const VOICE = {
 };
 
 /** A few first, so that their calls are over within seconds, and all others only if the gate is open then. */
-export const DEMO_RELEASE = {
+const DEMO_RELEASE = {
   stages: [{ recipients: 20, waitSeconds: 1 }],
   gates: [{ metric: 'failed', above: 0.3, minSample: 10 }],
 };

@@ -31,7 +31,7 @@ export interface ApprovalReason {
 export type OwnReason = GateReason | ApprovalReason;
 
 /** The share of an audience that may come and go after it was approved. */
-export const APPROVED_DRIFT = 0.01;
+const APPROVED_DRIFT = 0.01;
 
 /** Undefined for a campaign that needs no approval, however many contacts it has. */
 export function approvalRuleOf(

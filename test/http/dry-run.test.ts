@@ -318,18 +318,6 @@ describeWithDatabase('POST /api/campaign/dry-run', (database) => {
     expect(await seconds()).toBe(10);
   });
 
-  test('the waits between its stages are in its duration, with a pace and without', async () => {
-    const people = Array.from({ length: 10 }, (_, i) => ({ phone: `+1202500010${i}`, name: 'Ann' }));
-    const list = await plant(people, 'ws_a');
-    const stages = [{ recipients: 2, waitSeconds: 600 }, { percent: 10 }, { recipients: 7, waitSeconds: 60 }];
-    const seconds = async (more: object) =>
-      (await dryRun(bodyFor(list, ['sms'], { settings: { sms: SETTINGS.sms }, ...more }))).body.data
-        .durationSeconds;
-    expect(await seconds({ release: { stages } })).toBe(600);
-    expect(await seconds({ release: { stages }, delivery: { ratePerSecond: 2 } })).toBe(605);
-    expect(await seconds({ release: { stages: [{ percent: 50 }] } })).toBeNull();
-  });
-
   test('it warns of nobody to send to, of many left out, and of a start that is over', async () => {
     const list = await plant(
       [{ phone: null }, { phone: '+12022000001', name: 'Ann' }, { phone: '+12022000001', name: 'Ann' }],

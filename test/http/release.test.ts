@@ -8,7 +8,8 @@ const STAGES = [{ recipients: 1, waitSeconds: 60 }, { percent: 10 }];
 const GATES = [{ metric: 'failed', above: 0.1, minSample: 10 }];
 
 describeWithDatabase('release in stages over HTTP', (database) => {
-  const { launched, create, db, newCampaign, detail, act, call, setRun, findings } = campaignsRig(database);
+  const { launched, create, db, newCampaign, detail, act, call, setRun, findings, ...rig } =
+    campaignsRig(database);
 
   test.each([
     ['no stages', { stages: [] }, ['release.stages too_small']],
@@ -60,6 +61,19 @@ describeWithDatabase('release in stages over HTTP', (database) => {
     expect((await detail(copy)).release.stages).toEqual([{ recipients: 7 }]);
     await create({ campaignId: id });
     expect(await detail(id)).not.toHaveProperty('release');
+  });
+
+  test('a dry run counts the waits that have a length and contacts after them, with a pace and without', async () => {
+    const people = Array.from({ length: 10 }, (_, i) => ({ email: `p${i}@example.com`, name: 'Ann' }));
+    const contactListId = [await rig.newList(people)];
+    const seconds = async (more: object) => {
+      const body = rig.body({ contactListId, params: { CITY: 'Rome' }, ...more });
+      return (await call('POST', '/api/campaign/dry-run', body)).body.data.durationSeconds;
+    };
+    const stages = [{ recipients: 2, waitSeconds: 600 }, { percent: 10 }, { recipients: 7, waitSeconds: 60 }];
+    expect(await seconds({ release: { stages } })).toBe(600);
+    expect(await seconds({ release: { stages }, delivery: { ratePerSecond: 2 } })).toBe(605);
+    expect(await seconds({ release: { stages: [{ percent: 50 }] } })).toBeNull();
   });
 
   test('only what is released in stages, has begun and goes on can be let go', async () => {
