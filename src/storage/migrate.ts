@@ -27,6 +27,7 @@ import * as explained from './migrations/0055-explained';
 import * as peopleByAddress from './migrations/0056-people-by-address';
 import * as releaseStages from './migrations/0057-release-stages';
 import * as messageLists from './migrations/0060-message-lists';
+import * as accounts from './migrations/0061-accounts';
 
 /** Every migration, in order. A released one is never edited; a change of schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -58,6 +59,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0056-people-by-address': peopleByAddress.UP,
   '0057-release-stages': releaseStages.UP,
   '0060-message-lists': messageLists.UP,
+  '0061-accounts': accounts.UP,
 };
 
 /**

@@ -170,7 +170,9 @@ export class Recorder {
   }
 
   private async writeOnce(results: readonly Recorded[], lane: Lane, closing: ReadonlySet<string>) {
-    const { db, provider, log } = this.deps;
+    const { db, log } = this.deps;
+    // Of an account that is gone, whose groups another one's recorder settles.
+    const provider = results[0]?.group?.provider ?? this.deps.provider;
     const workspaceId = results[0]?.verdict.message.workspaceId ?? '';
     let kept = results;
     const found = foundIn(results.map(({ verdict }) => verdict));
