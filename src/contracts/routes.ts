@@ -30,10 +30,7 @@ const route = z
       .optional(),
     class: z.enum(['marketing', 'transactional']).optional(),
     accounts,
-    failover: z
-      .boolean()
-      .refine((value) => !value, refused('not_applicable', 'Failover is not available yet'))
-      .optional(),
+    failover: z.boolean().optional(),
   })
   .superRefine(
     (value, context) => {
@@ -61,4 +58,4 @@ function checkSender(
 
 export const routesBody = z
   .strictObject({ routes: z.array(route).max(LIMITS.routes) })
-  .transform(({ routes }) => ({ routes: routes.map(({ failover: _, ...one }): Route => one) }));
+  .transform(({ routes }) => ({ routes: routes as Route[] }));

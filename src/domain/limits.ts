@@ -265,6 +265,8 @@ export const LIMITS = {
   carriersPollMs: 2_000,
   /** A refused account that was made by the API is tried at least so often, because an owner changes it and watches. */
   accountProbeMs: 30_000,
+  /** An account that throttles for so long without taking a message is passed over, where its route says so. */
+  failoverThrottledMs: 60_000,
   /** How long `check` waits for a connection. */
   accountCheckMs: 5_000,
 

@@ -1,4 +1,4 @@
-import { type Account, defaultAccountId, isOpenTo } from './account';
+import { type Account, defaultAccountId, isOpenTo, providerName } from './account';
 import type { Channel } from './channel';
 import { senderKey } from './suppression';
 
@@ -12,6 +12,8 @@ export interface Route {
   toPrefix?: string | undefined;
   class?: 'marketing' | 'transactional' | undefined;
   accounts: { account: string; weight?: number | undefined }[];
+  /** While an account is down, the next in the list takes its messages. */
+  failover?: boolean | undefined;
 }
 
 export interface Routed {
@@ -21,6 +23,8 @@ export interface Routed {
   from: string;
   to: string;
   class: 'marketing' | 'transactional';
+  /** The provider that may have got something of it, in an answer that does not say so for certain. */
+  boundTo?: string | undefined;
 }
 
 /** What of a sender a route compares: the domain of an email address, or the number or name without case. */
@@ -32,11 +36,16 @@ export function routeSender(channel: Channel, from: string): string {
 /**
  * The account of a message: that of the first route which matches, or the channel's default. `undefined` when the
  * route leads to no account that may be used now, and the message waits.
+ *
+ * With failover the next account in the list's order is chosen while one is down: it refuses us, cannot be connected to,
+ * or has throttled for long. All of these say for certain that it took nothing. A message of which an account may have
+ * got something stays with it.
  */
 export function chooseAccount(
   routes: readonly Route[],
   message: Routed,
   accountOf: (id: string) => Account | undefined,
+  isDown: (id: string) => boolean = () => false,
 ): string | undefined {
   const route = routes.find((one) => matches(one, message));
   if (!route) return defaultAccountId(message.channel);
@@ -50,8 +59,17 @@ export function chooseAccount(
     );
   });
   const isDrawn = route.accounts.some(({ weight }) => weight !== undefined);
-  return (isDrawn ? drawn(usable, message.id) : usable[0])?.account;
+  const first = (isDrawn ? drawn(usable, message.id) : usable[0])?.account;
+  if (!route.failover || first === undefined) return first;
+  const ids = usable.map(({ account }) => account);
+  const own = ids.find((id) => isCalled(accountOf(id), message.boundTo));
+  if (own !== undefined) return own;
+  const at = ids.indexOf(first);
+  return [...ids.slice(at), ...ids.slice(0, at)].find((id) => !isDown(id)) ?? first;
 }
+
+const isCalled = (account: Account | undefined, provider: string | undefined): boolean =>
+  account !== undefined && providerName(account) === provider;
 
 function matches(route: Route, message: Routed): boolean {
   return (

@@ -132,6 +132,7 @@ export function createDelivery(deps: {
     templates,
     listMail,
     wayOf: (message) => carriers?.wayOf(message) ?? defaultWayOf(message),
+    preferredWayOf: (message) => carriers?.preferredWayOf(message) ?? defaultWayOf(message),
     lanes,
     holds,
     limits,
@@ -156,6 +157,7 @@ export function createDelivery(deps: {
         dispatcher.ways.add(way);
       },
       removeWay: (id) => dispatcher.ways.remove(id),
+      isDown: (way) => dispatcher.ways.isDown(way),
       onRouted(processes) {
         dispatcher.ways.shareWith(processes);
         dispatcher.rerouted();

@@ -39,7 +39,8 @@ export function openHttpProvider(options: HttpProviderOptions): Provider {
       return resultOf(answer, readBody(answer.text), { messageId: message.id, prefix: 'http' });
     }
     if (answer.stayed) return { kind: 'stayed' };
-    return answer.offered && !idempotent ? { kind: 'unknown' } : { kind: 'transient', code: answer.code };
+    if (!answer.offered) return { kind: 'transient', code: answer.code, unreached: true };
+    return idempotent ? { kind: 'transient', code: answer.code } : { kind: 'unknown' };
   }
 
   return {

@@ -38,6 +38,7 @@ const route = z
     toPrefix: z.string().optional(),
     class: z.enum(['marketing', 'transactional']).optional(),
     accounts: z.array(z.strictObject({ account: id, weight: z.number().optional() })),
+    failover: z.boolean().optional(),
   })
   .meta({ id: 'Route' });
 

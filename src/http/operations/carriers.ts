@@ -111,6 +111,7 @@ const ROUTES = {
         { account: 'default-sms', weight: 3 },
         { account: EXAMPLE.account, weight: 1 },
       ],
+      failover: true,
     },
   ],
 };

@@ -18,7 +18,9 @@ import { live, toAccount } from './accounts';
 export interface Carriers {
   /** The way of a message, or NO_WAY while its route leads nowhere. Memory only. */
   wayOf(message: Routed): string;
-  /** The same, and `undefined` for the channel's default. */
+  /** The way that it would have if every account were up. */
+  preferredWayOf(message: Routed): string;
+  /** The same as `wayOf`, and `undefined` for the channel's default. */
   flowWayOf(message: Routed): string | undefined;
   /** Why an account of the table has no way here; `undefined` for one that has, or is disabled. */
   faultOf(accountId: string): string | undefined;
@@ -67,6 +69,7 @@ export function createCarriers({
   addWay,
   removeWay,
   onRouted,
+  isDown,
 }: CarriersDeps & {
   db: Kysely<MessagingTables>;
   log: Log;
@@ -75,6 +78,8 @@ export function createCarriers({
   removeWay(id: string): void;
   /** Messages may have another way than before, and so many processes share the pace of each account. */
   onRouted(processes: number): void;
+  /** Whether a way certainly takes nothing now. */
+  isDown(way: string): boolean;
 }): Carriers {
   const accounts = new Map<string, Account>(environment.map((one) => [one.id, one]));
   const opened = new Map<string, Opened>();
@@ -153,14 +158,21 @@ export function createCarriers({
     return next;
   }
 
-  function wayOf(message: Routed): string {
-    if (routes.length === 0) return DEFAULT_WAYS[message.channel];
-    const id = chooseAccount(routes, message, (one) => accounts.get(one));
-    return id === undefined ? NO_WAY : wayId(id, message.channel);
+  function wayOf(message: Routed, isOut = isDown): string {
+    const { channel } = message;
+    if (routes.length === 0) return DEFAULT_WAYS[channel];
+    const id = chooseAccount(
+      routes,
+      message,
+      (one) => accounts.get(one),
+      (one) => isOut(wayId(one, channel)),
+    );
+    return id === undefined ? NO_WAY : wayId(id, channel);
   }
 
   return {
-    wayOf,
+    wayOf: (message) => wayOf(message),
+    preferredWayOf: (message) => wayOf(message, () => false),
     flowWayOf(message) {
       if (routes.length === 0) return undefined;
       const way = wayOf(message);

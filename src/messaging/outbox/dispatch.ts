@@ -11,7 +11,7 @@ import type { TemplateVersions } from '../templates/template-versions';
 import { ChannelDelivery } from './deliver/channel-delivery';
 import type { Recorded } from './deliver/groups';
 import { asExpired, GroupOpener } from './deliver/opener';
-import { createProviderDesk, type ProviderDesk, throttledSenders } from './deliver/provider-desk';
+import { createProviderDesk, throttledSenders } from './deliver/provider-desk';
 import { type Leaving, Recorder } from './deliver/recorder';
 import { recoverGroups } from './deliver/recover';
 import { type ChannelWay, Ways } from './deliver/ways';
@@ -47,6 +47,8 @@ interface Deps {
   listMail?: ListMail | undefined;
   /** By which account a message leaves: the id of one of the ways, or NO_WAY while it has none. */
   wayOf(message: Routed): string;
+  /** The same if every account were up. */
+  preferredWayOf(message: Routed): string;
   lanes: Lanes;
   holds: Holds;
   limits: SenderLimits;
@@ -66,6 +68,8 @@ export class Dispatcher {
   readonly ways: Ways;
   private readonly expiring: ExpiringMessages;
   private readonly recovering = new Set<Promise<void>>();
+  /** Ids of the ways that were down when last looked at. */
+  private down = '';
   private running = false;
   private woken = false;
   private timer: NodeJS.Timeout | undefined;
@@ -198,6 +202,7 @@ export class Dispatcher {
 
   private pump(): void {
     const now = Date.now();
+    this.lookAtAccounts(now);
     let nextAtMs = Math.min(now + SLEEP_MAX_MS, this.admission.pump(now));
     for (const { delivery } of this.ways.all()) nextAtMs = Math.min(nextAtMs, delivery.pump(now));
     nextAtMs = Math.min(
@@ -207,6 +212,18 @@ export class Dispatcher {
     clearTimeout(this.timer);
     this.timer = setTimeout(this.wake, Math.max(1, nextAtMs - now));
     this.timer.unref();
+  }
+
+  /** Messages of an account that went down go to the next one at once, and come back when a probe is taken. */
+  private lookAtAccounts(now: number): void {
+    const down = this.ways.down(now);
+    const known = down.join();
+    if (known !== this.down) this.queue.reroute();
+    this.down = known;
+    for (const id of down) {
+      if (!this.ways.wantsProbe(id, now)) continue;
+      this.queue.sendProbe(id, (message) => this.deps.preferredWayOf(message) === id);
+    }
   }
 
   private openWay({ id, account, provider: carrier }: Way): ChannelWay {
@@ -222,7 +239,7 @@ export class Dispatcher {
     const provider = carrier.name;
     const recorder = new Recorder({
       ...{ db, provider, lanes, log },
-      judge: (leaving, results) => this.judge(desk, leaving, results),
+      judge: (leaving, results) => this.judge({ id, desk }, leaving, results),
       onRecorded: (results) => this.recorded(desk.provider.name, results),
       onNotOurs: (results) => this.notOurs(results),
     });
@@ -241,7 +258,7 @@ export class Dispatcher {
 
   /** What the results mean for the channel and for its senders. */
   private judge(
-    desk: ProviderDesk,
+    { id, desk }: Pick<ChannelWay, 'id' | 'desk'>,
     leaving: readonly Leaving[],
     results: readonly HandOverResult[],
   ): readonly HandOverResult[] {
@@ -257,7 +274,13 @@ export class Dispatcher {
       });
     }
     // Batches that are answered together were judged as they came.
-    return desk.provider.capabilities.answersEach ? desk.onResults(handOvers, results) : results;
+    const judged = desk.provider.capabilities.answersEach ? desk.onResults(handOvers, results) : results;
+    return judged.map((result, i) => {
+      const message = leaving[i]?.message;
+      if (!message || (result.kind !== 'account' && result.kind !== 'throttled')) return result;
+      // It took nothing for certain, and another account has the message now: at once, and not after a wait.
+      return this.deps.wayOf(message) === id || !desk.isDown(Date.now()) ? result : STAYED;
+    });
   }
 
   private putBack(entries: readonly Entry[]): void {
@@ -328,6 +351,8 @@ export class Dispatcher {
     this.wake();
   }
 }
+
+const STAYED: HandOverResult = { kind: 'stayed' };
 
 /** An unknown call may be under way; its place is free when a receipt says so, or its time is over. */
 const mayRing = (state: Verdict['state']) => state === 'sent' || state === 'unknown';

@@ -57,6 +57,26 @@ describeWithDatabase('an account whose process ends in the middle of a hand-over
     expect(sms.taken).toEqual([]);
   });
 
+  test('keeps the message when it is refused the second time, though the route has a next account', async () => {
+    const spare = await owner.make();
+    const first = await endInTheMiddle(true);
+    await owner.routes.put([
+      { channel: 'sms', accounts: [account, spare].map(({ id }) => ({ account: id })), failover: true },
+    ]);
+    const refusing = provider(true);
+    refusing.script = () => ({ kind: 'account', code: 'http_401', message: 'Wrong key' });
+    const others = new ScriptedProvider('sms', {}, providerName(spare));
+    const carriers = owner.carriers(({ id }) => (id === spare.id ? others : refusing));
+    const { delivery } = await rig.process({}, { carriers });
+    await until('it was refused', () => refusing.taken.length === 1);
+    await delivery.accept(rig.workspaceId, rig.sms('fresh'));
+    await until('the next account has what is new', () => others.uids().includes('fresh'));
+    refusing.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    await until('it is sent', async () => (await rig.states()).doubt === 'sent');
+    expect(others.uids()).toEqual(['fresh']);
+    expect(refusing.taken.at(-1)?.id).toBe(first.taken[0]?.id);
+  });
+
   test('leaves the message unknown when it does not, and its late receipt still counts', async () => {
     const first = await endInTheMiddle(false);
     const second = provider(false);

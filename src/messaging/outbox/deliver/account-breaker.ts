@@ -65,6 +65,11 @@ export class AccountBreaker {
     return this.refusal !== undefined;
   }
 
+  /** The carrier refuses the account, and not only single messages among others that it takes. */
+  get isRefused(): boolean {
+    return (this.refusal?.tries ?? 0) > 0;
+  }
+
   get state(): AccountState {
     const { channel, refusal } = this;
     const kind = kindOf(this.kind);

@@ -57,6 +57,11 @@ export class ChannelDelivery {
     return this.deps.desk.pausedUntilMs <= nowMs;
   }
 
+  /** Nothing is opened, waits for a place or is with the provider. */
+  get isIdle(): boolean {
+    return this.opening + this.waitingCount() + this.inFlight === 0;
+  }
+
   /** Opens and hands over what may leave now, and answers when to ask again. */
   pump(nowMs: number): number {
     const { desk, queue } = this.deps;

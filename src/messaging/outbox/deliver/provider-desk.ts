@@ -4,6 +4,7 @@ import type { Log } from '../../../log';
 import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
 import type { DeliveryObserver } from '../../observer';
 import { AccountBreaker, type AccountState } from './account-breaker';
+import { LongThrottle } from './long-throttle';
 import { Pace } from './pace';
 
 /**
@@ -20,6 +21,8 @@ export interface ProviderDesk {
   readonly account: AccountState;
   /** At which rate the account may be used, if it has one of its own. */
   readonly pace: Pace | undefined;
+  /** The carrier certainly takes nothing now: it refuses us, cannot be connected to, or has throttled for long. */
+  isDown(nowMs: number): boolean;
   /** The account may have been put right: tries it now. */
   probe(): void;
   /** The carrier refused our account: one message at a time may be with it. */
@@ -58,6 +61,7 @@ export function createProviderDesk(
     Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
   );
   let batchSize = Math.min(100, sizeMax);
+  const throttle = new LongThrottle();
   const breaker = new AccountBreaker(channel, provider.name, log, observer, account.probeMaxMs);
 
   function adapt(tookMs: number, count: number): void {
@@ -66,6 +70,18 @@ export function createProviderDesk(
     else if (tookMs < LIMITS.handoverTargetMs && count >= batchSize)
       batchSize = Math.min(sizeMax, batchSize * 2);
     else if (count >= batchSize && batchSize < sizeMin) batchSize = Math.min(sizeMin, batchSize * 2);
+  }
+
+  /** Where there are other accounts, one that cannot be connected to pauses, and spends nobody's attempts. */
+  function seen(results: readonly HandOverResult[]): readonly HandOverResult[] {
+    if (!account.sharesChannel?.()) return results;
+    throttle.see(results, Date.now());
+    desk.pausedUntilMs = Math.max(desk.pausedUntilMs, throttle.untilMs);
+    return results.map((result) =>
+      result.kind === 'transient' && result.unreached
+        ? { kind: 'account', code: result.code, message: 'The carrier cannot be connected to' }
+        : result,
+    );
   }
 
   function heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
@@ -107,16 +123,17 @@ export function createProviderDesk(
       return { ...named, state: 'throttled' as const, nextTryAt: new Date(desk.pausedUntilMs).toISOString() };
     },
     pace: account.ratePerSecond === undefined ? undefined : new Pace(account.ratePerSecond),
+    isDown: (nowMs) => breaker.isRefused || throttle.isLong(nowMs),
     probe() {
       breaker.probe();
       desk.pausedUntilMs = 0;
     },
     get isTrying() {
-      return breaker.isTrying;
+      return breaker.isTrying || throttle.isLong(Date.now());
     },
     async handOver(messages, mayLeave) {
       const startedAt = Date.now();
-      const results = breaker.judge(messages, await answersOf(messages, mayLeave), startedAt);
+      const results = breaker.judge(messages, seen(await answersOf(messages, mayLeave)), startedAt);
       const tookMs = Date.now() - startedAt;
       observer?.handedOver(channel, provider.name, messages.length, tookMs);
       adapt(tookMs, messages.length);
@@ -126,7 +143,7 @@ export function createProviderDesk(
     },
     async handOverOne(message, mayLeave) {
       const startedAt = Date.now();
-      const [result] = breaker.judge([message], await answersOf([message], mayLeave), startedAt);
+      const [result] = breaker.judge([message], seen(await answersOf([message], mayLeave)), startedAt);
       observer?.handedOver(channel, provider.name, 1, Date.now() - startedAt);
       // At once, since what is recorded a moment later would let others leave meanwhile.
       if (result?.kind === 'account') heed([message], [result]);

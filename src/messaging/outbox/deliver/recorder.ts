@@ -128,7 +128,7 @@ export class Recorder {
     const now = Date.now();
     const parts = new Map<string, { lane: Lane; results: Recorded[] }>();
     some.forEach(({ leaving: { message, group } }, i) => {
-      const verdict = verdictOf(message, judged[i] ?? { kind: 'unknown' }, now, Math.random());
+      const verdict = counted(verdictOf(message, judged[i] ?? { kind: 'unknown' }, now, Math.random()));
       const key = `${group.lane.id}/${message.workspaceId}`;
       const part = parts.get(key) ?? { lane: group.lane, results: [] };
       parts.set(key, part);
@@ -207,4 +207,11 @@ export class Recorder {
         stored === results ? some : stored.filter(({ group }) => ours.has(group?.id ?? '')),
     };
   }
+}
+
+/** A hand-over that another process did not live to record counts as an attempt, by which the message stays bound. */
+function counted(verdict: Verdict): Verdict {
+  return verdict.message.boundTo !== undefined && verdict.attempt === 0
+    ? { ...verdict, attempt: 1 }
+    : verdict;
 }

@@ -153,7 +153,8 @@ async function openGroupsOf(db: Kysely<MessagingTables>, lane: Lane): Promise<Gr
     .execute();
   const groups: Group[] = [];
   for (const { id, provider, message_ids } of rows) {
-    groups.push({ id, lane, provider, messages: await readWaiting(db, message_ids) });
+    const read = await readWaiting(db, message_ids);
+    groups.push({ id, lane, provider, messages: read.map((one) => ({ ...one, boundTo: provider })) });
   }
   return groups;
 }

@@ -72,6 +72,23 @@ export class Ways {
     return this.of(channel).find(({ desk }) => desk.provider.name === provider);
   }
 
+  /** Whether a way certainly takes nothing now. */
+  isDown(id: string): boolean {
+    return this.ways.get(id)?.desk.isDown(Date.now()) ?? false;
+  }
+
+  /** Ids of those that are down. */
+  down(nowMs: number): string[] {
+    if (this.ways.size <= CHANNELS.length) return [];
+    return [...this.ways.values()].filter(({ desk }) => desk.isDown(nowMs)).map(({ id }) => id);
+  }
+
+  /** Whether it is time to find out if a way is still down, and nothing is with it that would tell. */
+  wantsProbe(id: string, nowMs: number): boolean {
+    const way = this.ways.get(id);
+    return way !== undefined && way.desk.pausedUntilMs <= nowMs && way.delivery.isIdle;
+  }
+
   /** How the account stands by which a message is to leave. */
   accountFor(message: Routed): AccountState | undefined {
     return this.ways.get(this.deps.wayOf(message))?.desk.account;

@@ -11,7 +11,7 @@ import { type Entry, keyOf, keyOfEntry, newWindow, type Window } from './window'
 /**
  * The messages that this process has in hand: waiting for their turn, or taken on their way to the provider. A
  * message that is in hand is not read from the table a second time; that a message is in one place only rests on
- * this file.
+ * this file, which is long because of that.
  *
  * A message waits in one of two places: among those that could leave, in the order of fair-queue.ts; or, when its
  * sender is restrained, among those of its sender, until the sender is granted a token for it (admission.ts).
@@ -210,6 +210,17 @@ export class OutboxQueue {
       entry.admitted = true;
       entry.charged = charged;
       this.readyFor(entry.message).push(keyOf(entry.message), entry);
+    }
+  }
+
+  /** One message that would have this way if it were not down goes there, to find out whether it still is. */
+  sendProbe(way: string, prefers: (message: OutgoingMessage) => boolean): void {
+    if (this.readyCount(way) > 0) return;
+    for (const queue of this.ready.values()) {
+      const probe = queue.takeOne((entry) => entry.state !== 'gone' && prefers(entry.message));
+      if (!probe) continue;
+      this.readyOf(way).push(keyOf(probe.message), probe);
+      return;
     }
   }
 
