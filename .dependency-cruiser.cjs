@@ -24,7 +24,7 @@ const FOLDERS = [
     at: '^src/config(-values)?\\.ts$',
     values: ['^src/config-values', '^src/domain/', '^src/startup-error'],
   },
-  { name: 'contracts', at: '^src/contracts/', values: ['^src/domain/'] },
+  { name: 'contracts', at: '^src/contracts/', values: ['^src/domain/', '^src/config-values'] },
   {
     name: 'csv',
     at: '^src/csv/',

@@ -19,10 +19,13 @@ import { createProgressFeed } from '../campaigns/progress-feed';
 import { createDurableSends } from '../campaigns/sends/durable-sends';
 import { createStops } from '../campaigns/stops/stops';
 import type { CampaignTables } from '../campaigns/tables';
+import type { Account } from '../domain/account';
 import type { OptedOutCodes } from '../domain/opted-out-codes';
 import type { Speaks } from '../domain/voice/spoken-languages';
+import { type AdminAccountsDeps, adminAccountRoutes } from '../http/routes/admin-accounts';
 import { adminClientRoutes } from '../http/routes/admin-clients';
 import { adminKeyRoutes } from '../http/routes/admin-keys';
+import { adminRouteRoutes } from '../http/routes/admin-routes';
 import { adminUserRoutes } from '../http/routes/admin-users';
 import { adminWorkspaceRoutes } from '../http/routes/admin-workspaces';
 import { campaignApprovalRoutes } from '../http/routes/campaign-approval';
@@ -56,6 +59,9 @@ import { webhookRoutes } from '../http/routes/webhooks';
 import type { App } from '../http/routing';
 import type { Log } from '../log';
 import type { Identity } from '../messaging/access/identity';
+import type { Sealing } from '../messaging/access/sealing';
+import { createAccounts } from '../messaging/carriers/accounts';
+import { createRoutes } from '../messaging/carriers/routes';
 import type { Delivery } from '../messaging/delivery';
 import { createSuppressionList } from '../messaging/suppression/suppression';
 import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
@@ -81,6 +87,7 @@ export interface ApiParts {
   templateLookup: TemplateLookup;
   stories: MessageStories;
   webhooks: Webhooks;
+  accounts: AccountsParts;
   launcher: RunLauncher & SendLauncher;
   schedules: CampaignSchedules;
   holds?: CampaignHolds | undefined;
@@ -92,6 +99,18 @@ export interface ApiParts {
   publicUrl: string | undefined;
   metrics: Pick<Metrics, 'read' | 'contentType'>;
   log: Log;
+}
+
+/** Accounts at carriers: the environment's, and what those of the API need. */
+export interface AccountsParts {
+  environment: readonly Account[];
+  sealing: Sealing;
+  check(
+    account: Pick<Account, 'kind' | 'settings'>,
+    secrets: Record<string, unknown>,
+  ): Promise<{ ok: boolean; detail: string }>;
+  /** Of an account of the environment, as far as `check` needs them. */
+  secretsOf(account: Account): Record<string, unknown>;
 }
 
 /**
@@ -133,6 +152,14 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     adminClientRoutes(identity.clients),
     adminKeyRoutes(identity.apiKeys),
     adminWorkspaceRoutes(identity),
+    adminAccountRoutes(accountsOf(parts)),
+    adminRouteRoutes(
+      createRoutes({
+        db: messagingDb,
+        environment: parts.accounts.environment,
+        onChanged: delivery.carriersChanged,
+      }),
+    ),
     templateRoutes(templates, parts.speaks),
     templateTrialRoutes({
       templates,
@@ -179,4 +206,23 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     (scope) => durableSendRoutes(scope, { sends: createDurableSends({ db: campaignsDb, launcher, log }) }),
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),
   ];
+}
+
+/** The store of accounts with what only this process knows of them. */
+function accountsOf({ storage, delivery, accounts }: ApiParts): AdminAccountsDeps {
+  const { environment, sealing, check, secretsOf } = accounts;
+  const db = storage.tables<MessagingTables>();
+  const store = createAccounts({ db, sealing, environment, onChanged: delivery.carriersChanged });
+  return {
+    store,
+    states: delivery.accounts,
+    faultOf: delivery.accountFault,
+    async check(account) {
+      const secrets =
+        account.source === 'environment' ? secretsOf(account) : await store.secretsOf(account.id);
+      const found = await check(account, secrets);
+      if (found.ok) delivery.probeAccount(account.id);
+      return found;
+    },
+  };
 }

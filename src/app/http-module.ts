@@ -25,10 +25,11 @@ import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher } from '../temporal/launcher';
 import { createSchedules } from '../temporal/schedules';
+import { checkAccount, environmentAccounts, environmentSecrets, openAccount } from './accounts';
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import { policySource } from './policy-source';
-import { openProviders, unsubscribeAddress } from './providers';
+import { openProviders, type ProviderParts, unsubscribeAddress } from './providers';
 import { openSecretsModule } from './secrets-module';
 import { campaignHolds, messageStories, type ServiceGateways, templateLookup } from './service-gateway';
 import type { Shutdown } from './shutdown';
@@ -71,24 +72,29 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   const unsubscribe = createUnsubscribe({ db: messagingDb, tokens: unsubscribeTokens });
   let reachableAt = publicUrl ?? addressOf(config.http);
   const synthesizer = await openSpeech(config);
+  const parts: ProviderParts = {
+    returnPathSecret: await secrets.ofInstallation('return_path'),
+    async unsubscribe(token) {
+      const subscriber = unsubscribe.subscriberOf(token);
+      if (subscriber) await unsubscribe.unsubscribe(subscriber);
+    },
+    synthesizer,
+    log,
+    smsParts: (provider) => createSmsParts({ db: messagingDb, provider, observer: options.metrics.delivery }),
+    inboundUrl: (provider) => `${reachableAt}/inbound/${provider}/${inboundSecret}`,
+  };
+  const environment = environmentAccounts(config);
   const delivery = createDelivery({
     db: messagingDb,
     requestDb: requestsDb,
     templates: versions,
     policyOf: policySource(storage.tables<CampaignTables>()),
     stops: stoppedWorkspaces,
-    providers: await openProviders(config, {
-      returnPathSecret: await secrets.ofInstallation('return_path'),
-      async unsubscribe(token) {
-        const subscriber = unsubscribe.subscriberOf(token);
-        if (subscriber) await unsubscribe.unsubscribe(subscriber);
-      },
-      synthesizer,
-      log,
-      smsParts: (provider) =>
-        createSmsParts({ db: messagingDb, provider, observer: options.metrics.delivery }),
-      inboundUrl: (provider) => `${reachableAt}/inbound/${provider}/${inboundSecret}`,
-    }),
+    providers: await openProviders(config, parts),
+    carriers: {
+      ...{ environment, sealing: secrets.ofAccounts },
+      open: (account, accountSecrets) => openAccount(config, parts, account, accountSecrets),
+    },
     senderLimits: config.senderLimits,
     listMail: createListMail({
       tokens: unsubscribeTokens,
@@ -134,6 +140,10 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       templateLookup: templateLookup(options.service),
       stories: messageStories(options.service),
       webhooks,
+      accounts: {
+        ...{ environment, sealing: secrets.ofAccounts, check: checkAccount },
+        secretsOf: (account) => environmentSecrets(config, account),
+      },
       launcher: createLauncher(temporal.client),
       schedules: createSchedules(temporal.client),
       holds: campaignHolds(options.service.gatewayFor),

@@ -43,7 +43,7 @@ export async function openProviders(
 }
 
 async function openProvider(config: Config, channel: Channel, parts: ProviderParts): Promise<Provider> {
-  const { synthesizer, log } = parts;
+  const { log } = parts;
   const http = config.httpProviders[channel];
   if (http) return openHttpProvider({ channel, ...http });
   if (channel === 'email' && config.smtp) return openSmtp(config.smtp, parts);
@@ -58,16 +58,21 @@ async function openProvider(config: Config, channel: Channel, parts: ProviderPar
   if (channel === 'sms' && config.kannelUrl) {
     return openKannelProvider({ url: config.kannelUrl, dlrUrl: () => parts.inboundUrl('kannel') });
   }
-  const speechMs =
-    synthesizer &&
-    (async (...spoken: Parameters<Synthesizer['synthesize']>) =>
-      (1_000 * (await synthesizer.synthesize(...spoken)).length) / TELEPHONE_HZ);
   const directory = join(config.dataDir, 'simulator');
-  const documents = createCallDocuments(
-    createTargetGuard({ allowPrivate: config.callDocumentsAllowPrivate }),
-  );
+  const speechMs = speechLengthOf(parts);
+  const documents = callDocumentsOf(config);
   return openSimulator({ channel, directory, ...config.simulator, speechMs, documents, log });
 }
+
+/** How long what a simulated call says takes, where it is spoken. */
+export const speechLengthOf = ({ synthesizer }: Pick<ProviderParts, 'synthesizer'>) =>
+  synthesizer &&
+  (async (...spoken: Parameters<Synthesizer['synthesize']>) =>
+    (1_000 * (await synthesizer.synthesize(...spoken)).length) / TELEPHONE_HZ);
+
+/** By which simulated calls fetch what they go on with. */
+export const callDocumentsOf = (config: Config) =>
+  createCallDocuments(createTargetGuard({ allowPrivate: config.callDocumentsAllowPrivate }));
 
 async function openSmtp(
   { dkim, returnPath, ...config }: SmtpConfig,

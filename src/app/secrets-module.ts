@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Config } from '../config';
+import { dataDirectoryKey } from '../credentials/secrets-key';
+import { DomainError } from '../domain/errors';
 import type { Log } from '../log';
 import {
   installationSecret,
@@ -8,6 +10,7 @@ import {
   sealInstallationSecrets,
 } from '../messaging/access/installation-secret';
 import { createSealing, type Sealing } from '../messaging/access/sealing';
+import { sealAccountsAnew } from '../messaging/carriers/account-secrets';
 import type { MessagingTables } from '../messaging/tables';
 import { missingKeys, sealStoredSecrets } from '../messaging/webhooks/sealed-secrets';
 import { StartupError } from '../startup-error';
@@ -20,6 +23,8 @@ import { StartupError } from '../startup-error';
 export interface Secrets {
   ofInstallation(name: string): Promise<string>;
   ofWebhooks: Sealing;
+  /** By keys from the configuration, or the data directory's: never by one that the same database holds. */
+  ofAccounts: Sealing;
 }
 
 export async function openSecretsModule(
@@ -43,8 +48,36 @@ export async function openSecretsModule(
       'The secrets of these webhooks were changed from outside; rotate them: nothing is delivered';
     log.warn({ webhookIds: unreadable }, message);
   }
-  return { ofWebhooks, ofInstallation: (name) => installationSecret(db, name, outer) };
+  const ofAccounts = await sealingOfAccounts(config, db, log);
+  return { ofWebhooks, ofAccounts, ofInstallation: (name) => installationSecret(db, name, outer) };
 }
+
+async function sealingOfAccounts(config: Config, db: Kysely<MessagingTables>, log: Log): Promise<Sealing> {
+  const file = await dataDirectoryKey(config.dataDir, { make: config.secretsKeys.length === 0 });
+  const [first, ...others] = [...config.secretsKeys, ...(file ? [file] : [])];
+  const sealing = first && createSealing([first, ...others]);
+  await refuseMissing(db, 'accounts', sealing?.keyIds ?? []);
+  if (!sealing) return NO_KEY;
+  const unreadable = await sealAccountsAnew(db, sealing);
+  if (unreadable.length > 0) {
+    const message = 'The secrets of these accounts were changed from outside; set them anew: nothing is sent';
+    log.warn({ accountIds: unreadable }, message);
+  }
+  return sealing;
+}
+
+/** Where the data directory cannot be written. Accounts of the environment need no key. */
+const NO_KEY: Sealing = {
+  keyId: '',
+  keyIds: [],
+  seal() {
+    const text = 'There is no key to seal secrets with: set FANFARE_SECRETS_KEY, and restart';
+    throw new DomainError('dependency_down', text);
+  },
+  open(_, keyId, about) {
+    throw new Error(`The key ${keyId} is not there, with which the ${about} is sealed`);
+  },
+};
 
 const OWN_KEY = 'sealing';
 const keyOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
@@ -61,7 +94,7 @@ async function ownKeys(db: Kysely<MessagingTables>, outer: Sealing | undefined):
 
 async function refuseMissing(
   db: Kysely<MessagingTables>,
-  table: 'installation_secrets' | 'webhooks',
+  table: 'installation_secrets' | 'webhooks' | 'accounts',
   keyIds: readonly string[],
 ): Promise<void> {
   const missing = await missingKeys(db, table, keyIds);

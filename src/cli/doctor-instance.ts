@@ -48,6 +48,7 @@ const readyAnswer = z.looseObject({
     z.looseObject({
       channel: z.string(),
       kind: z.string(),
+      account: z.string().catch(''),
       state: z.string(),
       reason: z.string().catch('unknown'),
       since: z.string().catch('unknown'),
@@ -64,10 +65,10 @@ function refusedAccounts(body: unknown): Finding[] {
   const { accounts } = readyAnswer.catch({ accounts: [] }).parse(body);
   return accounts
     .filter(({ state }) => state === 'paused')
-    .map(({ channel, kind, reason, since, nextTryAt }) => ({
+    .map(({ channel, kind, account, reason, since, nextTryAt }) => ({
       check: `${channel} account`,
       state: 'broken',
-      found: `the carrier (${kind}) refuses our account since ${since}: ${reason}; the next try is at ${nextTryAt}`,
+      found: `the carrier (${account === '' ? kind : `${kind}, ${account}`}) refuses our account since ${since}: ${reason}; the next try is at ${nextTryAt}`,
       wayOut: `Correct the key or the address of the ${channel} provider. Messages wait meanwhile, and leave when the carrier takes one.`,
     }));
 }

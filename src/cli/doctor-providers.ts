@@ -1,6 +1,7 @@
-import { connect } from 'node:net';
 import type { Config } from '../config';
 import { CHANNELS, type Channel } from '../domain/channel';
+import { LIMITS } from '../domain/limits';
+import { type Place, placeOf, reach } from '../providers/reach';
 import type { Finding, Look } from './doctor';
 
 /**
@@ -16,9 +17,9 @@ async function lookAt(channel: Channel, config: Config): Promise<Finding> {
   const peers = peersOf(channel, config);
   if (!peers) return { check, state: 'note', found: `${name}: nothing leaves this machine` };
   const problems = await Promise.all(
-    peers.places.map(async ({ host, port }) => {
-      const problem = await reach(host, port);
-      return problem ? [`${host}:${port}: ${problem}`] : [];
+    peers.places.map(async (place) => {
+      const problem = await reach(place, LIMITS.accountCheckMs);
+      return problem ? [`${place.host}:${place.port}: ${problem}`] : [];
     }),
   );
   const away = problems.flat();
@@ -33,13 +34,16 @@ async function lookAt(channel: Channel, config: Config): Promise<Finding> {
 }
 
 interface Peers {
-  places: { host: string; port: number }[];
+  places: Place[];
   variable: string;
 }
 
 /** Undefined for the simulator. */
 function peersOf(channel: Channel, config: Config): Peers | undefined {
-  if (channel === 'email' && config.smtp) return { places: config.smtp.relays, variable: 'FANFARE_SMTP_URL' };
+  if (channel === 'email' && config.smtp) {
+    const places = config.smtp.relays.map(({ host, port }) => ({ host, port, tls: false }));
+    return { places, variable: 'FANFARE_SMTP_URL' };
+  }
   if (channel === 'sms' && config.smpp) {
     return {
       places: config.smpp.url.split(',').map((url) => placeOf(url.trim())),
@@ -51,30 +55,4 @@ function peersOf(channel: Channel, config: Config): Peers | undefined {
   }
   const http = config.httpProviders[channel];
   return http && { places: [placeOf(http.url)], variable: `FANFARE_${channel.toUpperCase()}_HTTP_URL` };
-}
-
-const PORTS: Record<string, number> = { 'https:': 443, 'smpp:': 2_775, 'smpps:': 3_550 };
-
-function placeOf(url: string): { host: string; port: number } {
-  const { protocol, hostname, port } = new URL(url);
-  return {
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: port === '' ? (PORTS[protocol] ?? 80) : Number(port),
-  };
-}
-
-const REACH_MS = 5_000;
-
-/** Returns why a connection failed, or undefined. */
-async function reach(host: string, port: number): Promise<string | undefined> {
-  return new Promise((done) => {
-    const socket = connect({ host, port, timeout: REACH_MS });
-    const end = (problem?: string) => {
-      socket.destroy();
-      done(problem);
-    };
-    socket.once('connect', () => end());
-    socket.once('timeout', () => end('no answer in time'));
-    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
-  });
 }

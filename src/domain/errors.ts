@@ -75,6 +75,9 @@ export const ERRORS = {
   stopped: { title: 'Workspace is stopped', status: 409, retry: 'transient' },
   contact_exists: { title: 'Another contact is identified so', status: 409, retry: 'permanent' },
   list_in_use: { title: 'Contact list is in use', status: 409, retry: 'permanent' },
+  environment_account: { title: 'Account is of the environment', status: 409, retry: 'permanent' },
+  account_routed: { title: 'A route names the account', status: 409, retry: 'permanent' },
+  account_busy: { title: 'Messages are under way by the account', status: 409, retry: 'transient' },
   webhook_disabled: { title: 'Webhook is disabled', status: 409, retry: 'permanent' },
   // Capacity and dependencies
   outbox_full: { title: 'Outbox is full', status: 429, retry: 'throttled' },

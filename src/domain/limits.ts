@@ -263,6 +263,26 @@ export const LIMITS = {
   /** A receipt without a message is deleted after this. */
   orphanReceiptHours: 72,
 
+  // Accounts at carriers (api.md 15)
+  /** Of an installation: each has connections of its own in every process. */
+  accounts: 200,
+  /** The longest value of a setting or secret: several relays with their passwords stand in one. */
+  accountValueChars: 8_000,
+  accountHeaders: 20,
+  accountWorkspaces: 1_000,
+  /** A carrier may report later than that an account is gone. */
+  deletedAccountDays: 7,
+  routes: 1_000,
+  routeAccounts: 20,
+  /** How often a process asks whether an account or route was changed: well below the promised 5 s. */
+  carriersPollMs: 2_000,
+  /** A refused account that was made by the API is tried at least so often, because an owner changes it and watches. */
+  accountProbeMs: 30_000,
+  /** An account that throttles for so long without taking a message is passed over, where its route says so. */
+  failoverThrottledMs: 60_000,
+  /** How long `check` waits for a connection. */
+  accountCheckMs: 5_000,
+
   // Webhooks out
   /** Endpoints of a workspace; each reads the event feed separately. */
   webhooksPerWorkspace: 50,

@@ -65,6 +65,7 @@ export const TAGS = {
   'Sender limits': 'How fast single senders may be used.',
   Webhooks: 'Being told what happens, instead of asking.',
   'Provider callbacks': 'What carriers report. Not for callers of the API.',
+  Carriers: 'Accounts at carriers, and by which of them messages leave. Only for owners.',
   Administration: 'Users, clients and keys of a workspace.',
   Operation: 'Health of the process.',
   Documentation: 'This document and its pages.',

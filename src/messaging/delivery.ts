@@ -1,11 +1,13 @@
 import type { Kysely } from 'kysely';
 import type { Message, MessageList } from '../contracts/send';
-import type { Channel } from '../domain/channel';
+import { type Account, defaultAccountId } from '../domain/account';
+import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import type { MessageStory } from '../domain/message-story';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
 import type { Log } from '../log';
 import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
+import { type Carriers, type CarriersDeps, createCarriers, defaultWayOf, wayId } from './carriers/carriers';
 import { isDataError } from './database-error';
 import { createEventFeed, type EventFeed } from './events/events';
 import { listMessages } from './events/message-list';
@@ -61,6 +63,12 @@ export interface Delivery {
   senderRate: SenderLimits['rateOf'];
   /** The state of each channel's account at its carrier, as this process knows it. */
   accounts(): AccountState[];
+  /** Accounts or routes were changed: this process need not wait to learn of it. */
+  carriersChanged(): Promise<void>;
+  /** Why nothing is handed over by an account in this process, if it could not be opened. */
+  accountFault(accountId: string): string | undefined;
+  /** An owner may have put the account right. */
+  probeAccount(accountId: string): void;
   hold(workspaceId: string, campaign: string): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
   /** A workspace was stopped, or its stop has ended. The call lets this process act on it at once. */
@@ -82,7 +90,10 @@ export function createDelivery(deps: {
   policyOf?: PolicySource | undefined;
   /** Without it, no workspace is ever stopped. */
   stops?: StopRule | undefined;
+  /** Of the channels' default accounts. */
   providers: Record<Channel, Provider>;
+  /** Without it, there are no accounts but those. */
+  carriers?: CarriersDeps | undefined;
   /** Limit of every sender of a channel that has none of its own. */
   senderLimits?: SenderLimitDefaults;
   /** The list-unsubscribe headers of marketing mail; without it, mail has none. */
@@ -120,7 +131,8 @@ export function createDelivery(deps: {
     db,
     templates,
     listMail,
-    providers,
+    wayOf: (message) => carriers?.wayOf(message) ?? defaultWayOf(message),
+    preferredWayOf: (message) => carriers?.preferredWayOf(message) ?? defaultWayOf(message),
     lanes,
     holds,
     limits,
@@ -129,11 +141,34 @@ export function createDelivery(deps: {
     events: { onEvents: feed.notify, onHandedOver: receipts.handedOver },
     observer,
   });
+  for (const channel of CHANNELS) {
+    const id = defaultAccountId(channel);
+    const account = deps.carriers?.environment.find((one) => one.id === id) ?? unnamed(id, channel);
+    dispatcher.ways.add({ id: wayId(id, channel), account, provider: providers[channel] });
+  }
+  const carriers: Carriers | undefined =
+    deps.carriers &&
+    createCarriers({
+      ...deps.carriers,
+      ...{ db: requestDb, log },
+      async addWay(way) {
+        const { provider } = way;
+        await provider.start(receipts.sinkOf(provider.name), inbound.sinkOf(provider.name));
+        dispatcher.ways.add(way);
+      },
+      removeWay: (id) => dispatcher.ways.remove(id),
+      isDown: (way) => dispatcher.ways.isDown(way),
+      onRouted(processes) {
+        dispatcher.ways.shareWith(processes);
+        dispatcher.rerouted();
+      },
+    });
   const doubts = createDoubts(() => dispatcher.lookAgain());
   const acceptance = createAccept({
     db,
     templates,
     policyOf,
+    flowWay: (message) => carriers?.flowWayOf(message),
     lanes,
     outbox,
     senders: createSmsSenders(db),
@@ -177,7 +212,8 @@ export function createDelivery(deps: {
     },
     acceptMany: (workspaceId, messages) => acceptance.accept(workspaceId, messages),
     track: (workspaceId, uid) => trackMessage(requestDb, workspaceId, uid),
-    stories: (workspaceId, uids) => messageStories(requestDb, workspaceId, uids, dispatcher.accounts()),
+    stories: (workspaceId, uids) =>
+      messageStories(requestDb, workspaceId, uids, (message) => dispatcher.ways.accountFor(message)),
     list: (workspaceId, query) => listMessages(requestDb, workspaceId, query),
     async cancel(workspaceId, uid) {
       const [outcome] = await cancels.add(workspaceId, [uid]);
@@ -196,13 +232,21 @@ export function createDelivery(deps: {
     inboundOf: inbound.sinkOf,
     senderLimits: createSenderLimitList({ db, onChanged: limits.refresh }),
     senderRate: limits.rateOf,
-    accounts: () => dispatcher.accounts(),
+    accounts: () => [...dispatcher.ways.all()].map(({ desk }) => desk.account),
+    carriersChanged: async () => carriers?.refresh(),
+    accountFault: (accountId) => carriers?.faultOf(accountId),
+    probeAccount(accountId) {
+      dispatcher.ways.probe(accountId);
+      dispatcher.wake();
+    },
     hold: holds.hold,
     release: holds.release,
     stopsChanged: holds.refresh,
     async start() {
       await holds.start();
       await limits.start();
+      // Before the first lane is adopted: what is found in it may have been with any account.
+      await carriers?.start();
       dispatcher.start();
       await lanes.start();
       await outbox.start();
@@ -216,8 +260,9 @@ export function createDelivery(deps: {
       await inbound.stop();
       await acceptance.idle();
       doubts.stop();
+      carriers?.stop();
       await dispatcher.stop(DRAIN_MS);
-      for (const provider of new Set(Object.values(providers))) await provider.close();
+      await dispatcher.ways.closeProviders();
       await receipts.stop();
       holds.stop();
       limits.stop();
@@ -227,3 +272,9 @@ export function createDelivery(deps: {
     },
   };
 }
+
+/** Of tests and tools that name no accounts. */
+const unnamed = (id: string, channel: Channel): Account => ({
+  ...{ id, name: id, kind: 'simulator', channels: [channel], settings: {}, secretNames: [] },
+  ...{ workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' },
+});

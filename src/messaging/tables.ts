@@ -1,7 +1,9 @@
 import type { ColumnType, Generated } from 'kysely';
+import type { AccountKind } from '../domain/account';
 import type { Channel } from '../domain/channel';
 import type { MessageState } from '../domain/message';
 import type { KeywordAction } from '../domain/opt-out-keywords';
+import type { Route } from '../domain/route';
 import type { SuppressionLifter, SuppressionSource } from '../domain/suppression';
 import type { CallOptions } from '../domain/voice/call-options';
 import type { DisabledReason, WebhookDeliveryState } from '../domain/webhook';
@@ -237,6 +239,23 @@ export interface MessagingTables {
     at: CreatedAt;
     events: Json<Record<string, unknown>[]>;
   };
+  accounts: {
+    id: string;
+    name: string;
+    kind: AccountKind;
+    channels: Channel[];
+    settings: Json<Record<string, unknown>>;
+    secrets: string;
+    key_id: string;
+    secret_names: string[];
+    workspaces: string[];
+    rate_per_second: number | null;
+    disabled: Generated<boolean>;
+    created_at: CreatedAt;
+    updated_at: CreatedAt;
+    deleted_at: Timestamp | null;
+  };
+  carrier_settings: { singleton: Generated<boolean>; revision: number; routes: Json<Route[]> };
   webhooks: {
     id: string;
     workspace_id: string;

@@ -12,6 +12,8 @@ export interface HttpProviderOptions {
   url: string;
   /** The carrier takes a message once, however often it is given the same Idempotency-Key. */
   idempotent: boolean;
+  /** Of every request, beside our own. */
+  headers?: Record<string, string> | undefined;
   /** How long one answer may take; shorter in tests. */
   answerTimeoutMs?: number | undefined;
 }
@@ -32,12 +34,13 @@ export function openHttpProvider(options: HttpProviderOptions): Provider {
   });
 
   async function handOne(message: HandOver, mayBegin: MayBegin): Promise<HandOverResult> {
-    const answer = await carrier.ask(requestFor(message, url), mayBegin);
+    const answer = await carrier.ask(requestFor(message, url, options.headers), mayBegin);
     if ('status' in answer) {
       return resultOf(answer, readBody(answer.text), { messageId: message.id, prefix: 'http' });
     }
     if (answer.stayed) return { kind: 'stayed' };
-    return answer.offered && !idempotent ? { kind: 'unknown' } : { kind: 'transient', code: answer.code };
+    if (!answer.offered) return { kind: 'transient', code: answer.code, unreached: true };
+    return idempotent ? { kind: 'transient', code: answer.code } : { kind: 'unknown' };
   }
 
   return {
@@ -50,8 +53,13 @@ export function openHttpProvider(options: HttpProviderOptions): Provider {
   };
 }
 
-function requestFor(message: HandOver, url: URL): Dispatcher.DispatchOptions {
+function requestFor(
+  message: HandOver,
+  url: URL,
+  own: Record<string, string> = {},
+): Dispatcher.DispatchOptions {
   const headers: Record<string, string> = {
+    ...own,
     'content-type': 'application/json',
     'idempotency-key': message.id,
   };

@@ -38,7 +38,7 @@ export function openKannelProvider(options: KannelProviderOptions): Provider {
       return resultOf(answer, bodyOf(answer), { messageId: message.id, prefix: 'kannel' });
     }
     if (answer.stayed) return { kind: 'stayed' };
-    return answer.offered ? { kind: 'unknown' } : { kind: 'transient', code: answer.code };
+    return answer.offered ? { kind: 'unknown' } : { kind: 'transient', code: answer.code, unreached: true };
   }
 
   return {

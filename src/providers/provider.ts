@@ -84,8 +84,8 @@ export type HandOverResult =
   | { kind: 'accepted'; providerId: string }
   /** Permanent: this message will never be taken. */
   | { kind: 'rejected'; code: string; message: string }
-  /** Not taken this time; counts as an attempt. */
-  | { kind: 'transient'; code: string; retryAfterMs?: number | undefined }
+  /** Not taken this time; counts as an attempt. `unreached`: there was never a connection, so that nothing of it left. */
+  | { kind: 'transient'; code: string; retryAfterMs?: number | undefined; unreached?: true | undefined }
   /**
    * Not taken, try later; does not count as an attempt. Without `scope` it may be about this sender or about
    * us; `message` is about nobody else, as when only the recipient's host has had enough.

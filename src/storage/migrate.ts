@@ -28,6 +28,7 @@ import * as explained from './migrations/0055-explained';
 import * as peopleByAddress from './migrations/0056-people-by-address';
 import * as releaseStages from './migrations/0057-release-stages';
 import * as messageLists from './migrations/0060-message-lists';
+import * as accounts from './migrations/0061-accounts';
 import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
 
@@ -62,6 +63,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0056-people-by-address': peopleByAddress.UP,
   '0057-release-stages': releaseStages.UP,
   '0060-message-lists': messageLists.UP,
+  '0061-accounts': accounts.UP,
   '0070-contacts-found': contactsFound.UP,
   '0071-recipients-by-code': recipientsByCode.UP,
 };

@@ -8,7 +8,7 @@ import { bearerFor, type CallOptions, type HttpAnswer, newWorkspace } from './se
 import { INBOUND_SECRET, startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from './whole-api';
 
 /**
- * Whatever arrives, the answer is the contract's: never a 5xx, always a problem+json that can be read,
+ * Long because each route has its valid body here. Whatever arrives, the answer is the contract's: never a 5xx, always a problem+json that can be read,
  * nothing lost, and nothing in the log that does not belong there. Seeds of failed runs are printed.
  */
 
@@ -127,6 +127,21 @@ const BODIES: Record<string, unknown> = {
   'POST /api/admin/clients': { name: 'C' },
   'POST /api/admin/clients/cli_none/rotate': { overlapHours: 1 },
   'POST /api/admin/api-keys': { name: 'K' },
+  'POST /api/admin/accounts': {
+    name: 'A',
+    kind: 'http',
+    channels: ['sms'],
+    settings: { url: 'https://carrier.example/send', idempotent: true },
+    secrets: { headers: { authorization: 'Bearer x' } },
+    workspaces: ['*'],
+    ratePerSecond: 5,
+  },
+  'PATCH /api/admin/accounts/acc_none': { settings: { url: 'https://carrier.example/' }, disabled: true },
+  'PUT /api/admin/routes': {
+    routes: [
+      { channel: 'sms', sender: 'SHOP', toPrefix: '+44', accounts: [{ account: 'acc_none', weight: 1 }] },
+    ],
+  },
   'POST /api/admin/workspaces': { name: 'W', email: 'owner@example.com' },
 };
 
@@ -272,7 +287,7 @@ describeWithDatabase('bad input', (database) => {
       key
         .replace(INBOUND_SECRET, ':secret')
         .replace(LINK, ':token')
-        .replace(/:template|:list|(usr|cli|cmp|whk)_none/, ':id'),
+        .replace(/:template|:list|(usr|cli|cmp|whk|acc)_none/, ':id'),
     );
     expect(open.filter((route) => !tried.includes(route))).toEqual([]);
   });

@@ -224,6 +224,13 @@ const PROBES: Record<string, Probe> = {
   'GET /api/admin/api-keys': { kind: 'list', path: '/api/admin/api-keys' },
   'POST /api/admin/api-keys': { kind: 'own', why: 'a key is made in the workspace of who makes it' },
   'DELETE /api/admin/api-keys/:id': at((of) => `/api/admin/api-keys/${of.key}`),
+  ...Object.fromEntries(
+    [
+      ...['GET /api/admin/accounts', 'POST /api/admin/accounts', 'GET /api/admin/accounts/:id'],
+      ...['PATCH /api/admin/accounts/:id', 'DELETE /api/admin/accounts/:id'],
+      ...['POST /api/admin/accounts/:id/check', 'GET /api/admin/routes', 'PUT /api/admin/routes'],
+    ].map((route) => [route, { kind: 'own', why: 'the installation’s, tested in admin-accounts' } as const]),
+  ),
   'POST /api/admin/workspaces': { kind: 'own', why: 'nobody’s but an owner’s, tested with administration' },
 };
 

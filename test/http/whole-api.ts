@@ -15,6 +15,7 @@ import { createTargetGuard } from '../../src/messaging/webhooks/target-guard';
 import { createWebhooks } from '../../src/messaging/webhooks/webhooks';
 import { createMetrics } from '../../src/metrics/metrics';
 import type { Storage } from '../../src/storage/storage';
+import { ENVIRONMENT } from '../messaging/carriers/accounts-rig';
 import { createOutboxRig, type OutboxRig } from '../messaging/outbox-rig';
 import { listen, type TestServer } from './service';
 
@@ -75,6 +76,14 @@ export async function startWholeApi(
           sealing: createSealing([Buffer.alloc(32, 1)]),
           onChanged: () => undefined,
         }),
+        accounts: {
+          ...{
+            environment: ENVIRONMENT,
+            sealing: createSealing([Buffer.alloc(32, 2)]),
+            secretsOf: () => ({}),
+          },
+          check: async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
+        },
         launcher: {
           launch: async () => undefined,
           controlChanged: async () => undefined,

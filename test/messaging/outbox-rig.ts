@@ -4,6 +4,7 @@ import { type Message, message as messageSchema } from '../../src/contracts/send
 import type { MessageEvent } from '../../src/domain/message';
 import type { SenderLimits } from '../../src/domain/sender-limit';
 import { createLog, type Log } from '../../src/log';
+import type { CarriersDeps } from '../../src/messaging/carriers/carriers';
 import { createDelivery, type Delivery } from '../../src/messaging/delivery';
 import type { DeliveryObserver } from '../../src/messaging/observer';
 import type { ListMail } from '../../src/messaging/outbox/list-mail';
@@ -29,6 +30,7 @@ export interface OutboxRig {
       listMail?: ListMail;
       policyOf?: PolicySource;
       observer?: DeliveryObserver;
+      carriers?: CarriersDeps;
     },
   ): Promise<TestProcess>;
   sms(uid: string, more?: Record<string, unknown>): Message;

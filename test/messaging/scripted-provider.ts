@@ -13,7 +13,7 @@ type Script = (message: HandOver, mayLeave: MayLeave) => HandOverResult | Promis
 
 /** The outside world for tests of the outbox: does with each message what the test says, and remembers. */
 export class ScriptedProvider implements Provider {
-  readonly name = 'scripted';
+  readonly name: string;
   readonly channel: Channel;
   readonly capabilities: Provider['capabilities'];
   /** Every message it was given, in order, as often as it was. */
@@ -23,7 +23,8 @@ export class ScriptedProvider implements Provider {
   private readonly hung: ((result: HandOverResult) => void)[] = [];
   private sink: ReceiptSink | undefined;
 
-  constructor(channel: Channel, capabilities: Partial<Provider['capabilities']> = {}) {
+  constructor(channel: Channel, capabilities: Partial<Provider['capabilities']> = {}, name = 'scripted') {
+    this.name = name;
     this.channel = channel;
     this.capabilities = { idempotent: false, receipts: true, batchMax: 500, parallel: 500, ...capabilities };
   }

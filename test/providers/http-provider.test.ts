@@ -187,7 +187,9 @@ describe('the HTTP provider', () => {
   ] as const)('to a carrier with idempotency %s', (idempotent, inDoubt) => {
     test('a message that never left is transient', async () => {
       const refused = open({ idempotent, url: `http://127.0.0.1:${await freePort()}/` });
-      expect(await refused.handOver([message()])).toEqual([{ kind: 'transient', code: 'ECONNREFUSED' }]);
+      expect(await refused.handOver([message()])).toEqual([
+        { kind: 'transient', code: 'ECONNREFUSED', unreached: true },
+      ]);
       await refused.close();
     });
 

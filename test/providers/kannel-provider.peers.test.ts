@@ -141,7 +141,9 @@ describe('a real Kannel', () => {
 
   test('that is not there leaves messages to be tried again', async () => {
     const nowhere = open({ url: 'http://fanfare:x@127.0.0.1:1/cgi-bin/sendsms' }, all.inbound);
-    expect(await nowhere.handOver([message()])).toEqual([{ kind: 'transient', code: 'ECONNREFUSED' }]);
+    expect(await nowhere.handOver([message()])).toEqual([
+      { kind: 'transient', code: 'ECONNREFUSED', unreached: true },
+    ]);
     await nowhere.close();
   });
 

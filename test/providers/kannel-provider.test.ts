@@ -102,7 +102,9 @@ describe('a message to sendsms', () => {
       url: 'http://fanfare:x@127.0.0.1:1/cgi-bin/sendsms',
       dlrUrl: () => 'http://127.0.0.1/inbound/kannel/secret',
     });
-    expect(await nowhere.handOver([message()])).toEqual([{ kind: 'transient', code: 'ECONNREFUSED' }]);
+    expect(await nowhere.handOver([message()])).toEqual([
+      { kind: 'transient', code: 'ECONNREFUSED', unreached: true },
+    ]);
     await nowhere.close();
   });
 });

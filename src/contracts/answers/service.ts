@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CHANNELS } from '../../domain/channel';
 import { ERRORS, type ErrorCode } from '../../domain/errors';
-import { count, success } from './envelope';
+import { count, id, success } from './envelope';
 
 /** What everybody may ask of the process itself, and what carriers are told. */
 export const alive = z.strictObject({ status: z.literal('ok') });
@@ -16,7 +16,8 @@ export const ready = z.strictObject({
       z.strictObject({
         channel: z.enum(CHANNELS),
         kind: z.string(),
-        state: z.enum(['ok', 'paused']),
+        account: id.optional(),
+        state: z.enum(['ok', 'paused', 'throttled']),
         reason: z.string().optional(),
         since: z.iso.datetime().optional(),
         nextTryAt: z.iso.datetime().optional(),
@@ -24,7 +25,7 @@ export const ready = z.strictObject({
     )
     .meta({
       description:
-        'The accounts at the carriers. While one is `paused` its carrier refuses it: messages wait, and single ones are tried until one is taken.',
+        'The accounts at the carriers. While one is `paused` its carrier refuses it: messages wait, and single ones are tried until one is taken. `throttled`: the carrier asked for a pause.',
     }),
 });
 

@@ -29,7 +29,7 @@ export const readyz: Operation = {
     200: json('Ready.', ready, {
       status: 'ready',
       checks: { database: true },
-      accounts: [{ channel: 'sms', kind: 'http', state: 'ok' }],
+      accounts: [{ channel: 'sms', kind: 'http', account: 'default-sms', state: 'ok' }],
     }),
   },
   errors: ['dependency_down'],

@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import type { MessageStory, SuppressionEvidence } from '../../domain/message-story';
+import type { Routed } from '../../domain/route';
 import type { AccountState } from '../outbox/deliver/account-breaker';
 import { type SuppressedMessage, suppressionsAt } from '../suppression/suppression-evidence';
 import type { MessagingTables } from '../tables';
@@ -17,7 +18,7 @@ export async function messageStories(
   db: Kysely<MessagingTables>,
   workspaceId: string,
   uids: readonly string[],
-  accounts: readonly AccountState[],
+  accountFor: AccountFor,
 ): Promise<MessageStory[]> {
   const rows = await db
     .selectFrom('messages as m')
@@ -32,7 +33,7 @@ export async function messageStories(
     .execute();
   const messages = rows.map((row) => ({ ...tracked(row), dueAt: row.due_at, held: row.held }));
   const blocks = await suppressionsAt(db, workspaceId, messages.flatMap(suppressed));
-  return messages.map((message) => storyOf(message, accounts, blocks.get(message.uid)));
+  return messages.map((message) => storyOf({ ...message, workspaceId }, accountFor, blocks.get(message.uid)));
 }
 
 function suppressed({ uid, channel, to, from, events }: TrackedMessage): SuppressedMessage[] {
@@ -40,11 +41,14 @@ function suppressed({ uid, channel, to, from, events }: TrackedMessage): Suppres
   return event ? [{ uid, channel, to, from, at: event.at }] : [];
 }
 
-type Waiting = TrackedMessage & { dueAt: Date | null; held: boolean };
+/** How the account stands by which a message is to leave. */
+export type AccountFor = (message: Routed) => AccountState | undefined;
+
+type Waiting = TrackedMessage & { dueAt: Date | null; held: boolean; workspaceId: string };
 
 function storyOf(
   message: Waiting,
-  accounts: readonly AccountState[],
+  accountFor: AccountFor,
   suppression: SuppressionEvidence | undefined,
 ): MessageStory {
   const { uid, channel, state, code, provider, providerId, segments, encoding, attempt, updatedAt } = message;
@@ -56,7 +60,7 @@ function storyOf(
       ...{ at: event.at, type: event.type, state: event.state, code: event.code },
       ...{ attempt: event.attempt, data: event.data },
     })),
-    waits: waitOf(message, accounts),
+    waits: waitOf(message, accountFor),
     suppression,
   };
 }
@@ -64,17 +68,15 @@ function storyOf(
 const WAITING: readonly MessageState[] = ['scheduled', 'accepted', 'sending'];
 
 /** The reasons in order: the first that applies keeps the message back, whatever the later ones say. */
-function waitOf(
-  { state, channel, code, attempt, dueAt, held }: Waiting,
-  accounts: readonly AccountState[],
-): MessageStory['waits'] {
+function waitOf(message: Waiting, accountFor: AccountFor): MessageStory['waits'] {
+  const { state, code, attempt, dueAt, held } = message;
   if (!WAITING.includes(state)) return null;
   if (held) return { why: 'hold' };
   const dueMs = dueAt?.getTime() ?? 0;
   const isLater = dueMs > Date.now();
   if (state === 'scheduled') return { why: 'schedule', at: dueAt?.toISOString() };
-  const account = accounts.find((one) => one.channel === channel && one.state === 'paused');
-  if (account && state !== 'sending') {
+  const account = accountFor({ ...message, class: classOf(message) });
+  if (account?.state === 'paused' && state !== 'sending') {
     const at = Math.max(dueMs, Date.parse(account.nextTryAt ?? ''));
     return { why: 'account', at: isoOf(at), code: account.reason };
   }
@@ -82,5 +84,7 @@ function waitOf(
   const why = code === 'provider_account' ? 'account' : attempt > 0 || code ? 'retry' : 'outbox';
   return { why, at: isoOf(dueMs), code };
 }
+
+const classOf = (message: Waiting) => (message.class === 'transactional' ? 'transactional' : 'marketing');
 
 const isoOf = (ms: number) => (Number.isFinite(ms) ? new Date(ms).toISOString() : undefined);

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { Message } from '../../contracts/send';
 import { DomainError } from '../../domain/errors';
 import type { WorkspacePolicy } from '../../domain/policy';
+import type { Routed } from '../../domain/route';
 import { measureSms } from '../../domain/sms-encoding';
 import { compileText, placeholdersOf, UNSUBSCRIBE_URL } from '../../domain/template';
 import { newId } from '../../storage/new-id';
@@ -21,7 +22,7 @@ export async function judge(
   workspaceId: string,
   message: Message,
   nowMs: number,
-  policy?: WorkspacePolicy,
+  { policy, flowWay }: { policy?: WorkspacePolicy | undefined; flowWay?: FlowWay | undefined } = {},
 ): Promise<Draft> {
   const template = await templateOf(templates, workspaceId, message);
   const params = message.params ?? {};
@@ -31,8 +32,9 @@ export async function judge(
   const sms = text === undefined ? undefined : measureSms(text);
   const paramsJson = message.params ? JSON.stringify(params) : '{}';
   const scheduled = message.sendAt !== undefined && Date.parse(message.sendAt) > nowMs;
+  const id = newId('msg', nowMs);
   return {
-    id: newId('msg', nowMs),
+    id,
     workspaceId,
     uid: message.uid,
     channel: message.channel,
@@ -55,13 +57,16 @@ export async function judge(
     sendAt: message.sendAt,
     expiresAt: message.expiresAt,
     expiresAtMs: message.expiresAt === undefined ? undefined : Date.parse(message.expiresAt),
-    flow: flowOf(workspaceId, message),
+    flow: flowOf(workspaceId, message, flowWay?.({ ...message, id, workspaceId })),
     attempt: 0,
     ending: suffixOf(message, text, policy),
     refusal: refusedSender(message, policy),
     size: 500 + paramsJson.length + (message.body?.length ?? 0),
   };
 }
+
+/** The way of a message that a route leads elsewhere than to its channel's default. */
+export type FlowWay = (message: Routed) => string | undefined;
 
 async function templateOf(
   templates: TemplateVersions,

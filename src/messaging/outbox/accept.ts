@@ -10,7 +10,7 @@ import type { SmsSenders } from '../senders/sms-senders';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
 import { ensureEventHead } from './accept-insert';
-import { judge, payloadHash } from './accept-judge';
+import { type FlowWay, judge, payloadHash } from './accept-judge';
 import type { Lane, Lanes } from './lanes';
 import { type MessageClass, OUTBOX_BOUNDS, type OutboxCount } from './outbox-count';
 import type { Accepted, Draft, Outcome } from './outgoing';
@@ -35,6 +35,7 @@ interface Deps {
   templates: TemplateVersions;
   /** Without it, no workspace has a policy. */
   policyOf?: PolicySource | undefined;
+  flowWay?: FlowWay | undefined;
   lanes: Lanes;
   outbox: OutboxCount;
   senders: SmsSenders;
@@ -66,7 +67,9 @@ export function createAccept(deps: Deps): Accept {
       const now = Date.now();
       const policy = await policyOfWorkspace(deps, workspaceId);
       const judged = await Promise.allSettled(
-        messages.map((message) => judge(templates, workspaceId, message, now, policy)),
+        messages.map((message) =>
+          judge(templates, workspaceId, message, now, { policy, flowWay: deps.flowWay }),
+        ),
       );
       const outcomes: Outcome<Accepted>[] = new Array(messages.length);
       const drafts: Draft[] = [];

@@ -1,18 +1,20 @@
 import type { Kysely } from 'kysely';
-import { CHANNELS, type Channel } from '../../domain/channel';
+import { LIMITS } from '../../domain/limits';
+import type { Routed } from '../../domain/route';
 import type { Log } from '../../log';
-import type { HandOverResult, Provider } from '../../providers/provider';
+import type { HandOverResult } from '../../providers/provider';
+import type { Way } from '../carriers/carriers';
 import { type DeliveryObserver, tellMoves } from '../observer';
 import type { SenderLimits } from '../senders/sender-limits';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
-import type { AccountState } from './deliver/account-breaker';
 import { ChannelDelivery } from './deliver/channel-delivery';
 import type { Recorded } from './deliver/groups';
 import { asExpired, GroupOpener } from './deliver/opener';
-import { createProviderDesk, type ProviderDesk, throttledSenders } from './deliver/provider-desk';
+import { createProviderDesk, throttledSenders } from './deliver/provider-desk';
 import { type Leaving, Recorder } from './deliver/recorder';
-import { type ChannelWay, recoverGroups } from './deliver/recover';
+import { recoverGroups } from './deliver/recover';
+import { type ChannelWay, Ways } from './deliver/ways';
 import type { Holds } from './holds';
 import type { Lane, Lanes } from './lanes';
 import type { ListMail } from './list-mail';
@@ -43,7 +45,10 @@ interface Deps {
   db: Kysely<MessagingTables>;
   templates: TemplateVersions;
   listMail?: ListMail | undefined;
-  providers: Record<Channel, Provider>;
+  /** By which account a message leaves: the id of one of the ways, or NO_WAY while it has none. */
+  wayOf(message: Routed): string;
+  /** The same if every account were up. */
+  preferredWayOf(message: Routed): string;
   lanes: Lanes;
   holds: Holds;
   limits: SenderLimits;
@@ -60,9 +65,11 @@ export class Dispatcher {
   private readonly queue: OutboxQueue;
   private readonly admission: Admission;
   private readonly poller: DuePoller;
-  private readonly ways: readonly ChannelWay[];
+  readonly ways: Ways;
   private readonly expiring: ExpiringMessages;
   private readonly recovering = new Set<Promise<void>>();
+  /** Ids of the ways that were down when last looked at. */
+  private down = '';
   private running = false;
   private woken = false;
   private timer: NodeJS.Timeout | undefined;
@@ -78,23 +85,25 @@ export class Dispatcher {
 
   constructor(private readonly deps: Deps) {
     const { db, holds, limits, log } = deps;
-    this.queue = new OutboxQueue({ limits, holds });
+    this.queue = new OutboxQueue({ limits, holds, wayOf: deps.wayOf });
     this.admission = new Admission({ queue: this.queue, limits, log, wake: this.wake });
     this.poller = new DuePoller({ db, queue: this.queue, log, wake: this.wake });
-    this.ways = CHANNELS.map((channel) => this.openWay(channel));
+    this.ways = new Ways({ wayOf: deps.wayOf, open: (way) => this.openWay(way), log });
     this.expiring = new ExpiringMessages({
       ...{ db, queue: this.queue, lanes: deps.lanes, log },
       recordExpired: async (lane, messages) => {
-        const way = this.ways.find(({ desk }) => desk.channel === messages[0]?.channel);
-        await way?.recorder.record(messages.map(asExpired), { lane });
+        const [first] = messages;
+        if (!first) return;
+        await this.ways.default(first.channel).recorder.record(messages.map(asExpired), { lane });
       },
       letGo: (entries) => this.letGo(entries),
     });
   }
 
-  /** How each channel's account at its carrier stands. */
-  accounts(): AccountState[] {
-    return this.ways.map(({ desk }) => desk.account);
+  /** Accounts or routes have changed: messages may have another way than before. */
+  rerouted(): void {
+    this.queue.reroute();
+    this.wake();
   }
 
   /** These are in the table, due since then. */
@@ -179,12 +188,11 @@ export class Dispatcher {
     });
     const finish = async () => {
       await Promise.allSettled(this.recovering);
-      await Promise.all(this.ways.map(({ delivery }) => delivery.stop()));
-      await Promise.all(this.ways.map(({ recorder }) => recorder.idle()));
+      await this.ways.finish();
     };
     await Promise.race([finish(), timeout]);
     clearTimeout(giveUp);
-    for (const { recorder } of this.ways) recorder.giveUp();
+    this.ways.giveUp();
   }
 
   /** On its way to the provider, or back and not recorded yet. */
@@ -194,24 +202,44 @@ export class Dispatcher {
 
   private pump(): void {
     const now = Date.now();
+    this.lookAtAccounts(now);
     let nextAtMs = Math.min(now + SLEEP_MAX_MS, this.admission.pump(now));
-    for (const { delivery } of this.ways) nextAtMs = Math.min(nextAtMs, delivery.pump(now));
-    const wayOf = (channel: Channel) => this.ways.find(({ desk }) => desk.channel === channel);
-    const isOpen = (channel: Channel) => wayOf(channel)?.delivery.isOpen(now) ?? false;
-    nextAtMs = Math.min(nextAtMs, this.poller.pump(now, isOpen));
+    for (const { delivery } of this.ways.all()) nextAtMs = Math.min(nextAtMs, delivery.pump(now));
+    nextAtMs = Math.min(
+      nextAtMs,
+      this.poller.pump(now, (window) => this.ways.isOpen(window, now)),
+    );
     clearTimeout(this.timer);
     this.timer = setTimeout(this.wake, Math.max(1, nextAtMs - now));
     this.timer.unref();
   }
 
-  private openWay(channel: Channel): ChannelWay {
-    const { db, templates, listMail, providers, lanes, holds, observer, log } = this.deps;
+  /** Messages of an account that went down go to the next one at once, and come back when a probe is taken. */
+  private lookAtAccounts(now: number): void {
+    const down = this.ways.down(now);
+    const known = down.join();
+    if (known !== this.down) this.queue.reroute();
+    this.down = known;
+    for (const id of down) {
+      if (!this.ways.wantsProbe(id, now)) continue;
+      this.queue.sendProbe(id, (message) => this.deps.preferredWayOf(message) === id);
+    }
+  }
+
+  private openWay({ id, account, provider: carrier }: Way): ChannelWay {
+    const { db, templates, listMail, lanes, holds, observer, log } = this.deps;
     const { queue } = this;
-    const desk = createProviderDesk(channel, providers[channel], log, observer);
-    const provider = desk.provider.name;
+    const { channel } = carrier;
+    const desk = createProviderDesk(channel, carrier, log, observer, {
+      id: account.id,
+      ratePerSecond: account.ratePerSecond,
+      probeMaxMs: account.source === 'api' ? LIMITS.accountProbeMs : undefined,
+      sharesChannel: () => this.ways.isOneOfSeveral(channel),
+    });
+    const provider = carrier.name;
     const recorder = new Recorder({
       ...{ db, provider, lanes, log },
-      judge: (leaving, results) => this.judge(desk, leaving, results),
+      judge: (leaving, results) => this.judge({ id, desk }, leaving, results),
       onRecorded: (results) => this.recorded(desk.provider.name, results),
       onNotOurs: (results) => this.notOurs(results),
     });
@@ -219,24 +247,26 @@ export class Dispatcher {
       ...{ db, templates, listMail, lanes, holds, queue, recorder, provider, log },
     });
     const delivery = new ChannelDelivery({
-      ...{ desk, queue, opener, recorder, holds, wake: this.wake },
+      ...{ way: id, desk, queue, opener, recorder, holds, wake: this.wake },
       onOpened: ({ back, gone }) => {
         this.putBack(back);
         this.letGo(gone);
       },
     });
-    return { desk, delivery, recorder };
+    return { id, desk, delivery, recorder };
   }
 
   /** What the results mean for the channel and for its senders. */
   private judge(
-    desk: ProviderDesk,
+    { id, desk }: Pick<ChannelWay, 'id' | 'desk'>,
     leaving: readonly Leaving[],
     results: readonly HandOverResult[],
   ): readonly HandOverResult[] {
     const { limits, log } = this.deps;
     const handOvers = leaving.map(({ handOver }) => handOver);
-    for (const { sender, delayMs } of throttledSenders(handOvers, results)) {
+    // Where there are other accounts, only this one waits (provider-desk.ts).
+    const silent = this.ways.isOneOfSeveral(desk.channel) ? [] : throttledSenders(handOvers, results);
+    for (const { sender, delayMs } of silent) {
       const one = leaving.find(({ message }) => message.from === sender);
       if (!one) continue;
       void limits.throttled(one.message, delayMs).catch((error: unknown) => {
@@ -244,7 +274,13 @@ export class Dispatcher {
       });
     }
     // Batches that are answered together were judged as they came.
-    return desk.provider.capabilities.answersEach ? desk.onResults(handOvers, results) : results;
+    const judged = desk.provider.capabilities.answersEach ? desk.onResults(handOvers, results) : results;
+    return judged.map((result, i) => {
+      const message = leaving[i]?.message;
+      if (!message || (result.kind !== 'account' && result.kind !== 'throttled')) return result;
+      // It took nothing for certain, and another account has the message now: at once, and not after a wait.
+      return this.deps.wayOf(message) === id || !desk.isDown(Date.now()) ? result : STAYED;
+    });
   }
 
   private putBack(entries: readonly Entry[]): void {
@@ -315,6 +351,8 @@ export class Dispatcher {
     this.wake();
   }
 }
+
+const STAYED: HandOverResult = { kind: 'stayed' };
 
 /** An unknown call may be under way; its place is free when a receipt says so, or its time is over. */
 const mayRing = (state: Verdict['state']) => state === 'sent' || state === 'unknown';

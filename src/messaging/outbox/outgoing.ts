@@ -35,6 +35,11 @@ export interface OutgoingMessage {
   readonly attempt: number;
   /** What the last of them ended with, and why it waits. */
   readonly lastCode?: string | undefined;
+  /**
+   * The provider that may have got something of it: one that answered an attempt without a certain end, or that a process
+   * was handing it over to when it ended. No failover takes it elsewhere.
+   */
+  readonly boundTo?: string | undefined;
   /** Bytes of content, roughly: what queues are bounded by. */
   readonly size: number;
 }

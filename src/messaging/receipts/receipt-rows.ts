@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { kindOf } from '../../domain/account';
 import { LIMITS } from '../../domain/limits';
 import type { Receipt } from '../../providers/provider';
 import { newId } from '../../storage/new-id';
@@ -36,16 +37,36 @@ export async function findTargets(
   }
   const byProviderId = new Map<string, ReceiptTarget>();
   if (foreign.length > 0) {
-    const { rows } = await sql<ReceiptTarget & { provider_id: string }>`
-      select m.id, m.workspace_id, m.uid, m.channel, m.campaign, m.state, m.attempt, m.provider, m.history,
-        m.provider_id
-      from unnest(
-        ${foreign.map((one) => one.provider)}::text[],
-        ${foreign.map((one) => one.receipt.providerId)}::text[]
-      ) as r(provider, provider_id)
-      join messages m on m.provider = r.provider and m.provider_id = r.provider_id
+    // What comes for all accounts of a kind is looked for at each of them; an id that several have says nothing.
+    const { rows } = await sql<ReceiptTarget & { provider_id: string; given: string }>`
+      with given as (
+        select r.provider, r.provider_id from unnest(
+          ${foreign.map((one) => one.provider)}::text[],
+          ${foreign.map((one) => one.receipt.providerId)}::text[]
+        ) as r(provider, provider_id)
+      ), names as (
+        select distinct provider as given, provider as name from given
+        union all
+        select g.provider, a.kind || ':' || a.id
+        from (select distinct provider from given) g join accounts a on a.kind = g.provider
+      )
+      select distinct on (r.provider, r.provider_id, m.id)
+        m.id, m.workspace_id, m.uid, m.channel, m.campaign, m.state, m.attempt, m.provider, m.history,
+        m.provider_id, r.provider as given
+      from given r
+      join names n on n.given = r.provider
+      join messages m on m.provider = n.name and m.provider_id = r.provider_id
     `.execute(db);
-    for (const { provider_id, ...row } of rows) byProviderId.set(`${row.provider} ${provider_id}`, row);
+    const found = new Map<string, ReceiptTarget[]>();
+    for (const { provider_id, given, ...row } of rows) {
+      const key = `${given} ${provider_id}`;
+      found.set(key, [...(found.get(key) ?? []), row]);
+    }
+    for (const [key, targets] of found) {
+      const exact = targets.find((one) => key.startsWith(`${one.provider} `));
+      const only = targets.length === 1 ? targets[0] : exact;
+      if (only) byProviderId.set(key, only);
+    }
   }
   return { byId, byProviderId };
 }
@@ -135,7 +156,7 @@ export async function orphansOf(
   const { rows } = await sql<Orphan>`
     select id, provider, receipt from orphan_receipts
     where message_id = any(${handedOver.map((one) => one.id)}::text[])
-      or (provider = ${provider} and provider_id = any(${providerIds}::text[]))
+      or (provider in (${provider}, ${kindOf(provider)}) and provider_id = any(${providerIds}::text[]))
     order by id
   `.execute(db);
   return rows;
@@ -148,8 +169,11 @@ export async function ripeOrphans(db: Kysely<MessagingTables>, limit: number): P
     where exists (
       select 1 from messages m where m.id = o.message_id and m.state not in ('scheduled', 'accepted')
     ) or exists (
-      select 1 from messages m where m.provider = o.provider and m.provider_id = o.provider_id
-        and m.state not in ('scheduled', 'accepted')
+      select 1 from (
+        select o.provider as name
+        union all select a.kind || ':' || a.id from accounts a where a.kind = o.provider
+      ) n join messages m on m.provider = n.name and m.provider_id = o.provider_id
+      where m.state not in ('scheduled', 'accepted')
     )
     order by o.id limit ${limit}
   `.execute(db);

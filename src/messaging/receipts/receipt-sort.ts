@@ -1,3 +1,4 @@
+import { isOfKind } from '../../domain/account';
 import { changeBy, type ReceiptTarget } from './receipt-change';
 import type { Change, FromProvider, Targets } from './receipt-rows';
 
@@ -28,7 +29,7 @@ export function sortReceipts(receipts: readonly FromProvider[], targets: Targets
       later.push(from);
     } else if (!isHandedOver(target)) {
       early.push(from);
-    } else if (target.provider === from.provider) {
+    } else if (isOfKind(target.provider ?? '', from.provider)) {
       const event = changeBy(target, from.receipt);
       if (event) {
         taken.add(target.id);

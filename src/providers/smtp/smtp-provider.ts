@@ -255,7 +255,7 @@ function refused(
 }
 
 function unreachable({ account, code, reply }: SmtpUnreachable, retryAfterMs: number): HandOverResult {
-  if (!account) return { kind: 'transient', code, retryAfterMs };
+  if (!account) return { kind: 'transient', code, retryAfterMs, unreached: true };
   return {
     kind: 'account',
     code: reply?.enhanced ?? code,

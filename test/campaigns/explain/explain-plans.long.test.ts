@@ -29,7 +29,7 @@ describeWithDatabase('explanations beside a million recipients', (database) => {
   const stories: MessageStories = {
     read: async (workspaceId, uids) => ({
       ...({ kind: 'told', events: true } as const),
-      stories: await messageStories(storage.tables<MessagingTables>(), workspaceId, uids, []),
+      stories: await messageStories(storage.tables<MessagingTables>(), workspaceId, uids, () => undefined),
     }),
   };
 

@@ -80,7 +80,10 @@ export const REFUSALS: Refusal[] = [
     ...{ at: 'rcpt', says: '421 4.7.0 Slow down', switches: ['-r', 'rcpt', '-b', '421 4.7.0 Slow down'] },
     expected: throttled,
   },
-  hangUp('no greeting but a hang-up', 'connect'),
+  hangUp('no greeting but a hang-up', 'connect', {
+    ...transient('ECONNECTION'),
+    unreached: true,
+  } as HandOverResult),
   hangUp('a hang-up at the sender', 'mail'),
   hangUp('a hang-up at the recipient', 'rcpt'),
   hangUp('a hang-up at the data', 'data'),

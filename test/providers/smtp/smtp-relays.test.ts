@@ -59,7 +59,7 @@ describe('several relays', () => {
     );
     const results = await provider.handOver(many(10));
     expect(results).toEqual(
-      results.map(() => ({ kind: 'transient', code: 'ECONNREFUSED', retryAfterMs: 60_000 })),
+      results.map(() => ({ kind: 'transient', code: 'ECONNREFUSED', retryAfterMs: 60_000, unreached: true })),
     );
   });
 

@@ -1,3 +1,4 @@
+import { kindOf } from '../../../domain/account';
 import type { Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
@@ -9,7 +10,9 @@ export interface AccountState {
   channel: Channel;
   /** The provider's. */
   kind: string;
-  state: 'ok' | 'paused';
+  /** Which account it is, where there may be several. */
+  account?: string;
+  state: 'ok' | 'paused' | 'throttled';
   /** The carrier's code, and since when it refuses. */
   reason?: string;
   since?: string;
@@ -50,6 +53,7 @@ export class AccountBreaker {
     private readonly kind: string,
     private readonly log: Log,
     private readonly observer?: DeliveryObserver,
+    private readonly probeMaxMs: number = LIMITS.accountPauseMaxMs,
   ) {}
 
   get pausedUntilMs(): number {
@@ -61,8 +65,14 @@ export class AccountBreaker {
     return this.refusal !== undefined;
   }
 
+  /** The carrier refuses the account, and not only single messages among others that it takes. */
+  get isRefused(): boolean {
+    return (this.refusal?.tries ?? 0) > 0;
+  }
+
   get state(): AccountState {
-    const { channel, kind, refusal } = this;
+    const { channel, refusal } = this;
+    const kind = kindOf(this.kind);
     if (!refusal) return { channel, kind, state: 'ok' };
     return {
       channel,
@@ -72,6 +82,11 @@ export class AccountBreaker {
       since: new Date(refusal.sinceMs).toISOString(),
       nextTryAt: new Date(refusal.untilMs).toISOString(),
     };
+  }
+
+  /** The next message is tried at once. */
+  probe(): void {
+    if (this.refusal) this.refusal.untilMs = Date.now();
   }
 
   /** What the results of messages that were offered at `startedMs` mean for each of them. */
@@ -132,7 +147,7 @@ export class AccountBreaker {
     this.lastTakenMs = Number.NEGATIVE_INFINITY;
     // Those that were under way together are one refusal, however many they were.
     if (startedMs < refusal.untilMs && refusal.tries > 0) return;
-    refusal.untilMs = nowMs + waitMs(refusal);
+    refusal.untilMs = nowMs + Math.min(waitMs(refusal), this.probeMaxMs);
     refusal.tries += 1;
     refusal.code = code;
     const { channel, kind } = this;

@@ -1,4 +1,3 @@
-import type { Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
 import type { Holds } from '../holds';
@@ -17,6 +16,8 @@ const OPENINGS_MAX = 2;
 const RATE_INTERVAL_MS = 100;
 
 interface Deps {
+  /** One account on one channel (carriers.ts). */
+  way: string;
   desk: ProviderDesk;
   queue: OutboxQueue;
   opener: GroupOpener;
@@ -29,12 +30,12 @@ interface Deps {
 }
 
 /**
- * One channel's messages on their way from the queue to the provider: taken in fair order, opened in groups, handed
+ * The messages of one account and channel on their way from the queue to the provider: taken in fair order, opened in groups, handed
  * over as the provider has places, recorded as the answers come. Little is opened ahead of the provider's
  * places, because what is opened has left the queue's order and is in doubt after a crash.
  */
 export class ChannelDelivery {
-  readonly channel: Channel;
+  private readonly way: string;
   /** Opened, and waiting for a place with the provider; transactional ones first. */
   private readonly waiting: Record<MessageClass, Leaving[]> = { transactional: [], marketing: [] };
   private openings = 0;
@@ -49,11 +50,16 @@ export class ChannelDelivery {
   private stopping = false;
 
   constructor(private readonly deps: Deps) {
-    this.channel = deps.desk.channel;
+    this.way = deps.way;
   }
 
   isOpen(nowMs: number): boolean {
     return this.deps.desk.pausedUntilMs <= nowMs;
+  }
+
+  /** Nothing is opened, waits for a place or is with the provider. */
+  get isIdle(): boolean {
+    return this.opening + this.waitingCount() + this.inFlight === 0;
   }
 
   /** Opens and hands over what may leave now, and answers when to ask again. */
@@ -64,16 +70,19 @@ export class ChannelDelivery {
     if (!this.isOpen(nowMs)) return desk.pausedUntilMs;
     this.measure(nowMs);
     while (this.openings < OPENINGS_MAX) {
-      const plain = Math.min(LIMITS.handoverBatch, this.room());
+      const paced = desk.pace?.available(nowMs) ?? LIMITS.handoverBatch;
+      if (desk.pace && paced <= 0) return desk.pace.nextAtMs(nowMs);
+      const plain = Math.min(paced, LIMITS.handoverBatch, this.room());
       // What is transactional has places of its own beyond those that are taken.
       const kind = plain > 0 ? undefined : ('transactional' as const);
-      const max = plain > 0 ? plain : Math.min(LIMITS.handoverBatch, this.room('transactional'));
-      const ready = queue.readyCount(this.channel, kind);
+      const max = plain > 0 ? plain : Math.min(paced, LIMITS.handoverBatch, this.room('transactional'));
+      const ready = queue.readyCount(this.way, kind);
       if (max <= 0 || ready === 0) break;
       const lingerMs = this.lingerMs(Math.min(ready, max), nowMs);
       if (lingerMs > 0) return nowMs + lingerMs;
-      const entries = queue.take(this.channel, max, kind);
+      const entries = queue.take(this.way, max, kind);
       if (entries.length === 0) break;
+      desk.pace?.take(entries.length);
       for (const [lane, ofLane] of byLane(entries)) void this.open(lane, ofLane);
     }
     return Number.POSITIVE_INFINITY;
@@ -144,6 +153,7 @@ export class ChannelDelivery {
     if (outcome.isHindered) {
       desk.pausedUntilMs = Math.max(desk.pausedUntilMs, Date.now() + TROUBLE_PAUSE_MS);
     }
+    desk.pace?.take(-outcome.back.length - outcome.gone.length);
     onOpened({ lane, back: outcome.back, gone: outcome.gone });
     for (const one of outcome.leaving) this.waiting[one.message.class].push(one);
     if (outcome.leaving.length > 0) this.attend();

@@ -4,6 +4,8 @@ import type { Log } from '../../../log';
 import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
 import type { DeliveryObserver } from '../../observer';
 import { AccountBreaker, type AccountState } from './account-breaker';
+import { LongThrottle } from './long-throttle';
+import { Pace } from './pace';
 
 /**
  * One channel's provider as the dispatcher sees it: how many batches are with it, how large the next
@@ -17,6 +19,12 @@ export interface ProviderDesk {
   readonly sizeMax: number;
   pausedUntilMs: number;
   readonly account: AccountState;
+  /** At which rate the account may be used, if it has one of its own. */
+  readonly pace: Pace | undefined;
+  /** The carrier certainly takes nothing now: it refuses us, cannot be connected to, or has throttled for long. */
+  isDown(nowMs: number): boolean;
+  /** The account may have been put right: tries it now. */
+  probe(): void;
   /** The carrier refused our account: one message at a time may be with it. */
   readonly isTrying: boolean;
   /** Hands messages over; answers one result each and never throws. */
@@ -24,6 +32,15 @@ export interface ProviderDesk {
   /** The same for one message of many that are answered each by itself; what it means is told by `onResults`. */
   handOverOne(message: HandOver, mayLeave: MayLeave): Promise<HandOverResult>;
   onResults(messages: readonly HandOver[], results: readonly HandOverResult[]): readonly HandOverResult[];
+}
+
+export interface DeskAccount {
+  id?: string;
+  ratePerSecond?: number | undefined;
+  /** The longest wait between two tries of an account that is refused. */
+  probeMaxMs?: number | undefined;
+  /** Other accounts carry the channel too: a sender that is throttled here may be welcome there. */
+  sharesChannel?(): boolean;
 }
 
 /** After trouble the provider is tried with a few before it is given many. */
@@ -34,6 +51,7 @@ export function createProviderDesk(
   provider: Provider,
   log: Log,
   observer?: DeliveryObserver,
+  account: DeskAccount = {},
 ): ProviderDesk {
   const sizeMax = Math.min(provider.capabilities.batchMax, LIMITS.handoverBatch);
   // Fewer would leave the provider idle, however long its answers take. One batch is not counted: it ends with its
@@ -43,7 +61,8 @@ export function createProviderDesk(
     Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
   );
   let batchSize = Math.min(100, sizeMax);
-  const breaker = new AccountBreaker(channel, provider.name, log, observer);
+  const throttle = new LongThrottle();
+  const breaker = new AccountBreaker(channel, provider.name, log, observer, account.probeMaxMs);
 
   function adapt(tookMs: number, count: number): void {
     const isLong = tookMs > LIMITS.handoverTargetMs * 2;
@@ -51,6 +70,18 @@ export function createProviderDesk(
     else if (tookMs < LIMITS.handoverTargetMs && count >= batchSize)
       batchSize = Math.min(sizeMax, batchSize * 2);
     else if (count >= batchSize && batchSize < sizeMin) batchSize = Math.min(sizeMin, batchSize * 2);
+  }
+
+  /** Where there are other accounts, one that cannot be connected to pauses, and spends nobody's attempts. */
+  function seen(results: readonly HandOverResult[]): readonly HandOverResult[] {
+    if (!account.sharesChannel?.()) return results;
+    throttle.see(results, Date.now());
+    desk.pausedUntilMs = Math.max(desk.pausedUntilMs, throttle.untilMs);
+    return results.map((result) =>
+      result.kind === 'transient' && result.unreached
+        ? { kind: 'account', code: result.code, message: 'The carrier cannot be connected to' }
+        : result,
+    );
   }
 
   function heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
@@ -61,7 +92,8 @@ export function createProviderDesk(
     } else if (throttled.length > 0) {
       // One sender waits by itself (sender-limits.ts); when several are sent away, it is about us.
       const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.throttlePauseMs);
-      if (throttled.filter((one) => !one.isAlone).length > 1) desk.pausedUntilMs = Date.now() + delayMs;
+      const enough = account.sharesChannel?.() ? 0 : 1;
+      if (throttled.filter((one) => !one.isAlone).length > enough) desk.pausedUntilMs = Date.now() + delayMs;
       batchSize = Math.max(PROBE_SIZE, batchSize >> 1);
     }
   }
@@ -85,14 +117,23 @@ export function createProviderDesk(
     },
     sizeMax,
     get account() {
-      return breaker.state;
+      const named: AccountState =
+        account.id === undefined ? breaker.state : { ...breaker.state, account: account.id };
+      if (named.state === 'paused' || desk.pausedUntilMs <= Date.now()) return named;
+      return { ...named, state: 'throttled' as const, nextTryAt: new Date(desk.pausedUntilMs).toISOString() };
+    },
+    pace: account.ratePerSecond === undefined ? undefined : new Pace(account.ratePerSecond),
+    isDown: (nowMs) => breaker.isRefused || throttle.isLong(nowMs),
+    probe() {
+      breaker.probe();
+      desk.pausedUntilMs = 0;
     },
     get isTrying() {
-      return breaker.isTrying;
+      return breaker.isTrying || throttle.isLong(Date.now());
     },
     async handOver(messages, mayLeave) {
       const startedAt = Date.now();
-      const results = breaker.judge(messages, await answersOf(messages, mayLeave), startedAt);
+      const results = breaker.judge(messages, seen(await answersOf(messages, mayLeave)), startedAt);
       const tookMs = Date.now() - startedAt;
       observer?.handedOver(channel, provider.name, messages.length, tookMs);
       adapt(tookMs, messages.length);
@@ -102,7 +143,7 @@ export function createProviderDesk(
     },
     async handOverOne(message, mayLeave) {
       const startedAt = Date.now();
-      const [result] = breaker.judge([message], await answersOf([message], mayLeave), startedAt);
+      const [result] = breaker.judge([message], seen(await answersOf([message], mayLeave)), startedAt);
       observer?.handedOver(channel, provider.name, 1, Date.now() - startedAt);
       // At once, since what is recorded a moment later would let others leave meanwhile.
       if (result?.kind === 'account') heed([message], [result]);

@@ -128,7 +128,7 @@ export class Recorder {
     const now = Date.now();
     const parts = new Map<string, { lane: Lane; results: Recorded[] }>();
     some.forEach(({ leaving: { message, group } }, i) => {
-      const verdict = verdictOf(message, judged[i] ?? { kind: 'unknown' }, now, Math.random());
+      const verdict = counted(verdictOf(message, judged[i] ?? { kind: 'unknown' }, now, Math.random()));
       const key = `${group.lane.id}/${message.workspaceId}`;
       const part = parts.get(key) ?? { lane: group.lane, results: [] };
       parts.set(key, part);
@@ -170,7 +170,9 @@ export class Recorder {
   }
 
   private async writeOnce(results: readonly Recorded[], lane: Lane, closing: ReadonlySet<string>) {
-    const { db, provider, log } = this.deps;
+    const { db, log } = this.deps;
+    // Of an account that is gone, whose groups another one's recorder settles.
+    const provider = results[0]?.group?.provider ?? this.deps.provider;
     const workspaceId = results[0]?.verdict.message.workspaceId ?? '';
     let kept = results;
     const found = foundIn(results.map(({ verdict }) => verdict));
@@ -205,4 +207,11 @@ export class Recorder {
         stored === results ? some : stored.filter(({ group }) => ours.has(group?.id ?? '')),
     };
   }
+}
+
+/** A hand-over that another process did not live to record counts as an attempt, by which the message stays bound. */
+function counted(verdict: Verdict): Verdict {
+  return verdict.message.boundTo !== undefined && verdict.attempt === 0
+    ? { ...verdict, attempt: 1 }
+    : verdict;
 }

@@ -11,19 +11,11 @@ import type { OutgoingMessage } from '../outgoing';
 import { readWaiting } from '../queue/due-messages';
 import type { OutboxQueue } from '../queue/outbox-queue';
 import { type Verdict, verdictOf } from '../verdict';
-import type { ChannelDelivery } from './channel-delivery';
 import { abandonGroup, findSuppressed, type Group } from './groups';
 import { isExpired } from './opener';
-import type { ProviderDesk } from './provider-desk';
-import type { OpenGroup, Recorder } from './recorder';
+import type { OpenGroup } from './recorder';
 import { renderBatch } from './render-batch';
-
-/** A channel's ways to a provider and into the table. */
-export interface ChannelWay {
-  desk: ProviderDesk;
-  delivery: ChannelDelivery;
-  recorder: Recorder;
-}
+import type { ChannelWay, Ways } from './ways';
 
 interface Deps {
   db: Kysely<MessagingTables>;
@@ -33,7 +25,7 @@ interface Deps {
   lanes: Pick<Lanes, 'confirm'>;
   holds: Holds;
   limits: Pick<SenderLimits, 'takeWhole'>;
-  ways: readonly ChannelWay[];
+  ways: Pick<Ways, 'called' | 'default'>;
   log: Log;
   isRunning(): boolean;
 }
@@ -102,7 +94,8 @@ async function settle(deps: Deps, group: OpenGroup, messages: readonly OutgoingM
   const [first] = messages;
   if (!first) return abandonGroup(db, group.id);
   const count = messages.length;
-  const way = ways.find(({ desk }) => desk.channel === first.channel) as ChannelWay;
+  // The default's recorder stands in for an account that is gone.
+  const way = ways.called(group.provider, first.channel) ?? ways.default(first.channel);
   if (isOfferedAgain(deps, group)) {
     log.info({ group: group.id, count }, 'Handing over again what a process was handing over when it ended');
     return handOverAgain(deps, way, group, messages);
@@ -144,9 +137,11 @@ const asUnknown = (message: OutgoingMessage): Verdict =>
 const mustWait = ({ holds }: Deps, message: OutgoingMessage): boolean =>
   holds.isHeld(message) && !isExpired(message, Date.now());
 
-function isOfferedAgain({ ways }: Deps, { provider, messages }: Group): boolean {
-  const way = ways.find(({ desk }) => desk.channel === messages[0]?.channel);
-  return way?.desk.provider.name === provider && way.desk.provider.capabilities.idempotent;
+function isOfferedAgain({ ways }: Deps, { provider, messages: [first] }: Group): boolean {
+  return (
+    first !== undefined &&
+    (ways.called(provider, first.channel)?.desk.provider.capabilities.idempotent ?? false)
+  );
 }
 
 async function openGroupsOf(db: Kysely<MessagingTables>, lane: Lane): Promise<Group[]> {
@@ -158,7 +153,8 @@ async function openGroupsOf(db: Kysely<MessagingTables>, lane: Lane): Promise<Gr
     .execute();
   const groups: Group[] = [];
   for (const { id, provider, message_ids } of rows) {
-    groups.push({ id, lane, provider, messages: await readWaiting(db, message_ids) });
+    const read = await readWaiting(db, message_ids);
+    groups.push({ id, lane, provider, messages: read.map((one) => ({ ...one, boundTo: provider })) });
   }
   return groups;
 }

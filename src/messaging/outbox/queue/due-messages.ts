@@ -24,6 +24,7 @@ const COLUMNS = [
   'segments',
   'attempt',
   'code',
+  'provider',
   'suffix',
   'flow',
 ] as const;
@@ -164,6 +165,8 @@ function outgoing(row: Omit<Row, 'due_at'>): OutgoingMessage {
     flow: row.flow,
     attempt: row.attempt,
     lastCode: row.code ?? undefined,
+    // Attempts are counted when their answer is none that says for certain that nothing was taken.
+    boundTo: row.attempt > 0 ? (row.provider ?? undefined) : undefined,
     size: row.size,
   };
 }

@@ -1,5 +1,4 @@
 import type { Kysely } from 'kysely';
-import type { Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { MessagingTables } from '../../tables';
@@ -46,8 +45,8 @@ export class DuePoller {
     this.lookUpAtMs.delete(lane);
   }
 
-  /** Reads what is worth reading, and answers when to ask again. `isOpen`: whether a channel's messages could leave. */
-  pump(nowMs: number, isOpen: (channel: Channel) => boolean): number {
+  /** Reads what is worth reading, and answers when to ask again. `isOpen`: whether a window's messages could leave. */
+  pump(nowMs: number, isOpen: (window: Window) => boolean): number {
     let nextAtMs = Number.POSITIVE_INFINITY;
     for (const [lane, atMs] of this.lookUpAtMs) {
       if (this.lookingUp.has(lane)) continue;
@@ -57,7 +56,7 @@ export class DuePoller {
     const { queue } = this.deps;
     const readable = new Map<Lane, Window[]>();
     for (const window of queue.unread) {
-      if (window.reading || !isOpen(window.channel)) continue;
+      if (window.reading || !isOpen(window)) continue;
       if (window.readAtMs > nowMs) nextAtMs = Math.min(nextAtMs, window.readAtMs);
       else if (isWorthReading(queue, window)) {
         const ofLane = readable.get(window.lane);

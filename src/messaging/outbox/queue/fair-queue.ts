@@ -64,6 +64,17 @@ export class FairQueue<Item> {
     return marketing.take();
   }
 
+  /** Takes one item that matches, whatever its place. */
+  takeOne(matches: (item: Item) => boolean): Item | undefined {
+    let isFound = false;
+    const isIt = (item: Item) => {
+      if (isFound || !matches(item)) return false;
+      isFound = true;
+      return true;
+    };
+    return this.size() === 0 ? undefined : this.remove(isIt)[0];
+  }
+
   /** Removes the items of a flow that match and answers them. */
   remove(matches: (item: Item) => boolean): Item[] {
     return [...this.classes.transactional.remove(matches), ...this.classes.marketing.remove(matches)];

@@ -1,4 +1,3 @@
-import { CHANNELS, type Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { SenderLimits } from '../../senders/sender-limits';
 import type { Holds } from '../holds';
@@ -6,12 +5,13 @@ import type { Lane } from '../lanes';
 import type { MessageClass } from '../outbox-count';
 import type { OutgoingMessage } from '../outgoing';
 import { FairQueue } from './fair-queue';
+import { WayShares } from './way-shares';
 import { type Entry, keyOf, keyOfEntry, newWindow, type Window } from './window';
 
 /**
  * The messages that this process has in hand: waiting for their turn, or taken on their way to the provider. A
  * message that is in hand is not read from the table a second time; that a message is in one place only rests on
- * this file.
+ * this file, which is long because of that.
  *
  * A message waits in one of two places: among those that could leave, in the order of fair-queue.ts; or, when its
  * sender is restrained, among those of its sender, until the sender is granted a token for it (admission.ts).
@@ -19,9 +19,9 @@ import { type Entry, keyOf, keyOfEntry, newWindow, type Window } from './window'
 export class OutboxQueue {
   private readonly inHand = new Map<string, Entry>();
   private readonly windows = new Map<string, Window>();
-  private readonly ready = new Map<Channel, FairQueue<Entry>>(CHANNELS.map((one) => [one, new FairQueue()]));
-  private readonly bytes = new Map<Channel, number>(CHANNELS.map((one) => [one, 0]));
-  private readonly flows = new Map<Channel, number>(CHANNELS.map((one) => [one, 0]));
+  /** By way, like `shares`: what waits for one account takes nothing from what waits for another. */
+  private ready = new Map<string, FairQueue<Entry>>();
+  private readonly shares = new WayShares();
   private readonly senders = new Map<string, RestrainedSender>();
   private readonly watchers = new Set<Set<string>>();
   /** Windows of which the table holds more, now or later. */
@@ -31,6 +31,7 @@ export class OutboxQueue {
     private readonly deps: {
       limits: Pick<SenderLimits, 'keyOf' | 'queueMax'>;
       holds: Pick<Holds, 'isHeld'>;
+      wayOf(message: OutgoingMessage): string;
     },
   ) {}
 
@@ -90,13 +91,13 @@ export class OutboxQueue {
   }
 
   /** Messages that could leave now. */
-  readyCount(channel: Channel, kind?: MessageClass): number {
-    return this.readyOf(channel).size(kind);
+  readyCount(way: string, kind?: MessageClass): number {
+    return this.readyOf(way).size(kind);
   }
 
   /** The next in order, at most so many; they stay in hand until `letGo` or `putBack`. */
-  take(channel: Channel, max: number, kind?: MessageClass): Entry[] {
-    const ready = this.readyOf(channel);
+  take(way: string, max: number, kind?: MessageClass): Entry[] {
+    const ready = this.readyOf(way);
     const taken: Entry[] = [];
     while (taken.length < max) {
       const entry = ready.take(kind);
@@ -208,8 +209,39 @@ export class OutboxQueue {
     for (const entry of entries) {
       entry.admitted = true;
       entry.charged = charged;
-      this.readyOf(entry.message.channel).push(keyOf(entry.message), entry);
+      this.readyFor(entry.message).push(keyOf(entry.message), entry);
     }
+  }
+
+  /** One message that would have this way if it were not down goes there, to find out whether it still is. */
+  sendProbe(way: string, prefers: (message: OutgoingMessage) => boolean): void {
+    if (this.readyCount(way) > 0) return;
+    for (const queue of this.ready.values()) {
+      const probe = queue.takeOne((entry) => entry.state !== 'gone' && prefers(entry.message));
+      if (!probe) continue;
+      this.readyOf(way).push(keyOf(probe.message), probe);
+      return;
+    }
+  }
+
+  /** Routes or accounts have changed: what waits is sorted anew, each flow in its order. */
+  reroute(): void {
+    const before = this.ready;
+    this.ready = new Map();
+    for (const queue of before.values()) {
+      for (let entry = queue.take(); entry; entry = queue.take()) {
+        if (entry.state === 'gone') continue;
+        this.readyFor(entry.message).push(keyOf(entry.message), entry);
+      }
+    }
+    for (const { window, message } of this.inHand.values()) {
+      if (window) window.way = this.deps.wayOf(message);
+    }
+    this.shares.clear();
+    for (const { window, message } of this.inHand.values()) {
+      if (window) this.shares.addBytes(window.way, message.size);
+    }
+    for (const { way } of this.windows.values()) this.shares.addFlows(way, 1);
   }
 
   forgetSender(key: string): void {
@@ -237,9 +269,9 @@ export class OutboxQueue {
   }
 
   /** A flow's share of memory. A few flows have large shares; many have enough for some turns of each. */
-  sizeOf({ channel, key, flow, count }: Window): number {
-    if ((this.bytes.get(channel) ?? 0) > LIMITS.queuedBytes) return count === 0 ? 1 : 0;
-    const flows = Math.max(1, this.flows.get(channel) ?? 1);
+  sizeOf({ channel, way, key, flow, count }: Window): number {
+    if (this.shares.bytesOf(way) > LIMITS.queuedBytes) return count === 0 ? 1 : 0;
+    const flows = this.shares.flowsOf(way);
     const share =
       key.class === 'transactional'
         ? LIMITS.queuedTransactional
@@ -263,9 +295,9 @@ export class OutboxQueue {
     const id = `${lane.id}/${message.flow}`;
     const known = this.windows.get(id);
     if (known) return known;
-    const window = newWindow(lane, message);
+    const window = newWindow(lane, message, this.deps.wayOf(message));
     this.windows.set(id, window);
-    this.flows.set(window.channel, (this.flows.get(window.channel) ?? 0) + 1);
+    this.shares.addFlows(window.way, 1);
     return window;
   }
 
@@ -289,7 +321,7 @@ export class OutboxQueue {
     const id = `${window.lane.id}/${window.flow}`;
     if (this.windows.get(id) !== window) return;
     this.windows.delete(id);
-    this.flows.set(window.channel, (this.flows.get(window.channel) ?? 1) - 1);
+    this.shares.addFlows(window.way, -1);
   }
 
   private enter(window: Window, message: OutgoingMessage): void {
@@ -311,7 +343,7 @@ export class OutboxQueue {
     entry.state = 'waiting';
     entry.admitted = false;
     window.count += 1;
-    this.bytes.set(window.channel, (this.bytes.get(window.channel) ?? 0) + entry.message.size);
+    this.shares.addBytes(window.way, entry.message.size);
   }
 
   private leaveWindow(entry: Entry): void {
@@ -320,7 +352,7 @@ export class OutboxQueue {
     entry.window = undefined;
     entry.state = 'taken';
     window.count -= 1;
-    this.bytes.set(window.channel, (this.bytes.get(window.channel) ?? 0) - entry.message.size);
+    this.shares.addBytes(window.way, -entry.message.size);
     this.forgetIfIdle(window);
   }
 
@@ -340,11 +372,19 @@ export class OutboxQueue {
   /** Where it waits: with all that could leave, or with its restrained sender. */
   private queueOf(message: OutgoingMessage): FairQueue<Entry> {
     const sender = this.deps.limits.keyOf(message);
-    return sender === undefined ? this.readyOf(message.channel) : this.senderNamed(sender).queue;
+    return sender === undefined ? this.readyFor(message) : this.senderNamed(sender).queue;
   }
 
-  private readyOf(channel: Channel): FairQueue<Entry> {
-    return this.ready.get(channel) as FairQueue<Entry>;
+  private readyFor(message: OutgoingMessage): FairQueue<Entry> {
+    return this.readyOf(this.deps.wayOf(message));
+  }
+
+  private readyOf(way: string): FairQueue<Entry> {
+    const known = this.ready.get(way);
+    if (known) return known;
+    const queue = new FairQueue<Entry>();
+    this.ready.set(way, queue);
+    return queue;
   }
 
   private senderNamed(key: string): RestrainedSender {

@@ -10,6 +10,8 @@ import type { FlowKey } from './fair-queue';
 export interface Window {
   readonly lane: Lane;
   readonly channel: Channel;
+  /** By which its messages leave, as far as is known (carriers.ts): whose memory it takes, and who must be open to read it. */
+  way: string;
   readonly flow: number;
   readonly key: FlowKey;
   /** Of all its messages: they have a flow of their own (flow.ts). */
@@ -51,10 +53,11 @@ export const keyOf = (message: OutgoingMessage): FlowKey => ({
 
 export const keyOfEntry = ({ message }: Entry): FlowKey => keyOf(message);
 
-export function newWindow(lane: Lane, message: OutgoingMessage): Window {
+export function newWindow(lane: Lane, message: OutgoingMessage, way: string): Window {
   return {
     lane,
     channel: message.channel,
+    way,
     flow: message.flow,
     key: keyOf(message),
     confirmsOptOut: message.confirmsOptOut,

@@ -19,6 +19,7 @@ describe('a message that is accepted during a reading', () => {
     queue = new OutboxQueue({
       limits: { keyOf: () => undefined, queueMax: () => undefined },
       holds: { isHeld: () => false },
+      wayOf: ({ channel }) => channel,
     });
     window().reading = true;
     reading = queue.watch();

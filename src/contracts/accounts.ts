@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import { optedOutCodes, smtpRelays, tlvs, urls } from '../config-values';
+import type { AccountKind } from '../domain/account';
+import { CHANNELS } from '../domain/channel';
+import { LIMITS } from '../domain/limits';
+import { displayName, id, integer } from './common';
+import { finding, refused } from './finding';
+
+/** What owners write about accounts at carriers (api.md 15). All of it is ours, so all of it is strict. */
+
+/** Reads a text as a variable of the environment would be read, and keeps the text. */
+const asVariable = (schema: z.ZodType<unknown, string>) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(LIMITS.accountValueChars)
+    .superRefine((value, context) => {
+      for (const { message } of schema.safeParse(value).error?.issues ?? []) {
+        context.addIssue(finding('invalid_format', message));
+      }
+    });
+
+const httpUrl = z
+  .string()
+  .trim()
+  .max(LIMITS.accountValueChars)
+  .superRefine((value, context) => {
+    const url = URL.canParse(value) ? new URL(value) : undefined;
+    if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
+      context.addIssue(
+        finding('invalid_url', 'This must be an address such as https://carrier.example/send'),
+      );
+    } else if (url.username !== '' || url.password !== '') {
+      const message = 'This must not hold a user or password, because answers show it; use secrets.headers';
+      context.addIssue(finding('invalid_url', message));
+    }
+  });
+
+const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
+/** Those that the provider writes itself, and those that belong to the connection. */
+const OWN_HEADERS =
+  /^(content-type|content-length|idempotency-key|host|connection|transfer-encoding|upgrade|expect|te|keep-alive)$/i;
+
+const headers = z
+  .record(
+    z
+      .string()
+      .regex(HEADER, 'This must be the name of a header')
+      .refine((name) => !OWN_HEADERS.test(name), refused('invalid_value', 'This header is not yours to set')),
+    z
+      .string()
+      .max(LIMITS.accountValueChars)
+      .regex(/^[\t\x20-\x7e]*$/, 'This must be printable ASCII'),
+  )
+  .refine(
+    (value) => Object.keys(value).length <= LIMITS.accountHeaders,
+    refused('too_many', `At most ${LIMITS.accountHeaders} headers`),
+  );
+
+const optedOut = asVariable(optedOutCodes).optional();
+const channels = z
+  .array(z.enum(CHANNELS))
+  .min(1)
+  .refine(
+    (value) => new Set(value).size === value.length,
+    refused('repeated', 'Each channel may stand here once'),
+  );
+const only = <Name extends (typeof CHANNELS)[number]>(channel: Name) =>
+  z.tuple([z.literal(channel)]).default([channel] as [Name]);
+
+/** What each kind of account is told, and what of it is secret. */
+const KINDS = {
+  http: {
+    channels,
+    settings: z.strictObject({ url: httpUrl, idempotent: z.boolean().optional() }),
+    secrets: z.strictObject({ headers: headers.optional() }).prefault({}),
+  },
+  smtp: {
+    channels: only('email'),
+    settings: z
+      .strictObject({
+        connections: integer.min(1).max(LIMITS.smtpConnectionsMax).optional(),
+        heloName: z
+          .string()
+          .regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i, 'This is not a domain name')
+          .optional(),
+      })
+      .prefault({}),
+    secrets: z.strictObject({ url: asVariable(smtpRelays) }),
+  },
+  smpp: {
+    channels: only('sms'),
+    settings: z
+      .strictObject({
+        binds: integer.min(1).max(50).optional(),
+        window: integer.min(1).max(1_000).optional(),
+        messageId: z.enum(['auto', 'hex', 'decimal']).optional(),
+        tlvs: asVariable(tlvs).optional(),
+        optedOutCodes: optedOut,
+      })
+      .prefault({}),
+    secrets: z.strictObject({ url: asVariable(urls(/^smpps?$/)) }),
+  },
+  kannel: {
+    channels: only('sms'),
+    settings: z.strictObject({}).prefault({}),
+    secrets: z.strictObject({ url: asVariable(urls(/^https?$/)) }),
+  },
+  simulator: {
+    channels,
+    settings: z
+      .strictObject({
+        seed: integer.min(0).max(2_147_483_647).optional(),
+        latencyMs: integer.min(0).max(60_000).optional(),
+      })
+      .prefault({}),
+    secrets: z.strictObject({}).prefault({}),
+  },
+} as const satisfies Record<AccountKind, unknown>;
+
+const workspaces = z
+  .union([z.tuple([z.literal('*')]), z.array(id).min(1).max(LIMITS.accountWorkspaces)])
+  .default(['*']);
+const common = {
+  name: displayName,
+  workspaces,
+  ratePerSecond: z.number().positive().max(100_000).nullish(),
+  disabled: z.boolean().default(false),
+};
+
+export const accountBody = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('http'), ...common, ...KINDS.http }),
+  z.strictObject({ kind: z.literal('smtp'), ...common, ...KINDS.smtp }),
+  z.strictObject({ kind: z.literal('smpp'), ...common, ...KINDS.smpp }),
+  z.strictObject({ kind: z.literal('kannel'), ...common, ...KINDS.kannel }),
+  z.strictObject({ kind: z.literal('simulator'), ...common, ...KINDS.simulator }),
+]);
+
+const anything = z.record(z.string().max(64), z.json().nullable());
+
+/**
+ * Members of `settings` and `secrets` are changed one by one, and null takes one away. The account that comes of it is
+ * judged as a new one is.
+ */
+export const accountChange = z.strictObject({
+  name: displayName.optional(),
+  workspaces: workspaces.unwrap().optional(),
+  ratePerSecond: common.ratePerSecond,
+  disabled: z.boolean().optional(),
+  channels: channels.optional(),
+  settings: anything.optional(),
+  secrets: anything.optional(),
+});
+
+export type AccountInput = z.output<typeof accountBody>;
+export type AccountChange = z.output<typeof accountChange>;

@@ -1,0 +1,40 @@
+import type { Channel } from './channel';
+
+export const ACCOUNT_KINDS = ['http', 'smtp', 'smpp', 'kannel', 'simulator'] as const;
+export type AccountKind = (typeof ACCOUNT_KINDS)[number];
+
+/** An account at a carrier: by the API or, one for each channel, by the environment (api.md 15). */
+export interface Account {
+  id: string;
+  name: string;
+  kind: AccountKind;
+  channels: readonly Channel[];
+  settings: Record<string, unknown>;
+  /** The secrets that are set; their values are in no answer. */
+  secretNames: readonly string[];
+  /** `*` for all. */
+  workspaces: readonly string[];
+  ratePerSecond: number | undefined;
+  disabled: boolean;
+  source: 'api' | 'environment';
+}
+
+/** The account that the environment makes for a channel. */
+export const defaultAccountId = (channel: Channel): string => `default-${channel}`;
+
+export const isOpenTo = (account: Pick<Account, 'workspaces'>, workspaceId: string): boolean =>
+  account.workspaces.includes('*') || account.workspaces.includes(workspaceId);
+
+/**
+ * What a provider is called in messages, events and metrics. The environment's have the name of their kind, as they had
+ * before there were others; an id of a carrier means something at one account only.
+ */
+export const providerName = ({ id, kind, source }: Pick<Account, 'id' | 'kind' | 'source'>): string =>
+  source === 'environment' ? kind : `${kind}:${id}`;
+
+/** The kind of the account that is called so. */
+export const kindOf = (provider: string): string => provider.split(':', 1)[0] ?? provider;
+
+/** Whether what came for one provider may be about a message of another: callbacks of some kinds name no account. */
+export const isOfKind = (provider: string, kind: string): boolean =>
+  provider === kind || provider.startsWith(`${kind}:`);

@@ -1,0 +1,105 @@
+import { type Account, defaultAccountId, isOpenTo, providerName } from './account';
+import type { Channel } from './channel';
+import { senderKey } from './suppression';
+
+/** By which account a message leaves, as an owner decided. All members given must match (api.md 15). */
+export interface Route {
+  channel: Channel;
+  workspace?: string | undefined;
+  /** As `routeSender` makes it. */
+  sender?: string | undefined;
+  /** The beginning of a phone number. */
+  toPrefix?: string | undefined;
+  class?: 'marketing' | 'transactional' | undefined;
+  accounts: { account: string; weight?: number | undefined }[];
+  /** While an account is down, the next in the list takes its messages. */
+  failover?: boolean | undefined;
+}
+
+export interface Routed {
+  id: string;
+  workspaceId: string;
+  channel: Channel;
+  from: string;
+  to: string;
+  class: 'marketing' | 'transactional';
+  /** The provider that may have got something of it, in an answer that does not say so for certain. */
+  boundTo?: string | undefined;
+}
+
+/** What of a sender a route compares: the domain of an email address, or the number or name without case. */
+export function routeSender(channel: Channel, from: string): string {
+  const key = senderKey(from);
+  return channel === 'email' ? key.slice(key.lastIndexOf('@') + 1) : key;
+}
+
+/**
+ * The account of a message: that of the first route which matches, or the channel's default. `undefined` when the
+ * route leads to no account that may be used now, and the message waits.
+ *
+ * With failover the next account in the list's order is chosen while one is down: it refuses us, cannot be connected to,
+ * or has throttled for long. All of these say for certain that it took nothing. A message of which an account may have
+ * got something stays with it.
+ */
+export function chooseAccount(
+  routes: readonly Route[],
+  message: Routed,
+  accountOf: (id: string) => Account | undefined,
+  isDown: (id: string) => boolean = () => false,
+): string | undefined {
+  const route = routes.find((one) => matches(one, message));
+  if (!route) return defaultAccountId(message.channel);
+  const usable = route.accounts.filter(({ account: id }) => {
+    const account = accountOf(id);
+    return (
+      account !== undefined &&
+      !account.disabled &&
+      account.channels.includes(message.channel) &&
+      isOpenTo(account, message.workspaceId)
+    );
+  });
+  const isDrawn = route.accounts.some(({ weight }) => weight !== undefined);
+  const first = (isDrawn ? drawn(usable, message.id) : usable[0])?.account;
+  if (!route.failover || first === undefined) return first;
+  const ids = usable.map(({ account }) => account);
+  const own = ids.find((id) => isCalled(accountOf(id), message.boundTo));
+  if (own !== undefined) return own;
+  const at = ids.indexOf(first);
+  return [...ids.slice(at), ...ids.slice(0, at)].find((id) => !isDown(id)) ?? first;
+}
+
+const isCalled = (account: Account | undefined, provider: string | undefined): boolean =>
+  account !== undefined && providerName(account) === provider;
+
+function matches(route: Route, message: Routed): boolean {
+  return (
+    route.channel === message.channel &&
+    (route.workspace === undefined || route.workspace === message.workspaceId) &&
+    (route.class === undefined || route.class === message.class) &&
+    (route.toPrefix === undefined || message.to.startsWith(route.toPrefix)) &&
+    (route.sender === undefined || route.sender === routeSender(message.channel, message.from))
+  );
+}
+
+/**
+ * Drawn by the message's id, so that asking again for the same message answers the same while the accounts are the
+ * same: a message that was counted for one account does not wander to another.
+ */
+function drawn(accounts: Route['accounts'], id: string): Route['accounts'][number] | undefined {
+  const total = accounts.reduce((sum, { weight = 1 }) => sum + weight, 0);
+  let place = fraction(id) * total;
+  for (const one of accounts) {
+    place -= one.weight ?? 1;
+    if (place < 0) return one;
+  }
+  return accounts.at(-1);
+}
+
+/** Between 0 and 1, even for ids that differ in their last characters only: FNV-1a with a final mix. */
+function fraction(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 0x1_0000_0000;
+}

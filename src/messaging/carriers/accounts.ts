@@ -1,0 +1,190 @@
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import type { AccountChange, AccountInput } from '../../contracts/accounts';
+import { type Account, defaultAccountId, providerName } from '../../domain/account';
+import { CHANNELS } from '../../domain/channel';
+import { DomainError, type FieldError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import { type IdGenerator, RANDOM } from '../access/id-generator';
+import type { Sealing } from '../access/sealing';
+import type { MessagingTables } from '../tables';
+import { openAccountSecrets, sealAccountSecrets } from './account-secrets';
+
+/** Accounts made by the API, as owners of the installation see and change them. All fail with `not_found`. */
+export interface Accounts {
+  list(): Promise<Account[]>;
+  read(id: string): Promise<Account>;
+  create(input: AccountInput, generator?: IdGenerator): Promise<Account>;
+  /** `judge` checks what comes of the change as a new account is checked. */
+  change(id: string, change: AccountChange, judge: (body: unknown) => AccountInput): Promise<Account>;
+  secretsOf(id: string): Promise<Record<string, unknown>>;
+  /** Throws `account_routed` and `account_busy`. */
+  remove(id: string): Promise<void>;
+}
+
+type Row = Selectable<MessagingTables['accounts']>;
+type Tx = Transaction<MessagingTables>;
+
+export function createAccounts(deps: {
+  db: Kysely<MessagingTables>;
+  sealing: Sealing;
+  /** The environment's, one for each channel. */
+  environment: readonly Account[];
+  /** This process need not wait to learn of the change. */
+  onChanged(): Promise<void>;
+}): Accounts {
+  const { db, sealing, environment, onChanged } = deps;
+
+  async function inOrder<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const result = await db.transaction().execute(async (tx) => {
+      await raiseRevision(tx);
+      return work(tx);
+    });
+    await onChanged();
+    return result;
+  }
+
+  return {
+    async list() {
+      const rows = await live(db).orderBy('id').execute();
+      return [...environment, ...rows.map(toAccount)];
+    },
+    async read(id) {
+      return environment.find((one) => one.id === id) ?? toAccount(await find(db, id));
+    },
+    secretsOf: async (id) => openAccountSecrets(sealing, await find(db, id)),
+    create: (input, generator = RANDOM) =>
+      inOrder(async (tx) => {
+        const id = generator.id('acc');
+        const known = await live(tx).where('id', '=', id).executeTakeFirst();
+        if (known) return toAccount(known);
+        await refuseUnknownWorkspaces(tx, input.workspaces);
+        const { count } = await tx
+          .selectFrom('accounts')
+          .select((on) => on.fn.countAll<number>().as('count'))
+          .where('deleted_at', 'is', null)
+          .executeTakeFirstOrThrow();
+        if (count >= LIMITS.accounts) {
+          throw new DomainError('limit_reached', `An installation has at most ${LIMITS.accounts} accounts`);
+        }
+        const row = await tx
+          .insertInto('accounts')
+          .values({ id, kind: input.kind, ...columnsOf(sealing, id, input) })
+          .returningAll()
+          .executeTakeFirstOrThrow();
+        return toAccount(row);
+      }),
+    change: (id, change, judge) => {
+      refuseEnvironment(id);
+      return inOrder(async (tx) => {
+        const row = await find(tx, id);
+        const secrets = openAccountSecrets(sealing, row);
+        const input = judge(changed(row, secrets, change));
+        await refuseUnknownWorkspaces(tx, input.workspaces);
+        const after = await tx
+          .updateTable('accounts')
+          .set({ ...columnsOf(sealing, id, input), updated_at: sql<Date>`clock_timestamp()` })
+          .where('id', '=', id)
+          .returningAll()
+          .executeTakeFirstOrThrow();
+        return toAccount(after);
+      });
+    },
+    async remove(id) {
+      refuseEnvironment(id);
+      await inOrder(async (tx) => {
+        const account = toAccount(await find(tx, id));
+        const { routes } = await tx.selectFrom('carrier_settings').select('routes').executeTakeFirstOrThrow();
+        if (routes.some((route) => route.accounts.some((one) => one.account === id))) {
+          throw new DomainError('account_routed', `A route names the account ${id}; change the routes first`);
+        }
+        const busy = await tx
+          .selectFrom('handover_batches')
+          .select('id')
+          .where('provider', '=', providerName(account))
+          .limit(1)
+          .executeTakeFirst();
+        if (busy) throw new DomainError('account_busy', `Messages are under way by the account ${id}`);
+        await tx.updateTable('accounts').set({ deleted_at: sql<Date>`now()` }).where('id', '=', id).execute();
+      });
+    },
+  };
+}
+
+/** Makes changes of accounts and routes one after the other, and known to every process. */
+export async function raiseRevision(tx: Tx): Promise<void> {
+  await tx.updateTable('carrier_settings').set({ revision: sql<number>`revision + 1` }).execute();
+}
+
+export const live = (db: Kysely<MessagingTables>) =>
+  db.selectFrom('accounts').selectAll().where('deleted_at', 'is', null);
+
+async function find(db: Kysely<MessagingTables>, id: string): Promise<Row> {
+  const row = await live(db).where('id', '=', id).executeTakeFirst();
+  if (!row) throw new DomainError('not_found', `No account ${id}`);
+  return row;
+}
+
+const ENVIRONMENT = CHANNELS.map(defaultAccountId);
+
+function refuseEnvironment(id: string): void {
+  if (!ENVIRONMENT.includes(id)) return;
+  const text = `The account ${id} is made by the variables of the environment; change these and restart`;
+  throw new DomainError('environment_account', text);
+}
+
+/** Members of settings and secrets one by one; null takes away. */
+function changed(row: Row, secrets: Record<string, unknown>, change: AccountChange): unknown {
+  const merged = (before: Record<string, unknown>, after: Record<string, unknown> = {}) =>
+    Object.fromEntries(Object.entries({ ...before, ...after }).filter(([, value]) => value !== null));
+  return {
+    kind: row.kind,
+    name: change.name ?? row.name,
+    channels: change.channels ?? row.channels,
+    workspaces: change.workspaces ?? row.workspaces,
+    ratePerSecond: change.ratePerSecond === undefined ? row.rate_per_second : change.ratePerSecond,
+    disabled: change.disabled ?? row.disabled,
+    settings: merged(row.settings, change.settings),
+    secrets: merged(secrets, change.secrets),
+  };
+}
+
+function columnsOf(sealing: Sealing, id: string, input: AccountInput) {
+  return {
+    name: input.name,
+    channels: [...input.channels],
+    settings: JSON.stringify(input.settings),
+    ...sealAccountSecrets(sealing, id, input.secrets),
+    workspaces: input.workspaces,
+    rate_per_second: input.ratePerSecond ?? null,
+    disabled: input.disabled,
+  };
+}
+
+async function refuseUnknownWorkspaces(tx: Tx, workspaces: readonly string[]): Promise<void> {
+  const ids = workspaces.filter((one) => one !== '*');
+  if (ids.length === 0) return;
+  const rows = await tx.selectFrom('workspaces').select('id').where('id', 'in', ids).execute();
+  const known = new Set(rows.map((row) => row.id));
+  const errors = workspaces.flatMap((one, i): FieldError[] =>
+    one === '*' || known.has(one)
+      ? []
+      : [{ path: `workspaces.${i}`, code: 'not_found', message: 'There is no such workspace' }],
+  );
+  if (errors.length > 0)
+    throw new DomainError('invalid_request', 'An unknown workspace is named', { errors });
+}
+
+export function toAccount(row: Row): Account {
+  return {
+    id: row.id,
+    name: row.name,
+    kind: row.kind,
+    channels: row.channels,
+    settings: row.settings,
+    secretNames: row.secret_names,
+    workspaces: row.workspaces,
+    ratePerSecond: row.rate_per_second ?? undefined,
+    disabled: row.disabled,
+    source: 'api',
+  };
+}

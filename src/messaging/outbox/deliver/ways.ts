@@ -1,0 +1,133 @@
+import { CHANNELS, type Channel } from '../../../domain/channel';
+import type { Routed } from '../../../domain/route';
+import type { Log } from '../../../log';
+import { defaultWayOf, type Way } from '../../carriers/carriers';
+import type { Window } from '../queue/window';
+import type { AccountState } from './account-breaker';
+import type { ChannelDelivery } from './channel-delivery';
+import type { ProviderDesk } from './provider-desk';
+import type { Recorder } from './recorder';
+
+/** An account's way on one channel: to the provider and into the table. */
+export interface ChannelWay {
+  id: string;
+  desk: ProviderDesk;
+  delivery: ChannelDelivery;
+  recorder: Recorder;
+}
+
+/**
+ * The ways by which messages leave this process (decision 41). Those of the channels' default accounts are there from
+ * the start to the end; others come and go.
+ */
+export class Ways {
+  private readonly ways = new Map<string, ChannelWay>();
+  /** Accounts that are gone, and still have messages with their carrier. */
+  private readonly leaving = new Set<Promise<void>>();
+
+  constructor(
+    private readonly deps: {
+      wayOf(message: Routed): string;
+      open(way: Way): ChannelWay;
+      log: Log;
+    },
+  ) {}
+
+  /** Replaces the way of that id, if there is one. */
+  add(way: Way): void {
+    this.remove(way.id);
+    this.ways.set(way.id, this.deps.open(way));
+  }
+
+  /** What waits goes back to the queue; the provider is closed when it has answered for what it has. */
+  remove(id: string): void {
+    const way = this.ways.get(id);
+    if (!way) return;
+    this.ways.delete(id);
+    const work = close(way).catch((error: unknown) =>
+      this.deps.log.error({ err: error, way: id }, 'An account could not be closed'),
+    );
+    this.leaving.add(work);
+    void work.finally(() => this.leaving.delete(work));
+  }
+
+  all(): IterableIterator<ChannelWay> {
+    return this.ways.values();
+  }
+
+  of(channel: Channel): ChannelWay[] {
+    return [...this.ways.values()].filter(({ desk }) => desk.channel === channel);
+  }
+
+  isOneOfSeveral(channel: Channel): boolean {
+    return this.ways.size > CHANNELS.length && this.of(channel).length > 1;
+  }
+
+  default(channel: Channel): ChannelWay {
+    return this.ways.get(defaultWayOf({ channel })) as ChannelWay;
+  }
+
+  /** By what a provider is called in the table. */
+  called(provider: string, channel: Channel): ChannelWay | undefined {
+    return this.of(channel).find(({ desk }) => desk.provider.name === provider);
+  }
+
+  /** Whether a way certainly takes nothing now. */
+  isDown(id: string): boolean {
+    return this.ways.get(id)?.desk.isDown(Date.now()) ?? false;
+  }
+
+  /** Ids of those that are down. */
+  down(nowMs: number): string[] {
+    if (this.ways.size <= CHANNELS.length) return [];
+    return [...this.ways.values()].filter(({ desk }) => desk.isDown(nowMs)).map(({ id }) => id);
+  }
+
+  /** Whether it is time to find out if a way is still down, and nothing is with it that would tell. */
+  wantsProbe(id: string, nowMs: number): boolean {
+    const way = this.ways.get(id);
+    return way !== undefined && way.desk.pausedUntilMs <= nowMs && way.delivery.isIdle;
+  }
+
+  /** How the account stands by which a message is to leave. */
+  accountFor(message: Routed): AccountState | undefined {
+    return this.ways.get(this.deps.wayOf(message))?.desk.account;
+  }
+
+  /** A window without messages says nothing of where those in the table go: one of them may have an open way. */
+  isOpen({ way, channel, count }: Window, nowMs: number): boolean {
+    if (this.ways.get(way)?.delivery.isOpen(nowMs)) return true;
+    return count === 0 && this.of(channel).some(({ delivery }) => delivery.isOpen(nowMs));
+  }
+
+  shareWith(processes: number): void {
+    for (const { desk } of this.ways.values()) desk.pace?.shareWith(processes);
+  }
+
+  /** An owner may have put the account right. */
+  probe(accountId: string): void {
+    for (const { desk } of this.ways.values()) if (desk.account.account === accountId) desk.probe();
+  }
+
+  /** Opens nothing more; resolves when all that was with a provider is recorded. */
+  async finish(): Promise<void> {
+    const ways = [...this.ways.values()];
+    await Promise.all(ways.map(({ delivery }) => delivery.stop()));
+    await Promise.all(ways.map(({ recorder }) => recorder.idle()));
+    await Promise.all(this.leaving);
+  }
+
+  giveUp(): void {
+    for (const { recorder } of this.ways.values()) recorder.giveUp();
+  }
+
+  async closeProviders(): Promise<void> {
+    for (const { desk } of this.ways.values()) await desk.provider.close();
+  }
+}
+
+async function close({ delivery, recorder, desk }: ChannelWay): Promise<void> {
+  await delivery.stop();
+  await recorder.idle();
+  await desk.provider.close();
+}
