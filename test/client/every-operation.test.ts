@@ -170,6 +170,7 @@ describeWithDatabase('the client against a real server', (database) => {
     expect((await all(fanfare.runs(campaignId))).map(({ number }) => number)).toEqual([1]);
     expect(await all(fanfare.recipients(campaignId))).toEqual([]);
     expect(await all(fanfare.skipped(campaignId))).toEqual([]);
+    await expect(fanfare.digest(campaignId)).resolves.toBeDefined();
     expect(await campaigns.outcomes(campaignId)).toEqual(expect.any(Array));
     expect(await text(campaigns.exportRecipients(campaignId))).toMatch(/^contactId,channel,/);
     expect(await text(campaigns.exportSkipped(campaignId))).toMatch(/^contactId,/);

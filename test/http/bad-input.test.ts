@@ -83,6 +83,7 @@ const BODIES: Record<string, unknown> = {
   'POST /api/contact-list/:list/contacts': {
     contacts: [{ ...ADDRESS, name: 'C', timezone: 'Europe/Oslo', params: { CITY: 'Oslo' } }],
   },
+  'PATCH /api/contact/:contact': { ...ADDRESS, name: 'C2', locale: null, params: { CITY: 'Rome' } },
   'POST /api/campaign': {
     campaignId: null,
     name: 'C',
@@ -156,12 +157,16 @@ const QUERIES = [
   '/api/sender-limit?page=1&limit=5&channel=sms',
   '/api/webhook?page=1&limit=5',
   '/api/webhook/whk_none/deliveries?state=failed&cursor=x&limit=5',
+  '/api/contact?search=a&cursor=x&limit=5',
+  '/api/contact/:contact',
+  '/api/contact/con_none/export',
   '/api/contact/con_none/timeline?cursor=x&limit=5',
   '/api/contact-list?page=1&limit=5&search=a',
   '/api/contact-list/:list/contacts?cursor=x&limit=5&search=a',
   '/api/campaign?page=1&limit=5&channel=sms&search=a&column=name&dateFrom=11/20/2026&dateTo=11/21/2026',
   '/api/campaign/cmp_none/runs?cursor=x&limit=5',
-  '/api/campaign/cmp_none/recipients?channel=sms&state=sent&cursor=x&limit=5',
+  '/api/campaign/cmp_none/recipients?channel=sms&state=sent&code=a&search=a&cursor=x&limit=5',
+  '/api/campaign/cmp_none/outcomes?runId=x',
   '/api/campaign/cmp_none/recipients.csv?channel=sms&state=sent',
   '/api/campaign/cmp_none/calls?runId=run_none',
   '/api/campaign/cmp_none/calls.csv?runId=run_none',
@@ -249,6 +254,9 @@ describeWithDatabase('bad input', (database) => {
     const template = { templateName: 'first', body: 'Hello {{NAME}}', channel: 'sms' };
     ids.template = (await call('POST', '/api/template', { body: template })).body.template.id;
     ids.list = (await call('POST', '/api/contact-list', { body: { name: 'first' } })).body.data.id;
+    const contacts = [{ email: 'first@example.com' }];
+    await call('POST', '/api/contact-list/:list/contacts', { body: { contacts } });
+    ids.contact = (await call('GET', '/api/contact-list/:list/contacts')).body.data[0].id;
   });
   afterAll(() => api.stop());
 
@@ -258,7 +266,8 @@ describeWithDatabase('bad input', (database) => {
     return api.call(method, filled(path), { ...options, headers: { ...own, ...options.headers } });
   }
 
-  const filled = (text: string) => text.replace(/:(template|list)\b/g, (_, name: string) => ids[name] ?? '');
+  const filled = (text: string) =>
+    text.replace(/:(template|list|contact)\b/g, (_, name: string) => ids[name] ?? '');
 
   /** Anything but a crash or a riddle. */
   function expectContract(what: string, { status, headers: given, body }: HttpAnswer): void {
@@ -287,7 +296,7 @@ describeWithDatabase('bad input', (database) => {
       key
         .replace(INBOUND_SECRET, ':secret')
         .replace(LINK, ':token')
-        .replace(/:template|:list|(usr|cli|cmp|whk|acc)_none/, ':id'),
+        .replace(/:template|:list|:contact|(usr|cli|cmp|whk|acc)_none/, ':id'),
     );
     expect(open.filter((route) => !tried.includes(route))).toEqual([]);
   });

@@ -145,6 +145,13 @@ const PROBES: Record<string, Probe> = {
   'DELETE /api/stop': { kind: 'own', why: 'a workspace has one stop' },
   'GET /api/policy': { kind: 'own', why: 'a workspace has one policy' },
   'PUT /api/policy': { kind: 'own', why: 'a workspace has one policy' },
+  'GET /api/contact': { kind: 'list', path: '/api/contact' },
+  'GET /api/contact/:id': at((of) => `/api/contact/${of.contact}`),
+  'PATCH /api/contact/:id': at(
+    (of) => `/api/contact/${of.contact}`,
+    () => ({ name: 'Eve' }),
+  ),
+  'GET /api/contact/:id/export': at((of) => `/api/contact/${of.contact}/export`),
   'GET /api/contact/:id/timeline': at((of) => `/api/contact/${of.contact}/timeline`),
 
   'GET /api/campaign': { kind: 'list', path: '/api/campaign?page=1&limit=100&channel=sms' },
@@ -152,6 +159,7 @@ const PROBES: Record<string, Probe> = {
   'POST /api/campaign/dry-run': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
   'GET /api/campaign/:id': at((of) => `/api/campaign/${of.campaign}`),
   'GET /api/campaign/:id/runs': at((of) => `/api/campaign/${of.campaign}/runs`),
+  'GET /api/campaign/:id/outcomes': at((of) => `/api/campaign/${of.campaign}/outcomes`),
   'GET /api/campaign/:id/recipients': at((of) => `/api/campaign/${of.campaign}/recipients`),
   'POST /api/campaign/:id/recipients': at(
     (of) => `/api/campaign/${of.campaign}/recipients`,

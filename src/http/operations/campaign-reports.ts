@@ -8,7 +8,7 @@ import { answered, EXAMPLE } from './examples';
 const HEADER = 'contactId,channel,address,state,outcome,code,attempts,uid,updatedAt\r\n';
 
 export const readOutcomes: Operation = {
-  id: 'readOutcomes',
+  id: 'readCampaignOutcomes',
   tag: 'Campaigns',
   summary: 'Count the recipients of a campaign by state and code',
   description: `Of the current run or the one of \`runId\`, the largest count first, at most ${LIMITS.outcomesListed}. \`code\` is what the carrier or the product answered, and null where nothing more is to be said than the state.`,
