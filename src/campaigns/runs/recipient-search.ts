@@ -10,7 +10,7 @@ export interface RecipientSource {
   matches: RawBuilder<unknown>;
 }
 
-export const ALL_RECIPIENTS: RecipientSource = { rows: sql`recipients`, matches: sql`true` };
+const ALL_RECIPIENTS: RecipientSource = { rows: sql`recipients`, matches: sql`true` };
 
 /**
  * By contacts whose identifiers begin so, and by the address that a message goes to, which is the one that the contact
