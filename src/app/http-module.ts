@@ -12,7 +12,7 @@ import { type NewWorkspace, planWorkspace } from '../messaging/access/workspaces
 import { createDelivery } from '../messaging/delivery';
 import { keepExpiring } from '../messaging/expiry';
 import { createIdempotency } from '../messaging/idempotency';
-import { createListMail } from '../messaging/outbox/list-mail';
+import { createListUnsubscribe } from '../messaging/outbox/list-unsubscribe';
 import { createSmsParts } from '../messaging/receipts/sms-parts';
 import { keepRetention } from '../messaging/retention';
 import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
@@ -96,7 +96,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       open: (account, accountSecrets) => openAccount(config, parts, account, accountSecrets),
     },
     senderLimits: config.senderLimits,
-    listMail: createListMail({
+    listUnsubscribe: createListUnsubscribe({
       tokens: unsubscribeTokens,
       publicUrl: () => reachableAt,
       mailto: config.unsubscribeMailto ?? unsubscribeAddress(config.smtp),

@@ -20,13 +20,13 @@ import { createAccept } from './outbox/accept';
 import { type Canceled, cancelMessages } from './outbox/cancel';
 import type { AccountState } from './outbox/deliver/account-breaker';
 import { Dispatcher } from './outbox/dispatch';
-import { createDoubts } from './outbox/doubts';
 import { createHolds } from './outbox/holds';
 import { createLanes } from './outbox/lanes';
-import type { ListMail } from './outbox/list-mail';
+import type { ListUnsubscribe } from './outbox/list-unsubscribe';
 import { createOutboxCount, type OutboxCount } from './outbox/outbox-count';
 import type { Accepted, Outcome } from './outbox/outgoing';
 import type { PolicySource } from './outbox/policy-rules';
+import { createRechecks } from './outbox/recheck';
 import type { StopRule } from './outbox/stop-rule';
 import { createReceipts } from './receipts/receipts';
 import { createSenderLimitList, type SenderLimitList } from './senders/sender-limit-list';
@@ -97,11 +97,21 @@ export function createDelivery(deps: {
   /** Limit of every sender of a channel that has none of its own. */
   senderLimits?: SenderLimitDefaults;
   /** The list-unsubscribe headers of marketing mail; without it, mail has none. */
-  listMail?: ListMail | undefined;
+  listUnsubscribe?: ListUnsubscribe | undefined;
   observer?: DeliveryObserver | undefined;
   log: Log;
 }): Delivery {
-  const { db, templates, policyOf, stops, providers, senderLimits = {}, listMail, observer, log } = deps;
+  const {
+    db,
+    templates,
+    policyOf,
+    stops,
+    providers,
+    senderLimits = {},
+    listUnsubscribe,
+    observer,
+    log,
+  } = deps;
   const { requestDb = db } = deps;
   const feed = createEventFeed({ db });
   const outbox = createOutboxCount(db);
@@ -130,7 +140,7 @@ export function createDelivery(deps: {
   const dispatcher = new Dispatcher({
     db,
     templates,
-    listMail,
+    listUnsubscribe,
     wayOf: (message) => carriers?.wayOf(message) ?? defaultWayOf(message),
     preferredWayOf: (message) => carriers?.preferredWayOf(message) ?? defaultWayOf(message),
     lanes,
@@ -163,7 +173,7 @@ export function createDelivery(deps: {
         dispatcher.rerouted();
       },
     });
-  const doubts = createDoubts(() => dispatcher.lookAgain());
+  const doubts = createRechecks(() => dispatcher.lookAgain());
   const acceptance = createAccept({
     db,
     templates,
@@ -232,7 +242,7 @@ export function createDelivery(deps: {
     inboundOf: inbound.sinkOf,
     senderLimits: createSenderLimitList({ db, onChanged: limits.refresh }),
     senderRate: limits.rateOf,
-    accounts: () => [...dispatcher.ways.all()].map(({ desk }) => desk.account),
+    accounts: () => [...dispatcher.ways.all()].map(({ limiter }) => limiter.account),
     carriersChanged: async () => carriers?.refresh(),
     accountFault: (accountId) => carriers?.faultOf(accountId),
     probeAccount(accountId) {

@@ -7,7 +7,7 @@ import { createLog, type Log } from '../../src/log';
 import type { CarriersDeps } from '../../src/messaging/carriers/carriers';
 import { createDelivery, type Delivery } from '../../src/messaging/delivery';
 import type { DeliveryObserver } from '../../src/messaging/observer';
-import type { ListMail } from '../../src/messaging/outbox/list-mail';
+import type { ListUnsubscribe } from '../../src/messaging/outbox/list-unsubscribe';
 import type { PolicySource } from '../../src/messaging/outbox/policy-rules';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { derivedText } from '../../src/messaging/templates/template-text';
@@ -27,7 +27,7 @@ export interface OutboxRig {
     providers?: Partial<Record<'email' | 'sms' | 'voice', ScriptedProvider>>,
     options?: {
       senderLimits?: SenderLimits;
-      listMail?: ListMail;
+      listUnsubscribe?: ListUnsubscribe;
       policyOf?: PolicySource;
       observer?: DeliveryObserver;
       carriers?: CarriersDeps;

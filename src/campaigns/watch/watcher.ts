@@ -6,8 +6,8 @@ import { newId } from '../../storage/new-id';
 import type { OutcomeNews, RunWaker } from '../ports';
 import type { StopsFollowed } from '../stops/follow-stops';
 import type { CampaignTables } from '../tables';
+import { classifyLook } from './classify-look';
 import type { Feeds } from './feeds';
-import { judgeLook } from './judge-look';
 import { endWatch, type RunFacts, readLooks, type SeenLooks } from './run-looks';
 
 export interface WatcherParts {
@@ -106,7 +106,7 @@ class RunLooks {
     const nowMs = Date.now();
     const mayBeSettled = (!run.isSending && run.unsent === 0 && run.open > 0) || run.stage === 'sending';
     const tellsMore = !mayBeSettled || (await news.isTold(run.workspaceId).catch(() => true));
-    const result = judgeLook(run, { tellsMore, lastWokenMs: this.woken.get(run.runId), nowMs });
+    const result = classifyLook(run, { tellsMore, lastWokenMs: this.woken.get(run.runId), nowMs });
     if (result.wake) {
       await waker.wakeRun(run);
       this.woken.set(run.runId, nowMs);

@@ -10,12 +10,12 @@ import type { SmsSenders } from '../senders/sms-senders';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
 import { ensureEventHead } from './accept-insert';
-import { type FlowWay, judge, payloadHash } from './accept-judge';
 import type { Lane, Lanes } from './lanes';
 import { type MessageClass, OUTBOX_BOUNDS, type OutboxCount } from './outbox-count';
 import type { Accepted, Draft, Outcome } from './outgoing';
 import type { PolicySource } from './policy-rules';
 import { refusal } from './refusal';
+import { type FlowWay, payloadHash, validateMessages } from './validate-message';
 
 /**
  * Taking messages on. The answer comes after the commit: what was answered for survives the process.
@@ -68,7 +68,7 @@ export function createAccept(deps: Deps): Accept {
       const policy = await policyOfWorkspace(deps, workspaceId);
       const judged = await Promise.allSettled(
         messages.map((message) =>
-          judge(templates, workspaceId, message, now, { policy, flowWay: deps.flowWay }),
+          validateMessages(templates, workspaceId, message, now, { policy, flowWay: deps.flowWay }),
         ),
       );
       const outcomes: Outcome<Accepted>[] = new Array(messages.length);

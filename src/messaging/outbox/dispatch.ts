@@ -8,16 +8,17 @@ import { type DeliveryObserver, tellMoves } from '../observer';
 import type { SenderLimits } from '../senders/sender-limits';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
+import type { AttemptResult } from './attempt-result';
 import { ChannelDelivery } from './deliver/channel-delivery';
 import type { Recorded } from './deliver/groups';
 import { asExpired, GroupOpener } from './deliver/opener';
-import { createProviderDesk, throttledSenders } from './deliver/provider-desk';
+import { createProviderLimiter, throttledSenders } from './deliver/provider-limiter';
 import { type Leaving, Recorder } from './deliver/recorder';
 import { recoverGroups } from './deliver/recover';
 import { type ChannelWay, Ways } from './deliver/ways';
 import type { Holds } from './holds';
 import type { Lane, Lanes } from './lanes';
-import type { ListMail } from './list-mail';
+import type { ListUnsubscribe } from './list-unsubscribe';
 import type { OutboxCount } from './outbox-count';
 import type { OutgoingMessage } from './outgoing';
 import { Admission } from './queue/admission';
@@ -25,7 +26,6 @@ import { DuePoller } from './queue/due-poller';
 import { ExpiringMessages } from './queue/expire-waiting';
 import { ANY_TIME, OutboxQueue } from './queue/outbox-queue';
 import type { Entry } from './queue/window';
-import type { Verdict } from './verdict';
 
 /**
  * Accepted messages on their way to the providers. A message that is due is in exactly one place:
@@ -38,13 +38,13 @@ export interface OutboxEvents {
   /** Events of the workspace were written. */
   onEvents(workspaceId: string): void;
   /** These are recorded as handed over; receipts that came too early can be taken up. */
-  onHandedOver(provider: string, verdicts: readonly Verdict[]): Promise<void>;
+  onHandedOver(provider: string, verdicts: readonly AttemptResult[]): Promise<void>;
 }
 
 interface Deps {
   db: Kysely<MessagingTables>;
   templates: TemplateVersions;
-  listMail?: ListMail | undefined;
+  listUnsubscribe?: ListUnsubscribe | undefined;
   /** By which account a message leaves: the id of one of the ways, or NO_WAY while it has none. */
   wayOf(message: Routed): string;
   /** The same if every account were up. */
@@ -146,11 +146,11 @@ export class Dispatcher {
       this.poller.lookUp(lane);
       this.wake();
     };
-    const { db, templates, listMail, lanes, holds, limits, log } = this.deps;
+    const { db, templates, listUnsubscribe, lanes, holds, limits, log } = this.deps;
     const { queue, ways } = this;
     const isRunning = () => this.running;
     const work = recoverGroups(
-      { db, templates, listMail, queue, lanes, holds, limits, ways, log, isRunning },
+      { db, templates, listUnsubscribe, queue, lanes, holds, limits, ways, log, isRunning },
       lane,
       ready,
     );
@@ -227,10 +227,10 @@ export class Dispatcher {
   }
 
   private openWay({ id, account, provider: carrier }: Way): ChannelWay {
-    const { db, templates, listMail, lanes, holds, observer, log } = this.deps;
+    const { db, templates, listUnsubscribe, lanes, holds, observer, log } = this.deps;
     const { queue } = this;
     const { channel } = carrier;
-    const desk = createProviderDesk(channel, carrier, log, observer, {
+    const limiter = createProviderLimiter(channel, carrier, log, observer, {
       id: account.id,
       ratePerSecond: account.ratePerSecond,
       probeMaxMs: account.source === 'api' ? LIMITS.accountProbeMs : undefined,
@@ -239,33 +239,33 @@ export class Dispatcher {
     const provider = carrier.name;
     const recorder = new Recorder({
       ...{ db, provider, lanes, log },
-      judge: (leaving, results) => this.judge({ id, desk }, leaving, results),
-      onRecorded: (results) => this.recorded(desk.provider.name, results),
+      judge: (leaving, results) => this.judge({ id, limiter }, leaving, results),
+      onRecorded: (results) => this.recorded(limiter.provider.name, results),
       onNotOurs: (results) => this.notOurs(results),
     });
     const opener = new GroupOpener({
-      ...{ db, templates, listMail, lanes, holds, queue, recorder, provider, log },
+      ...{ db, templates, listUnsubscribe, lanes, holds, queue, recorder, provider, log },
     });
     const delivery = new ChannelDelivery({
-      ...{ way: id, desk, queue, opener, recorder, holds, wake: this.wake },
+      ...{ way: id, limiter, queue, opener, recorder, holds, wake: this.wake },
       onOpened: ({ back, gone }) => {
         this.putBack(back);
         this.letGo(gone);
       },
     });
-    return { id, desk, delivery, recorder };
+    return { id, limiter, delivery, recorder };
   }
 
   /** What the results mean for the channel and for its senders. */
   private judge(
-    { id, desk }: Pick<ChannelWay, 'id' | 'desk'>,
+    { id, limiter }: Pick<ChannelWay, 'id' | 'limiter'>,
     leaving: readonly Leaving[],
     results: readonly HandOverResult[],
   ): readonly HandOverResult[] {
     const { limits, log } = this.deps;
     const handOvers = leaving.map(({ handOver }) => handOver);
-    // Where there are other accounts, only this one waits (provider-desk.ts).
-    const silent = this.ways.isOneOfSeveral(desk.channel) ? [] : throttledSenders(handOvers, results);
+    // Where there are other accounts, only this one waits (provider-limiter.ts).
+    const silent = this.ways.isOneOfSeveral(limiter.channel) ? [] : throttledSenders(handOvers, results);
     for (const { sender, delayMs } of silent) {
       const one = leaving.find(({ message }) => message.from === sender);
       if (!one) continue;
@@ -274,12 +274,14 @@ export class Dispatcher {
       });
     }
     // Batches that are answered together were judged as they came.
-    const judged = desk.provider.capabilities.answersEach ? desk.onResults(handOvers, results) : results;
+    const judged = limiter.provider.capabilities.answersEach
+      ? limiter.onResults(handOvers, results)
+      : results;
     return judged.map((result, i) => {
       const message = leaving[i]?.message;
       if (!message || (result.kind !== 'account' && result.kind !== 'throttled')) return result;
       // It took nothing for certain, and another account has the message now: at once, and not after a wait.
-      return this.deps.wayOf(message) === id || !desk.isDown(Date.now()) ? result : STAYED;
+      return this.deps.wayOf(message) === id || !limiter.isDown(Date.now()) ? result : STAYED;
     });
   }
 
@@ -355,4 +357,4 @@ export class Dispatcher {
 const STAYED: HandOverResult = { kind: 'stayed' };
 
 /** An unknown call may be under way; its place is free when a receipt says so, or its time is over. */
-const mayRing = (state: Verdict['state']) => state === 'sent' || state === 'unknown';
+const mayRing = (state: AttemptResult['state']) => state === 'sent' || state === 'unknown';

@@ -3,7 +3,7 @@ import type { Channel } from '../../domain/channel';
 import { type RecipientFinding, recipientFinding } from '../../domain/delivery-codes';
 import { LIMITS } from '../../domain/limits';
 import { addressKey, type Suppression, type SuppressionSource } from '../../domain/suppression';
-import type { Verdict } from '../outbox/verdict';
+import type { AttemptResult } from '../outbox/attempt-result';
 import { upsertSuppressions } from '../suppression/suppression-rows';
 import type { MessagingTables } from '../tables';
 import type { FromProvider, Targets } from './receipt-rows';
@@ -44,7 +44,7 @@ export async function suppressByReceipts(
  * What providers said about recipients as part of the messages' results. Write it in the transaction that
  * records the results.
  */
-export function foundIn(verdicts: readonly Verdict[]): Found[] {
+export function foundIn(verdicts: readonly AttemptResult[]): Found[] {
   return verdicts.flatMap((verdict): Found[] => {
     const { id, channel, to, from } = verdict.message;
     const finding = findingOf(verdict);
@@ -56,7 +56,7 @@ export function foundIn(verdicts: readonly Verdict[]): Found[] {
  * A message that ended after all attempts or its time counts as bounced if its last attempt did, as with a
  * relay that keeps it and gives up. A message that may still be delivered does not count.
  */
-function findingOf({ message, state, code, data }: Verdict): RecipientFinding | undefined {
+function findingOf({ message, state, code, data }: AttemptResult): RecipientFinding | undefined {
   if (state === 'rejected') return recipientFinding(message.channel, code);
   const last = state === 'failed' ? data?.lastCode : state === 'expired' ? message.lastCode : undefined;
   const finding = typeof last === 'string' ? recipientFinding(message.channel, last) : undefined;

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import { MESSAGE_RANK, type MessageState } from '../../domain/message';
-import type { Verdict } from '../outbox/verdict';
+import type { AttemptResult } from '../outbox/attempt-result';
 import type { MessagingTables } from '../tables';
 import type { ReceiptTarget } from './receipt-change';
 import { type Change, type FromProvider, findTargets, type Targets } from './receipt-rows';
@@ -15,7 +15,7 @@ import { type Change, type FromProvider, findTargets, type Targets } from './rec
 export interface ReceiptTargets {
   find(receipts: readonly FromProvider[]): Promise<Targets>;
   /** These are recorded as sent. */
-  handedOver(provider: string, verdicts: readonly Verdict[]): void;
+  handedOver(provider: string, verdicts: readonly AttemptResult[]): void;
   written(change: Change): void;
   /** The cached message is outdated. */
   forget(messageId: string): void;

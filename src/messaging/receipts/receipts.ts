@@ -5,7 +5,7 @@ import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import type { Receipt, ReceiptSink } from '../../providers/provider';
 import { type DeliveryObserver, tellMoves } from '../observer';
-import { storable, type Verdict } from '../outbox/verdict';
+import { type AttemptResult, storable } from '../outbox/attempt-result';
 import { upsertSuppressions } from '../suppression/suppression-rows';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
@@ -35,7 +35,7 @@ import { createReceiptTargets, isEnd } from './receipt-targets';
 export interface Receipts {
   sinkOf(provider: string): ReceiptSink;
   /** These are recorded as sent; applies the receipts that came early for them. */
-  handedOver(provider: string, verdicts: readonly Verdict[]): Promise<void>;
+  handedOver(provider: string, verdicts: readonly AttemptResult[]): Promise<void>;
   start(): void;
   stop(): Promise<void>;
 }

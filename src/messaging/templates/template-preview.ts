@@ -7,7 +7,7 @@ import { lintEmail, lintSms } from '../../domain/template-preview-lint';
 import { lintOtherDocuments } from '../../domain/voice/call-documents';
 import { parseVoiceXml } from '../../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../../domain/voice/voice-template';
-import { requireFilledLength } from '../outbox/filled-length';
+import { requireRenderedSize } from '../outbox/rendered-size';
 import type { Template } from './template-record';
 import { type CompiledTemplate, compileTemplate } from './template-versions';
 
@@ -46,7 +46,7 @@ export function previewOf(template: Template, params: Params): TemplatePreview {
     ),
   };
   const { id: templateId, channel, version } = template;
-  requireFilledLength(channel, compiled, shown);
+  requireRenderedSize(channel, compiled, shown);
   return {
     ...{ templateId, channel, version },
     ...partsOf(template, compiled, { params, shown }),

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { storeCallEvents } from '../../../src/campaigns/calls/call-events';
 import type { CampaignTables } from '../../../src/campaigns/tables';
-import { judgeLook } from '../../../src/campaigns/watch/judge-look';
+import { classifyLook } from '../../../src/campaigns/watch/classify-look';
 import { type RunFacts, readLooks } from '../../../src/campaigns/watch/run-looks';
 import { messageUid } from '../../../src/domain/ids';
 import { StagedRun } from '../../support/staged-run';
@@ -21,7 +21,7 @@ describeWithDatabase('when the run of a release is woken', (database) => {
     return found?.find(({ runId }) => runId === run.runId) as RunFacts;
   }
   const judge = (of: RunFacts, lastWokenMs?: number, tellsMore = true) =>
-    judgeLook({ ...of, isControlApplied: true }, { tellsMore, lastWokenMs, nowMs: Date.now() });
+    classifyLook({ ...of, isControlApplied: true }, { tellsMore, lastWokenMs, nowMs: Date.now() });
 
   test('when a stage may be sent, and at the end of a wait', async () => {
     const run = await StagedRun.plant(db, { stages: [{ recipients: 3, waitSeconds: 60 }] });

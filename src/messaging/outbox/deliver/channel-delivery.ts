@@ -6,7 +6,7 @@ import type { MessageClass } from '../outbox-count';
 import type { OutboxQueue } from '../queue/outbox-queue';
 import type { Entry } from '../queue/window';
 import { type GroupOpener, isExpired } from './opener';
-import type { ProviderDesk } from './provider-desk';
+import type { ProviderLimiter } from './provider-limiter';
 import type { Leaving, Recorder } from './recorder';
 
 const TROUBLE_PAUSE_MS = 500;
@@ -18,7 +18,7 @@ const RATE_INTERVAL_MS = 100;
 interface Deps {
   /** One account on one channel (carriers.ts). */
   way: string;
-  desk: ProviderDesk;
+  limiter: ProviderLimiter;
   queue: OutboxQueue;
   opener: GroupOpener;
   recorder: Recorder;
@@ -54,7 +54,7 @@ export class ChannelDelivery {
   }
 
   isOpen(nowMs: number): boolean {
-    return this.deps.desk.pausedUntilMs <= nowMs;
+    return this.deps.limiter.pausedUntilMs <= nowMs;
   }
 
   /** Nothing is opened, waits for a place or is with the provider. */
@@ -64,14 +64,14 @@ export class ChannelDelivery {
 
   /** Opens and hands over what may leave now, and answers when to ask again. */
   pump(nowMs: number): number {
-    const { desk, queue } = this.deps;
+    const { limiter, queue } = this.deps;
     this.feed();
     if (this.stopping) return Number.POSITIVE_INFINITY;
-    if (!this.isOpen(nowMs)) return desk.pausedUntilMs;
+    if (!this.isOpen(nowMs)) return limiter.pausedUntilMs;
     this.measure(nowMs);
     while (this.openings < OPENINGS_MAX) {
-      const paced = desk.pace?.available(nowMs) ?? LIMITS.handoverBatch;
-      if (desk.pace && paced <= 0) return desk.pace.nextAtMs(nowMs);
+      const paced = limiter.pace?.available(nowMs) ?? LIMITS.handoverBatch;
+      if (limiter.pace && paced <= 0) return limiter.pace.nextAtMs(nowMs);
       const plain = Math.min(paced, LIMITS.handoverBatch, this.room());
       // What is transactional has places of its own beyond those that are taken.
       const kind = plain > 0 ? undefined : ('transactional' as const);
@@ -82,7 +82,7 @@ export class ChannelDelivery {
       if (lingerMs > 0) return nowMs + lingerMs;
       const entries = queue.take(this.way, max, kind);
       if (entries.length === 0) break;
-      desk.pace?.take(entries.length);
+      limiter.pace?.take(entries.length);
       for (const [lane, ofLane] of byLane(entries)) void this.open(lane, ofLane);
     }
     return Number.POSITIVE_INFINITY;
@@ -107,14 +107,14 @@ export class ChannelDelivery {
 
   /** How many more messages may be opened. */
   private room(kind?: MessageClass): number {
-    const { desk, recorder } = this.deps;
+    const { limiter, recorder } = this.deps;
     if (recorder.count > LIMITS.recordBacklog) return 0;
-    const { answersEach, parallel } = desk.provider.capabilities;
+    const { answersEach, parallel } = limiter.provider.capabilities;
     // While the carrier refuses our account, one message at a time finds out whether it still does.
-    if (desk.isTrying) return this.opening + this.waitingCount() + this.inFlight > 0 ? 0 : 1;
+    if (limiter.isTrying) return this.opening + this.waitingCount() + this.inFlight > 0 ? 0 : 1;
     if (!answersEach) {
-      const lots = this.calls + this.openings + Math.ceil(this.waitingCount() / desk.batchSize);
-      return lots < LIMITS.handoversInFlight + (kind ? 1 : 0) ? desk.batchSize : 0;
+      const lots = this.calls + this.openings + Math.ceil(this.waitingCount() / limiter.batchSize);
+      return lots < LIMITS.handoversInFlight + (kind ? 1 : 0) ? limiter.batchSize : 0;
     }
     const outstanding = this.opening + this.waitingCount() + this.inFlight;
     const reserve = kind ? Math.max(1, Math.ceil(parallel * LIMITS.transactionalReserve)) : 0;
@@ -123,27 +123,27 @@ export class ChannelDelivery {
 
   /** Opened and unanswered messages at once: the provider's places, and what it answers while a group is opened. */
   private windowSize(): number {
-    const { desk } = this.deps;
-    if (desk.batchSize < desk.sizeMax) return desk.batchSize;
+    const { limiter } = this.deps;
+    if (limiter.batchSize < limiter.sizeMax) return limiter.batchSize;
     const ahead = Math.ceil((this.rate * LIMITS.openAheadMs) / RATE_INTERVAL_MS);
     return this.places() + Math.min(LIMITS.handoverBatch, ahead);
   }
 
   private places(): number {
-    const { batchMax, parallel } = this.deps.desk.provider.capabilities;
+    const { batchMax, parallel } = this.deps.limiter.provider.capabilities;
     return Math.max(parallel, Math.min(batchMax, LIMITS.handoverBatch));
   }
 
   /** An idle channel opens at once; a busy one gathers, because a statement for 100 costs little more than for 10. */
   private lingerMs(count: number, nowMs: number): number {
-    const { desk } = this.deps;
-    const enough = desk.provider.capabilities.answersEach ? this.windowSize() / 4 : desk.batchSize;
+    const { limiter } = this.deps;
+    const enough = limiter.provider.capabilities.answersEach ? this.windowSize() / 4 : limiter.batchSize;
     if (count >= Math.min(enough, LIMITS.recordResults)) return 0;
     return Math.max(0, this.openedAtMs + LIMITS.handoverLingerMs - nowMs);
   }
 
   private async open(lane: Lane, entries: readonly Entry[]): Promise<void> {
-    const { desk, opener, onOpened, wake } = this.deps;
+    const { limiter, opener, onOpened, wake } = this.deps;
     this.openings += 1;
     this.opening += entries.length;
     this.openedAtMs = Date.now();
@@ -151,9 +151,9 @@ export class ChannelDelivery {
     this.openings -= 1;
     this.opening -= entries.length;
     if (outcome.isHindered) {
-      desk.pausedUntilMs = Math.max(desk.pausedUntilMs, Date.now() + TROUBLE_PAUSE_MS);
+      limiter.pausedUntilMs = Math.max(limiter.pausedUntilMs, Date.now() + TROUBLE_PAUSE_MS);
     }
-    desk.pace?.take(-outcome.back.length - outcome.gone.length);
+    limiter.pace?.take(-outcome.back.length - outcome.gone.length);
     onOpened({ lane, back: outcome.back, gone: outcome.gone });
     for (const one of outcome.leaving) this.waiting[one.message.class].push(one);
     if (outcome.leaving.length > 0) this.attend();
@@ -164,19 +164,19 @@ export class ChannelDelivery {
   /** Gives the provider what it has places for. */
   private feed(): void {
     if (this.waitingCount() === 0) return;
-    const { desk } = this.deps;
-    if (this.stopping || desk.pausedUntilMs > Date.now()) {
+    const { limiter } = this.deps;
+    if (this.stopping || limiter.pausedUntilMs > Date.now()) {
       this.sendBack();
       return;
     }
-    if (desk.provider.capabilities.answersEach) {
+    if (limiter.provider.capabilities.answersEach) {
       const places = Math.min(this.places(), Math.max(1, this.windowSize()));
-      const reserve = desk.isTrying ? 0 : Math.max(1, Math.ceil(places * LIMITS.transactionalReserve));
+      const reserve = limiter.isTrying ? 0 : Math.max(1, Math.ceil(places * LIMITS.transactionalReserve));
       for (let one = this.next(places, reserve); one; one = this.next(places, reserve))
         void this.handOverOne(one);
       return;
     }
-    const calls = desk.isTrying ? 1 : LIMITS.handoversInFlight + 1;
+    const calls = limiter.isTrying ? 1 : LIMITS.handoversInFlight + 1;
     while (this.waitingCount() > 0 && this.calls < calls) void this.handOverLot();
   }
 
@@ -190,22 +190,22 @@ export class ChannelDelivery {
   private async handOverOne(leaving: Leaving): Promise<void> {
     if (!this.mayLeave(leaving)) return this.settled([leaving], [STAYED]);
     this.inFlight += 1;
-    const result = await this.deps.desk.handOverOne(leaving.handOver, () => this.mayLeave(leaving));
+    const result = await this.deps.limiter.handOverOne(leaving.handOver, () => this.mayLeave(leaving));
     this.inFlight -= 1;
     this.settled([leaving], [result]);
     this.feed();
   }
 
   private async handOverLot(): Promise<void> {
-    const { desk } = this.deps;
+    const { limiter } = this.deps;
     const { transactional, marketing } = this.waiting;
-    const lot = transactional.splice(0, desk.sizeMax);
-    lot.push(...marketing.splice(0, desk.sizeMax - lot.length));
+    const lot = transactional.splice(0, limiter.sizeMax);
+    lot.push(...marketing.splice(0, limiter.sizeMax - lot.length));
     const may = lot.filter((one) => this.mayLeave(one));
     this.calls += 1;
     this.inFlight += lot.length;
     const byId = new Map(may.map((one) => [one.message.id, one]));
-    const results = await desk.handOver(
+    const results = await limiter.handOver(
       may.map(({ handOver }) => handOver),
       ({ id }: HandOver) => {
         const one = byId.get(id);

@@ -2,10 +2,10 @@ import { type Kysely, sql } from 'kysely';
 import { eventOf, eventsWritten, historyEntry, historyText, type NewEvent } from '../../events/event-rows';
 import { isSuppressed } from '../../suppression/suppression-check';
 import type { MessagingTables } from '../../tables';
+import type { AttemptResult } from '../attempt-result';
 import type { HeldTag, Holds } from '../holds';
 import type { Lane } from '../lanes';
 import type { OutgoingMessage } from '../outgoing';
-import type { Verdict } from '../verdict';
 
 /**
  * A group of messages is one row (`handover_batches`), written before any of them leaves. It names what may be with
@@ -149,7 +149,7 @@ export async function abandonOpening(db: Kysely<MessagingTables>, { id, lane }: 
 
 /** One thing to record: what a hand-over came to, and the group that named the message. */
 export interface Recorded {
-  verdict: Verdict;
+  verdict: AttemptResult;
   /** None for a message that never left. */
   group: Group | undefined;
 }
@@ -231,7 +231,7 @@ export async function recordResults(
 }
 
 /** A message that only waits for its next try has nothing to tell. */
-function eventOfVerdict(verdict: Verdict, provider: string): NewEvent | null {
+function eventOfVerdict(verdict: AttemptResult, provider: string): NewEvent | null {
   const { message, state, code, attempt, data } = verdict;
   if (verdict.retryAtMs !== undefined) return null;
   return eventOf(message, { type: state, state, code, provider, attempt, data });

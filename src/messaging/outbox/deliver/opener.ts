@@ -3,13 +3,13 @@ import type { Log } from '../../../log';
 import { newId } from '../../../storage/new-id';
 import type { MessagingTables } from '../../tables';
 import type { TemplateVersions } from '../../templates/template-versions';
+import type { AttemptResult } from '../attempt-result';
 import type { HeldTag, Holdable, Holds } from '../holds';
 import type { Lane, Lanes } from '../lanes';
-import type { ListMail } from '../list-mail';
+import type { ListUnsubscribe } from '../list-unsubscribe';
 import type { OutgoingMessage } from '../outgoing';
 import type { OutboxQueue } from '../queue/outbox-queue';
 import type { Entry } from '../queue/window';
-import type { Verdict } from '../verdict';
 import { abandonGroup, abandonOpening, type Group, openGroup } from './groups';
 import type { Leaving, OpenGroup, Recorder } from './recorder';
 import { type Rendered, renderBatch } from './render-batch';
@@ -17,7 +17,7 @@ import { type Rendered, renderBatch } from './render-batch';
 interface Deps {
   db: Kysely<MessagingTables>;
   templates: TemplateVersions;
-  listMail?: ListMail | undefined;
+  listUnsubscribe?: ListUnsubscribe | undefined;
   lanes: Lanes;
   holds: Holds;
   queue: OutboxQueue;
@@ -47,7 +47,7 @@ export class GroupOpener {
 
   /** For messages of one lane. */
   async open(lane: Lane, entries: readonly Entry[]): Promise<Opening> {
-    const { templates, listMail, holds, recorder, log } = this.deps;
+    const { templates, listUnsubscribe, holds, recorder, log } = this.deps;
     const now = Date.now();
     const expired: Entry[] = [];
     const held: Entry[] = [];
@@ -57,7 +57,7 @@ export class GroupOpener {
       else (holds.isHeld(entry.message) ? held : live).push(entry);
     }
     const messages = live.map(({ message }) => message);
-    const rendered = await renderBatch({ templates, listMail }, messages).catch((error: unknown) => {
+    const rendered = await renderBatch({ templates, listUnsubscribe }, messages).catch((error: unknown) => {
       log.warn({ err: error }, 'Templates could not be read; trying again');
     });
     if (!rendered) return { leaving: [], back: entries, gone: [], isHindered: true };
@@ -169,14 +169,14 @@ function heldBy(tags: readonly HeldTag[]): (message: Holdable) => boolean {
 export const isExpired = ({ expiresAtMs }: OutgoingMessage, nowMs: number) =>
   expiresAtMs !== undefined && expiresAtMs < nowMs;
 
-export const asExpired = (message: OutgoingMessage): Verdict => ({
+export const asExpired = (message: OutgoingMessage): AttemptResult => ({
   message,
   state: 'expired',
   attempt: message.attempt,
   code: 'expired',
 });
 
-const asSuppressed = (message: OutgoingMessage): Verdict => ({
+const asSuppressed = (message: OutgoingMessage): AttemptResult => ({
   message,
   state: 'suppressed',
   attempt: message.attempt,

@@ -6,9 +6,9 @@ import type { HandOver, HandOverResult } from '../../../providers/provider';
 import { isDataError } from '../../database-error';
 import { foundIn, suppressFound } from '../../receipts/receipt-suppression';
 import type { MessagingTables } from '../../tables';
+import { type AttemptResult, attemptResult } from '../attempt-result';
 import type { Lane, Lanes } from '../lanes';
 import type { OutgoingMessage } from '../outgoing';
-import { type Verdict, verdictOf } from '../verdict';
 import { type Group, type Recorded, recordResults } from './groups';
 
 /** A group as this process knows it: how many of its messages nothing is recorded of yet. */
@@ -63,7 +63,7 @@ export class Recorder {
 
   /** Records at once what is no result of a hand-over: messages that never left, or a whole group in doubt. */
   async record(
-    verdicts: readonly Verdict[],
+    verdicts: readonly AttemptResult[],
     { lane, group }: { lane: Lane; group?: OpenGroup | undefined },
   ): Promise<void> {
     await this.write(
@@ -128,7 +128,7 @@ export class Recorder {
     const now = Date.now();
     const parts = new Map<string, { lane: Lane; results: Recorded[] }>();
     some.forEach(({ leaving: { message, group } }, i) => {
-      const verdict = counted(verdictOf(message, judged[i] ?? { kind: 'unknown' }, now, Math.random()));
+      const verdict = counted(attemptResult(message, judged[i] ?? { kind: 'unknown' }, now, Math.random()));
       const key = `${group.lane.id}/${message.workspaceId}`;
       const part = parts.get(key) ?? { lane: group.lane, results: [] };
       parts.set(key, part);
@@ -210,7 +210,7 @@ export class Recorder {
 }
 
 /** A hand-over that another process did not live to record counts as an attempt, by which the message stays bound. */
-function counted(verdict: Verdict): Verdict {
+function counted(verdict: AttemptResult): AttemptResult {
   return verdict.message.boundTo !== undefined && verdict.attempt === 0
     ? { ...verdict, attempt: 1 }
     : verdict;

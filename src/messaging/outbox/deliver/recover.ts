@@ -4,13 +4,13 @@ import type { Log } from '../../../log';
 import type { SenderLimits } from '../../senders/sender-limits';
 import type { MessagingTables } from '../../tables';
 import type { TemplateVersions } from '../../templates/template-versions';
+import { type AttemptResult, attemptResult } from '../attempt-result';
 import type { Holds } from '../holds';
 import type { Lane, Lanes } from '../lanes';
-import type { ListMail } from '../list-mail';
+import type { ListUnsubscribe } from '../list-unsubscribe';
 import type { OutgoingMessage } from '../outgoing';
 import { readWaiting } from '../queue/due-messages';
 import type { OutboxQueue } from '../queue/outbox-queue';
-import { type Verdict, verdictOf } from '../verdict';
 import { abandonGroup, findSuppressed, type Group } from './groups';
 import { isExpired } from './opener';
 import type { OpenGroup } from './recorder';
@@ -20,7 +20,7 @@ import type { ChannelWay, Ways } from './ways';
 interface Deps {
   db: Kysely<MessagingTables>;
   templates: TemplateVersions;
-  listMail?: ListMail | undefined;
+  listUnsubscribe?: ListUnsubscribe | undefined;
   queue: OutboxQueue;
   lanes: Pick<Lanes, 'confirm'>;
   holds: Holds;
@@ -110,9 +110,9 @@ async function handOverAgain(
   group: OpenGroup,
   messages: readonly OutgoingMessage[],
 ): Promise<void> {
-  const { db, templates, listMail, lanes } = deps;
+  const { db, templates, listUnsubscribe, lanes } = deps;
   const { lane } = group;
-  const { ready } = await renderBatch({ templates, listMail }, messages, Number.POSITIVE_INFINITY);
+  const { ready } = await renderBatch({ templates, listUnsubscribe }, messages, Number.POSITIVE_INFINITY);
   const suppressed = await findSuppressed(db, messages);
   if (!(await lanes.confirm(lane))) {
     if (lane.lost) return;
@@ -127,8 +127,8 @@ async function handOverAgain(
   if (doubtful.length > 0) await way.recorder.record(doubtful.map(asUnknown), { lane, group });
 }
 
-const asUnknown = (message: OutgoingMessage): Verdict =>
-  verdictOf(message, { kind: 'unknown' }, Date.now(), 0);
+const asUnknown = (message: OutgoingMessage): AttemptResult =>
+  attemptResult(message, { kind: 'unknown' }, Date.now(), 0);
 
 /**
  * A tag may have been held since, or a workspace stopped: what the provider has not got must then wait as well, until its
@@ -140,7 +140,7 @@ const mustWait = ({ holds }: Deps, message: OutgoingMessage): boolean =>
 function isOfferedAgain({ ways }: Deps, { provider, messages: [first] }: Group): boolean {
   return (
     first !== undefined &&
-    (ways.called(provider, first.channel)?.desk.provider.capabilities.idempotent ?? false)
+    (ways.called(provider, first.channel)?.limiter.provider.capabilities.idempotent ?? false)
   );
 }
 

@@ -1,9 +1,9 @@
 import { LIMITS } from '../../../domain/limits';
 import type { HandOver } from '../../../providers/provider';
 import type { TemplateVersions } from '../../templates/template-versions';
-import type { ListMail } from '../list-mail';
+import type { AttemptResult } from '../attempt-result';
+import type { ListUnsubscribe } from '../list-unsubscribe';
 import type { OutgoingMessage } from '../outgoing';
-import type { Verdict } from '../verdict';
 import { render } from './render';
 
 export interface Rendered {
@@ -16,12 +16,15 @@ export interface Rendered {
  * message holds its own copy. `failed` are those whose template is not there.
  */
 export async function renderBatch(
-  { templates, listMail }: { templates: TemplateVersions; listMail?: ListMail | undefined },
+  {
+    templates,
+    listUnsubscribe,
+  }: { templates: TemplateVersions; listUnsubscribe?: ListUnsubscribe | undefined },
   messages: readonly OutgoingMessage[],
   charsMax: number = LIMITS.handoverChars,
-): Promise<{ ready: Rendered[]; failed: Verdict[]; rest: readonly OutgoingMessage[] }> {
+): Promise<{ ready: Rendered[]; failed: AttemptResult[]; rest: readonly OutgoingMessage[] }> {
   const ready: Rendered[] = [];
-  const failed: Verdict[] = [];
+  const failed: AttemptResult[] = [];
   let chars = 0;
   for (const [i, message] of messages.entries()) {
     if (chars > charsMax) return { ready, failed, rest: messages.slice(i) };
@@ -29,7 +32,7 @@ export async function renderBatch(
     const template =
       templateId === undefined ? undefined : await templates.get(workspaceId, templateId, templateVersion);
     if (templateId === undefined || template) {
-      const handOver = render(message, template, listMail);
+      const handOver = render(message, template, listUnsubscribe);
       chars += (handOver.html?.length ?? 0) + (handOver.text?.length ?? 0) + (handOver.xml?.length ?? 0);
       if (handOver.flow) chars += template?.flow?.chars ?? 0;
       ready.push({ message, handOver });

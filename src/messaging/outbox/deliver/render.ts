@@ -5,14 +5,14 @@ import { type CompiledText, compileText, UNSUBSCRIBE_URL } from '../../../domain
 import type { HandOver } from '../../../providers/provider';
 import { plainTextOf } from '../../templates/plain-text';
 import type { CompiledTemplate } from '../../templates/template-versions';
-import type { ListMail } from '../list-mail';
+import type { ListUnsubscribe } from '../list-unsubscribe';
 import type { OutgoingMessage } from '../outgoing';
 
 /** A message's texts with its values filled in, as a provider takes them. */
 export function render(
   message: OutgoingMessage,
   template: CompiledTemplate | undefined,
-  listMail?: ListMail | undefined,
+  listUnsubscribe?: ListUnsubscribe | undefined,
 ): HandOver {
   const { id, uid, channel, to, from, campaign, params, expiresAtMs } = message;
   const expiresAt = expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString();
@@ -28,7 +28,7 @@ export function render(
   }
   const own = ownTexts(message);
   const body = own.body ?? template?.body;
-  const link = listMail?.linkFor(message, body?.placeholders.includes(UNSUBSCRIBE_URL) ?? false);
+  const link = listUnsubscribe?.linkFor(message, body?.placeholders.includes(UNSUBSCRIBE_URL) ?? false);
   const values = link === undefined ? params : { [UNSUBSCRIBE_URL]: link, ...params };
   return {
     ...common,
@@ -36,16 +36,17 @@ export function render(
     html: body?.render(values),
     // A body of the message's own says something else than the template's plain text.
     text: (own.body ? own.text : template?.text)?.render(values),
-    headers: headersOf(message, link, listMail),
+    headers: headersOf(message, link, listUnsubscribe),
   };
 }
 
 function headersOf(
   message: OutgoingMessage,
   link: string | undefined,
-  listMail: ListMail | undefined,
+  listUnsubscribe: ListUnsubscribe | undefined,
 ): HandOver['headers'] {
-  const ofList = message.class === 'marketing' && link !== undefined && listMail?.headersFor(message, link);
+  const ofList =
+    message.class === 'marketing' && link !== undefined && listUnsubscribe?.headersFor(message, link);
   if (!ofList) return message.replyTo === undefined ? undefined : { 'Reply-To': message.replyTo };
   return message.replyTo === undefined ? ofList : { 'Reply-To': message.replyTo, ...ofList };
 }

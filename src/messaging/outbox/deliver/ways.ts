@@ -5,13 +5,13 @@ import { defaultWayOf, type Way } from '../../carriers/carriers';
 import type { Window } from '../queue/window';
 import type { AccountState } from './account-breaker';
 import type { ChannelDelivery } from './channel-delivery';
-import type { ProviderDesk } from './provider-desk';
+import type { ProviderLimiter } from './provider-limiter';
 import type { Recorder } from './recorder';
 
 /** An account's way on one channel: to the provider and into the table. */
 export interface ChannelWay {
   id: string;
-  desk: ProviderDesk;
+  limiter: ProviderLimiter;
   delivery: ChannelDelivery;
   recorder: Recorder;
 }
@@ -56,7 +56,7 @@ export class Ways {
   }
 
   of(channel: Channel): ChannelWay[] {
-    return [...this.ways.values()].filter(({ desk }) => desk.channel === channel);
+    return [...this.ways.values()].filter(({ limiter }) => limiter.channel === channel);
   }
 
   isOneOfSeveral(channel: Channel): boolean {
@@ -69,29 +69,29 @@ export class Ways {
 
   /** By what a provider is called in the table. */
   called(provider: string, channel: Channel): ChannelWay | undefined {
-    return this.of(channel).find(({ desk }) => desk.provider.name === provider);
+    return this.of(channel).find(({ limiter }) => limiter.provider.name === provider);
   }
 
   /** Whether a way certainly takes nothing now. */
   isDown(id: string): boolean {
-    return this.ways.get(id)?.desk.isDown(Date.now()) ?? false;
+    return this.ways.get(id)?.limiter.isDown(Date.now()) ?? false;
   }
 
   /** Ids of those that are down. */
   down(nowMs: number): string[] {
     if (this.ways.size <= CHANNELS.length) return [];
-    return [...this.ways.values()].filter(({ desk }) => desk.isDown(nowMs)).map(({ id }) => id);
+    return [...this.ways.values()].filter(({ limiter }) => limiter.isDown(nowMs)).map(({ id }) => id);
   }
 
   /** Whether it is time to find out if a way is still down, and nothing is with it that would tell. */
   wantsProbe(id: string, nowMs: number): boolean {
     const way = this.ways.get(id);
-    return way !== undefined && way.desk.pausedUntilMs <= nowMs && way.delivery.isIdle;
+    return way !== undefined && way.limiter.pausedUntilMs <= nowMs && way.delivery.isIdle;
   }
 
   /** How the account stands by which a message is to leave. */
   accountFor(message: Routed): AccountState | undefined {
-    return this.ways.get(this.deps.wayOf(message))?.desk.account;
+    return this.ways.get(this.deps.wayOf(message))?.limiter.account;
   }
 
   /** A window without messages says nothing of where those in the table go: one of them may have an open way. */
@@ -101,12 +101,12 @@ export class Ways {
   }
 
   shareWith(processes: number): void {
-    for (const { desk } of this.ways.values()) desk.pace?.shareWith(processes);
+    for (const { limiter } of this.ways.values()) limiter.pace?.shareWith(processes);
   }
 
   /** An owner may have put the account right. */
   probe(accountId: string): void {
-    for (const { desk } of this.ways.values()) if (desk.account.account === accountId) desk.probe();
+    for (const { limiter } of this.ways.values()) if (limiter.account.account === accountId) limiter.probe();
   }
 
   /** Opens nothing more; resolves when all that was with a provider is recorded. */
@@ -122,12 +122,12 @@ export class Ways {
   }
 
   async closeProviders(): Promise<void> {
-    for (const { desk } of this.ways.values()) await desk.provider.close();
+    for (const { limiter } of this.ways.values()) await limiter.provider.close();
   }
 }
 
-async function close({ delivery, recorder, desk }: ChannelWay): Promise<void> {
+async function close({ delivery, recorder, limiter }: ChannelWay): Promise<void> {
   await delivery.stop();
   await recorder.idle();
-  await desk.provider.close();
+  await limiter.provider.close();
 }

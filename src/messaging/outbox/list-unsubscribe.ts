@@ -3,19 +3,19 @@ import type { UnsubscribeTokens } from '../suppression/unsubscribe-tokens';
 import type { OutgoingMessage } from './outgoing';
 
 /** What mail to many people carries for whoever receives it (RFC 8058, RFC 2919). */
-export interface ListMail {
+export interface ListUnsubscribe {
   /** Where its recipient unsubscribes; only for who needs it, since making one takes time. */
   linkFor(message: OutgoingMessage, isAskedFor: boolean): string | undefined;
   headersFor(message: OutgoingMessage, link: string): Record<string, string>;
 }
 
-export function createListMail(options: {
+export function createListUnsubscribe(options: {
   tokens: UnsubscribeTokens;
   /** The address under which others reach us; not known before there is one. */
   publicUrl: () => string | undefined;
   /** Where mail that unsubscribes goes. */
   mailto: string | undefined;
-}): ListMail {
+}): ListUnsubscribe {
   const { tokens, publicUrl, mailto } = options;
 
   return {

@@ -3,14 +3,14 @@
  * waits for a lock as long as it takes, with nobody left to tell. So the table is looked at again, each time
  * after a longer pause. A caller who repeats the request has it looked at as well (accept.ts).
  */
-export interface Doubts {
+export interface Rechecks {
   raise(): void;
   stop(): void;
 }
 
 const LOOKS_AFTER_MS = [1_000, 10_000, 60_000, 600_000];
 
-export function createDoubts(look: () => void): Doubts {
+export function createRechecks(look: () => void): Rechecks {
   let timers: NodeJS.Timeout[] = [];
 
   function stop(): void {

@@ -20,7 +20,7 @@ const AGAIN_MAX_MS = 30 * 60_000;
  * Whether a run's workflow must be woken. The workflow then looks for itself (activities/looks.ts). A needless
  * wake costs a few events of its history; a missed one lets the run sleep on.
  */
-export function judgeLook(
+export function classifyLook(
   run: RunFacts,
   { tellsMore, lastWokenMs, nowMs }: { tellsMore: boolean; lastWokenMs: number | undefined; nowMs: number },
 ): LookResult {

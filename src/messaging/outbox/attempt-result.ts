@@ -4,7 +4,7 @@ import type { HandOverResult } from '../../providers/provider';
 import type { OutgoingMessage } from './outgoing';
 
 /** What a hand-over means for its message. */
-export interface Verdict {
+export interface AttemptResult {
   message: OutgoingMessage;
   state: MessageState;
   code?: string | undefined;
@@ -24,12 +24,12 @@ const BACKOFF_MAX_MS = 5 * 60_000;
 const PROVIDER_TEXT_CHARS = 200;
 
 /** `random` in [0, 1): retries of one outage must not all come back at the same moment. */
-export function verdictOf(
+export function attemptResult(
   message: OutgoingMessage,
   result: HandOverResult,
   nowMs: number,
   random: number,
-): Verdict {
+): AttemptResult {
   const attempt = message.attempt + 1;
   switch (result.kind) {
     case 'accepted':

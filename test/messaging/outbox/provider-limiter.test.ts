@@ -1,5 +1,8 @@
 import { createLog } from '../../../src/log';
-import { createProviderDesk, throttledSenders } from '../../../src/messaging/outbox/deliver/provider-desk';
+import {
+  createProviderLimiter,
+  throttledSenders,
+} from '../../../src/messaging/outbox/deliver/provider-limiter';
 import type { HandOver, HandOverResult } from '../../../src/providers/provider';
 import { ScriptedProvider } from '../scripted-provider';
 
@@ -17,25 +20,25 @@ test('batches shrink while answers are slow, down to what the provider works on 
   jest.useFakeTimers();
   try {
     const provider = new ScriptedProvider('email', { parallel: 30 });
-    const desk = createProviderDesk('email', provider, createLog('silent'));
+    const limiter = createProviderLimiter('email', provider, createLog('silent'));
     const handOver = (tookMs: number, result?: HandOverResult) => {
       provider.script = () => result ?? { kind: 'accepted', providerId: 'p' };
-      const done = desk.handOver(Array.from({ length: desk.batchSize }, () => from('a')));
+      const done = limiter.handOver(Array.from({ length: limiter.batchSize }, () => from('a')));
       jest.setSystemTime(Date.now() + tookMs);
       return done;
     };
     const sizes: number[] = [];
     for (let i = 0; i < 5; i++) {
       await handOver(1_000);
-      sizes.push(desk.batchSize);
+      sizes.push(limiter.batchSize);
     }
     expect(sizes).toEqual([50, 25, 12, 10, 10]);
     await handOver(1_000, { kind: 'account', code: 'bad_password', message: 'no' });
-    expect(desk.batchSize).toBe(1);
+    expect(limiter.batchSize).toBe(1);
     for (let i = 0; i < 5; i++) await handOver(1_000);
-    expect(desk.batchSize).toBe(10);
+    expect(limiter.batchSize).toBe(10);
     await handOver(10);
-    expect(desk.batchSize).toBe(20);
+    expect(limiter.batchSize).toBe(20);
   } finally {
     jest.useRealTimers();
   }
@@ -58,7 +61,7 @@ test.each([
 ])('two senders sent away with %j pause everybody: %s', async (result, pauses) => {
   const provider = new ScriptedProvider('email');
   provider.script = () => result;
-  const desk = createProviderDesk('email', provider, createLog('silent'));
-  await desk.handOver([from('a'), from('b')]);
-  expect(desk.pausedUntilMs > Date.now()).toBe(pauses);
+  const limiter = createProviderLimiter('email', provider, createLog('silent'));
+  await limiter.handOver([from('a'), from('b')]);
+  expect(limiter.pausedUntilMs > Date.now()).toBe(pauses);
 });

@@ -7,17 +7,17 @@ import { measureSms } from '../../domain/sms-encoding';
 import { compileText, placeholdersOf, UNSUBSCRIBE_URL } from '../../domain/template';
 import { newId } from '../../storage/new-id';
 import type { CompiledTemplate, TemplateVersions } from '../templates/template-versions';
-import { ownBodyToFill, requireFilledLength, type TextsToFill } from './filled-length';
 import type { Draft } from './outgoing';
 import { refusedSender, suffixOf } from './policy-rules';
 import { flowOf } from './queue/flow';
 import { refusal } from './refusal';
+import { ownBodyToFill, requireRenderedSize, type TextsToFill } from './rendered-size';
 
 /**
  * Everything that can be wrong with one message by itself, checked before it may join an insert. Throws
  * `template_not_found`, `missing_params`, `invalid_request`; `dependency_down` when its template cannot be read.
  */
-export async function judge(
+export async function validateMessages(
   templates: TemplateVersions,
   workspaceId: string,
   message: Message,
@@ -27,7 +27,7 @@ export async function judge(
   const template = await templateOf(templates, workspaceId, message);
   const params = message.params ?? {};
   requireParams(message, template, params);
-  requireFilledLength(message.channel, textsOf(message, template, params), params);
+  requireRenderedSize(message.channel, textsOf(message, template, params), params);
   const text = message.channel === 'sms' ? template?.body.render(params) : undefined;
   const sms = text === undefined ? undefined : measureSms(text);
   const paramsJson = message.params ? JSON.stringify(params) : '{}';

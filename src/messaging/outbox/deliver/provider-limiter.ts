@@ -11,7 +11,7 @@ import { Pace } from './pace';
  * One channel's provider as the dispatcher sees it: how many batches are with it, how large the next
  * may be, and whether it takes any at the moment.
  */
-export interface ProviderDesk {
+export interface ProviderLimiter {
   readonly channel: Channel;
   readonly provider: Provider;
   readonly batchSize: number;
@@ -34,7 +34,7 @@ export interface ProviderDesk {
   onResults(messages: readonly HandOver[], results: readonly HandOverResult[]): readonly HandOverResult[];
 }
 
-export interface DeskAccount {
+export interface LimiterAccount {
   id?: string;
   ratePerSecond?: number | undefined;
   /** The longest wait between two tries of an account that is refused. */
@@ -46,13 +46,13 @@ export interface DeskAccount {
 /** After trouble the provider is tried with a few before it is given many. */
 const PROBE_SIZE = 1;
 
-export function createProviderDesk(
+export function createProviderLimiter(
   channel: Channel,
   provider: Provider,
   log: Log,
   observer?: DeliveryObserver,
-  account: DeskAccount = {},
-): ProviderDesk {
+  account: LimiterAccount = {},
+): ProviderLimiter {
   const sizeMax = Math.min(provider.capabilities.batchMax, LIMITS.handoverBatch);
   // Fewer would leave the provider idle, however long its answers take. One batch is not counted: it ends with its
   // last answer, and the others are there to be worked on meanwhile.
@@ -76,7 +76,7 @@ export function createProviderDesk(
   function seen(results: readonly HandOverResult[]): readonly HandOverResult[] {
     if (!account.sharesChannel?.()) return results;
     throttle.see(results, Date.now());
-    desk.pausedUntilMs = Math.max(desk.pausedUntilMs, throttle.untilMs);
+    limiter.pausedUntilMs = Math.max(limiter.pausedUntilMs, throttle.untilMs);
     return results.map((result) =>
       result.kind === 'transient' && result.unreached
         ? { kind: 'account', code: result.code, message: 'The carrier cannot be connected to' }
@@ -87,13 +87,14 @@ export function createProviderDesk(
   function heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
     const throttled = throttledSenders(messages, results);
     if (results.some((result) => result.kind === 'account')) {
-      desk.pausedUntilMs = Math.max(desk.pausedUntilMs, breaker.pausedUntilMs);
+      limiter.pausedUntilMs = Math.max(limiter.pausedUntilMs, breaker.pausedUntilMs);
       batchSize = PROBE_SIZE;
     } else if (throttled.length > 0) {
       // One sender waits by itself (sender-limits.ts); when several are sent away, it is about us.
       const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.throttlePauseMs);
       const enough = account.sharesChannel?.() ? 0 : 1;
-      if (throttled.filter((one) => !one.isAlone).length > enough) desk.pausedUntilMs = Date.now() + delayMs;
+      if (throttled.filter((one) => !one.isAlone).length > enough)
+        limiter.pausedUntilMs = Date.now() + delayMs;
       batchSize = Math.max(PROBE_SIZE, batchSize >> 1);
     }
   }
@@ -108,7 +109,7 @@ export function createProviderDesk(
     });
   }
 
-  const desk: ProviderDesk = {
+  const limiter: ProviderLimiter = {
     channel,
     provider,
     pausedUntilMs: 0,
@@ -119,14 +120,18 @@ export function createProviderDesk(
     get account() {
       const named: AccountState =
         account.id === undefined ? breaker.state : { ...breaker.state, account: account.id };
-      if (named.state === 'paused' || desk.pausedUntilMs <= Date.now()) return named;
-      return { ...named, state: 'throttled' as const, nextTryAt: new Date(desk.pausedUntilMs).toISOString() };
+      if (named.state === 'paused' || limiter.pausedUntilMs <= Date.now()) return named;
+      return {
+        ...named,
+        state: 'throttled' as const,
+        nextTryAt: new Date(limiter.pausedUntilMs).toISOString(),
+      };
     },
     pace: account.ratePerSecond === undefined ? undefined : new Pace(account.ratePerSecond),
     isDown: (nowMs) => breaker.isRefused || throttle.isLong(nowMs),
     probe() {
       breaker.probe();
-      desk.pausedUntilMs = 0;
+      limiter.pausedUntilMs = 0;
     },
     get isTrying() {
       return breaker.isTrying || throttle.isLong(Date.now());
@@ -157,7 +162,7 @@ export function createProviderDesk(
       return results;
     },
   };
-  return desk;
+  return limiter;
 }
 
 export interface ThrottledSender {

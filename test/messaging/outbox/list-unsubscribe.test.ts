@@ -1,4 +1,4 @@
-import { createListMail } from '../../../src/messaging/outbox/list-mail';
+import { createListUnsubscribe } from '../../../src/messaging/outbox/list-unsubscribe';
 import { createUnsubscribeTokens } from '../../../src/messaging/suppression/unsubscribe-tokens';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
@@ -63,7 +63,7 @@ describeWithDatabase('mail to many', (database) => {
     one = await rig.process(
       {},
       {
-        listMail: {
+        listUnsubscribe: {
           linkFor: (...given) => list().linkFor(...given),
           headersFor: (...given) => list().headersFor(...given),
         },
@@ -71,7 +71,8 @@ describeWithDatabase('mail to many', (database) => {
     );
   });
   afterEach(() => rig.stop());
-  const list = () => createListMail({ tokens: TOKENS, publicUrl: () => 'https://mail.example.com', mailto });
+  const list = () =>
+    createListUnsubscribe({ tokens: TOKENS, publicUrl: () => 'https://mail.example.com', mailto });
 
   async function handedOver(uid: string, more: Record<string, unknown> = {}) {
     await one.delivery.accept(rig.workspaceId, rig.email(uid, more));

@@ -16,7 +16,7 @@ export interface TextsToFill {
  * A placeholder may stand in a text a hundred thousand times, and its value may be long: what they come to
  * is bounded before anything is filled in. Throws `invalid_request`.
  */
-export function requireFilledLength(channel: Channel, texts: TextsToFill, params: Params): void {
+export function requireRenderedSize(channel: Channel, texts: TextsToFill, params: Params): void {
   requireLength(texts.subject, LIMITS.subjectChars, 'subject', params);
   requireLength(texts.body, BODY_MAX[channel], 'text', params);
   requireLength(texts.flow, LIMITS.voiceFlowChars, 'flow', params);
