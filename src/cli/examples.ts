@@ -32,6 +32,8 @@ export const EXAMPLES: Record<string, string> = {
   'campaign start': 'cmp_01kb2dsg0bzype6sbccc8r8kxz',
   'campaign pause': 'cmp_01kb2dsg0bzype6sbccc8r8kxz',
   'campaign resume': 'cmp_01kb2dsg0bzype6sbccc8r8kxz',
+  'campaign digest': 'cmp_01kb2dsg0bzype6sbccc8r8kxz',
+  'campaign approve': 'cmp_01kb2dsg0bzype6sbccc8r8kxz --digest 9f2c41d07be8',
   'campaign cancel': 'cmp_01kb2dsg0bzype6sbccc8r8kxz',
   'campaign retry-failed': 'cmp_01kb2dsg0bzype6sbccc8r8kxz --state failed',
   'campaign release': 'cmp_01kb2dsg0bzype6sbccc8r8kxz --stages all',

@@ -162,7 +162,7 @@ describe('completion', () => {
 
   test('bash completes commands, commands below them, options and choices', async () => {
     expect(await completed('camp')).toEqual(['campaign']);
-    expect(await completed('campaign', 'd')).toEqual(['dry-run']);
+    expect(await completed('campaign', 'dr')).toEqual(['dry-run']);
     expect(await completed('message', 'list', '--sta')).toEqual(['--state']);
     expect(await completed('message', 'list', '--state', 'deliv')).toEqual(['delivered']);
   });
