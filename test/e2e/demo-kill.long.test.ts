@@ -42,7 +42,9 @@ describe('the demo', () => {
       campaignId: string;
     };
     const api = new ApiClient(second.baseUrl, readCredentials(at));
-    await untilPhase(api, campaignId, ['completed'], 120_000);
+    await untilPhase(api, campaignId, ['completed'], 120_000).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${second.output().slice(-4_000)}`);
+    });
     const { counts } = await campaignDetail(api, campaignId);
     for (const [channel, { total, ...states }] of Object.entries(counts)) {
       const { pending = 0, waiting = 0, sending = 0, accepted = 0 } = states;
