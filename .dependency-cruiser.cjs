@@ -103,7 +103,7 @@ const FOLDERS = [
     name: 'metrics',
     at: '^src/metrics/',
     values: ['^src/domain/', '^src/startup-error'],
-    types: ['^src/messaging/observer', '^src/http/observer'],
+    types: ['^src/messaging/observer', '^src/http/request/observer'],
     why: 'it counts what others tell it, and knows none of them',
   },
   {
