@@ -43,6 +43,7 @@ export const VARIABLES = z.object({
   FANFARE_HTTP_HOST: z.string().default('127.0.0.1'),
   FANFARE_HTTP_PORT: port.default(8080),
   FANFARE_PUBLIC_URL: baseUrl.optional(),
+  FANFARE_CONSOLE: z.enum(['on', 'off']).default('on'),
   FANFARE_METRICS_PORT: port.optional(),
   FANFARE_TEMPORAL_METRICS_PORT: port.min(1).optional(),
   FANFARE_TRUST_PROXY: trustedProxies.optional(),
@@ -113,6 +114,10 @@ export const VARIABLES = z.object({
   FANFARE_SPEECH: z.enum(['none', 'espeak-ng']).default('none'),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
+  FANFARE_WORKER_BUILD_ID: z
+    .string()
+    .regex(/^[\w.+-]{1,100}$/, 'use 1 to 100 letters, digits, and . _ + -')
+    .optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 });
 
@@ -127,6 +132,8 @@ export interface Config {
     host: string;
     port: number;
     publicUrl: string | undefined;
+    /** Whether the console is served beside the API. */
+    console: boolean;
     trustProxy: string[] | number | undefined;
   };
   /** Separate ports for metrics, on the address that HTTP listens on: ours, and the Temporal library's. */
@@ -146,6 +153,8 @@ export interface Config {
     credentialsFile: string | undefined;
   };
   temporal: { address: string | undefined; namespace: string; cliPath: string | undefined };
+  /** Name of this build for Temporal's worker versioning, which is off without one. */
+  workerBuildId: string | undefined;
   providers: Record<Channel, ProviderName>;
   /** For channels whose provider is `http`. */
   httpProviders: Partial<Record<Channel, { url: string; idempotent: boolean }>>;
@@ -225,6 +234,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       host: v.FANFARE_HTTP_HOST,
       port: v.FANFARE_HTTP_PORT,
       publicUrl: v.FANFARE_PUBLIC_URL,
+      console: v.FANFARE_CONSOLE === 'on',
       trustProxy: v.FANFARE_TRUST_PROXY,
     },
     metrics: { port: v.FANFARE_METRICS_PORT, temporalPort: v.FANFARE_TEMPORAL_METRICS_PORT },
@@ -283,6 +293,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     unsubscribeMailto: v.FANFARE_UNSUBSCRIBE_MAILTO,
     speech: v.FANFARE_SPEECH,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
+    workerBuildId: v.FANFARE_WORKER_BUILD_ID,
     logLevel: v.LOG_LEVEL,
   };
 }

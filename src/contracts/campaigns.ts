@@ -9,7 +9,7 @@ import { senderOf } from './addresses';
 import { additions, checkStrategy, deliveryChange } from './campaign-additions';
 import { checkHours } from './campaign-hours';
 import { releaseView } from './campaign-release';
-import { localTime, reason } from './campaign-runs';
+import { localTime, reason, recipientsDeletedAt } from './campaign-runs';
 import { checkSchedule } from './campaign-schedule';
 import { emptyAsAbsent, givenId, INT_MAX, integer, pageLimit, pageNumber, searchTerm } from './common';
 import { channel, count, id, pageOf, perChannel, success, tally, time } from './envelope';
@@ -239,6 +239,7 @@ export const campaignDetail = success(
       workflowId: z.string().nullable().meta({ description: 'Of Temporal.' }),
       startedAt: time.nullable(),
       finishedAt: time.nullable(),
+      recipientsDeletedAt,
       nextRunAt: time.nullable().meta({
         description: 'Of a recurring campaign: when its next occurrence begins; null while it is paused.',
       }),

@@ -104,7 +104,7 @@ const campaignActions: Record<Action, Operation> = {
       message: 'Campaign resumed',
       status: 'active',
       phase: 'planning',
-      errors: ['approval_required'],
+      errors: ['approval_required', 'recipients_deleted'],
     },
   ),
   cancel: acting('cancel', 'Cancel a campaign', 'For good: whoever was not written to will not be.', {

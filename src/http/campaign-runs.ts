@@ -43,6 +43,7 @@ const listRuns: Operation = {
           localTime: null,
           startedAt: EXAMPLE.at,
           finishedAt: EXAMPLE.at,
+          recipientsDeletedAt: null,
           reason: null,
           counts: { sms: { ...CAMPAIGN_COUNTS, total: 2, delivered: 2 } },
           skipped: { sms: NONE_SKIPPED },

@@ -261,6 +261,7 @@ const readCampaign: Operation = {
         workflowId: null,
         startedAt: null,
         finishedAt: null,
+        recipientsDeletedAt: null,
         nextRunAt: null,
         nextLocalTime: null,
         reason: null,
