@@ -87,3 +87,11 @@ export function reasonText(reason: NonNullable<Detail['reason']>): string {
     sample: reason.sample,
   });
 }
+
+/** All channels together. */
+export function sumOf(all: readonly Counts[]): Counts {
+  const sum = { total: 0 } as Counts;
+  for (const key of ['total', ...STATES] as const)
+    sum[key] = all.reduce((before, counts) => before + (counts[key] ?? 0), 0);
+  return sum;
+}

@@ -11,6 +11,7 @@ import { Time } from '../design/time';
 import { fill, plural } from '../format';
 import { TEXTS } from '../texts';
 import { CHANNELS, phaseTone, phaseWord } from './campaign-words';
+import './campaigns.css';
 import { type CampaignFilter, campaignsQuery, type ListedCampaign, PAGE_SIZE } from './campaigns-query';
 
 const { campaigns: texts, channels } = TEXTS;

@@ -48,7 +48,7 @@ export function Outcomes({ id, phase }: { id: string; phase: Phase }) {
       key: 'do',
       head: <span className="only-heard">{campaign.control.title}</span>,
       cell: ({ state, code, channel }) => (
-        <span className="row">
+        <span className="row outcome-acts">
           <Link
             to="/campaigns/$id/recipients"
             params={{ id }}

@@ -125,7 +125,7 @@ function ChannelCard({
   const skipped = Object.entries(campaign.skipped[channel] ?? {}).filter(([, count]) => count > 0);
   const left = skipped.reduce((sum, [, count]) => sum + count, 0);
   return (
-    <section className="card stack tight" aria-label={channels[channel]}>
+    <section className="card stack tight by-state" aria-label={channels[channel]}>
       <div className="row spread">
         <h3>{channels[channel]}</h3>
         <span className="muted">
