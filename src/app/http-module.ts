@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { sql } from 'kysely';
+import { keepCampaignRetention } from '../campaigns/retention';
 import { stoppedWorkspaces } from '../campaigns/stops/stops';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Config } from '../config';
@@ -114,6 +115,12 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   shutdown.add('expiry', () => expiry.stop());
   const retention = keepRetention({ db: messagingDb, days: config.retentionDays, log });
   shutdown.add('retention', () => retention.stop());
+  const runs = keepCampaignRetention({
+    db: storage.tables<CampaignTables>(),
+    days: config.retentionDays,
+    log,
+  });
+  shutdown.add('retention of runs', () => runs.stop());
 
   const webhooks = await openWebhookModule({ config, storage, sealing: secrets.ofWebhooks, log }, shutdown);
 
