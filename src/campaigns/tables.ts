@@ -54,6 +54,8 @@ export interface CampaignTables {
     created_by: string | null;
     created_at: CreatedAt;
     updated_at: CreatedAt;
+    tags: Generated<string[]>;
+    archived_at: Timestamp | null;
     approval: ColumnType<Approval | null, string | null | undefined, string | null>;
   };
   campaign_digests: {

@@ -21,12 +21,8 @@ export class Campaigns {
     return this.calls.byPage('/api/campaign', { ...search, limit: pageSize, channel }, { signal });
   }
 
-  /** The pace and the limit of calls of a campaign that goes on. Null lifts a limit. */
-  change(
-    id: string,
-    change: { delivery: DeliveryChange },
-    options: RequestOptions = {},
-  ): Promise<CampaignSummary> {
+  /** Name, tags and whether it is put away; and of a campaign that goes on, the pace and the limit of calls. Null lifts a limit. */
+  change(id: string, change: CampaignChange, options: RequestOptions = {}): Promise<CampaignSummary> {
     return this.calls.patch(route`/api/campaign/${id}`, change, options);
   }
 
@@ -91,12 +87,23 @@ export interface RecipientSearch {
 export interface CampaignSearch {
   search?: string;
   status?: CampaignSummary['status'];
+  tag?: string;
+  /** Those that were put away, in place of those that were not. */
+  archived?: boolean;
   column?: 'name' | 'createdAt' | 'status';
   direction?: 'asc' | 'desc';
   /** `MM/DD/YYYY`, both included. */
   dateFrom?: string;
   dateTo?: string;
   pageSize?: number;
+}
+
+/** What may change of a campaign in any phase, and how it is delivered, until it ends. */
+export interface CampaignChange {
+  name?: string;
+  tags?: string[];
+  archived?: boolean;
+  delivery?: DeliveryChange;
 }
 
 export type DeliveryChange = {

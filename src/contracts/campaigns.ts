@@ -4,13 +4,14 @@ import { CHANNELS } from '../domain/channel';
 import type { FieldCode } from '../domain/field-codes';
 import { isOfCalendar } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
-import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
+import { RECIPIENT_STATES, RETRIABLE } from '../domain/recipient';
 import { senderOf } from './addresses';
 import { additions, checkStrategy, deliveryChange } from './campaign-additions';
 import { checkHours } from './campaign-hours';
 import { checkSchedule } from './campaign-schedule';
 import {
   cursorQuery,
+  displayName,
   emptyAsAbsent,
   INT_MAX,
   id,
@@ -33,15 +34,17 @@ const settings = z.object({
   voice: z.object({ callerId: senderOf.voice, templateId: id, version }).optional(),
 });
 
+const campaignName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(LIMITS.campaignNameChars)
+  .regex(/^[^\r\n]*$/, 'A name is one line');
+
 export const campaignBody = z
   .object({
     campaignId: id.nullish(),
-    name: z
-      .string()
-      .trim()
-      .min(1)
-      .max(LIMITS.campaignNameChars)
-      .regex(/^[^\r\n]*$/, 'A name is one line'),
+    name: campaignName,
     settings,
     channel: z.array(z.enum(CHANNELS)).min(1),
     contactListId: z
@@ -131,6 +134,14 @@ export const campaignListQuery = z
     status: emptyAsAbsent(z.enum(STATUSES).optional()),
     dateFrom: emptyAsAbsent(day.optional()),
     dateTo: emptyAsAbsent(day.optional()),
+    tag: emptyAsAbsent(z.string().trim().max(LIMITS.tagChars).optional()),
+    archived: emptyAsAbsent(
+      z
+        .enum(['true', 'false'])
+        .transform((value) => value === 'true')
+        .default(false)
+        .meta({ description: 'Those that were put away; without it, those that were not.' }),
+    ),
   })
   .refine(({ dateFrom, dateTo }) => !dateFrom || !dateTo || dateFrom <= dateTo, {
     path: ['dateTo'],
@@ -186,12 +197,41 @@ export const emptyBody = z.strictObject({}).optional();
 export const retryFailedBody = z
   .strictObject({
     states: z
-      .array(z.enum(RETRIED))
+      .array(z.enum(RETRIABLE))
       .min(1)
       .transform((states) => [...new Set(states)])
-      .optional(),
+      .optional()
+      .meta({ description: 'Without it failed, undelivered and unknown; `rejected` needs `codes`.' }),
+    codes: z
+      .array(z.string().min(1).max(LIMITS.searchChars))
+      .min(1)
+      .max(LIMITS.retriedCodes)
+      .optional()
+      .meta({ description: 'Only recipients with one of these codes.' }),
+  })
+  .superRefine(({ states, codes }, context) => {
+    if (!states?.includes('rejected') || codes) return;
+    const message = 'Name the codes of the refusals that are worth another try';
+    context.addIssue(finding('required', message, ['codes']));
   })
   .optional();
 
+/** A tag is compared as it is written, without the spaces around it. */
+const tag = displayName.max(LIMITS.tagChars);
+
 /** `PATCH` of a campaign: what may change while it goes on. */
-export const campaignChange = z.strictObject({ delivery: deliveryChange });
+export const campaignChange = z
+  .strictObject({
+    name: campaignName.optional(),
+    tags: z
+      .array(tag)
+      .max(LIMITS.campaignTags)
+      .transform((tags) => [...new Set(tags)])
+      .optional(),
+    archived: z.boolean().optional(),
+    delivery: deliveryChange.optional(),
+  })
+  .refine(
+    (value) => Object.values(value).some((given) => given !== undefined),
+    refused('empty', 'Nothing is to be changed'),
+  );

@@ -6,7 +6,7 @@ import { LIMITS } from '../domain/limits';
 import { checkPlaceholders, lintPlaceholders, type TemplateText } from '../domain/template-lint';
 import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../domain/voice/voice-template';
-import { emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
+import { displayName, emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
 import { finding as findingOf, refused } from './finding';
 import { params } from './params';
 
@@ -25,6 +25,13 @@ export const templateListQuery = z.object({
   page: emptyAsAbsent(pageNumber.default(1)),
   pageSize: emptyAsAbsent(pageLimit().default(LIMITS.pageSizeDefault)),
 });
+
+/** What is said about a version, for those who read the list of them. */
+const note = displayName
+  .max(LIMITS.templateNoteChars)
+  .nullish()
+  .transform((value) => value ?? undefined)
+  .meta({ description: 'What is said about this version; shown with it in the list of versions.' });
 
 const templateName = z.string().trim().min(1).max(LIMITS.templateNameChars);
 const someText = z.string().refine((value) => value.trim() !== '', refused('empty', 'This may not be empty'));
@@ -63,6 +70,7 @@ const emailTemplate = z
       .nullish()
       .transform((value) => value ?? ''),
     template: design.nullish(),
+    note,
   })
   .superRefine(
     (value, context) => {
@@ -75,7 +83,7 @@ const emailTemplate = z
   );
 
 const smsTemplate = z
-  .object({ channel: z.literal('sms'), templateName, body: someText.max(LIMITS.smsBodyChars) })
+  .object({ channel: z.literal('sms'), templateName, body: someText.max(LIMITS.smsBodyChars), note })
   .superRefine(
     (value, context) => {
       for (const finding of checkPlaceholders(textsOf(value))) report(finding, context);
@@ -95,6 +103,7 @@ const voiceTemplate = z
       .nullish()
       .transform((value) => value ?? ''),
     voiceJson: flow,
+    note,
   })
   .superRefine(
     (value, context) => {

@@ -21,6 +21,13 @@ export const LIMITS = {
   campaignTagChars: 64,
   campaignNameChars: 200,
   campaignLists: 100,
+  /** Tags of a campaign and their length: what a person can still take in at a glance. */
+  campaignTags: 20,
+  tagChars: 40,
+  /** Codes that one call of retry-failed names: more than any carrier has for what may be worth another try. */
+  retriedCodes: 100,
+  /** What is said about a version of a template, in a line. */
+  templateNoteChars: 200,
   bulkMessages: 1_000,
   contactsPerRequest: 10_000,
   importErrorsListed: 1_000,

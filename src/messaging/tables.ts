@@ -94,6 +94,8 @@ export interface MessagingTables {
     design: ColumnType<Record<string, unknown> | null, string | null, string | null>;
     created_at: CreatedAt;
     made_by: ColumnType<string | null, string | null | undefined, never>;
+    created_by: ColumnType<string | null, string | null | undefined, never>;
+    note: ColumnType<string | null, string | null | undefined, never>;
   };
   messages: {
     id: string;

@@ -73,6 +73,7 @@ export const STORY: Step[] = [
   { operation: 'createTemplate', example: 'voice', status: 201, learn: { voiceTemplate: 'template.id' } },
   { operation: 'listTemplates', status: 200 },
   { operation: 'readTemplate', status: 200 },
+  { operation: 'listTemplateVersions', status: 200 },
   { operation: 'previewTemplate', status: 200 },
   { operation: 'sendTestMessage', status: 202 },
 

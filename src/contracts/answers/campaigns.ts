@@ -20,6 +20,8 @@ const summaryMembers = {
     .enum(PHASES)
     .meta({ description: 'Finer than status, which has the specification’s three words.' }),
   createdAt: time,
+  tags: z.array(z.string()),
+  archived: z.boolean().meta({ description: 'It was put away, and lists leave it out.' }),
 };
 
 /** Told by a run that paused or canceled itself; why another one failed is a sentence. */
@@ -94,7 +96,8 @@ export const retriedCampaign = success(
   z
     .strictObject({
       ...summaryMembers,
-      retried: z.partialRecord(channel, count).meta({ description: 'Recipients that are sent to again.' }),
+      count: count.meta({ description: 'Recipients that are sent to again; 0 when none matches.' }),
+      retried: z.partialRecord(channel, count).meta({ description: 'The same by channel.' }),
     })
     .meta({ id: 'RetriedCampaign' }),
 );

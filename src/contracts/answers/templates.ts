@@ -64,6 +64,20 @@ export const replacedTemplate = readTemplate.extend({ warnings });
 
 export const archivedTemplate = z.strictObject({ ...successToo, data: ref });
 
+export const templateVersions = z.strictObject({
+  ...successToo,
+  data: z.array(
+    z
+      .strictObject({
+        version: z.int().min(1),
+        createdAt: time,
+        createdBy: z.string().nullable(),
+        note: z.string().optional(),
+      })
+      .meta({ id: 'TemplateVersion' }),
+  ),
+});
+
 const names = z.array(z.string());
 
 export const templatePreviewed = z.strictObject({

@@ -73,6 +73,8 @@ export const approveCampaign: Operation = {
         status: 'active' as const,
         phase: 'planning' as const,
         createdAt: EXAMPLE.at,
+        tags: [],
+        archived: false,
       }),
     ),
   },

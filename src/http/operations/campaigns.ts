@@ -53,6 +53,8 @@ const DRAFT = {
   status: 'paused' as const,
   phase: 'draft' as const,
   createdAt: EXAMPLE.at,
+  tags: [] as string[],
+  archived: false,
 };
 const THREE = {
   ...CREATE,
@@ -267,8 +269,14 @@ export const retryFailed: Operation = {
   tag: 'Campaigns',
   summary: 'Send again to recipients that were not reached',
   description:
-    'To those of the current run whose state is one of `states`, and to nobody else; each gets a new attempt under a new uid. Possible while the campaign is `running`, `paused` or `finishing`, and when it is `completed` or `failed`: then it goes on. Whoever is sent to again waits, so repeating it right away finds nobody; under an `Idempotency-Key` it is of those who had failed when it was called first.',
-  body: { ...jsonBody(retryFailedBody, { failed: { states: ['failed', 'undelivered'] } }), optional: true },
+    'To those of the current run whose state is one of `states` and, with `codes`, whose code is one of these, and to nobody else; `rejected` needs `codes`; each gets a new attempt under a new uid. Possible while the campaign is `running`, `paused` or `finishing`, and when it is `completed` or `failed`: then it goes on. Whoever is sent to again waits, so repeating it right away finds nobody; under an `Idempotency-Key` it is of those who had failed when it was called first.',
+  body: {
+    ...jsonBody(retryFailedBody, {
+      failed: { states: ['failed', 'undelivered'] },
+      codes: { states: ['rejected'], codes: ['insufficient_balance'] },
+    }),
+    optional: true,
+  },
   answers: {
     200: json(
       'They are sent to again.',
@@ -277,6 +285,7 @@ export const retryFailed: Operation = {
         ...EDITED,
         status: 'active',
         phase: 'running',
+        count: 0,
         retried: { email: 0, sms: 0, voice: 0 },
       }),
     ),
@@ -311,10 +320,13 @@ export const changeCampaign: Operation = {
   ...ONE,
   id: 'changeCampaign',
   tag: 'Campaigns',
-  summary: 'Change the pace of a campaign',
+  summary: 'Change the name, tags or pace of a campaign',
   description:
-    'While it goes on, or before. `ratePerSecond` is what all its channels together take on in a second; null removes a bound. It holds within a second or two. It takes an approval back: a campaign that needs one is paused with `approval_required`.',
-  body: jsonBody(campaignChange, { pace: { delivery: { ratePerSecond: 50 } } }),
+    '`name`, `tags` and `archived` in any phase, though a campaign that is live is not archived (409); one that starts or goes on again is no longer archived. `delivery` while it goes on, or before: `ratePerSecond` is what all its channels together take on in a second; null removes a bound. It holds within a second or two. It takes an approval back: a campaign that needs one is paused with `approval_required`.',
+  body: jsonBody(campaignChange, {
+    pace: { delivery: { ratePerSecond: 50 } },
+    tags: { name: 'Spring sale, last days', tags: ['sale', 'spring'] },
+  }),
   answers: {
     200: json(
       'Changed.',

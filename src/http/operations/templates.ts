@@ -6,6 +6,7 @@ import {
   replacedTemplate,
   templateList,
   templatePreviewed,
+  templateVersions,
 } from '../../contracts/answers/templates';
 import { templateBody, templatePreview, templateTestSend } from '../../contracts/templates';
 import { json, jsonBody, type Operation } from '../operation';
@@ -151,6 +152,24 @@ export const replaceTemplate: Operation = {
     }),
   },
   errors: ['name_taken'],
+};
+
+export const listTemplateVersions: Operation = {
+  ...ONE,
+  id: 'listTemplateVersions',
+  tag: 'Templates',
+  summary: 'List the versions of a template',
+  description:
+    'Newest first, of archived templates too. `createdBy` is the user or the client that saved the version, null for versions that were saved before it was recorded; `note` is what they said about it.',
+  answers: {
+    200: json('All of them.', templateVersions, {
+      success: true,
+      ...answered(200, 'Versions', [
+        { version: 2, createdAt: EXAMPLE.at, createdBy: EXAMPLE.user, note: 'The total is in bold' },
+        { version: 1, createdAt: EXAMPLE.at, createdBy: null },
+      ]),
+    }),
+  },
 };
 
 export const archiveTemplate: Operation = {

@@ -93,9 +93,10 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
 
   const again = { config: once, schema: { operation: retryFailed, params: idParams } };
   app.post('/api/campaign/:id/retry-failed', again, async (request) => {
-    const { states = RETRIED } = parseBody(retryFailedBody, request.body) ?? {};
+    const { states = RETRIED, codes } = parseBody(retryFailedBody, request.body) ?? {};
     const { workspaceId } = callerOf(request);
-    const found = await campaigns.retryFailed(workspaceId, request.params.id, states, noteOf(request));
+    const which = { states, codes };
+    const found = await campaigns.retryFailed(workspaceId, request.params.id, which, noteOf(request));
     return answer(200, 'Recipients are sent to again', found);
   });
 
@@ -110,7 +111,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   const changing = { operation: changeCampaign, params: idParams, body: campaignChange };
   app.patch('/api/campaign/:id', { config, schema: changing }, async (request) => {
     const { workspaceId } = callerOf(request);
-    const found = await campaigns.changeDelivery(workspaceId, request.params.id, request.body.delivery);
+    const found = await campaigns.amend(workspaceId, request.params.id, request.body);
     return answer(200, 'Campaign updated', found);
   });
 

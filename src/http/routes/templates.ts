@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { answer, idParams, timestamp } from '../../contracts/common';
 import {
   type TemplateBody,
@@ -9,7 +10,12 @@ import {
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { type Speaks, withoutVoice } from '../../domain/voice/spoken-languages';
-import type { ListedTemplate, Template, TemplateContent } from '../../messaging/templates/template-record';
+import type {
+  ListedTemplate,
+  Template,
+  TemplateContent,
+  VersionOrigin,
+} from '../../messaging/templates/template-record';
 import type { Templates } from '../../messaging/templates/templates';
 import { callerOf } from '../caller';
 import { generatorOf } from '../idempotency';
@@ -17,6 +23,7 @@ import {
   archiveTemplate,
   createTemplate,
   listTemplates,
+  listTemplateVersions,
   readOneTemplate,
   replaceTemplate,
 } from '../operations/templates';
@@ -51,6 +58,7 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
         channel,
         contentOf(request.body),
         generatorOf(request),
+        originOf(request),
       );
       const warnings = [...warningsOf(request.body), ...unspoken(created, speaks)];
       return reply.code(201).send({ success: true, template: present(created), warnings });
@@ -79,9 +87,20 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
         channel,
         contentOf(request.body),
         generatorOf(request),
+        originOf(request),
       );
       const warnings = [...warningsOf(request.body), ...unspoken(replaced, speaks)];
       return { ...whole(replaced, 'New version saved'), warnings };
+    });
+
+    const versions = { operation: listTemplateVersions, params: idParams };
+    app.get('/api/template/:id/versions', { config, schema: versions }, async (request) => {
+      const found = await templates.versions(callerOf(request).workspaceId, request.params.id);
+      const shown = found.map(({ note, createdAt, ...version }) => ({
+        ...{ ...version, createdAt: timestamp(createdAt) },
+        ...(note === null ? {} : { note }),
+      }));
+      return { success: true, ...answer(200, 'Versions', shown) };
     });
 
     app.delete(
@@ -95,6 +114,11 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
     );
   };
 }
+
+const originOf = (request: FastifyRequest<{ Body: TemplateBody }>): VersionOrigin => {
+  const { userId, clientId } = callerOf(request);
+  return { by: userId ?? clientId, note: request.body.note };
+};
 
 const unspoken = ({ channel, body }: Template, speaks: Speaks | undefined) =>
   channel === 'voice' && speaks ? withoutVoice(body, speaks) : [];
