@@ -55,6 +55,7 @@ import {
 } from './runs/recipients';
 import { type RetriedWhich, retryFailed } from './runs/retry-failed';
 import { findRun, listRuns } from './runs/run-list';
+import { type RunTimeline, readTimeline } from './runs/run-timeline';
 import { contentOf, insertCampaign, replaceCampaign } from './save-campaign';
 import { readStop } from './stops/stops';
 import type { CampaignTables } from './tables';
@@ -282,6 +283,15 @@ export function createCampaigns(deps: CampaignsDeps) {
       { runId: chosen }: { runId?: string | undefined },
     ): Promise<RecipientOutcome[]> {
       return readOutcomes(db, await findRun(db, workspaceId, campaignId, chosen));
+    },
+
+    /** Of one run, the current one unless said: how many recipients entered each state when. */
+    async timeline(
+      workspaceId: string,
+      campaignId: string,
+      { runId: chosen, points }: { runId?: string | undefined; points: number },
+    ): Promise<RunTimeline> {
+      return readTimeline(db, await findRun(db, workspaceId, campaignId, chosen), points);
     },
 
     /** Of one run, the current one unless said: contacts that did not become recipients. */

@@ -141,6 +141,14 @@ export interface CampaignTables {
     next_page: Generated<number>;
   };
   shard_counts: { run_id: string; channel: Channel; shard: number; state: RecipientState; count: number };
+  run_timeline: {
+    run_id: string;
+    channel: Channel;
+    state: RecipientState;
+    second: number;
+    slot: number;
+    count: number;
+  };
   pages: {
     run_id: string;
     channel: Channel;

@@ -28,7 +28,6 @@ export const templateListQuery = z.object({
 
 /** What is said about a version, for those who read the list of them. */
 const note = displayName
-  .max(LIMITS.templateNoteChars)
   .nullish()
   .transform((value) => value ?? undefined)
   .meta({ description: 'What is said about this version; shown with it in the list of versions.' });

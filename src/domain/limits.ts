@@ -26,8 +26,6 @@ export const LIMITS = {
   tagChars: 40,
   /** Codes that one call of retry-failed names: more than any carrier has for what may be worth another try. */
   retriedCodes: 100,
-  /** What is said about a version of a template, in a line. */
-  templateNoteChars: 200,
   bulkMessages: 1_000,
   contactsPerRequest: 10_000,
   importErrorsListed: 1_000,

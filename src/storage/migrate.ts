@@ -32,6 +32,7 @@ import * as accounts from './migrations/0061-accounts';
 import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
 import * as tagsAndNotes from './migrations/0080-tags-and-notes';
+import * as runTimeline from './migrations/0081-run-timeline';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -68,6 +69,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0070-contacts-found': contactsFound.UP,
   '0071-recipients-by-code': recipientsByCode.UP,
   '0080-tags-and-notes': tagsAndNotes.UP,
+  '0081-run-timeline': runTimeline.UP,
 };
 
 /**
