@@ -31,6 +31,7 @@ import * as messageLists from './migrations/0060-message-lists';
 import * as accounts from './migrations/0061-accounts';
 import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
+import * as runRetention from './migrations/0110-run-retention';
 import * as tagsAndNotes from './migrations/0080-tags-and-notes';
 import * as runTimeline from './migrations/0081-run-timeline';
 
@@ -68,6 +69,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0061-accounts': accounts.UP,
   '0070-contacts-found': contactsFound.UP,
   '0071-recipients-by-code': recipientsByCode.UP,
+  '0110-run-retention': runRetention.UP,
   '0080-tags-and-notes': tagsAndNotes.UP,
   '0081-run-timeline': runTimeline.UP,
 };
