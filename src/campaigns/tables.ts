@@ -25,6 +25,15 @@ export interface CampaignTables {
     created_at: CreatedAt;
     updated_at: CreatedAt;
   };
+  erasures: {
+    id: string;
+    workspace_id: string;
+    contact_id: string;
+    addresses: string[] | null;
+    words: string[] | null;
+    created_at: CreatedAt;
+    done_at: Timestamp | null;
+  };
   contact_lists: {
     id: string;
     workspace_id: string;
@@ -99,7 +108,8 @@ export interface CampaignTables {
     seq: number;
     shard: number;
     contact_id: string;
-    address: string;
+    /** Null once the person was erased. */
+    address: string | null;
     params: Json<Record<string, string | number>>;
     due_at: Timestamp;
     place: string | null;

@@ -237,7 +237,7 @@ export interface Recipient {
   id: string;
   contactId: string;
   channel: Channel;
-  address: string;
+  address: string | null;
   state: RecipientState;
   outcome: string | null;
   code: string | null;

@@ -13,5 +13,10 @@ export const contactSearchQuery = z.object({
   ),
 });
 
+/** Asked for in so many words, because nothing brings the person back. */
+export const contactEraseQuery = z.object({
+  erase: z.literal('true', { error: 'Deleting a contact erases the person everywhere: say erase=true' }),
+});
+
 /** The envelope alone: its fields are judged as those of an import's row are (campaigns/contacts/contact-row.ts). */
 export const contactChangeBody = z.record(z.string(), z.unknown());

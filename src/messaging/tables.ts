@@ -102,7 +102,8 @@ export interface MessagingTables {
     workspace_id: string;
     uid: string;
     channel: Channel;
-    to_address: string;
+    /** Null once the person was erased, which happens to messages that have ended. */
+    to_address: string | null;
     from_address: string;
     template_id: string | null;
     template_version: number | null;

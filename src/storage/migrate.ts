@@ -34,6 +34,7 @@ import * as recipientsByCode from './migrations/0071-recipients-by-code';
 import * as runRetention from './migrations/0110-run-retention';
 import * as tagsAndNotes from './migrations/0080-tags-and-notes';
 import * as runTimeline from './migrations/0081-run-timeline';
+import * as erasures from './migrations/0082-erasures';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -72,6 +73,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0110-run-retention': runRetention.UP,
   '0080-tags-and-notes': tagsAndNotes.UP,
   '0081-run-timeline': runTimeline.UP,
+  '0082-erasures': erasures.UP,
 };
 
 /**

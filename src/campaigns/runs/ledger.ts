@@ -219,7 +219,8 @@ async function nextDue(
 export interface PageRecipient {
   seq: number;
   contactId: string;
-  address: string;
+  /** Null once the person was erased: nothing may be sent to them. */
+  address: string | null;
   params: Record<string, string | number>;
   attempt: number;
   attempts: number;
@@ -252,7 +253,7 @@ export async function offerChunk(
   const { rows } = await sql<{
     seq: number;
     contact_id: string;
-    address: string;
+    address: string | null;
     params: Record<string, string | number>;
     attempt: number;
     attempts: number;

@@ -266,7 +266,7 @@ export const recipient = z
     id,
     contactId: id,
     channel,
-    address: z.string(),
+    address: z.string().nullable().meta({ description: 'Null once the person was erased.' }),
     state: z.enum(RECIPIENT_STATES),
     outcome: z.string().nullable(),
     code: z.string().nullable(),

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { contact } from './contact-lists';
-import { cursorPageOf, id, success, time } from './envelope';
+import { cursorPageOf, id, ref, success, time } from './envelope';
 import { timelineEntry } from './policy';
 
 /** What the contacts' endpoints answer (api.md 16). */
 export const contactPage = cursorPageOf(contact);
 export const contactDetail = success(contact);
+export const erasedContact = success(ref);
 export const contactExport = success(
   z
     .strictObject({

@@ -1,4 +1,4 @@
-import { contactDetail, contactExport, contactPage } from '../../contracts/answers/contacts';
+import { contactDetail, contactExport, contactPage, erasedContact } from '../../contracts/answers/contacts';
 import { contactChangeBody } from '../../contracts/contacts';
 import { json, jsonBody, type Operation } from '../operation';
 import { contactRow } from './contact-row';
@@ -54,6 +54,22 @@ export const changeContact: Operation = {
   ),
   answers: { 200: json('Changed.', contactDetail, answered(200, 'Contact updated', CONTACT)) },
   errors: ['contact_exists'],
+};
+
+export const eraseContact: Operation = {
+  parameters: { id: EXAMPLE.contact, erase: 'true' },
+  id: 'eraseContact',
+  tag: 'Contact lists',
+  summary: 'Erase a person',
+  description:
+    'The contact is gone with the answer, and nothing more is sent to its addresses. Within a minute its addresses, name and params are gone everywhere: from recipients, messages, durable sends, calls, events and stored deliveries of webhooks, whose values become null, while states and counts stay. Messages that wait are canceled. Each address gets a suppression that knows it by a hash only, with the reason `erased`. It cannot be undone. Repeated, it answers the same.',
+  answers: {
+    202: json(
+      'The person is being erased.',
+      erasedContact,
+      answered(202, 'The person is being erased', { id: EXAMPLE.contact }),
+    ),
+  },
 };
 
 export const exportContact: Operation = {

@@ -59,7 +59,7 @@ function toRow(one: RecipientView): string {
   return csvRow([
     one.contactId,
     one.channel,
-    one.address,
+    one.address ?? '',
     one.state,
     one.outcome ?? '',
     one.code ?? '',

@@ -2,9 +2,15 @@ import { Readable } from 'node:stream';
 import type { ContactExport } from '../../campaigns/contacts/contact-export';
 import type { Contacts } from '../../campaigns/contacts/contacts-api';
 import { answer, idParams } from '../../contracts/common';
-import { contactChangeBody, contactSearchQuery } from '../../contracts/contacts';
+import { contactChangeBody, contactEraseQuery, contactSearchQuery } from '../../contracts/contacts';
 import { callerOf } from '../caller';
-import { changeContact, exportContact, findContacts, readContact } from '../operations/contacts';
+import {
+  changeContact,
+  eraseContact,
+  exportContact,
+  findContacts,
+  readContact,
+} from '../operations/contacts';
 import type { App } from '../routing';
 import { fileNameOf } from './campaign-reports';
 import { presentEntry } from './policy';
@@ -29,6 +35,13 @@ export function contactRoutes(app: App, { contacts }: { contacts: Contacts }): v
   app.patch('/api/contact/:id', { config, schema: changing }, async (request) => {
     const key = { workspaceId: callerOf(request).workspaceId, contactId: request.params.id };
     return answer(200, 'Contact updated', await contacts.change(key, request.body));
+  });
+
+  const erasing = { operation: eraseContact, params: idParams, querystring: contactEraseQuery };
+  app.delete('/api/contact/:id', { config, schema: erasing }, async (request, reply) => {
+    const key = { workspaceId: callerOf(request).workspaceId, contactId: request.params.id };
+    const { contactId } = await contacts.erase(key);
+    return reply.code(202).send(answer(202, 'The person is being erased', { id: contactId }));
   });
 
   const exporting = { operation: exportContact, params: idParams };
