@@ -32,6 +32,19 @@ export class Campaigns {
     return this.calls.get(route`/api/campaign/${id}/outcomes` + query, options);
   }
 
+  /** When recipients entered each state, in at most `points` steps. */
+  async timeline(
+    id: string,
+    options: RequestOptions & { points?: number; runId?: string } = {},
+  ): Promise<CampaignTimeline> {
+    const query = queryOf({ points: options.points, runId: options.runId });
+    const { channels } = await this.calls.get<{ channels: CampaignTimeline }>(
+      route`/api/campaign/${id}/timeline` + query,
+      options,
+    );
+    return channels;
+  }
+
   /** Recipients as CSV, of any number. */
   exportRecipients(
     id: string,
@@ -83,6 +96,14 @@ export interface RecipientSearch {
   search?: string;
   runId?: string;
 }
+
+/** Of each channel: how many recipients entered each state from `at` on, until the next point. */
+export type CampaignTimeline = Partial<
+  Record<
+    Channel,
+    { stepSeconds: number; points: ({ at: string } & Partial<Record<RecipientState, number>>)[] }
+  >
+>;
 
 export interface CampaignSearch {
   search?: string;

@@ -17,7 +17,10 @@ create index erasures_by_contact on erasures (workspace_id, contact_id);
 -- Null once the person was erased; states and counts stay.
 alter table recipients alter column address drop not null;
 alter table messages alter column to_address drop not null;
+`;
 
+/** Built while the tables are written to (online-indexes.ts). */
+export const INDEXES = `
 -- Whether a workspace has entries whose address is a hash; few have any.
 create index suppressions_erased on suppressions (workspace_id) where source = 'erased';
 
