@@ -166,6 +166,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       contactParams: createContactParams({ db: campaignsDb }),
       delivery,
       stops,
+      isUserAddress: identity.users.isAddress,
     }),
     sendRoutes(delivery),
     messageRoutes(delivery, stops),

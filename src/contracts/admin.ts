@@ -1,11 +1,22 @@
 import { z } from 'zod';
+import { ROLES, roleOf, SCOPES } from '../domain/access';
 import { LIMITS } from '../domain/limits';
 import { email } from './addresses';
 import { displayName, emptyAsAbsent, pageLimit, pageNumber, pageQuery } from './common';
 
 /** What administrators write (api.md 11). All of it is ours, so all of it is strict. */
 
-const role = z.enum(['owner', 'admin', 'member']);
+/** `member` is what earlier versions called a sender. */
+const role = z
+  .enum([...ROLES, 'member'])
+  .meta({ description: '`member` is taken as `sender`.' })
+  .transform(roleOf);
+
+const scopes = z
+  .array(z.enum(SCOPES))
+  .max(SCOPES.length)
+  .optional()
+  .meta({ description: 'Without them all but `suppression:lift` and `policy`.' });
 
 /** Long rather than intricate: NIST SP 800-63B asks for no more than a length. */
 const password = z.string().min(LIMITS.passwordCharsMin).max(LIMITS.passwordChars);
@@ -13,7 +24,7 @@ const password = z.string().min(LIMITS.passwordCharsMin).max(LIMITS.passwordChar
 /** Without a password one is made, and told in the answer. */
 export const userBody = z.strictObject({
   email,
-  role: role.default('member'),
+  role: role.default('sender'),
   password: password.optional(),
 });
 
@@ -28,7 +39,7 @@ export const adminListQuery = z.object({
   limit: emptyAsAbsent(pageLimit().default(LIMITS.pageSizeDefault)),
 });
 
-export const clientBody = z.strictObject({ name: displayName });
+export const clientBody = z.strictObject({ name: displayName, scopes });
 
 export const rotateBody = z
   .strictObject({
@@ -37,6 +48,6 @@ export const rotateBody = z
   })
   .prefault({});
 
-export const apiKeyBody = z.strictObject({ name: displayName });
+export const apiKeyBody = z.strictObject({ name: displayName, scopes });
 
 export const workspaceBody = z.strictObject({ name: displayName, email });

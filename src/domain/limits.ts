@@ -45,10 +45,16 @@ export const LIMITS = {
   tokenChars: 1_000,
   sessionIdleHours: 12,
   sessionDaysMax: 7,
+  /** Failed log-ins of one user, or one client, from one address within the window. */
   loginFailuresMax: 5,
+  /** Of one user from all addresses: enough that strangers cannot lock the user out by guessing. */
+  loginFailuresPerUserMax: 100,
+  /** Of all users, or all clients, from one address: there may be an office of them behind one router. */
+  loginFailuresPerAddressMax: 1_000,
   loginFailureWindowMinutes: 15,
-  /** Failures of all clients at one address, which may be many clients behind one router. */
-  clientFailuresPerAddressMax: 50,
+  /** The first wait after too many failures; each further failure doubles it, up to the longest. */
+  loginWaitSecondsMin: 60,
+  loginWaitSecondsMax: 900,
   /** How long a process may trust a cached token: a revoked token stops within this time on every process. */
   authCacheSeconds: 4,
   /** From this age on, a cached token is read again in the background, so that no request in a steady stream

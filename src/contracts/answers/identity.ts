@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { ROLES, SCOPES } from '../../domain/access';
 import { CAPABILITIES } from '../token';
 import { id, pageOf, success, successToo, time } from './envelope';
 
 /** What the endpoints of tokens, sessions and administration answer (api.md 3, 11). */
-const role = z.enum(['owner', 'admin', 'member']);
+const role = z.enum(ROLES).meta({ description: 'Each may what those after it may (docs/access.md).' });
+const scopes = z.array(z.enum(SCOPES)).meta({ description: 'What it may do (docs/access.md).' });
 const workspace = z.strictObject({ id, name: z.string() });
 const secret = z.string().meta({ description: 'Told here and never again.' });
 
@@ -49,6 +51,7 @@ export const userWithPassword = success(
 const clientMembers = {
   id,
   name: z.string(),
+  scopes,
   createdAt: time,
   disabledAt: time.nullable(),
   oldSecretValidTill: time
@@ -66,6 +69,7 @@ const keyMembers = {
   id,
   name: z.string(),
   prefix: z.string(),
+  scopes,
   createdAt: time,
   revokedAt: time.nullable(),
 };

@@ -31,7 +31,7 @@ const paged = { page: '1', limit: '20' };
 const USER = {
   id: EXAMPLE.colleague,
   email: 'grace@harbour-books.example',
-  role: 'member' as const,
+  role: 'sender' as const,
   createdAt: EXAMPLE.at,
   disabledAt: null,
 };
@@ -39,6 +39,7 @@ const A_USER = { tag, parameters: { id: EXAMPLE.colleague } } as const;
 
 export const listUsers: Operation = {
   id: 'listUsers',
+  access: { role: 'admin' },
   tag,
   summary: 'List users',
   description:
@@ -51,10 +52,11 @@ export const listUsers: Operation = {
 
 export const createUser: Operation = {
   id: 'createUser',
+  access: { role: 'admin' },
   tag,
   summary: 'Create a user',
   description: 'Without a `password` a strong one is made; it is in this answer and nowhere else.',
-  body: jsonBody(userBody, { colleague: { email: USER.email, role: 'member' } }),
+  body: jsonBody(userBody, { colleague: { email: USER.email, role: 'sender' } }),
   answers: {
     201: json(
       'Created.',
@@ -69,6 +71,7 @@ export const createUser: Operation = {
 export const changeUser: Operation = {
   ...A_USER,
   id: 'changeUser',
+  access: { role: 'admin' },
   summary: 'Change a user’s role',
   description: 'Only an owner makes owners, or takes that from one.',
   body: jsonBody(userChangeBody, { promote: { role: 'admin' } }),
@@ -81,6 +84,7 @@ export const changeUser: Operation = {
 export const disableUser: Operation = {
   ...A_USER,
   id: 'disableUser',
+  access: { role: 'admin' },
   summary: 'Disable a user',
   description: 'Sessions end at once here, and within 5 seconds on every process.',
   body: EMPTY,
@@ -93,6 +97,7 @@ export const disableUser: Operation = {
 export const enableUser: Operation = {
   ...A_USER,
   id: 'enableUser',
+  access: { role: 'admin' },
   summary: 'Enable a user again',
   description:
     'The user may log in again, with the password of before. Sessions that ended stay ended. Repeating it changes nothing.',
@@ -103,6 +108,7 @@ export const enableUser: Operation = {
 export const resetPassword: Operation = {
   ...A_USER,
   id: 'resetPassword',
+  access: { role: 'admin' },
   summary: 'Give a user a new password',
   description: 'Ends the user’s sessions. Without a `password` a strong one is made, and told once.',
   body: { ...jsonBody(passwordBody, { made: {} }), optional: true },
@@ -119,6 +125,7 @@ export const resetPassword: Operation = {
 const CLIENT = {
   id: EXAMPLE.client,
   name: 'Shop backend',
+  scopes: ['campaigns' as const, 'send' as const],
   createdAt: EXAMPLE.at,
   disabledAt: null,
   oldSecretValidTill: null,
@@ -127,6 +134,7 @@ const A_CLIENT = { tag, parameters: { id: EXAMPLE.client } } as const;
 
 export const listClients: Operation = {
   id: 'listClients',
+  access: { role: 'admin' },
   tag,
   summary: 'List clients of the token endpoint',
   description:
@@ -139,10 +147,11 @@ export const listClients: Operation = {
 
 export const createClient: Operation = {
   id: 'createClient',
+  access: { role: 'admin' },
   tag,
   summary: 'Create a client of the token endpoint',
   description: 'Its secret is in this answer and nowhere else.',
-  body: jsonBody(clientBody, { backend: { name: CLIENT.name } }),
+  body: jsonBody(clientBody, { backend: { name: CLIENT.name, scopes: CLIENT.scopes } }),
   answers: {
     201: json(
       'Created.',
@@ -157,6 +166,7 @@ export const createClient: Operation = {
 export const rotateSecret: Operation = {
   ...A_CLIENT,
   id: 'rotateSecret',
+  access: { role: 'admin' },
   summary: 'Give a client a new secret',
   description:
     'The old one works on for `overlapHours`, so that backends can be changed one after the other. `revokeTokens` ends what was issued until now, as after a theft.',
@@ -179,6 +189,7 @@ export const rotateSecret: Operation = {
 export const disableClient: Operation = {
   ...A_CLIENT,
   id: 'disableClient',
+  access: { role: 'admin' },
   summary: 'Disable a client',
   description: 'Its tokens stop at once here, and within 5 seconds on every process.',
   body: EMPTY,
@@ -194,6 +205,7 @@ export const disableClient: Operation = {
 export const enableClient: Operation = {
   ...A_CLIENT,
   id: 'enableClient',
+  access: { role: 'admin' },
   summary: 'Enable a client again',
   description: 'The client may fetch tokens again, with the secret of before. Repeating it changes nothing.',
   body: EMPTY,
@@ -204,12 +216,14 @@ const KEY = {
   id: EXAMPLE.apiKeyId,
   name: 'Shop backend',
   prefix: EXAMPLE.apiKey.slice(0, 10),
+  scopes: ['campaigns' as const, 'send' as const],
   createdAt: EXAMPLE.at,
   revokedAt: null,
 };
 
 export const listApiKeys: Operation = {
   id: 'listApiKeys',
+  access: { role: 'admin' },
   tag,
   summary: 'List API keys',
   description:
@@ -222,10 +236,11 @@ export const listApiKeys: Operation = {
 
 export const createApiKey: Operation = {
   id: 'createApiKey',
+  access: { role: 'admin' },
   tag,
   summary: 'Create an API key',
   description: 'The key itself is in this answer and nowhere else; lists show how it begins.',
-  body: jsonBody(apiKeyBody, { backend: { name: KEY.name } }),
+  body: jsonBody(apiKeyBody, { backend: { name: KEY.name, scopes: KEY.scopes } }),
   answers: {
     201: json(
       'Created.',
@@ -238,6 +253,7 @@ export const createApiKey: Operation = {
 
 export const revokeApiKey: Operation = {
   id: 'revokeApiKey',
+  access: { role: 'admin' },
   tag,
   summary: 'Revoke an API key',
   description: 'At once here, and within 5 seconds on every process. Repeating it is harmless.',
@@ -249,6 +265,7 @@ export const revokeApiKey: Operation = {
 
 export const createWorkspace: Operation = {
   id: 'createWorkspace',
+  access: { role: 'owner' },
   tag,
   summary: 'Create a workspace',
   description:

@@ -8,6 +8,7 @@ const NOBODY_SKIPPED = Object.fromEntries(SKIP_REASONS.map((reason) => [reason, 
 
 export const readDigest: Operation = {
   id: 'readCampaignDigest',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'What an approval is of',
   description:
@@ -55,9 +56,9 @@ export const readDigest: Operation = {
 
 export const approveCampaign: Operation = {
   id: 'approveCampaign',
+  access: { role: 'sender' },
   tag: 'Campaigns',
   summary: 'Approve a campaign',
-  byUser: true,
   description:
     'By a user who may start campaigns and is neither its creator nor the user for whom a client created it; never by a client. A draft starts; runs that were paused with `approval_required` go on; what its owner has paused may be resumed. 409 `digest_changed` when anything that the digest covers has changed since, or more than 1 % of the members were added or removed. Changing the campaign takes the approval back. Repeating it is harmless.',
   parameters: { id: EXAMPLE.campaign },

@@ -5,6 +5,7 @@ import { answered, EXAMPLE } from './examples';
 
 export const summarizeCalls: Operation = {
   id: 'summarizeCampaignCalls',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Count how the calls of a campaign ended',
   description:
@@ -27,6 +28,7 @@ const HEADER =
 
 export const exportCalls: Operation = {
   id: 'exportCampaignCalls',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Export the calls of a campaign',
   description:

@@ -17,6 +17,7 @@ c-3,+12025550147,A-17
 
 export const appendRecipients: Operation = {
   id: 'addCampaignRecipients',
+  access: { role: 'editor', scopes: ['campaigns'] },
   tag: 'Campaigns',
   summary: 'Add recipients to a campaign',
   description:
@@ -56,6 +57,7 @@ export const appendRecipients: Operation = {
 
 export const listRecipients: Operation = {
   id: 'listCampaignRecipients',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'List the recipients of a campaign',
   description: 'Of the current run or the one of `runId`, by channel and in the order in which they are due.',

@@ -9,6 +9,7 @@ const HEADER = 'contactId,channel,address,state,outcome,code,attempts,uid,update
 
 export const readOutcomes: Operation = {
   id: 'readCampaignOutcomes',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Count the recipients of a campaign by state and code',
   description: `Of the current run or the one of \`runId\`, the largest count first, at most ${LIMITS.outcomesListed}. \`code\` is what the carrier or the product answered, and null where nothing more is to be said than the state.`,
@@ -27,6 +28,7 @@ export const readOutcomes: Operation = {
 
 export const exportRecipients: Operation = {
   id: 'exportCampaignRecipients',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Export the recipients of a campaign',
   description:
@@ -63,6 +65,7 @@ const PROGRESS = {
 
 export const watchCampaign: Operation = {
   id: 'watchCampaign',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Watch the progress of a campaign',
   description:

@@ -86,6 +86,10 @@ const NOBODY_SKIPPED = Object.fromEntries(SKIP_REASONS.map((reason) => [reason, 
 
 export const createCampaign: Operation = {
   id: 'createCampaign',
+  access: {
+    ...{ role: 'editor', scopes: ['campaigns'] },
+    more: { when: '`start` is not false', role: 'sender', scopes: ['campaigns', 'send'] },
+  },
   tag: 'Campaigns',
   summary: 'Create or edit a campaign',
   description:
@@ -101,6 +105,7 @@ export const createCampaign: Operation = {
 
 export const dryRunCampaign: Operation = {
   id: 'dryRunCampaign',
+  access: { role: 'editor', scopes: ['campaigns'] },
   tag: 'Campaigns',
   summary: 'Try a campaign without sending',
   description:
@@ -141,6 +146,7 @@ export const dryRunCampaign: Operation = {
 
 export const listCampaigns: Operation = {
   id: 'listCampaigns',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'List campaigns',
   description: 'Newest first unless a `column` is named. Dates are inclusive.',
@@ -161,6 +167,7 @@ export const CAMPAIGN_COUNTS = Object.fromEntries(
 export const readCampaign: Operation = {
   ...ONE,
   id: 'readCampaign',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Read a campaign, with counts',
   description:
@@ -211,6 +218,7 @@ const acting = (
 ): Operation => ({
   ...ONE,
   id: `${action}Campaign`,
+  access: { role: SENDS.has(action) ? 'sender' : 'editor', scopes: ['send'] },
   tag: 'Campaigns',
   summary,
   description: `${description} Repeating it is harmless, and under an \`Idempotency-Key\` is the same call; where the phase does not allow it, 409 names the phase.`,
@@ -225,6 +233,9 @@ const acting = (
   errors: ['illegal_transition', ...(then.errors ?? [])],
 });
 type Phase = 'planning' | 'paused' | 'canceled';
+
+/** An editor may stop what sends, and start nothing. */
+const SENDS: ReadonlySet<Action> = new Set(['start', 'resume']);
 
 export const campaignActions: Record<Action, Operation> = {
   start: acting(
@@ -264,6 +275,7 @@ export const campaignActions: Record<Action, Operation> = {
 export const retryFailed: Operation = {
   ...ONE,
   id: 'retryFailedRecipients',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Campaigns',
   summary: 'Send again to recipients that were not reached',
   description:
@@ -287,6 +299,7 @@ export const retryFailed: Operation = {
 export const releaseStages: Operation = {
   ...ONE,
   id: 'releaseCampaign',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Campaigns',
   summary: 'Let the next stage go',
   description:
@@ -310,6 +323,10 @@ export const releaseStages: Operation = {
 export const changeCampaign: Operation = {
   ...ONE,
   id: 'changeCampaign',
+  access: {
+    ...{ role: 'editor', scopes: ['campaigns'] },
+    more: { when: '`delivery` is given', role: 'sender', scopes: ['campaigns'] },
+  },
   tag: 'Campaigns',
   summary: 'Change the pace of a campaign',
   description:
@@ -333,6 +350,7 @@ export const changeCampaign: Operation = {
 export const duplicateCampaign: Operation = {
   ...ONE,
   id: 'duplicateCampaign',
+  access: { role: 'editor', scopes: ['campaigns'] },
   tag: 'Campaigns',
   summary: 'Duplicate a campaign',
   description:
@@ -354,6 +372,7 @@ export const duplicateCampaign: Operation = {
 
 export const listRuns: Operation = {
   id: 'listCampaignRuns',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'List the runs of a campaign',
   description:

@@ -30,6 +30,7 @@ const ACCOUNT = {
 
 export const listAccounts: Operation = {
   id: 'listAccounts',
+  access: { role: 'owner' },
   tag,
   summary: 'List accounts at carriers',
   description:
@@ -39,6 +40,7 @@ export const listAccounts: Operation = {
 
 export const createAccount: Operation = {
   id: 'createAccount',
+  access: { role: 'owner' },
   tag,
   summary: 'Create an account at a carrier',
   description:
@@ -60,6 +62,7 @@ export const createAccount: Operation = {
 export const getAccount: Operation = {
   ...ONE,
   id: 'getAccount',
+  access: { role: 'owner' },
   summary: 'Read an account',
   description:
     'With its state in the process that answers, and the names of the secrets that are set, never their values.',
@@ -69,6 +72,7 @@ export const getAccount: Operation = {
 export const changeAccount: Operation = {
   ...ONE,
   id: 'changeAccount',
+  access: { role: 'owner' },
   summary: 'Change an account',
   description:
     'Members of `settings` and `secrets` are changed one by one; null takes one away. A refused account is tried at once.',
@@ -82,6 +86,7 @@ export const changeAccount: Operation = {
 export const deleteAccount: Operation = {
   ...ONE,
   id: 'deleteAccount',
+  access: { role: 'owner' },
   summary: 'Delete an account',
   description: 'What its carrier reports later is taken for 7 days more.',
   answers: {
@@ -93,6 +98,7 @@ export const deleteAccount: Operation = {
 export const checkAccount: Operation = {
   ...ONE,
   id: 'checkAccount',
+  access: { role: 'owner' },
   summary: 'See whether an account’s carrier can be reached',
   description: 'Connects and sends nothing. If it connects, a refused account is tried at once.',
   answers: {
@@ -120,6 +126,7 @@ const ROUTES = {
 
 export const getRoutes: Operation = {
   id: 'getRoutes',
+  access: { role: 'owner' },
   tag,
   summary: 'Read the routes',
   description: 'In the order in which they are matched; of a message the first that matches decides.',
@@ -128,6 +135,7 @@ export const getRoutes: Operation = {
 
 export const putRoutes: Operation = {
   id: 'putRoutes',
+  access: { role: 'owner' },
   tag,
   summary: 'Replace the routes',
   description:

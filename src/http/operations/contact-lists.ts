@@ -18,6 +18,7 @@ const ONE = { parameters: { id: EXAMPLE.list } };
 
 export const createContactList: Operation = {
   id: 'createContactList',
+  access: { role: 'editor', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Create a contact list',
   description:
@@ -30,6 +31,7 @@ export const createContactList: Operation = {
 
 export const listContactLists: Operation = {
   id: 'listContactLists',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Contact lists',
   summary: 'List contact lists',
   description: 'Newest first. `search` finds its term in names.',
@@ -45,6 +47,7 @@ export const listContactLists: Operation = {
 export const readContactList: Operation = {
   ...ONE,
   id: 'readContactList',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Contact lists',
   summary: 'Read a contact list, with counts',
   description: 'The list with the number of its contacts, counted when you ask.',
@@ -60,6 +63,7 @@ export const readContactList: Operation = {
 export const renameContactList: Operation = {
   ...ONE,
   id: 'renameContactList',
+  access: { role: 'editor', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Rename a contact list',
   description: 'Changes the name and nothing else; campaigns refer to a list by its id.',
@@ -76,6 +80,7 @@ export const renameContactList: Operation = {
 export const deleteContactList: Operation = {
   ...ONE,
   id: 'deleteContactList',
+  access: { role: 'editor', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Delete a contact list',
   description: 'With those of its contacts that are in no other list. Refused while a live campaign uses it.',
@@ -90,6 +95,7 @@ c-2,Grace,grace@example.com,,New York
 
 export const importContacts: Operation = {
   id: 'importContacts',
+  access: { role: 'editor', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Import contacts into a list',
   description: `JSON of up to 10,000 contacts, or CSV of any length, which is read as fast as it can be stored. A CSV has a header row; the columns \`externalId\`, \`name\`, \`email\`, \`phone\`, \`timezone\` and \`locale\` are fields, and every other column becomes a param, its name in upper case. Comma, semicolon and tab are told apart.
@@ -137,6 +143,7 @@ A contact is known by its \`externalId\`, else its email address, else its phone
 
 export const listContacts: Operation = {
   id: 'listContacts',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Contact lists',
   summary: 'List the contacts of a list',
   description: 'Oldest first. `search` finds its term in names, addresses and external ids.',
@@ -164,6 +171,7 @@ export const listContacts: Operation = {
 
 export const removeContact: Operation = {
   id: 'removeContact',
+  access: { role: 'editor', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Take a contact out of a list',
   description: 'A contact that is in no other list is deleted.',

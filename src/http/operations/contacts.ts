@@ -20,6 +20,7 @@ const ONE = { parameters: { id: EXAMPLE.contact } };
 
 export const findContacts: Operation = {
   id: 'findContacts',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Contact lists',
   summary: 'Find contacts of the workspace',
   description:
@@ -33,6 +34,7 @@ export const findContacts: Operation = {
 export const readContact: Operation = {
   ...ONE,
   id: 'readContact',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Contact lists',
   summary: 'Read a contact',
   description:
@@ -43,6 +45,7 @@ export const readContact: Operation = {
 export const changeContact: Operation = {
   ...ONE,
   id: 'changeContact',
+  access: { role: 'editor', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Change a contact',
   description:
@@ -59,6 +62,7 @@ export const changeContact: Operation = {
 export const exportContact: Operation = {
   ...ONE,
   id: 'exportContact',
+  access: { role: 'editor', scopes: ['read'] },
   tag: 'Contact lists',
   summary: 'Export all that is known of a contact',
   description:

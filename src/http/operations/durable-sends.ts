@@ -60,6 +60,7 @@ const CANCELED = {
 
 export const createDurableSend: Operation = {
   id: 'createDurableSend',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Durable sends',
   summary: 'Send a message durably',
   description: `A message with a workflow of its own, which waits for \`sendAt\`, sends, tries again what failed for the moment, redials, and ends with the outcome. It is on disk before the answer, and goes on across any crash. It is sent through the messaging service that this installation is set up with, which also judges the template and its values: a message that it refuses ends as \`rejected\`.
@@ -76,6 +77,7 @@ export const createDurableSend: Operation = {
 
 export const readDurableSend: Operation = {
   id: 'readDurableSend',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Durable sends',
   summary: 'Read a durable send',
   description:
@@ -86,6 +88,7 @@ export const readDurableSend: Operation = {
 
 export const cancelDurableSend: Operation = {
   id: 'cancelDurableSend',
+  access: { role: 'editor', scopes: ['send'] },
   tag: 'Durable sends',
   summary: 'Cancel a durable send',
   description:

@@ -48,6 +48,7 @@ const TOLD = `\`summary\`, \`detail\` and \`evidence\` are sentences that can be
 
 export const explainRecipient: Operation = {
   id: 'explainRecipient',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Explain one recipient',
   description: TOLD,
@@ -63,6 +64,7 @@ export const explainRecipient: Operation = {
 
 export const explainPerson: Operation = {
   id: 'explainPerson',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Explain why a person was, or was not, sent a campaign',
   description: `Of the newest run that has the person, and the channel that was last acted on there, unless \`runId\` and \`channel\` say otherwise; \`others\` names the person’s other recipients in the campaign. A person whom the campaign neither has nor left out is 404.
@@ -92,6 +94,7 @@ const BY_REASON =
 
 export const listSkipped: Operation = {
   id: 'listSkippedContacts',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'List the contacts that a campaign left out',
   description: BY_REASON,
@@ -108,6 +111,7 @@ const HEADER = 'contactId,channel,address,reason,evidence\r\n';
 
 export const exportSkipped: Operation = {
   id: 'exportSkippedContacts',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Export the contacts that a campaign left out',
   description: `${BY_REASON} Streamed, whatever their number. Values stand as they are: to open the file in a spreadsheet, import it with every column as text.`,

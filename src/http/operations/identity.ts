@@ -1,6 +1,7 @@
 import { endedSession, issuedToken, nothing, session } from '../../contracts/answers/identity';
 import { loginBody } from '../../contracts/session';
 import { CAPABILITIES, revokeBody, tokenBody } from '../../contracts/token';
+import { OPEN } from '../access';
 import { json, jsonBody, type Operation } from '../operation';
 import { answered, EXAMPLE } from './examples';
 
@@ -8,6 +9,7 @@ const NO_STORE = { 'cache-control': 'no-store' };
 
 export const createToken: Operation = {
   id: 'createToken',
+  access: OPEN,
   tag: 'Authentication',
   summary: 'Create an access token',
   description:
@@ -34,6 +36,7 @@ const REVOKE = { token: EXAMPLE.token };
 
 export const revokeToken: Operation = {
   id: 'revokeToken',
+  access: OPEN,
   tag: 'Authentication',
   summary: 'Revoke an access token',
   description:
@@ -60,6 +63,7 @@ const USER = {
 
 export const logIn: Operation = {
   id: 'logIn',
+  access: OPEN,
   tag: 'Authentication',
   summary: 'Log in',
   description:
@@ -78,6 +82,7 @@ export const logIn: Operation = {
 
 export const whoAmI: Operation = {
   id: 'whoAmI',
+  access: { role: 'viewer' },
   tag: 'Authentication',
   summary: 'Tell who is logged in',
   description:
@@ -87,6 +92,7 @@ export const whoAmI: Operation = {
 
 export const logOut: Operation = {
   id: 'logOut',
+  access: { role: 'viewer' },
   tag: 'Authentication',
   summary: 'Log out',
   description:

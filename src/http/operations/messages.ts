@@ -35,6 +35,7 @@ const CANCELED = { ...EVENT, seq: 2, type: 'canceled' as const, state: 'canceled
 
 export const listMessages: Operation = {
   id: 'listMessages',
+  access: { scopes: ['read'] },
   tag: 'Messages',
   summary: 'List messages',
   description:
@@ -51,6 +52,7 @@ export const listMessages: Operation = {
 
 export const trackMessage: Operation = {
   id: 'trackMessage',
+  access: { scopes: ['read'] },
   tag: 'Messages',
   summary: 'Follow a message',
   description: `The record, with its events in order. States go
@@ -66,6 +68,7 @@ and end in \`delivered\`, \`undelivered\`, \`failed\`, \`expired\`, \`rejected\`
 
 export const readStories: Operation = {
   id: 'readStories',
+  access: { scopes: ['read'] },
   tag: 'Messages',
   summary: 'Explain messages',
   description:
@@ -95,6 +98,7 @@ export const readStories: Operation = {
 
 export const cancelMessage: Operation = {
   id: 'cancelMessage',
+  access: { scopes: ['send'] },
   tag: 'Messages',
   summary: 'Cancel a message',
   description:
@@ -112,6 +116,7 @@ export const cancelMessage: Operation = {
 
 export const readEvents: Operation = {
   id: 'readEvents',
+  access: { scopes: ['read'] },
   tag: 'Events',
   summary: 'Read the event feed',
   description: `Every event of the workspace's messages, in one total order. \`next\` is the cursor of what comes after this page: pass it back as \`after\`. Keep it where you keep what you made of the events, and move both together; then none is missed and none is taken twice. Without \`after\` the feed begins at its beginning. \`next\` is never null: when nothing has happened since, \`data\` is empty and \`next\` what you sent. \`wait\` holds an answer that would be empty back for so many seconds, until something happens. A cursor so old that the events after it are deleted is 410 \`cursor_expired\`.`,
@@ -130,6 +135,7 @@ const HOLD = { parameters: { campaign: 'spring-sale' } };
 export const hold: Operation = {
   ...HOLD,
   id: 'holdMessages',
+  access: { scopes: ['send'] },
   tag: 'Holds',
   summary: 'Hold messages back',
   description:
@@ -140,6 +146,7 @@ export const hold: Operation = {
 export const release: Operation = {
   ...HOLD,
   id: 'releaseMessages',
+  access: { scopes: ['send'] },
   tag: 'Holds',
   summary: 'Let held messages go on',
   description: 'In the order in which they were accepted. Repeating it changes nothing.',

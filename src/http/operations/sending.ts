@@ -51,6 +51,7 @@ const ACCEPTED = {
 
 export const sendMessage: Operation = {
   id: 'sendMessage',
+  access: { scopes: ['send'] },
   tag: 'Sending',
   summary: 'Send a message',
   description: `One message to one recipient. It is on disk before the answer: once accepted it will be sent, whatever crashes.
@@ -79,6 +80,7 @@ export const sendMessage: Operation = {
 
 export const sendMessages: Operation = {
   id: 'sendMessages',
+  access: { scopes: ['send'] },
   tag: 'Sending',
   summary: 'Send many messages',
   description:
@@ -123,6 +125,7 @@ export const sendMessages: Operation = {
 
 export const readOutbox: Operation = {
   id: 'readOutbox',
+  access: { scopes: ['read'] },
   tag: 'Sending',
   summary: 'Tell how much room the outbox has',
   description:

@@ -7,11 +7,13 @@ import {
   takenReceipts,
 } from '../../contracts/answers/service';
 import { inboundBody, inboundEntry } from '../../contracts/inbound';
+import { OPEN } from '../access';
 import { json, jsonBody, type Operation } from '../operation';
 import { answered, EXAMPLE } from './examples';
 
 export const healthz: Operation = {
   id: 'readHealth',
+  access: OPEN,
   tag: 'Operation',
   summary: 'Tell that the process is alive',
   description:
@@ -21,6 +23,7 @@ export const healthz: Operation = {
 
 export const readyz: Operation = {
   id: 'readReadiness',
+  access: OPEN,
   tag: 'Operation',
   summary: 'Tell whether everything is there',
   description:
@@ -37,6 +40,7 @@ export const readyz: Operation = {
 
 export const readMetrics: Operation = {
   id: 'readMetrics',
+  access: { scopes: ['read'] },
   tag: 'Operation',
   summary: 'Read what the process counts',
   description:
@@ -56,6 +60,7 @@ export const readMetrics: Operation = {
 
 export const reportReceipts: Operation = {
   id: 'reportReceipts',
+  access: OPEN,
   tag: 'Provider callbacks',
   summary: 'Report what became of messages',
   description: `For the carrier behind the HTTP provider: one object or an array of them, in any order, as often as it likes and as early as it likes, even before its answer to the hand-over. Known by the secret in the path.
@@ -82,6 +87,7 @@ export const reportReceipts: Operation = {
 
 export const reportByKannel: Operation = {
   id: 'reportByKannel',
+  access: OPEN,
   tag: 'Provider callbacks',
   summary: 'Report by Kannel',
   description: `For Kannel, everything in the query. With \`dlr\` it is a receipt, of the kind that \`%d\` gives, about the message \`id\`; Kannel is given the address with every message. Without, it is what a subscriber has written, for the \`get-url\` of an \`sms-service\`: \`?from=%p&to=%P&text=%a&id=%I&time=%T\`. Known by the secret in the path.
@@ -101,6 +107,7 @@ export const reportByKannel: Operation = {
 export const reportByKannelPosted: Operation = {
   ...reportByKannel,
   id: 'reportByKannelPosted',
+  access: OPEN,
   description: 'The same as by GET, for a Kannel that posts; the body is passed over.',
   parameters: {
     secret: EXAMPLE.inboundSecret,
@@ -114,6 +121,7 @@ export const reportByKannelPosted: Operation = {
 
 export const readDocument: Operation = {
   id: 'readDocument',
+  access: OPEN,
   tag: 'Documentation',
   summary: 'Read this document',
   description:
@@ -131,6 +139,7 @@ const html = z.string().regex(/^<!doctype html>/i);
 
 export const readReference: Operation = {
   id: 'readReference',
+  access: OPEN,
   tag: 'Documentation',
   summary: 'Browse this document',
   description:
@@ -146,6 +155,7 @@ export const readReference: Operation = {
 
 export const readAsset: Operation = {
   id: 'readAsset',
+  access: OPEN,
   tag: 'Documentation',
   summary: 'Get a file of the reference page',
   description: 'What the reference page loads. For browsers.',
@@ -164,6 +174,7 @@ export const readAsset: Operation = {
 
 export const readErrors: Operation = {
   id: 'readErrors',
+  access: OPEN,
   tag: 'Documentation',
   summary: 'Read the catalogue of errors',
   description:

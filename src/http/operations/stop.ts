@@ -7,6 +7,7 @@ const STOP = { since: EXAMPLE.at, by: EXAMPLE.client, reason: 'Wrong price in th
 
 export const beginStop: Operation = {
   id: 'beginStop',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Stop',
   summary: 'Stop all that the workspace sends',
   description:
@@ -17,6 +18,7 @@ export const beginStop: Operation = {
 
 export const readStop: Operation = {
   id: 'readStop',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Stop',
   summary: 'Whether the workspace is stopped',
   description:
@@ -28,6 +30,7 @@ export const readStop: Operation = {
 
 export const endStop: Operation = {
   id: 'endStop',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Stop',
   summary: 'End the stop',
   description:

@@ -26,6 +26,7 @@ const BLOCK = {
 
 export const listSuppressions: Operation = {
   id: 'listSuppressions',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Suppression',
   summary: 'List suppressed addresses',
   description: 'Newest first. `search` finds its term in addresses and reasons.',
@@ -46,6 +47,7 @@ const CSV_REPORT = { received: 2, created: 2, updated: 0, unchanged: 0, rejected
 
 export const addSuppression: Operation = {
   id: 'addSuppression',
+  access: { role: 'editor', scopes: ['suppression'] },
   tag: 'Suppression',
   summary: 'Suppress an address, or a CSV of them',
   description:
@@ -72,6 +74,7 @@ export const addSuppression: Operation = {
 
 export const liftSuppression: Operation = {
   id: 'liftSuppression',
+  access: { role: 'admin', scopes: ['suppression:lift'] },
   tag: 'Suppression',
   summary: 'Lift a suppression',
   description:
@@ -89,6 +92,7 @@ export const liftSuppression: Operation = {
 
 export const exportSuppressions: Operation = {
   id: 'exportSuppressions',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Suppression',
   summary: 'Export the suppressed addresses',
   description:
@@ -118,6 +122,7 @@ const LIMIT = {
 
 export const listSenderLimits: Operation = {
   id: 'listSenderLimits',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Sender limits',
   summary: 'List the limits of senders',
   description:
@@ -133,6 +138,7 @@ export const listSenderLimits: Operation = {
 
 export const setSenderLimit: Operation = {
   id: 'setSenderLimit',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Sender limits',
   summary: 'Limit a sender',
   description:
@@ -143,6 +149,7 @@ export const setSenderLimit: Operation = {
 
 export const liftSenderLimit: Operation = {
   id: 'liftSenderLimit',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Sender limits',
   summary: 'Limit a sender as all others',
   description:

@@ -79,6 +79,7 @@ const ONE = { parameters: { id: EXAMPLE.smsTemplate } };
 
 export const listTemplates: Operation = {
   id: 'listTemplates',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Templates',
   summary: 'List templates',
   description:
@@ -97,6 +98,7 @@ export const listTemplates: Operation = {
 
 export const createTemplate: Operation = {
   id: 'createTemplate',
+  access: { role: 'editor', scopes: ['templates'] },
   tag: 'Templates',
   summary: 'Create a template',
   description:
@@ -114,6 +116,7 @@ export const createTemplate: Operation = {
 
 export const readOneTemplate: Operation = {
   id: 'readTemplate',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Templates',
   summary: 'Read a template',
   description:
@@ -137,6 +140,7 @@ const SECOND = {
 export const replaceTemplate: Operation = {
   ...ONE,
   id: 'replaceTemplate',
+  access: { role: 'editor', scopes: ['templates'] },
   tag: 'Templates',
   summary: 'Save a new version',
   description:
@@ -156,6 +160,7 @@ export const replaceTemplate: Operation = {
 export const archiveTemplate: Operation = {
   ...ONE,
   id: 'archiveTemplate',
+  access: { role: 'editor', scopes: ['templates'] },
   tag: 'Templates',
   summary: 'Archive a template',
   description: 'Gone from lists, and its name is free; versions that something refers to keep working.',
@@ -170,6 +175,7 @@ export const archiveTemplate: Operation = {
 export const previewTemplate: Operation = {
   ...ONE,
   id: 'previewTemplate',
+  access: { role: 'editor', scopes: ['templates'] },
   tag: 'Templates',
   summary: 'See what a template makes of values',
   description:
@@ -196,6 +202,10 @@ export const previewTemplate: Operation = {
 export const testTemplate: Operation = {
   ...ONE,
   id: 'sendTestMessage',
+  access: {
+    ...{ role: 'editor', scopes: ['templates', 'send'] },
+    more: { when: '`to` is not the address of a user of the workspace', role: 'sender', scopes: [] },
+  },
   tag: 'Templates',
   summary: 'Send a test message',
   description: 'A transactional message to whoever is named, tracked and counted as any other.',

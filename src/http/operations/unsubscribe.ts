@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { linkAnswer } from '../../contracts/answers/unsubscribe';
 import { unsubscribeBody } from '../../contracts/unsubscribe';
+import { OPEN } from '../access';
 import type { Operation } from '../operation';
 import { answered, EXAMPLE } from './examples';
 
@@ -11,6 +12,7 @@ const page = (title: string) => ({
 
 export const showUnsubscribePage: Operation = {
   id: 'showUnsubscribePage',
+  access: OPEN,
   tag: 'Suppression',
   summary: 'Show the page behind a link in a mail',
   description:
@@ -22,6 +24,7 @@ export const showUnsubscribePage: Operation = {
 
 export const unsubscribeByLink: Operation = {
   id: 'unsubscribeByLink',
+  access: OPEN,
   tag: 'Suppression',
   summary: 'Unsubscribe by the link in a mail',
   description:

@@ -38,6 +38,7 @@ const EMPTY = { ...jsonBody(emptyBody, { empty: {} }), optional: true } as const
 
 export const listWebhooks: Operation = {
   id: 'listWebhooks',
+  access: { role: 'viewer', scopes: ['read'] },
   tag,
   summary: 'List webhooks',
   description:
@@ -53,6 +54,7 @@ export const listWebhooks: Operation = {
 
 export const createWebhook: Operation = {
   id: 'createWebhook',
+  access: { role: 'sender', scopes: ['webhooks'] },
   tag,
   summary: 'Create a webhook',
   description:
@@ -74,6 +76,7 @@ export const createWebhook: Operation = {
 export const readWebhook: Operation = {
   ...A_WEBHOOK,
   id: 'readWebhook',
+  access: { role: 'viewer', scopes: ['read'] },
   summary: 'Read a webhook',
   description:
     'The webhook without its secret. `disabledAt` says since when nothing is delivered to it, because its receiver answered 410, failed for too long, or because you disabled it.',
@@ -83,6 +86,7 @@ export const readWebhook: Operation = {
 export const changeWebhook: Operation = {
   ...A_WEBHOOK,
   id: 'changeWebhook',
+  access: { role: 'sender', scopes: ['webhooks'] },
   summary: 'Change, disable or enable a webhook',
   description:
     'Only what is given changes. While it is disabled it is told nothing; enabled again, it is told what happens from then on, and what was waiting before.',
@@ -94,6 +98,7 @@ export const changeWebhook: Operation = {
 export const deleteWebhook: Operation = {
   ...A_WEBHOOK,
   id: 'deleteWebhook',
+  access: { role: 'sender', scopes: ['webhooks'] },
   summary: 'Delete a webhook with its deliveries',
   description:
     'Nothing more is delivered to it, and its past deliveries are gone. This cannot be undone; to stop deliveries for a while, disable it by PATCH.',
@@ -105,6 +110,7 @@ export const deleteWebhook: Operation = {
 export const rotateWebhookSecret: Operation = {
   ...A_WEBHOOK,
   id: 'rotateWebhookSecret',
+  access: { role: 'sender', scopes: ['webhooks'] },
   summary: 'Give a webhook a new secret',
   description:
     'For 24 hours deliveries are signed with the former secret too: two signatures with a space between them. The new one is in this answer and nowhere else.',
@@ -141,6 +147,7 @@ const DELIVERY = {
 export const testWebhook: Operation = {
   ...A_WEBHOOK,
   id: 'testWebhook',
+  access: { role: 'sender', scopes: ['webhooks'] },
   summary: 'Send a test event',
   description: '`webhook.test`, whatever the webhook is for. What became of it stands in its deliveries.',
   body: EMPTY,
@@ -156,6 +163,7 @@ export const testWebhook: Operation = {
 
 export const listWebhookDeliveries: Operation = {
   id: 'listWebhookDeliveries',
+  access: { role: 'viewer', scopes: ['read'] },
   tag,
   summary: 'List deliveries of a webhook',
   description: 'Newest first: those that were taken for 3 days, those that were not for 30.',
@@ -170,6 +178,7 @@ export const listWebhookDeliveries: Operation = {
 
 export const redeliver: Operation = {
   id: 'redeliverWebhookDelivery',
+  access: { role: 'sender', scopes: ['webhooks'] },
   tag,
   summary: 'Deliver an event again',
   description:
@@ -185,6 +194,7 @@ export const redeliver: Operation = {
 export const redeliverFailed: Operation = {
   ...A_WEBHOOK,
   id: 'redeliverFailedDeliveries',
+  access: { role: 'sender', scopes: ['webhooks'] },
   summary: 'Deliver all again that failed for good',
   description: 'The oldest first, 1,000 with one call. `since` leaves out older ones.',
   body: { ...jsonBody(redeliverBody, { since: { since: EXAMPLE.at, state: 'failed' } }), optional: true },

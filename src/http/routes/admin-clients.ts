@@ -10,8 +10,8 @@ import { parseBody } from '../validation';
 
 /** The clients of the token endpoint that belong to the caller's workspace (api.md 11). */
 export function adminClientRoutes(clients: Clients): (app: App) => void {
-  const config = { auth: 'admin' } as const;
-  const secretive = { auth: 'admin', idempotent: 'secret' } as const;
+  const config = { auth: 'session' } as const;
+  const secretive = { auth: 'session', idempotent: 'secret' } as const;
 
   return (app) => {
     app.get(

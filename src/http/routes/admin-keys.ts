@@ -8,8 +8,8 @@ import type { App } from '../routing';
 
 /** The API keys of the caller's workspace (api.md 11). */
 export function adminKeyRoutes(apiKeys: ApiKeys): (app: App) => void {
-  const config = { auth: 'admin' } as const;
-  const secretive = { auth: 'admin', idempotent: 'secret' } as const;
+  const config = { auth: 'session' } as const;
+  const secretive = { auth: 'session', idempotent: 'secret' } as const;
 
   return (app) => {
     app.get(

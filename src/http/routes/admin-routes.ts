@@ -6,7 +6,7 @@ import type { App } from '../routing';
 
 /** By which account messages leave, as one list that is replaced as a whole (api.md 15). */
 export function adminRouteRoutes(routes: Routes): (app: App) => void {
-  const config = { auth: 'owner' } as const;
+  const config = { auth: 'session' } as const;
   return (app) => {
     app.get('/api/admin/routes', { config, schema: { operation: getRoutes } }, async () =>
       answer(200, 'Routes', { routes: await routes.read() }),

@@ -17,8 +17,8 @@ import { parseBody } from '../validation';
 
 /** The users of the caller's workspace (api.md 11). */
 export function adminUserRoutes(users: Users): (app: App) => void {
-  const config = { auth: 'admin' } as const;
-  const secretive = { auth: 'admin', idempotent: 'secret' } as const;
+  const config = { auth: 'session' } as const;
+  const secretive = { auth: 'session', idempotent: 'secret' } as const;
 
   return (app) => {
     app.get(
@@ -87,7 +87,7 @@ export function adminUserRoutes(users: Users): (app: App) => void {
 }
 
 /** The route admits administrators only, so that the role is known. */
-const actorOf = ({ workspaceId, role = 'member' }: Caller): Actor => ({ workspaceId, role });
+const actorOf = ({ workspaceId, role = 'viewer' }: Caller): Actor => ({ workspaceId, role });
 
 const present = ({ createdAt, disabledAt, ...user }: UserRecord) => ({
   ...user,

@@ -10,7 +10,7 @@ export function adminWorkspaceRoutes(identity: Pick<Identity, 'createWorkspace'>
     app.post(
       '/api/admin/workspaces',
       {
-        config: { auth: 'owner', idempotent: 'secret' },
+        config: { auth: 'session', idempotent: 'secret' },
         schema: { operation: createWorkspace, body: workspaceBody },
       },
       async (request, reply) => {

@@ -16,6 +16,7 @@ import { contactImportQuery } from '../../contracts/contact-lists';
 import type { Action } from '../../domain/campaign';
 import { LIMITS } from '../../domain/limits';
 import { RETRIED } from '../../domain/recipient';
+import { requireMore } from '../access';
 import { callerOf } from '../caller';
 import { readCampaignRequest } from '../campaign-body';
 import { generatorOf, noteOf } from '../idempotency';
@@ -45,6 +46,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   const posted = { body: campaignBody, querystring: contactImportQuery };
   const creating = { ...large, config: once, schema: { operation: createCampaign, ...posted } } as const;
   app.post('/api/campaign', creating, async (request, reply) => {
+    if (startsIt(request.body)) requireMore(request);
     const { recipients, rejected } = await readCampaignRequest(request);
     const { workspaceId, userId } = callerOf(request);
     const newCampaignId = generatorOf(request).id('cmp');
@@ -109,6 +111,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
 
   const changing = { operation: changeCampaign, params: idParams, body: campaignChange };
   app.patch('/api/campaign/:id', { config, schema: changing }, async (request) => {
+    if (request.body.delivery !== undefined) requireMore(request);
     const { workspaceId } = callerOf(request);
     const found = await campaigns.changeDelivery(workspaceId, request.params.id, request.body.delivery);
     return answer(200, 'Campaign updated', found);
@@ -152,6 +155,9 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     return { ...answer(200, 'Recipients', recipients), next: next ? encodeCursor(next) : null, stopped };
   });
 }
+
+/** Problems of the body are reported later, so that it may be anything. */
+const startsIt = (body: unknown): boolean => (body as { start?: unknown } | null)?.start !== false;
 
 const ACTIONS: Record<Action, string> = {
   start: 'Campaign started',

@@ -7,6 +7,7 @@ import { DomainError } from '../../domain/errors';
 import type { Delivery } from '../../messaging/delivery';
 import { placeholdersIn, previewOf } from '../../messaging/templates/template-preview';
 import type { Templates } from '../../messaging/templates/templates';
+import { requireMore } from '../access';
 import { callerOf } from '../caller';
 import { generatorOf } from '../idempotency';
 import { previewTemplate, testTemplate } from '../operations/templates';
@@ -18,6 +19,8 @@ export interface TemplateTrialDeps {
   contactParams: ContactParams;
   delivery: Pick<Delivery, 'accept'>;
   stops: Pick<Stops, 'read'>;
+  /** An editor sends tests to these addresses only. */
+  isUserAddress(workspaceId: string, email: string): Promise<boolean>;
 }
 
 /** Shows a template filled with values, and sends it as a test message (api.md 5). */
@@ -26,6 +29,7 @@ export function templateTrialRoutes({
   contactParams,
   delivery,
   stops,
+  isUserAddress,
 }: TemplateTrialDeps): (app: App) => void {
   const config = { auth: 'app' } as const;
 
@@ -69,6 +73,7 @@ export function templateTrialRoutes({
     app.post('/api/template/:id/test-send', sending, async (request, reply) => {
       const { workspaceId } = callerOf(request);
       const { to, from, params, version } = request.body;
+      if (!(await isUserAddress(workspaceId, to))) requireMore(request);
       const template = await templateOf(workspaceId, request.params.id, version);
       await refuseWhileStopped(workspaceId);
       const accepted = await delivery.accept(
