@@ -46,6 +46,14 @@ export const VARIABLES = z.object({
   FANFARE_METRICS_PORT: port.optional(),
   FANFARE_TEMPORAL_METRICS_PORT: port.min(1).optional(),
   FANFARE_TRUST_PROXY: trustedProxies.optional(),
+  FANFARE_REQUESTS_PER_SECOND: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(LIMITS.requestsPerSecondDefault),
+  FANFARE_REQUESTS_AT_ONCE: z.coerce.number().int().min(1).max(100_000).default(LIMITS.requestsAtOnceDefault),
+  FANFARE_INSECURE_LINKS: flag,
   FANFARE_AUTH_URL: baseUrl.optional(),
   FANFARE_SEND_URL: baseUrl.optional(),
   FANFARE_APP_URL: baseUrl.optional(),
@@ -129,6 +137,10 @@ export interface Config {
     publicUrl: string | undefined;
     trustProxy: string[] | number | undefined;
   };
+  /** Requests of one workspace to one process. */
+  requestBounds: { perSecond: number; atOnce: number };
+  /** Why mail of class `marketing` may not leave, if it may not: the links in it would not be https. */
+  insecureLinks: string | undefined;
   /** Separate ports for metrics, on the address that HTTP listens on: ours, and the Temporal library's. */
   metrics: { port: number | undefined; temporalPort: number | undefined };
   /** The messaging service that campaigns use; missing parts are those of this process. */
@@ -227,6 +239,8 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       publicUrl: v.FANFARE_PUBLIC_URL,
       trustProxy: v.FANFARE_TRUST_PROXY,
     },
+    requestBounds: { perSecond: v.FANFARE_REQUESTS_PER_SECOND, atOnce: v.FANFARE_REQUESTS_AT_ONCE },
+    insecureLinks: insecureLinksOf(v),
     metrics: { port: v.FANFARE_METRICS_PORT, temporalPort: v.FANFARE_TEMPORAL_METRICS_PORT },
     service: {
       authUrl: v.FANFARE_AUTH_URL,
@@ -285,6 +299,13 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
     logLevel: v.LOG_LEVEL,
   };
+}
+
+/** A link without https can be read and changed on the way, and one to this machine leads nowhere. */
+function insecureLinksOf(v: Variables): string | undefined {
+  if (v.FANFARE_EMAIL_PROVIDER !== 'smtp' || v.FANFARE_INSECURE_LINKS) return undefined;
+  if (v.FANFARE_PUBLIC_URL?.startsWith('https:')) return undefined;
+  return 'links in marketing mail need FANFARE_PUBLIC_URL with https; FANFARE_INSECURE_LINKS=true sends without';
 }
 
 /** Related variables are checked even when single values are wrong, so that all problems are reported at once. */

@@ -64,6 +64,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   const messagingDb = storage.tables<MessagingTables>();
   const { publicUrl, trustProxy } = config.http;
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
+  if (config.insecureLinks) log.warn(`campaigns of marketing mail do not start: ${config.insecureLinks}`);
   const requestsDb = storage.forRequests.tables<MessagingTables>();
   const identity = createIdentity({ db: requestsDb });
   const versions = createTemplateVersions(messagingDb);
@@ -130,6 +131,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     publicUrl,
     trustProxy,
     observe: options.metrics.requests,
+    requestBounds: config.requestBounds,
     idempotency: createIdempotency({ db: requestsDb }),
     routes: apiRoutes({
       storage: storage.forRequests,
@@ -153,6 +155,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       unsubscribeTokens,
       metrics: options.metrics,
       publicUrl,
+      insecureLinks: config.insecureLinks,
       log,
     }),
   });

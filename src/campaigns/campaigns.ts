@@ -10,7 +10,13 @@ import { createApprovals } from './approval/approvals';
 import { creationWarnings } from './audience/campaign-warnings';
 import { createDryRuns } from './audience/dry-run';
 import { changeCampaign, launchAgain } from './campaign-actions';
-import { checkFound, checkReferences, lookUpTemplates, requireAudience } from './campaign-checks';
+import {
+  checkFound,
+  checkReferences,
+  lookUpTemplates,
+  requireAudience,
+  requireSecureLinks,
+} from './campaign-checks';
 import { copyCampaign } from './campaign-copy';
 import { describeCampaign } from './campaign-detail';
 import { listCampaigns } from './campaign-list';
@@ -73,6 +79,8 @@ export interface CampaignsDeps {
   isToldHowToOptOut?: NoticeRule | undefined;
   /** Without it, senders have no limit. */
   senderRate?: SenderRate | undefined;
+  /** Why marketing mail may not start, if it may not. */
+  insecureLinks?: string | undefined;
   /** The current time, for warnings and forecasts. */
   now?: (() => number) | undefined;
   log: Log;
@@ -87,6 +95,8 @@ interface SaveCall {
   recipients?: InlineRecipients | undefined;
   /** With a note, an edit is applied once, however often the call is repeated. */
   note?: CallNote | undefined;
+  /** Called for an edit that leaves a campaign to start by itself; throws if the caller may start none. */
+  requireStart?: (() => void) | undefined;
 }
 
 export type Campaigns = ReturnType<typeof createCampaigns>;
@@ -118,7 +128,7 @@ export function createCampaigns(deps: CampaignsDeps) {
   };
 
   return {
-    ...createApprovals({ db, templates, carryOut, dryRun, limited }),
+    ...createApprovals({ db, templates, carryOut, dryRun, limited, insecureLinks: deps.insecureLinks }),
 
     /**
      * Creates a campaign, or with `campaignId` replaces one that has not started. If the id given for a new
@@ -127,7 +137,7 @@ export function createCampaigns(deps: CampaignsDeps) {
     async save(
       workspaceId: string,
       body: CampaignBody,
-      { userId, newCampaignId = newId('cmp'), recipients, note }: SaveCall = {},
+      { userId, newCampaignId = newId('cmp'), recipients, note, requireStart }: SaveCall = {},
     ) {
       const earlier = body.campaignId ? undefined : await findCampaign(db, workspaceId, newCampaignId);
       if (earlier) {
@@ -142,6 +152,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         const campaign = body.campaignId ? await lockCampaign(tx, workspaceId, body.campaignId) : undefined;
         const ownListId = own ? (own.listId ?? undefined) : campaign?.ownListId;
         const content: CampaignContent = { ...contentOf(body), ownListId };
+        if (campaign && body.start === undefined && campaign.stage !== 'draft') requireStart?.();
         const found = await checkFound(tx, workspaceId, content, templatesFound, policy);
         const smsText = found.sms?.text;
         const warnings = await creationWarnings(tx, workspaceId, content, { smsText, now: now(), policy });
@@ -149,6 +160,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         if (excess) warnings.push(approvalWarning(excess));
         const edit = { start: body.start, needsApproval: excess !== undefined, own, note };
         const start = (body.start ?? true) && !excess;
+        if (start) requireSecureLinks(content, deps.insecureLinks);
         const saved = campaign
           ? await replaceCampaign(tx, workspaceId, campaign, edit, content)
           : await insertCampaign(
@@ -210,6 +222,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         const campaign = await readCampaign(db, workspaceId, campaignId);
         if (campaign.stage === 'draft') requireAudience(campaignId, campaign, campaign.ownMembers);
         if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign);
+        requireSecureLinks(campaign, deps.insecureLinks);
       }
       const consequence = await changeCampaign(db, workspaceId, campaignId, action, note);
       await carryOut(workspaceId, campaignId, consequence, { holds: action !== 'resume' });

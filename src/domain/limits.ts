@@ -377,6 +377,14 @@ export const LIMITS = {
   wrongLinksPerMinute: 60,
   /** Links and addresses that are counted at once. */
   rateWindowKeys: 10_000,
+  /** Requests of a workspace, per process, but for sending: what two cores answer in a second with room for
+   * others, and as many at once as fill the connections for requests several times over. */
+  requestsPerSecondDefault: 500,
+  requestsAtOnceDefault: 50,
+  /** Of a workspace, per process: long polls, progress streams and exports. */
+  streamsPerWorkspace: 200,
+  /** Of a workspace, per process: more than the connections for requests, which they take in turn. */
+  importsPerWorkspace: 10,
 
   // Providers
   /** Receipts that a provider gives to the product in one call. */

@@ -19,8 +19,9 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
 
   app.addHook('onRoute', ({ url, config, schema }) => {
     if (!config?.auth) throw new Error(`Route ${url} does not say who may call it`);
-    const access = schema?.operation?.access;
+    const { access, bound } = schema?.operation ?? {};
     if (access) config.access = access;
+    if (bound) config.bound = bound;
     if (config.auth !== 'open' && !config.access) throw new Error(`Route ${url} does not say what it needs`);
   });
 

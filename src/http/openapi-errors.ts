@@ -50,6 +50,9 @@ function impliedBy(route: RouteOptions, operation: Operation): ErrorCode[] {
   return [
     ...(config.oauth ? (['invalid_client'] as const) : BY_CALLER[config.auth ?? 'open'](changes)),
     ...(isForKnownCallers(route) ? byAccess(route, operation.access) : []),
+    ...(isForKnownCallers(route) && !config.oauth && operation.bound !== 'sending'
+      ? (['too_many_requests'] as const)
+      : []),
     ...(isForKnownCallers(route) ? (['dependency_down'] as const) : []),
     ...(operation.body ? BY_BODY : []),
     ...(schema.querystring ? (['invalid_request'] as const) : []),

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../domain/errors';
 import type { Access } from './access';
+import type { Bound } from './request-bounds';
 
 /**
  * A route's documentation, in addition to its schemas and `config` (openapi.ts). It stands in the route's
@@ -14,6 +15,8 @@ export interface Operation {
   id: string;
   /** Whose calls are taken; docs/access.md has the table. */
   access: Access;
+  /** Which bound on a workspace's requests it counts for; default `requests`. */
+  bound?: Bound;
   tag: TagName;
   summary: string;
   /** What it guarantees, in which order answers come, what repeating it does. */

@@ -4,6 +4,7 @@ import fastify from 'fastify';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { Idempotency } from '../messaging/idempotency';
+import { protectAnswers } from './answer-headers';
 import { checkCallers } from './auth';
 import type { Authenticator } from './caller';
 import { answerClientError } from './client-errors';
@@ -12,6 +13,7 @@ import { parseJsonBodies } from './json-body';
 import { answerUnknownPaths, rememberRoutes } from './known-paths';
 import { observeRequests, type RequestObserver } from './observer';
 import { answerErrors, sendProblem } from './problem';
+import { boundRequests, type RequestBounds } from './request-bounds';
 import { docsRoutes } from './routes/docs';
 import type { App } from './routing';
 import { refuseSlowBodies } from './slow-bodies';
@@ -28,6 +30,8 @@ export interface ServerDeps {
   trustProxy?: string[] | number | undefined;
   /** Called for every request. */
   observe?: RequestObserver | undefined;
+  /** Of each workspace; without them, as many requests as come. */
+  requestBounds?: RequestBounds | undefined;
   /** How long a body that is read as a whole may take; default `LIMITS.httpBodyMs`. */
   bodyWithinMs?: number | undefined;
   /** Each in its own scope, so that what one adds, such as a content type, does not apply to the others. */
@@ -60,11 +64,13 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
     reply.header('x-request-id', request.id);
     done();
   });
+  protectAnswers(app, publicUrl);
   if (deps.observe) observeRequests(app, deps.observe);
   answerErrors(app, log);
   answerUnknownPaths(app);
   const known = rememberRoutes(app);
   checkCallers(app, authenticator, publicUrl);
+  if (deps.requestBounds) boundRequests(app, deps.requestBounds);
   if (deps.idempotency) acceptIdempotencyKeys(app, deps.idempotency, log);
   discardLargeBodies(app);
   refuseSlowBodies(app, log, deps.bodyWithinMs ?? LIMITS.httpBodyMs);

@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely';
 import { request } from 'undici';
 import type { Authenticator } from '../../src/http/caller';
 import type { RequestObserver } from '../../src/http/observer';
+import type { RequestBounds } from '../../src/http/request-bounds';
 import { adminClientRoutes } from '../../src/http/routes/admin-clients';
 import { adminKeyRoutes } from '../../src/http/routes/admin-keys';
 import { adminUserRoutes } from '../../src/http/routes/admin-users';
@@ -48,6 +49,7 @@ export async function listen(options: {
   publicUrl?: string | undefined;
   trustProxy?: string[] | undefined;
   bodyWithinMs?: number | undefined;
+  requestBounds?: RequestBounds | undefined;
   observe?: RequestObserver | undefined;
   log?: Log | undefined;
 }): Promise<TestServer> {

@@ -87,6 +87,7 @@ export const approveCampaign: Operation = {
     'contact_list_not_found',
     'campaign_not_found',
     'missing_params',
+    'insecure_links',
     'no_audience',
     'dependency_down',
   ],

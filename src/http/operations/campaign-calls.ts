@@ -29,6 +29,7 @@ const HEADER =
 export const exportCalls: Operation = {
   id: 'exportCampaignCalls',
   access: { role: 'viewer', scopes: ['read'] },
+  bound: 'streams',
   tag: 'Campaigns',
   summary: 'Export the calls of a campaign',
   description:

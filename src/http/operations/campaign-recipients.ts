@@ -18,6 +18,7 @@ c-3,+12025550147,A-17
 export const appendRecipients: Operation = {
   id: 'addCampaignRecipients',
   access: { role: 'editor', scopes: ['campaigns'] },
+  bound: 'imports',
   tag: 'Campaigns',
   summary: 'Add recipients to a campaign',
   description:

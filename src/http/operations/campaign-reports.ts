@@ -29,6 +29,7 @@ export const readOutcomes: Operation = {
 export const exportRecipients: Operation = {
   id: 'exportCampaignRecipients',
   access: { role: 'viewer', scopes: ['read'] },
+  bound: 'streams',
   tag: 'Campaigns',
   summary: 'Export the recipients of a campaign',
   description:
@@ -66,6 +67,7 @@ const PROGRESS = {
 export const watchCampaign: Operation = {
   id: 'watchCampaign',
   access: { role: 'viewer', scopes: ['read'] },
+  bound: 'streams',
   tag: 'Campaigns',
   summary: 'Watch the progress of a campaign',
   description:

@@ -88,7 +88,11 @@ export const createCampaign: Operation = {
   id: 'createCampaign',
   access: {
     ...{ role: 'editor', scopes: ['campaigns'] },
-    more: { when: '`start` is not false', role: 'sender', scopes: ['campaigns', 'send'] },
+    more: {
+      when: '`start` is not false, or the edited campaign would start by itself',
+      role: 'sender',
+      scopes: ['campaigns', 'send'],
+    },
   },
   tag: 'Campaigns',
   summary: 'Create or edit a campaign',
@@ -100,7 +104,14 @@ export const createCampaign: Operation = {
     201: json('Created.', savedCampaign, answered(201, 'Campaign created', { ...DRAFT, warnings: [] })),
     200: json('Edited.', savedCampaign, answered(200, 'Campaign updated', { ...EDITED, warnings: [] })),
   },
-  errors: ['not_found', 'campaign_started', ...REFERENCES, 'no_audience', 'dependency_down'],
+  errors: [
+    'not_found',
+    'campaign_started',
+    ...REFERENCES,
+    'insecure_links',
+    'no_audience',
+    'dependency_down',
+  ],
 };
 
 export const dryRunCampaign: Operation = {
@@ -246,7 +257,7 @@ export const campaignActions: Record<Action, Operation> = {
       message: 'Campaign started',
       status: 'active',
       phase: 'planning',
-      errors: [...REFERENCES, 'no_audience', 'approval_required', 'dependency_down'],
+      errors: [...REFERENCES, 'insecure_links', 'no_audience', 'approval_required', 'dependency_down'],
     },
   ),
   pause: acting('pause', 'Pause a campaign', 'Nothing more is handed to a provider.', {

@@ -96,6 +96,7 @@ c-2,Grace,grace@example.com,,New York
 export const importContacts: Operation = {
   id: 'importContacts',
   access: { role: 'editor', scopes: ['contacts'] },
+  bound: 'imports',
   tag: 'Contact lists',
   summary: 'Import contacts into a list',
   description: `JSON of up to 10,000 contacts, or CSV of any length, which is read as fast as it can be stored. A CSV has a header row; the columns \`externalId\`, \`name\`, \`email\`, \`phone\`, \`timezone\` and \`locale\` are fields, and every other column becomes a param, its name in upper case. Comma, semicolon and tab are told apart.

@@ -63,6 +63,7 @@ export const exportContact: Operation = {
   ...ONE,
   id: 'exportContact',
   access: { role: 'editor', scopes: ['read'] },
+  bound: 'streams',
   tag: 'Contact lists',
   summary: 'Export all that is known of a contact',
   description:

@@ -112,6 +112,7 @@ const HEADER = 'contactId,channel,address,reason,evidence\r\n';
 export const exportSkipped: Operation = {
   id: 'exportSkippedContacts',
   access: { role: 'viewer', scopes: ['read'] },
+  bound: 'streams',
   tag: 'Campaigns',
   summary: 'Export the contacts that a campaign left out',
   description: `${BY_REASON} Streamed, whatever their number. Values stand as they are: to open the file in a spreadsheet, import it with every column as text.`,

@@ -52,6 +52,7 @@ const ACCEPTED = {
 export const sendMessage: Operation = {
   id: 'sendMessage',
   access: { scopes: ['send'] },
+  bound: 'sending',
   tag: 'Sending',
   summary: 'Send a message',
   description: `One message to one recipient. It is on disk before the answer: once accepted it will be sent, whatever crashes.
@@ -81,6 +82,7 @@ export const sendMessage: Operation = {
 export const sendMessages: Operation = {
   id: 'sendMessages',
   access: { scopes: ['send'] },
+  bound: 'sending',
   tag: 'Sending',
   summary: 'Send many messages',
   description:

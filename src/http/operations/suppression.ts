@@ -93,6 +93,7 @@ export const liftSuppression: Operation = {
 export const exportSuppressions: Operation = {
   id: 'exportSuppressions',
   access: { role: 'viewer', scopes: ['read'] },
+  bound: 'streams',
   tag: 'Suppression',
   summary: 'Export the suppressed addresses',
   description:

@@ -50,7 +50,8 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     const { recipients, rejected } = await readCampaignRequest(request);
     const { workspaceId, userId } = callerOf(request);
     const newCampaignId = generatorOf(request).id('cmp');
-    const call = { userId, newCampaignId, recipients, note: noteOf(request) };
+    const requireStart = () => requireMore(request);
+    const call = { userId, newCampaignId, recipients, note: noteOf(request), requireStart };
     const saved = { ...(await campaigns.save(workspaceId, request.body, call)), ...rejected };
     if (request.body.campaignId) return answer(200, 'Campaign updated', saved);
     return reply.code(201).send(answer(201, 'Campaign created', saved));
@@ -156,8 +157,15 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   });
 }
 
-/** Problems of the body are reported later, so that it may be anything. */
-const startsIt = (body: unknown): boolean => (body as { start?: unknown } | null)?.start !== false;
+/**
+ * Problems of the body are reported later, so that it may be anything. An edit without `start` leaves a draft a
+ * draft; what it means for other campaigns is known once the campaign is read (`requireStart`).
+ */
+function startsIt(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null) return false;
+  const { start, campaignId } = body as { start?: unknown; campaignId?: unknown };
+  return start === undefined ? !campaignId : start !== false;
+}
 
 const ACTIONS: Record<Action, string> = {
   start: 'Campaign started',

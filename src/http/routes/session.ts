@@ -5,7 +5,7 @@ import { LIMITS } from '../../domain/limits';
 import type { Sessions } from '../../messaging/access/sessions';
 import { callerOf } from '../caller';
 import { callerAddress } from '../caller-address';
-import { sessionCookie, sessionTokenOf } from '../cookie';
+import { sessionCookies, sessionTokenOf } from '../cookie';
 import { logIn, logOut, whoAmI } from '../operations/identity';
 import type { App } from '../routing';
 import { refuseCrossSite } from '../same-origin';
@@ -29,9 +29,9 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
         // Another site could log a visitor in as another user.
         refuseCrossSite(request, publicOrigin);
         const { token, user } = await sessions.login({ ...request.body, address: callerAddress(request) });
-        const cookie = sessionCookie(token, { secure, maxAgeSeconds: LIMITS.sessionDaysMax * 86_400 });
+        const cookies = sessionCookies(token, { secure, maxAgeSeconds: LIMITS.sessionDaysMax * 86_400 });
         return reply
-          .header('set-cookie', cookie)
+          .header('set-cookie', cookies)
           .header('cache-control', 'no-store')
           .send({ success: true, user });
       },
@@ -53,7 +53,7 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
       async (request, reply) => {
         await sessions.logout(sessionTokenOf(request.headers.cookie) ?? '');
         return reply
-          .header('set-cookie', sessionCookie('', { secure, maxAgeSeconds: 0 }))
+          .header('set-cookie', sessionCookies('', { secure, maxAgeSeconds: 0 }))
           .send({ success: true, ...answer(200, 'Session ended', null) });
       },
     );
