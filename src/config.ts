@@ -43,6 +43,7 @@ export const VARIABLES = z.object({
   FANFARE_HTTP_HOST: z.string().default('127.0.0.1'),
   FANFARE_HTTP_PORT: port.default(8080),
   FANFARE_PUBLIC_URL: baseUrl.optional(),
+  FANFARE_CONSOLE: z.enum(['on', 'off']).default('on'),
   FANFARE_METRICS_PORT: port.optional(),
   FANFARE_TEMPORAL_METRICS_PORT: port.min(1).optional(),
   FANFARE_TRUST_PROXY: trustedProxies.optional(),
@@ -135,6 +136,8 @@ export interface Config {
     host: string;
     port: number;
     publicUrl: string | undefined;
+    /** Whether the console is served beside the API. */
+    console: boolean;
     trustProxy: string[] | number | undefined;
   };
   /** Requests of one workspace to one process. */
@@ -237,6 +240,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       host: v.FANFARE_HTTP_HOST,
       port: v.FANFARE_HTTP_PORT,
       publicUrl: v.FANFARE_PUBLIC_URL,
+      console: v.FANFARE_CONSOLE === 'on',
       trustProxy: v.FANFARE_TRUST_PROXY,
     },
     requestBounds: { perSecond: v.FANFARE_REQUESTS_PER_SECOND, atOnce: v.FANFARE_REQUESTS_AT_ONCE },

@@ -33,6 +33,7 @@ import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
 import * as rolesAndScopes from './migrations/0085-roles-and-scopes';
 import * as logInDelays from './migrations/0086-log-in-delays';
+import * as runRetention from './migrations/0110-run-retention';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -70,6 +71,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0071-recipients-by-code': recipientsByCode.UP,
   '0085-roles-and-scopes': rolesAndScopes.UP,
   '0086-log-in-delays': logInDelays.UP,
+  '0110-run-retention': runRetention.UP,
 };
 
 /**
