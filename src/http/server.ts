@@ -18,6 +18,7 @@ import { docsRoutes } from './routes/docs';
 import type { App } from './routing';
 import { refuseSlowBodies } from './slow-bodies';
 import { validateWithZod } from './validation';
+import { maskForViewers } from './viewers';
 
 export interface ServerDeps {
   authenticator: Authenticator;
@@ -70,6 +71,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   answerUnknownPaths(app);
   const known = rememberRoutes(app);
   checkCallers(app, authenticator, publicUrl);
+  maskForViewers(app);
   if (deps.requestBounds) boundRequests(app, deps.requestBounds);
   if (deps.idempotency) acceptIdempotencyKeys(app, deps.idempotency, log);
   discardLargeBodies(app);

@@ -7,6 +7,7 @@ import { csvRow } from '../../contracts/csv-row';
 import { callerOf } from '../caller';
 import { exportRecipients, readOutcomes } from '../operations/campaign-reports';
 import type { App } from '../routing';
+import { seesAddresses } from '../viewers';
 
 const config = { auth: 'campaign' } as const;
 
@@ -27,7 +28,8 @@ export function campaignReportRoutes(
   const options = { config, schema: exporting, exposeHeadRoute: false };
   app.get('/api/campaign/:id/recipients.csv', options, async (request, reply) => {
     const { id } = request.params;
-    const pages = await campaigns.recipientPages(callerOf(request).workspaceId, id, request.query);
+    const filter = { ...request.query, hidesAddresses: !seesAddresses(request) };
+    const pages = await campaigns.recipientPages(callerOf(request).workspaceId, id, filter);
     return reply
       .type('text/csv; charset=utf-8')
       .header('content-disposition', `attachment; filename="recipients-${fileNameOf(id)}.csv"`)

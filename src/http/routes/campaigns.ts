@@ -35,6 +35,7 @@ import {
 } from '../operations/campaigns';
 import type { App } from '../routing';
 import { invalidRequest, parseBody } from '../validation';
+import { seesAddresses } from '../viewers';
 
 const config = { auth: 'campaign' } as const;
 const once = { ...config, idempotent: true } as const;
@@ -150,6 +151,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     const { workspaceId } = callerOf(request);
     const { recipients, next } = await campaigns.recipients(workspaceId, request.params.id, {
       ...options,
+      hidesAddresses: !seesAddresses(request),
       after,
     });
     const stopped = await campaigns.currentStop(workspaceId);

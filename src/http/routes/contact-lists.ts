@@ -25,6 +25,7 @@ import {
 import { regionOf } from '../phone-country';
 import type { App } from '../routing';
 import { parseBody } from '../validation';
+import { seesAddresses } from '../viewers';
 
 const config = { auth: 'app' } as const;
 
@@ -104,7 +105,10 @@ function contactRoutes(app: App, contactLists: ContactLists): void {
   app.get('/api/contact-list/:id/contacts', { config, schema: listing }, async (request) => {
     const list = { workspaceId: callerOf(request).workspaceId, listId: request.params.id };
     await contactLists.require(list);
-    const { contacts, next } = await contactLists.contacts(list, request.query);
+    const { contacts, next } = await contactLists.contacts(list, {
+      ...request.query,
+      hidesAddresses: !seesAddresses(request),
+    });
     return { ...answer(200, 'Contacts', contacts), next };
   });
 

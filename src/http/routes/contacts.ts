@@ -6,6 +6,7 @@ import { contactChangeBody, contactSearchQuery } from '../../contracts/contacts'
 import { callerOf } from '../caller';
 import { changeContact, exportContact, findContacts, readContact } from '../operations/contacts';
 import type { App } from '../routing';
+import { seesAddresses } from '../viewers';
 import { fileNameOf } from './campaign-reports';
 import { presentEntry } from './policy';
 
@@ -15,7 +16,8 @@ const config = { auth: 'app' } as const;
 export function contactRoutes(app: App, { contacts }: { contacts: Contacts }): void {
   const finding = { operation: findContacts, querystring: contactSearchQuery };
   app.get('/api/contact', { config, schema: finding }, async (request) => {
-    const { contacts: found, next } = await contacts.find(callerOf(request).workspaceId, request.query);
+    const page = { ...request.query, hidesAddresses: !seesAddresses(request) };
+    const { contacts: found, next } = await contacts.find(callerOf(request).workspaceId, page);
     return { ...answer(200, 'Contacts', found), next };
   });
 

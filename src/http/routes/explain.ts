@@ -11,11 +11,13 @@ import {
   skippedPosition,
   skippedQuery,
 } from '../../contracts/explain';
+import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { callerOf } from '../caller';
 import { explainPerson, explainRecipient, exportSkipped, listSkipped } from '../operations/explain';
 import type { App } from '../routing';
 import { invalidRequest } from '../validation';
+import { seesAddresses } from '../viewers';
 import { fileNameOf } from './campaign-reports';
 
 const config = { auth: 'campaign' } as const;
@@ -39,6 +41,7 @@ export function explainRoutes(
   app.get('/api/explain', { config, schema: ofPerson }, async (request) => {
     const { campaign: campaignId, ...query } = request.query;
     const { workspaceId } = callerOf(request);
+    if (query.to !== undefined && !seesAddresses(request)) throw notFoundByAddress(campaignId);
     const { others, ...found } = await explanations.person({ workspaceId, campaignId, ...query });
     return answer(200, 'Explanation', { ...present(found), others });
   });
@@ -66,6 +69,13 @@ export function explainRoutes(
       .send(Readable.from(toCsv(pages), { objectMode: false }));
   });
 }
+
+/** As for an address that the campaign does not have. */
+const notFoundByAddress = (campaignId: string) =>
+  new DomainError(
+    'not_found',
+    `Campaign ${campaignId} neither has this person as a recipient nor left them out`,
+  );
 
 const unknownCursor = () =>
   invalidRequest([{ path: 'cursor', code: 'invalid_cursor', message: 'This is no cursor of this list' }]);

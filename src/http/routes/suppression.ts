@@ -20,6 +20,7 @@ import {
 } from '../operations/suppression';
 import type { App } from '../routing';
 import { fieldErrors, parseBody } from '../validation';
+import { seesAddresses } from '../viewers';
 
 const config = { auth: 'app' } as const;
 
@@ -34,7 +35,11 @@ export function suppressionRoutes(suppression: SuppressionList): (app: App) => v
       { config, schema: { operation: listSuppressions, querystring: suppressionQuery } },
       async (request) => {
         const { page, limit } = request.query;
-        const { suppressions, total } = await suppression.list(callerOf(request).workspaceId, request.query);
+        // A search looks for addresses and nothing else.
+        const none = request.query.search && !seesAddresses(request);
+        const { suppressions, total } = none
+          ? { suppressions: [], total: 0 }
+          : await suppression.list(callerOf(request).workspaceId, request.query);
         return {
           ...answer(200, 'Suppressed addresses', suppressions.map(present)),
           pagination: { page, limit, total },
