@@ -4,7 +4,6 @@ import fastify from 'fastify';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { Idempotency } from '../messaging/idempotency';
-import { protectAnswers } from './answer-headers';
 import { checkCallers } from './auth';
 import type { Authenticator } from './caller';
 import { answerClientError } from './client-errors';
@@ -88,6 +87,28 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
 /** Hops are counted from us outwards; the address that is connected to us is hop 0. */
 function trusted(proxies: string[] | number | undefined) {
   return typeof proxies === 'number' ? (_address: string, hop: number) => hop < proxies : (proxies ?? false);
+}
+
+/** A year, as browsers' own lists of https sites ask for. */
+const HSTS = 'max-age=31536000; includeSubDomains';
+
+/**
+ * Headers of every answer (api.md 17). An answer is what its type says and nothing else, is read by our own
+ * origin only, and JSON is kept by no cache, because nearly all of it belongs to one caller.
+ */
+function protectAnswers(app: App, publicUrl: string | undefined): void {
+  const https = publicUrl?.startsWith('https:') ?? false;
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('x-content-type-options', 'nosniff');
+    reply.header('cross-origin-resource-policy', 'same-origin');
+    reply.header('cross-origin-opener-policy', 'same-origin');
+    if (https) reply.header('strict-transport-security', HSTS);
+    done();
+  });
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (/\bjson\b/.test(String(reply.getHeader('content-type')))) reply.header('cache-control', 'no-store');
+    done(null, payload);
+  });
 }
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
