@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   baseUrl,
+  countUpTo,
   domain,
   flag,
   hostAndPort,
@@ -47,13 +48,8 @@ export const VARIABLES = z.object({
   FANFARE_METRICS_PORT: port.optional(),
   FANFARE_TEMPORAL_METRICS_PORT: port.min(1).optional(),
   FANFARE_TRUST_PROXY: trustedProxies.optional(),
-  FANFARE_REQUESTS_PER_SECOND: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .default(LIMITS.requestsPerSecondDefault),
-  FANFARE_REQUESTS_AT_ONCE: z.coerce.number().int().min(1).max(100_000).default(LIMITS.requestsAtOnceDefault),
+  FANFARE_REQUESTS_PER_SECOND: countUpTo(1_000_000).default(LIMITS.requestsPerSecondDefault),
+  FANFARE_REQUESTS_AT_ONCE: countUpTo(100_000).default(LIMITS.requestsAtOnceDefault),
   FANFARE_INSECURE_LINKS: flag,
   FANFARE_AUTH_URL: baseUrl.optional(),
   FANFARE_SEND_URL: baseUrl.optional(),

@@ -65,6 +65,7 @@ import { findRun, listRuns } from './runs/run-list';
 import { contentOf, insertCampaign, replaceCampaign } from './save-campaign';
 import { readStop } from './stops/stops';
 import type { CampaignTables } from './tables';
+import { createContactRoom, requireRoom } from './workspace-room';
 
 export interface CampaignsDeps {
   db: Kysely<CampaignTables>;
@@ -111,6 +112,7 @@ export function createCampaigns(deps: CampaignsDeps) {
   });
 
   const { launch, carryOut } = createCarryOut(deps);
+  const room = createContactRoom(db);
 
   async function warningsAgain(workspaceId: string, campaign: CampaignRecord): Promise<Finding[]> {
     const { sms } = campaign.settings;
@@ -145,6 +147,8 @@ export function createCampaigns(deps: CampaignsDeps) {
         await launch(workspaceId, earlier.id, launchAgain(earlier));
         return { ...summaryOf(earlier), warnings: await warningsAgain(workspaceId, earlier) };
       }
+      if (recipients) room.require(workspaceId);
+      if (!body.campaignId) await requireRoom(db, workspaceId, 'campaigns');
       const policy = await readPolicy(db, workspaceId);
       // Look up templates before the transaction, because that takes HTTP requests.
       const templatesFound = await lookUpTemplates(templates, workspaceId, contentOf(body));
@@ -199,8 +203,10 @@ export function createCampaigns(deps: CampaignsDeps) {
     },
 
     /** Fails for a campaign that takes no more recipients, before any of an upload is read. */
-    requireAppendable: (campaign: { workspaceId: string; campaignId: string }) =>
-      requireAppendable(db, campaign),
+    async requireAppendable(campaign: { workspaceId: string; campaignId: string }) {
+      room.require(campaign.workspaceId);
+      await requireAppendable(db, campaign);
+    },
 
     appendRows: (target: AppendTarget, rows: Iterable<ImportRow>) => appendRecipients(db, target, rows),
 

@@ -396,6 +396,12 @@ export const LIMITS = {
   streamsPerWorkspace: 200,
   /** Of a workspace, per process: more than the connections for requests, which they take in turn. */
   importsPerWorkspace: 10,
+  /** Of a workspace: each makes pages of lists and sweeps longer, and none of them is deleted by itself. */
+  campaignsPerWorkspace: 100_000,
+  listsPerWorkspace: 10_000,
+  contactsPerWorkspace: 10_000_000,
+  /** How old a count of a workspace's contacts may be. */
+  contactCountSeconds: 600,
 
   // Providers
   /** Receipts that a provider gives to the product in one call. */
