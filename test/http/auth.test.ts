@@ -1,7 +1,7 @@
 import { SCOPES } from '../../src/domain/access';
-import type { Access } from '../../src/http/access';
-import { type AuthKind, callerOf } from '../../src/http/caller';
-import type { App } from '../../src/http/routing';
+import type { Access } from '../../src/http/request/access';
+import { type AuthKind, callerOf } from '../../src/http/request/caller';
+import type { App } from '../../src/http/request/routing';
 import type { NewWorkspace } from '../../src/messaging/access/workspaces';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';

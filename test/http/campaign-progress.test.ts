@@ -8,7 +8,7 @@ import { createProgressFeed, type ProgressFeed } from '../../src/campaigns/progr
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { SCOPES } from '../../src/domain/access';
 import { LIMITS } from '../../src/domain/limits';
-import { campaignProgressRoutes } from '../../src/http/routes/campaign-progress';
+import { campaignProgressRoutes } from '../../src/http/campaign-progress';
 import { createLog } from '../../src/log';
 import { plantRun } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';

@@ -2,9 +2,9 @@
 
 import { SCOPES } from '../../src/domain/access';
 import { LIMITS } from '../../src/domain/limits';
-import type { Access } from '../../src/http/access';
-import type { Bound } from '../../src/http/request-bounds';
-import type { App } from '../../src/http/routing';
+import type { Access } from '../../src/http/request/access';
+import type { Bound } from '../../src/http/request/request-bounds';
+import type { App } from '../../src/http/request/routing';
 import { until } from '../support/until';
 import { listen, type TestServer } from './service';
 

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { ROLES, type Role } from '../../src/domain/access';
-import { maskAddresses, maskedValue } from '../../src/http/viewers';
+import { maskAddresses, maskedValue } from '../../src/http/request/viewers';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';
