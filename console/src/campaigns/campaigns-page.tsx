@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
 import { Badge } from '../design/badge';
 import { Button } from '../design/button';
 import { Field, Select } from '../design/field';
 import { Page } from '../design/page';
+import { SearchField } from '../design/search-field';
 import { EmptyState, ErrorState, Skeleton } from '../design/states';
 import { type Column, Table } from '../design/table';
 import { Time } from '../design/time';
@@ -137,28 +137,6 @@ function Filters({
         </Select>
       </form>
     </search>
-  );
-}
-
-/** What is typed is asked for after a short rest, not at every letter. */
-const REST_MS = 250;
-
-function SearchField({ value, onChange }: { value: string; onChange(value: string): void }) {
-  const [typed, setTyped] = useState(value);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts the rest anew
-  useEffect(() => {
-    if (typed === value) return undefined;
-    const timer = setTimeout(() => onChange(typed), REST_MS);
-    return () => clearTimeout(timer);
-  }, [typed]);
-  return (
-    <Field
-      label={TEXTS.common.search}
-      type="search"
-      value={typed}
-      maxLength={200}
-      onChange={({ target }) => setTyped(target.value)}
-    />
   );
 }
 

@@ -63,6 +63,7 @@ function Facts({ campaign, isLive }: { campaign: Detail; isLive: boolean }) {
   const { ratePerSecond, eta, startedAt, finishedAt, nextRunAt, delivery, phase } = campaign;
   const isMoving = ['planning', 'running', 'finishing'].includes(phase);
   return (
+    <div className="row spread end">
     <dl className="tiles">
       {isMoving && (
         <div>
@@ -106,8 +107,9 @@ function Facts({ campaign, isLive }: { campaign: Detail; isLive: boolean }) {
           {delivery?.ratePerSecond ? fill(texts.rateNow, { n: delivery.ratePerSecond }) : texts.noLimit}
         </dd>
       </div>
-      {isMoving && <div className="muted small live">{isLive ? texts.live : texts.notLive}</div>}
     </dl>
+      {isMoving && <p className="muted small">{isLive ? texts.live : texts.notLive}</p>}
+    </div>
   );
 }
 
