@@ -127,7 +127,30 @@ const templates = createRoute({
 const contacts = createRoute({
   getParentRoute: () => signedIn,
   path: '/contacts',
+  validateSearch: (search): Paged & { view?: 'lists' | 'people' } => ({
+    ...pagedOf(search),
+    ...(search.view === 'people' ? { view: 'people' } : {}),
+  }),
   component: lazyRouteComponent(() => import('./contacts/contacts-page'), 'ContactsPage'),
+});
+
+const contactList = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/contacts/lists/$listId',
+  validateSearch: (search): { search?: string } => textOf(search, 'search'),
+  component: lazyRouteComponent(() => import('./contacts/list-page'), 'ListPage'),
+});
+
+const contactImport = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/contacts/lists/$listId/import',
+  component: lazyRouteComponent(() => import('./contacts/import-page'), 'ImportPage'),
+});
+
+const contact = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/contacts/$contactId',
+  component: lazyRouteComponent(() => import('./contacts/contact-page'), 'ContactPage'),
 });
 
 const suppression = createRoute({
@@ -183,7 +206,8 @@ const tree = root.addChildren([
   signedIn.addChildren([
     ...[home, campaigns, newCampaign],
     campaign.addChildren([campaignOverview, campaignPeople, campaignStory, campaignSettings]),
-    ...[templates, contacts, suppression],
+    ...[templates, suppression],
+    ...[contacts, contactList, contactImport, contact],
     ...[webhooks, policy, carriers, access, audit, system, account],
   ]),
 ]);
@@ -216,3 +240,14 @@ const oneOf = <Name extends string, const Value extends string>(
   values: readonly Value[],
 ) =>
   (values.some((one) => one === search[name]) ? { [name]: search[name] } : {}) as { [key in Name]?: Value };
+
+interface Paged {
+  page?: number;
+  search?: string;
+}
+
+/** Page and search of a list, so that its address opens it as it was. */
+function pagedOf(search: Record<string, unknown>): Paged {
+  const page = Number(search.page);
+  return { ...textOf(search, 'search'), ...(Number.isInteger(page) && page > 1 ? { page } : {}) };
+}

@@ -55,47 +55,45 @@ function PeopleFilter({
   onChange(changed: Partial<RecipientFilter>): void;
 }) {
   return (
-    <search>
-      <form className="filters" onSubmit={(event) => event.preventDefault()}>
-        <SearchField
-          hint={texts.people.searchHint}
-          value={filter.search ?? ''}
-          onChange={(search) => onChange({ search: search || undefined })}
-        />
-        <Select
-          label={TEXTS.campaigns.channel}
-          value={filter.channel ?? ''}
-          onChange={({ target }) =>
-            onChange({ channel: (target.value || undefined) as RecipientFilter['channel'] })
-          }
-        >
-          <option value="">{TEXTS.campaigns.allChannels}</option>
-          {CHANNELS.map((one) => (
-            <option key={one} value={one}>
-              {channels[one]}
-            </option>
-          ))}
-        </Select>
-        <Select
-          label={texts.state}
-          value={filter.state ?? ''}
-          onChange={({ target }) =>
-            onChange({ state: (target.value || undefined) as RecipientFilter['state'] })
-          }
-        >
-          <option value="">{texts.people.any}</option>
-          {STATES.map((one) => (
-            <option key={one} value={one}>
-              {stateWord(one)}
-            </option>
-          ))}
-        </Select>
-        <Field
-          label={texts.people.code}
-          value={filter.code ?? ''}
-          onChange={({ target }) => onChange({ code: target.value || undefined })}
-        />
-      </form>
+    <search className="filters">
+      <SearchField
+        hint={texts.people.searchHint}
+        value={filter.search ?? ''}
+        onSearch={(search) => onChange({ search: search.trim() || undefined })}
+      />
+      <Select
+        label={TEXTS.campaigns.channel}
+        value={filter.channel ?? ''}
+        onChange={({ target }) =>
+          onChange({ channel: (target.value || undefined) as RecipientFilter['channel'] })
+        }
+      >
+        <option value="">{TEXTS.campaigns.allChannels}</option>
+        {CHANNELS.map((one) => (
+          <option key={one} value={one}>
+            {channels[one]}
+          </option>
+        ))}
+      </Select>
+      <Select
+        label={texts.state}
+        value={filter.state ?? ''}
+        onChange={({ target }) =>
+          onChange({ state: (target.value || undefined) as RecipientFilter['state'] })
+        }
+      >
+        <option value="">{texts.people.any}</option>
+        {STATES.map((one) => (
+          <option key={one} value={one}>
+            {stateWord(one)}
+          </option>
+        ))}
+      </Select>
+      <Field
+        label={texts.people.code}
+        value={filter.code ?? ''}
+        onChange={({ target }) => onChange({ code: target.value || undefined })}
+      />
     </search>
   );
 }

@@ -3,39 +3,47 @@ import { useEffect, useRef, useState } from 'react';
 import { TEXTS } from '../texts';
 import { Field } from './field';
 
+/** Long enough to type a word, short enough not to be waited for. */
+const PAUSE_MS = 300;
+
 interface SearchFieldProps {
-  /** What is searched for now. */
+  /** What is searched for now, as the address says. */
   value: string;
-  onChange(value: string): void;
+  onSearch(value: string): void;
   hint?: string;
 }
 
-/** What is typed is asked for after a short rest, not at every letter. */
-const REST_MS = 250;
-
-export function SearchField({ value, onChange, hint }: SearchFieldProps) {
+/** Searches when typing pauses, or at once with Enter. */
+export function SearchField({ value, onSearch, hint }: SearchFieldProps) {
   const [typed, setTyped] = useState(value);
   const router = useRouter();
   const page = useRef(router.latestLocation.pathname);
-  // What was searched may change without typing, for example by the button that clears it.
   useEffect(() => setTyped(value), [value]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts the rest anew
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts the clock
   useEffect(() => {
-    if (typed.trim() === value) return undefined;
+    if (typed === value) return undefined;
     const timer = setTimeout(() => {
-      // The person has left for another page, which is still loading.
-      if (router.latestLocation.pathname === page.current) onChange(typed.trim());
-    }, REST_MS);
+      // Otherwise a search would lead back from a page that the person has chosen and that is still loading.
+      if (router.latestLocation.pathname === page.current) onSearch(typed);
+    }, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [typed]);
   return (
-    <Field
-      label={TEXTS.common.search}
-      hint={hint}
-      type="search"
-      value={typed}
-      maxLength={200}
-      onChange={({ target }) => setTyped(target.value)}
-    />
+    <form
+      className="search-field"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSearch(typed);
+      }}
+    >
+      <Field
+        label={TEXTS.common.search}
+        type="search"
+        maxLength={200}
+        value={typed}
+        hint={hint}
+        onChange={({ target }) => setTyped(target.value)}
+      />
+    </form>
   );
 }
