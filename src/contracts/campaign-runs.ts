@@ -53,11 +53,6 @@ export const localTime = z
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
   .nullable();
 
-export const recipientsDeletedAt = time.nullable().meta({
-  description:
-    'When its recipients were deleted, because it ended longer ago than records are kept. Its counts and outcomes stay.',
-});
-
 export const runs = cursorPageOf(
   z
     .strictObject({

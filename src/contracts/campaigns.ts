@@ -9,7 +9,7 @@ import { senderOf } from './addresses';
 import { additions, checkStrategy, deliveryChange } from './campaign-additions';
 import { checkHours } from './campaign-hours';
 import { releaseView } from './campaign-release';
-import { localTime, reason, recipientsDeletedAt } from './campaign-runs';
+import { localTime, reason } from './campaign-runs';
 import { checkSchedule } from './campaign-schedule';
 import { emptyAsAbsent, givenId, INT_MAX, integer, pageLimit, pageNumber, searchTerm } from './common';
 import {
