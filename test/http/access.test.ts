@@ -17,7 +17,6 @@ const isChecked = (operation: Documented) => !isOpen(operation) && operation.ope
 
 /** A row of the table with the end of its line. */
 const ROW = /^\| `[A-Z]+ \/.*\n/gm;
-const ROWS_HERE = '<rows>';
 const byPath = (one: string, other: string) => (pathOf(one) < pathOf(other) ? -1 : 1);
 /** The path before the method, so that what concerns one thing stands together. */
 const pathOf = (row: string) => row.replace(/^\| `([A-Z]+) ([^`]*)`.*/, '$2 $1');
@@ -71,12 +70,9 @@ describeWithDatabase('access', (database) => {
     const page = readFileSync(file, 'utf8');
     // `WRITE_ACCESS=1` writes the table anew after a change of the API.
     if (process.env.WRITE_ACCESS) {
-      let isFirst = true;
-      const others = page.replace(ROW, () => (isFirst ? ((isFirst = false), ROWS_HERE) : ''));
-      writeFileSync(
-        file,
-        others.replace(ROWS_HERE, () => rows.map((row) => `${row}\n`).join('')),
-      );
+      const others = page.replace(ROW, '');
+      const table = rows.map((row) => `${row}\n`).join('');
+      writeFileSync(file, others.slice(0, page.search(ROW)) + table + others.slice(page.search(ROW)));
     }
     expect(
       readFileSync(file, 'utf8')
