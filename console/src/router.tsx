@@ -159,18 +159,29 @@ const policy = createRoute({
 const carriers = createRoute({
   getParentRoute: () => signedIn,
   path: '/carriers',
+  validateSearch: ({ view }): { view?: 'routes' | 'senders' } =>
+    view === 'routes' || view === 'senders' ? { view } : {},
   component: lazyRouteComponent(() => import('./carriers/carriers-page'), 'CarriersPage'),
 });
 
 const access = createRoute({
   getParentRoute: () => signedIn,
   path: '/access',
+  validateSearch: ({ view }): { view?: 'clients' | 'keys' } =>
+    view === 'clients' || view === 'keys' ? { view } : {},
   component: lazyRouteComponent(() => import('./access/access-page'), 'AccessPage'),
 });
 
 const audit = createRoute({
   getParentRoute: () => signedIn,
   path: '/audit',
+  validateSearch: (search): { [filter in 'actor' | 'action' | 'object' | 'from' | 'to']?: string } => ({
+    ...textOf(search, 'actor'),
+    ...textOf(search, 'action'),
+    ...textOf(search, 'object'),
+    ...textOf(search, 'from'),
+    ...textOf(search, 'to'),
+  }),
   component: lazyRouteComponent(() => import('./audit/audit-page'), 'AuditPage'),
 });
 

@@ -129,7 +129,9 @@ export const withNode = (flow: Flow, id: string, changed: Partial<FlowNode>): Fl
 
 export function withEdge(flow: Flow, source: string, target: string, key?: string): Flow {
   const edge = { id: freeId(flow.edges, 'edge'), source, target, ...(key ? { label: key } : {}) };
-  return { ...flow, edges: [...flow.edges, edge] };
+  // A step that leads on is no end.
+  const joined = withSetting(flow, source, 'isEndNode', false);
+  return { ...joined, edges: [...flow.edges, edge] };
 }
 
 export const withoutEdge = (flow: Flow, id: string): Flow => ({
