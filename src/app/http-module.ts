@@ -8,7 +8,7 @@ import type { CampaignTables } from '../campaigns/tables';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
 import { consoleRoutes } from '../http/console';
-import type { App } from '../http/routing';
+import type { App } from '../http/request/routing';
 import { buildServer } from '../http/server';
 import { createIdentity } from '../messaging/access/identity';
 import { newSecret } from '../messaging/access/secrets';

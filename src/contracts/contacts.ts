@@ -1,5 +1,8 @@
 import { z } from 'zod';
 import { cursorQuery, emptyAsAbsent, idCursor, searchTerm } from './common';
+import { contact } from './contact-lists';
+import { cursorPageOf, id, success, time } from './envelope';
+import { timelineEntry } from './policy';
 
 /** What callers of the contacts' endpoints write (api.md 16). */
 
@@ -15,3 +18,16 @@ export const contactSearchQuery = z.object({
 
 /** The envelope alone: its fields are judged as those of an import's row are (campaigns/contacts/contact-row.ts). */
 export const contactChangeBody = z.record(z.string(), z.unknown());
+
+/** What the contacts' endpoints answer (api.md 16). */
+export const contactPage = cursorPageOf(contact);
+export const contactDetail = success(contact);
+export const contactExport = success(
+  z
+    .strictObject({
+      contact,
+      lists: z.array(z.strictObject({ id, name: z.string(), addedAt: time })),
+      entries: z.array(timelineEntry),
+    })
+    .meta({ id: 'ContactExport' }),
+);

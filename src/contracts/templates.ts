@@ -6,9 +6,11 @@ import { LIMITS } from '../domain/limits';
 import { checkPlaceholders, lintPlaceholders, type TemplateText } from '../domain/template-lint';
 import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../domain/voice/voice-template';
-import { emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
-import { finding as findingOf, refused } from './finding';
+import { emptyAsAbsent, givenId, integer, pageLimit, pageNumber, searchTerm } from './common';
+import { channel, count, id, ref, successToo, time } from './envelope';
 import { params } from './params';
+import { warnings } from './problem';
+import { finding as findingOf, refused } from './validation-issue';
 
 /** messaging-service.md, List and Create templates; api.md 5. */
 
@@ -136,7 +138,7 @@ const version = integer.min(1).max(2_147_483_647).optional();
 /** Values as a campaign would have them: a contact's own, and these where it has none. */
 export const templatePreview = z.strictObject({
   params: params.default({}),
-  contactId: id.nullish(),
+  contactId: givenId.nullish(),
   version,
 });
 
@@ -234,3 +236,87 @@ function depthOf(root: unknown): number {
   }
   return deepest;
 }
+
+/** What the template endpoints answer (messaging-service.md, List templates; api.md 5). */
+
+/** The editors' own documents, kept as they came. */
+const storedDesign = z.record(z.string(), z.unknown());
+
+const common = {
+  id,
+  templateName: z.string(),
+  version: z.int().min(1),
+  createdAt: time,
+  updatedAt: time,
+};
+const sms = z.literal('sms');
+const email = z.literal('email');
+const voice = z.literal('voice');
+
+const storedSms = z.strictObject({ ...common, channel: sms, body: z.string() }).meta({ id: 'SmsTemplate' });
+
+const listed = z.discriminatedUnion('channel', [
+  storedSms,
+  z.strictObject({ ...common, channel: email, subject: z.string() }).meta({ id: 'ListedEmailTemplate' }),
+  z.strictObject({ ...common, channel: voice, voiceJson: storedDesign }).meta({ id: 'ListedVoiceTemplate' }),
+]);
+
+const whole = z.discriminatedUnion('channel', [
+  storedSms,
+  z
+    .strictObject({
+      ...common,
+      channel: email,
+      subject: z.string(),
+      body: z.string(),
+      text: z.string().nullable().meta({ description: 'The plain-text part.' }),
+      emailProviderId: z.string(),
+      template: storedDesign.nullable(),
+    })
+    .meta({ id: 'EmailTemplate' }),
+  z.strictObject({ ...common, channel: voice, body: z.string(), voiceJson: storedDesign }).meta({
+    id: 'VoiceTemplate',
+  }),
+]);
+
+export const templateList = z.strictObject({
+  success: z.literal(true),
+  templates: z.array(listed),
+  page: z.int().min(1),
+  pageSize: z.int().min(1),
+  total: count,
+});
+
+export const createdTemplate = z.strictObject({ success: z.literal(true), template: whole, warnings });
+
+export const readTemplate = z.strictObject({
+  ...successToo,
+  data: whole,
+  template: whole.meta({ description: 'The same as data.' }),
+});
+
+export const replacedTemplate = readTemplate.extend({ warnings });
+
+export const archivedTemplate = z.strictObject({ ...successToo, data: ref });
+
+const names = z.array(z.string());
+
+export const templatePreviewed = z.strictObject({
+  ...successToo,
+  data: z
+    .strictObject({
+      templateId: id,
+      channel,
+      version: z.int().min(1),
+      subject: z.string().optional(),
+      html: z.string().optional(),
+      text: z.string().optional().meta({ description: 'Of an SMS, or an email’s plain-text part.' }),
+      segments: z.int().min(1).optional(),
+      encoding: z.enum(['gsm7', 'ucs2']).optional(),
+      xml: z.string().optional(),
+      used: names.meta({ description: 'Every placeholder, in order of first appearance.' }),
+      missing: names.meta({ description: 'Those without a value, left to be seen in the parts.' }),
+      warnings,
+    })
+    .meta({ id: 'TemplatePreview' }),
+});

@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import type { RunLauncher, TemplateLookup } from '../../src/campaigns/ports';
 import type { CampaignTables } from '../../src/campaigns/tables';
-import { campaignRoutes } from '../../src/http/routes/campaigns';
+import { campaignRoutes } from '../../src/http/campaigns';
 import { createLog } from '../../src/log';
 import { describeWithDatabase } from '../support/storage';
 import { startServer, type TestServer } from './campaigns-server';

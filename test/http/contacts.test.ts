@@ -3,7 +3,7 @@ import { createContactTimeline } from '../../src/campaigns/contacts/contact-time
 import { createContacts } from '../../src/campaigns/contacts/contacts-api';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { LIMITS } from '../../src/domain/limits';
-import { contactRoutes } from '../../src/http/routes/contacts';
+import { contactRoutes } from '../../src/http/contacts';
 import { describeWithDatabase } from '../support/storage';
 import { startServer, type TestServer } from './campaigns-server';
 

@@ -1,4 +1,4 @@
-import type { EXAMPLE } from '../../src/http/operations/examples';
+import type { EXAMPLE } from '../../src/http/openapi/examples';
 
 /**
  * Every operation of the document, in an order in which its example makes sense: first what makes a thing,

@@ -2,7 +2,7 @@ import diagnostics from 'node:diagnostics_channel';
 import type { RouteOptions } from 'fastify';
 import { apiRoutes } from '../../src/app/api-routes';
 import type { TemplateLookup } from '../../src/campaigns/ports';
-import type { App } from '../../src/http/routing';
+import type { App } from '../../src/http/request/routing';
 import { createLog, type Log } from '../../src/log';
 import { createIdentity, type Identity } from '../../src/messaging/access/identity';
 import { createSealing } from '../../src/messaging/access/sealing';
