@@ -33,6 +33,9 @@ import * as messageLists from './migrations/0060-message-lists';
 import * as accounts from './migrations/0061-accounts';
 import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
+import * as tagsAndNotes from './migrations/0080-tags-and-notes';
+import * as runTimeline from './migrations/0081-run-timeline';
+import * as erasures from './migrations/0082-erasures';
 import * as runRetention from './migrations/0110-run-retention';
 import { splitStatements } from './split-statements';
 
@@ -70,6 +73,9 @@ export const MIGRATIONS: Record<string, string> = {
   '0061-accounts': accounts.UP,
   '0070-contacts-found': contactsFound.UP,
   '0071-recipients-by-code': recipientsByCode.UP,
+  '0080-tags-and-notes': tagsAndNotes.UP,
+  '0081-run-timeline': runTimeline.UP,
+  '0082-erasures': erasures.UP,
   '0110-run-retention': runRetention.UP,
 };
 
@@ -79,6 +85,8 @@ const ONLINE: Record<string, string> = {
   '0056-people-by-address': peopleByAddress.INDEXES,
   '0070-contacts-found': contactsFound.INDEXES,
   '0071-recipients-by-code': recipientsByCode.INDEXES,
+  '0080-tags-and-notes': tagsAndNotes.INDEXES,
+  '0082-erasures': erasures.INDEXES,
 };
 
 /** Those of all migrations, in order. */
