@@ -75,6 +75,7 @@ import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Metrics } from '../metrics/metrics';
 import type { Tables } from '../storage/storage';
 import { contactNews } from './contact-news';
+import { suppressErased } from './erasures';
 import { isToldHowToOptOut } from './notice-rule';
 import { suppression } from './suppression-rule';
 
@@ -89,6 +90,8 @@ export interface ApiParts {
   templateLookup: TemplateLookup;
   stories: MessageStories;
   webhooks: Webhooks;
+  /** Somebody is to be erased (erasures.ts). */
+  onErased?: (() => void) | undefined;
   accounts: AccountsParts;
   launcher: RunLauncher & SendLauncher;
   schedules: CampaignSchedules;
@@ -197,7 +200,10 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       policies: createPolicies({ db: campaignsDb, changed: tellOfPolicy }),
       timeline,
     }),
-    (scope) => contactRoutes(scope, { contacts: createContacts({ db: campaignsDb, timeline }) }),
+    (scope) =>
+      contactRoutes(scope, {
+        contacts: createContacts({ db: campaignsDb, timeline, suppressErased, onErased: parts.onErased }),
+      }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
     (scope) => campaignControlRoutes(scope, { campaigns }),

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { sql } from 'kysely';
 import { keepCampaignRetention } from '../campaigns/retention';
+import { createDurableSends } from '../campaigns/sends/durable-sends';
 import { stoppedWorkspaces } from '../campaigns/stops/stops';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Config } from '../config';
@@ -32,6 +33,7 @@ import { createSchedules } from '../temporal/schedules';
 import { checkAccount, environmentAccounts, environmentSecrets, openAccount } from './accounts';
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
+import { keepErasing } from './erasures';
 import { policySource } from './policy-source';
 import { openProviders, type ProviderParts, unsubscribeAddress } from './providers';
 import { openSecretsModule } from './secrets-module';
@@ -125,6 +127,11 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
 
   const webhooks = await openWebhookModule({ config, storage, sealing: secrets.ofWebhooks, log }, shutdown);
 
+  const launcher = createLauncher(temporal.client);
+  const sends = createDurableSends({ db: storage.tables<CampaignTables>(), launcher, log });
+  const erasures = keepErasing({ storage, cancelSend: sends.cancel, log });
+  shutdown.add('erasures', () => erasures.stop());
+
   let started = false;
   const readiness = async (): Promise<Record<string, boolean>> => ({
     started,
@@ -158,7 +165,8 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
           ...{ environment, sealing: secrets.ofAccounts, check: checkAccount },
           secretsOf: (account) => environmentSecrets(config, account),
         },
-        launcher: createLauncher(temporal.client),
+        launcher,
+        onErased: () => void erasures.look().catch(() => undefined),
         schedules: createSchedules(temporal.client),
         holds: campaignHolds(options.service.gatewayFor),
         readiness,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
-import { RECIPIENT_STATES } from '../domain/recipient';
+import { RECIPIENT_STATES, type RecipientState } from '../domain/recipient';
 import { call } from './campaign-calls';
 import { ofRun } from './campaign-runs';
 import { cursorQuery, emptyAsAbsent, INT_MAX, searchTerm } from './common';
@@ -38,7 +38,7 @@ export const recipient = z
     id,
     contactId: id,
     channel,
-    address: z.string(),
+    address: z.string().nullable().meta({ description: 'Null once the person was erased.' }),
     state: z.enum(RECIPIENT_STATES),
     outcome: z.string().nullable(),
     code: z.string().nullable(),
@@ -67,4 +67,35 @@ export const outcomes = success(
       }),
     )
     .max(LIMITS.outcomesListed),
+);
+
+const points = z
+  .string()
+  .regex(/^\d{1,4}$/, 'This must be a whole number')
+  .transform(Number)
+  .pipe(z.number().min(1).max(LIMITS.timelinePoints))
+  .meta({ type: 'integer', minimum: 1, maximum: LIMITS.timelinePoints });
+
+export const timelineQuery = z.object({
+  ...ofRun,
+  points: emptyAsAbsent(points.default(LIMITS.timelinePointsDefault)),
+});
+
+const entered = Object.fromEntries(RECIPIENT_STATES.map((state) => [state, count.optional()])) as Record<
+  RecipientState,
+  z.ZodOptional<typeof count>
+>;
+
+export const timeline = success(
+  z
+    .strictObject({
+      channels: z.partialRecord(
+        channel,
+        z.strictObject({
+          stepSeconds: z.int().min(1),
+          points: z.array(z.strictObject({ at: time, ...entered })),
+        }),
+      ),
+    })
+    .meta({ id: 'CampaignTimeline' }),
 );

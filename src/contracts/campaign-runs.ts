@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { PHASES } from '../domain/campaign';
-import { RECIPIENT_STATES, RETRIED, SKIP_REASONS } from '../domain/recipient';
+import { LIMITS } from '../domain/limits';
+import { RECIPIENT_STATES, RETRIABLE, SKIP_REASONS } from '../domain/recipient';
 import { GATE_METRICS } from '../domain/release';
 import { cursorQuery, emptyAsAbsent, givenId, INT_MAX } from './common';
 import { count, cursorPageOf, id, perChannel, recipientsDeletedAt, tally, time } from './envelope';
 import { stopped } from './stop';
+import { finding } from './validation-issue';
 
 export const ofRun = {
   runId: emptyAsAbsent(
@@ -23,10 +25,22 @@ export const runPosition = z.object({ number: z.int().min(1).max(INT_MAX) });
 export const retryFailedBody = z
   .strictObject({
     states: z
-      .array(z.enum(RETRIED))
+      .array(z.enum(RETRIABLE))
       .min(1)
       .transform((states) => [...new Set(states)])
-      .optional(),
+      .optional()
+      .meta({ description: 'Without it failed, undelivered and unknown; `rejected` needs `codes`.' }),
+    codes: z
+      .array(z.string().min(1).max(LIMITS.searchChars))
+      .min(1)
+      .max(LIMITS.retriedCodes)
+      .optional()
+      .meta({ description: 'Only recipients with one of these codes.' }),
+  })
+  .superRefine(({ states, codes }, context) => {
+    if (!states?.includes('rejected') || codes) return;
+    const message = 'Name the codes of the refusals that are worth another try';
+    context.addIssue(finding('required', message, ['codes']));
   })
   .optional();
 

@@ -11,7 +11,16 @@ import { checkHours } from './campaign-hours';
 import { releaseView } from './campaign-release';
 import { localTime, reason } from './campaign-runs';
 import { checkSchedule } from './campaign-schedule';
-import { emptyAsAbsent, givenId, INT_MAX, integer, pageLimit, pageNumber, searchTerm } from './common';
+import {
+  displayName,
+  emptyAsAbsent,
+  givenId,
+  INT_MAX,
+  integer,
+  pageLimit,
+  pageNumber,
+  searchTerm,
+} from './common';
 import {
   channel,
   count,
@@ -39,15 +48,17 @@ const settings = z.object({
   voice: z.object({ callerId: senderOf.voice, templateId: givenId, version }).optional(),
 });
 
+const campaignName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(LIMITS.campaignNameChars)
+  .regex(/^[^\r\n]*$/, 'A name is one line');
+
 export const campaignBody = z
   .object({
     campaignId: givenId.nullish(),
-    name: z
-      .string()
-      .trim()
-      .min(1)
-      .max(LIMITS.campaignNameChars)
-      .regex(/^[^\r\n]*$/, 'A name is one line'),
+    name: campaignName,
     settings,
     channel: z.array(z.enum(CHANNELS)).min(1),
     contactListId: z
@@ -137,6 +148,14 @@ export const campaignListQuery = z
     status: emptyAsAbsent(z.enum(STATUSES).optional()),
     dateFrom: emptyAsAbsent(day.optional()),
     dateTo: emptyAsAbsent(day.optional()),
+    tag: emptyAsAbsent(z.string().trim().max(LIMITS.tagChars).optional()),
+    archived: emptyAsAbsent(
+      z
+        .enum(['true', 'false'])
+        .transform((value) => value === 'true')
+        .default(false)
+        .meta({ description: 'Those that were put away; without it, those that were not.' }),
+    ),
   })
   .refine(({ dateFrom, dateTo }) => !dateFrom || !dateTo || dateFrom <= dateTo, {
     path: ['dateTo'],
@@ -156,7 +175,21 @@ const isDay = (value: unknown) => typeof value === 'string' && /^\d{4}-\d{2}-\d{
 export const emptyBody = z.strictObject({}).optional();
 
 /** `PATCH` of a campaign: what may change while it goes on. */
-export const campaignChange = z.strictObject({ delivery: deliveryChange });
+export const campaignChange = z
+  .strictObject({
+    name: campaignName.optional(),
+    tags: z
+      .array(displayName.max(LIMITS.tagChars))
+      .max(LIMITS.campaignTags)
+      .transform((tags) => [...new Set(tags)])
+      .optional(),
+    archived: z.boolean().optional(),
+    delivery: deliveryChange.optional(),
+  })
+  .refine(
+    (value) => Object.values(value).some((given) => given !== undefined),
+    refused('empty', 'Nothing is to be changed'),
+  );
 
 /** What the campaign endpoints answer (messaging-service.md, List campaigns; api.md 7). */
 const summaryMembers = {
@@ -168,6 +201,8 @@ const summaryMembers = {
     .enum(PHASES)
     .meta({ description: 'Finer than status, which has the specification’s three words.' }),
   createdAt: time,
+  tags: z.array(z.string()),
+  archived: z.boolean().meta({ description: 'It was put away, and lists leave it out.' }),
 };
 
 const summary = z.strictObject(summaryMembers).meta({ id: 'Campaign' });
@@ -196,7 +231,8 @@ export const retriedCampaign = success(
   z
     .strictObject({
       ...summaryMembers,
-      retried: z.partialRecord(channel, count).meta({ description: 'Recipients that are sent to again.' }),
+      count: count.meta({ description: 'Recipients that are sent to again; 0 when none matches.' }),
+      retried: z.partialRecord(channel, count).meta({ description: 'The same by channel.' }),
     })
     .meta({ id: 'RetriedCampaign' }),
 );

@@ -54,7 +54,7 @@ const recordMembers = {
   id,
   uid,
   channel,
-  to: z.string(),
+  to: z.string().nullable().meta({ description: 'Null once the person was erased.' }),
   from: z.string(),
   'template-id': id.optional(),
   version: z.int().min(1).optional(),

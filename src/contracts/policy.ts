@@ -184,7 +184,7 @@ export const timelineEntry = z
     z.strictObject({
       kind: z.literal('recipient'),
       ...ofRun,
-      address: z.string(),
+      address: z.string().nullable(),
       state,
       outcome: z.string().nullable(),
       code,

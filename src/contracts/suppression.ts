@@ -148,7 +148,7 @@ const suppression = z
   .strictObject({
     id,
     channel: z.enum(SUPPRESSION_CHANNELS),
-    address: z.string(),
+    address: z.string().nullable().meta({ description: 'Null for a person who was erased: a hash is kept.' }),
     reason: z.string(),
     scope: z.string().meta({ description: '`workspace`, or `sender:` and one sender.' }),
     source: z.enum(SUPPRESSION_SOURCES),

@@ -6,7 +6,7 @@ import { LIMITS } from '../domain/limits';
 import { checkPlaceholders, lintPlaceholders, type TemplateText } from '../domain/template-lint';
 import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../domain/voice/voice-template';
-import { emptyAsAbsent, givenId, integer, pageLimit, pageNumber, searchTerm } from './common';
+import { displayName, emptyAsAbsent, givenId, integer, pageLimit, pageNumber, searchTerm } from './common';
 import { channel, count, id, ref, successToo, time } from './envelope';
 import { params } from './params';
 import { warnings } from './problem';
@@ -27,6 +27,12 @@ export const templateListQuery = z.object({
   page: emptyAsAbsent(pageNumber.default(1)),
   pageSize: emptyAsAbsent(pageLimit().default(LIMITS.pageSizeDefault)),
 });
+
+/** What is said about a version, for those who read the list of them. */
+const note = displayName
+  .nullish()
+  .transform((value) => value ?? undefined)
+  .meta({ description: 'What is said about this version; shown with it in the list of versions.' });
 
 const templateName = z.string().trim().min(1).max(LIMITS.templateNameChars);
 const someText = z.string().refine((value) => value.trim() !== '', refused('empty', 'This may not be empty'));
@@ -65,6 +71,7 @@ const emailTemplate = z
       .nullish()
       .transform((value) => value ?? ''),
     template: design.nullish(),
+    note,
   })
   .superRefine(
     (value, context) => {
@@ -77,7 +84,7 @@ const emailTemplate = z
   );
 
 const smsTemplate = z
-  .object({ channel: z.literal('sms'), templateName, body: someText.max(LIMITS.smsBodyChars) })
+  .object({ channel: z.literal('sms'), templateName, body: someText.max(LIMITS.smsBodyChars), note })
   .superRefine(
     (value, context) => {
       for (const finding of checkPlaceholders(textsOf(value))) report(finding, context);
@@ -97,6 +104,7 @@ const voiceTemplate = z
       .nullish()
       .transform((value) => value ?? ''),
     voiceJson: flow,
+    note,
   })
   .superRefine(
     (value, context) => {
@@ -298,6 +306,20 @@ export const readTemplate = z.strictObject({
 export const replacedTemplate = readTemplate.extend({ warnings });
 
 export const archivedTemplate = z.strictObject({ ...successToo, data: ref });
+
+export const templateVersions = z.strictObject({
+  ...successToo,
+  data: z.array(
+    z
+      .strictObject({
+        version: z.int().min(1),
+        createdAt: time,
+        createdBy: z.string().nullable(),
+        note: z.string().optional(),
+      })
+      .meta({ id: 'TemplateVersion' }),
+  ),
+});
 
 const names = z.array(z.string());
 

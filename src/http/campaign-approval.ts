@@ -112,6 +112,8 @@ const approveCampaign: Operation = {
         status: 'active' as const,
         phase: 'planning' as const,
         createdAt: EXAMPLE.at,
+        tags: [],
+        archived: false,
       }),
     ),
   },

@@ -30,9 +30,14 @@ export function campaignControlRoutes(app: App, { campaigns }: { campaigns: Camp
 
   const again = { config: once, schema: { operation: retryFailed, params: idParams } };
   app.post('/api/campaign/:id/retry-failed', again, async (request) => {
-    const { states = RETRIED } = parseBody(retryFailedBody, request.body) ?? {};
+    const { states = RETRIED, codes } = parseBody(retryFailedBody, request.body) ?? {};
     const { workspaceId } = callerOf(request);
-    const found = await campaigns.retryFailed(workspaceId, request.params.id, states, noteOf(request));
+    const found = await campaigns.retryFailed(
+      workspaceId,
+      request.params.id,
+      { states, codes },
+      noteOf(request),
+    );
     return answer(200, 'Recipients are sent to again', found);
   });
 
@@ -125,8 +130,14 @@ const retryFailed: Operation = {
   tag: 'Campaigns',
   summary: 'Send again to recipients that were not reached',
   description:
-    'To those of the current run whose state is one of `states`, and to nobody else; each gets a new attempt under a new uid. Possible while the campaign is `running`, `paused` or `finishing`, and when it is `completed` or `failed`: then it goes on. Whoever is sent to again waits, so repeating it right away finds nobody; under an `Idempotency-Key` it is of those who had failed when it was called first.',
-  body: { ...jsonBody(retryFailedBody, { failed: { states: ['failed', 'undelivered'] } }), optional: true },
+    'To those of the current run whose state is one of `states` and, with `codes`, whose code is one of these, and to nobody else; `rejected` needs `codes`; each gets a new attempt under a new uid. Possible while the campaign is `running`, `paused` or `finishing`, and when it is `completed` or `failed`: then it goes on. Whoever is sent to again waits, so repeating it right away finds nobody; under an `Idempotency-Key` it is of those who had failed when it was called first.',
+  body: {
+    ...jsonBody(retryFailedBody, {
+      failed: { states: ['failed', 'undelivered'] },
+      codes: { states: ['rejected'], codes: ['insufficient_balance'] },
+    }),
+    optional: true,
+  },
   answers: {
     200: json(
       'They are sent to again.',
@@ -135,6 +146,7 @@ const retryFailed: Operation = {
         ...EDITED,
         status: 'active',
         phase: 'running',
+        count: 0,
         retried: { email: 0, sms: 0, voice: 0 },
       }),
     ),

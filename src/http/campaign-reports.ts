@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Campaigns } from '../campaigns/campaigns';
 import type { RecipientView } from '../campaigns/runs/recipients';
-import { outcomes, recipientExportQuery } from '../contracts/campaign-recipients';
+import { outcomes, recipientExportQuery, timeline, timelineQuery } from '../contracts/campaign-recipients';
 import { runChoice } from '../contracts/campaign-runs';
 import { answer, idParams, timestamp } from '../contracts/common';
 import { csvRow } from '../contracts/csv-row';
@@ -19,13 +19,20 @@ const config = { auth: 'campaign' } as const;
 /** What became of a campaign's recipients: as a file (api.md 7), and counted by code (api.md 16). */
 export function campaignReportRoutes(
   app: App,
-  { campaigns }: { campaigns: Pick<Campaigns, 'recipientPages' | 'outcomes'> },
+  { campaigns }: { campaigns: Pick<Campaigns, 'recipientPages' | 'outcomes' | 'timeline'> },
 ): void {
   const counting = { operation: readOutcomes, params: idParams, querystring: runChoice };
   app.get('/api/campaign/:id/outcomes', { config, schema: counting }, async (request) => {
     const { workspaceId } = callerOf(request);
     const outcomes = await campaigns.outcomes(workspaceId, request.params.id, request.query);
     return answer(200, 'Outcomes', outcomes);
+  });
+
+  const over = { operation: readTimeline, params: idParams, querystring: timelineQuery };
+  app.get('/api/campaign/:id/timeline', { config, schema: over }, async (request) => {
+    const { workspaceId } = callerOf(request);
+    const channels = await campaigns.timeline(workspaceId, request.params.id, request.query);
+    return answer(200, 'Timeline', { channels });
   });
 
   const exporting = { operation: exportRecipients, params: idParams, querystring: recipientExportQuery };
@@ -66,7 +73,7 @@ function toRow(one: RecipientView): string {
   return csvRow([
     one.contactId,
     one.channel,
-    one.address,
+    one.address ?? '',
     one.state,
     one.outcome ?? '',
     one.code ?? '',
@@ -93,6 +100,37 @@ const readOutcomes: Operation = {
         { channel: 'sms' as const, state: 'delivered' as const, code: null, count: 974 },
         { channel: 'sms' as const, state: 'undelivered' as const, code: 'absent_subscriber', count: 26 },
       ]),
+    ),
+  },
+};
+
+const readTimeline: Operation = {
+  id: 'readCampaignTimeline',
+  tag: 'Campaigns',
+  summary: 'See when recipients of a campaign entered each state',
+  description: `Of the current run or the one of \`runId\`, from its start to now or to its end, in at most \`points\` steps of \`stepSeconds\`. Each point counts the recipients that entered a state from \`at\` on until the next point; states that none entered are left out. A recipient who is sent to again enters a state again. Receipts that come after the end are shown where they came, for as long again as the run took, and later ones in the last point. Cheap whatever the audience’s size.`,
+  parameters: { id: EXAMPLE.campaign, points: '200' },
+  answers: {
+    200: json(
+      'All channels of the campaign.',
+      timeline,
+      answered(200, 'Timeline', {
+        channels: {
+          sms: {
+            stepSeconds: 5,
+            points: [
+              {
+                at: EXAMPLE.at,
+                pending: 1_000,
+                accepted: 1_000,
+                sent: 1_000,
+                delivered: 974,
+                undelivered: 26,
+              },
+            ],
+          },
+        },
+      }),
     ),
   },
 };

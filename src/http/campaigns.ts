@@ -77,7 +77,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   app.patch('/api/campaign/:id', { config, schema: changing }, async (request) => {
     if (request.body.delivery !== undefined) requireMore(request);
     const { workspaceId } = callerOf(request);
-    const found = await campaigns.changeDelivery(workspaceId, request.params.id, request.body.delivery);
+    const found = await campaigns.amend(workspaceId, request.params.id, request.body);
     return answer(200, 'Campaign updated', found);
   });
 
@@ -138,6 +138,8 @@ const DRAFT = {
   status: 'paused' as const,
   phase: 'draft' as const,
   createdAt: EXAMPLE.at,
+  tags: [] as string[],
+  archived: false,
 };
 export const THREE = {
   ...CREATE,
@@ -311,10 +313,13 @@ const changeCampaign: Operation = {
     more: { when: '`delivery` is given', role: 'sender', scopes: ['campaigns'] },
   },
   tag: 'Campaigns',
-  summary: 'Change the pace of a campaign',
+  summary: 'Change the name, tags or pace of a campaign',
   description:
-    'While it goes on, or before. `ratePerSecond` is what all its channels together take on in a second; null removes a bound. It holds within a second or two. It takes an approval back: a campaign that needs one is paused with `approval_required`.',
-  body: jsonBody(campaignChange, { pace: { delivery: { ratePerSecond: 50 } } }),
+    '`name`, `tags` and `archived` in any phase, though a campaign that is live is not archived (409); one that starts or goes on again is no longer archived. `delivery` while it goes on, or before: `ratePerSecond` is what all its channels together take on in a second; null removes a bound. It holds within a second or two. It takes an approval back: a campaign that needs one is paused with `approval_required`.',
+  body: jsonBody(campaignChange, {
+    pace: { delivery: { ratePerSecond: 50 } },
+    tags: { name: 'Spring sale, last days', tags: ['sale', 'spring'] },
+  }),
   answers: {
     200: json(
       'Changed.',

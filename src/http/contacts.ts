@@ -5,9 +5,11 @@ import { answer, idParams } from '../contracts/common';
 import {
   contactChangeBody,
   contactDetail,
+  contactEraseQuery,
   contactExport,
   contactPage,
   contactSearchQuery,
+  erasedContact,
 } from '../contracts/contacts';
 import { fileNameOf } from './campaign-reports';
 import { contactRow } from './openapi/contact-row';
@@ -39,6 +41,13 @@ export function contactRoutes(app: App, { contacts }: { contacts: Contacts }): v
   app.patch('/api/contact/:id', { config, schema: changing }, async (request) => {
     const key = { workspaceId: callerOf(request).workspaceId, contactId: request.params.id };
     return answer(200, 'Contact updated', await contacts.change(key, request.body));
+  });
+
+  const erasing = { operation: eraseContact, params: idParams, querystring: contactEraseQuery };
+  app.delete('/api/contact/:id', { config, schema: erasing }, async (request, reply) => {
+    const key = { workspaceId: callerOf(request).workspaceId, contactId: request.params.id };
+    const { contactId } = await contacts.erase(key);
+    return reply.code(202).send(answer(202, 'The person is being erased', { id: contactId }));
   });
 
   const exporting = { operation: exportContact, params: idParams };
@@ -125,6 +134,22 @@ const changeContact: Operation = {
   ),
   answers: { 200: json('Changed.', contactDetail, answered(200, 'Contact updated', CONTACT)) },
   errors: ['contact_exists'],
+};
+
+const eraseContact: Operation = {
+  parameters: { id: EXAMPLE.contact, erase: 'true' },
+  id: 'eraseContact',
+  tag: 'Contact lists',
+  summary: 'Erase a person',
+  description:
+    'The contact is gone with the answer, and nothing more is sent to its addresses. Within a minute its addresses, name and params are gone everywhere: from recipients, messages, durable sends, calls, events and stored deliveries of webhooks, whose values become null, while states and counts stay. Messages that wait are canceled. Each address gets a suppression that knows it by a hash only, with the reason `erased`. It cannot be undone. Repeated, it answers the same.',
+  answers: {
+    202: json(
+      'The person is being erased.',
+      erasedContact,
+      answered(202, 'The person is being erased', { id: EXAMPLE.contact }),
+    ),
+  },
 };
 
 const exportContact: Operation = {

@@ -125,7 +125,7 @@ async function* toCsv(pages: AsyncIterable<SuppressionRecord[]>): AsyncGenerator
       .map((one) =>
         csvRow([
           one.channel,
-          one.address,
+          one.address ?? '',
           one.reason,
           scopeOf(one.sender),
           one.source,

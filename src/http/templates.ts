@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { answer, idParams, timestamp } from '../contracts/common';
 import {
   archivedTemplate,
@@ -9,12 +10,18 @@ import {
   templateList,
   templateListQuery,
   templateVersionQuery,
+  templateVersions,
   warningsOf,
 } from '../contracts/templates';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import { type Speaks, withoutVoice } from '../domain/voice/spoken-languages';
-import type { ListedTemplate, Template, TemplateContent } from '../messaging/templates/template-record';
+import type {
+  ListedTemplate,
+  Template,
+  TemplateContent,
+  VersionOrigin,
+} from '../messaging/templates/template-record';
 import type { Templates } from '../messaging/templates/templates';
 import { answered, EXAMPLE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
@@ -51,6 +58,7 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
         channel,
         contentOf(request.body),
         generatorOf(request),
+        originOf(request),
       );
       const warnings = [...warningsOf(request.body), ...unspoken(created, speaks)];
       return reply.code(201).send({ success: true, template: present(created), warnings });
@@ -79,9 +87,20 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
         channel,
         contentOf(request.body),
         generatorOf(request),
+        originOf(request),
       );
       const warnings = [...warningsOf(request.body), ...unspoken(replaced, speaks)];
       return { ...whole(replaced, 'New version saved'), warnings };
+    });
+
+    const versions = { operation: listTemplateVersions, params: idParams };
+    app.get('/api/template/:id/versions', { config, schema: versions }, async (request) => {
+      const found = await templates.versions(callerOf(request).workspaceId, request.params.id);
+      const shown = found.map(({ note, createdAt, ...version }) => ({
+        ...{ ...version, createdAt: timestamp(createdAt) },
+        ...(note === null ? {} : { note }),
+      }));
+      return { success: true, ...answer(200, 'Versions', shown) };
     });
 
     app.delete(
@@ -95,6 +114,11 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
     );
   };
 }
+
+const originOf = (request: FastifyRequest<{ Body: TemplateBody }>): VersionOrigin => {
+  const { userId, clientId } = callerOf(request);
+  return { by: userId ?? clientId, note: request.body.note };
+};
 
 const unspoken = ({ channel, body }: Template, speaks: Speaks | undefined) =>
   channel === 'voice' && speaks ? withoutVoice(body, speaks) : [];
@@ -282,6 +306,24 @@ const replaceTemplate: Operation = {
     }),
   },
   errors: ['name_taken'],
+};
+
+const listTemplateVersions: Operation = {
+  ...ONE,
+  id: 'listTemplateVersions',
+  tag: 'Templates',
+  summary: 'List the versions of a template',
+  description:
+    'Newest first, of archived templates too. `createdBy` is the user or the client that saved the version, null for versions that were saved before it was recorded; `note` is what they said about it.',
+  answers: {
+    200: json('All of them.', templateVersions, {
+      success: true,
+      ...answered(200, 'Versions', [
+        { version: 2, createdAt: EXAMPLE.at, createdBy: EXAMPLE.user, note: 'The total is in bold' },
+        { version: 1, createdAt: EXAMPLE.at, createdBy: null },
+      ]),
+    }),
+  },
 };
 
 const archiveTemplate: Operation = {

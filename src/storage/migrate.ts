@@ -35,6 +35,9 @@ import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
 import * as rolesAndScopes from './migrations/0085-roles-and-scopes';
 import * as logInDelays from './migrations/0086-log-in-delays';
+import * as tagsAndNotes from './migrations/0080-tags-and-notes';
+import * as runTimeline from './migrations/0081-run-timeline';
+import * as erasures from './migrations/0082-erasures';
 import * as runRetention from './migrations/0110-run-retention';
 import { splitStatements } from './split-statements';
 
@@ -74,6 +77,9 @@ export const MIGRATIONS: Record<string, string> = {
   '0071-recipients-by-code': recipientsByCode.UP,
   '0085-roles-and-scopes': rolesAndScopes.UP,
   '0086-log-in-delays': logInDelays.UP,
+  '0080-tags-and-notes': tagsAndNotes.UP,
+  '0081-run-timeline': runTimeline.UP,
+  '0082-erasures': erasures.UP,
   '0110-run-retention': runRetention.UP,
 };
 
@@ -83,6 +89,8 @@ const ONLINE: Record<string, string> = {
   '0056-people-by-address': peopleByAddress.INDEXES,
   '0070-contacts-found': contactsFound.INDEXES,
   '0071-recipients-by-code': recipientsByCode.INDEXES,
+  '0080-tags-and-notes': tagsAndNotes.INDEXES,
+  '0082-erasures': erasures.INDEXES,
 };
 
 /** Those of all migrations, in order. */

@@ -58,6 +58,8 @@ describeWithDatabase('the list of campaigns', (database) => {
           status: 'paused',
           phase: 'draft',
           createdAt: '2026-01-31T23:59:59.999Z',
+          tags: [],
+          archived: false,
         },
       ],
       pagination: { page: 2, limit: 3, total: 4 },

@@ -47,9 +47,10 @@ describeWithDatabase('the recipients of a campaign as CSV', (database) => {
   });
 
   /** Tells how much is read, and whether reading has come to an end. */
-  function watched(campaigns: Campaigns): Pick<Campaigns, 'recipientPages' | 'outcomes'> {
+  function watched(campaigns: Campaigns): Pick<Campaigns, 'recipientPages' | 'outcomes' | 'timeline'> {
     return {
       outcomes: campaigns.outcomes,
+      timeline: campaigns.timeline,
       async recipientPages(...args) {
         const pages = await campaigns.recipientPages(...args);
         const reading = { over: false };
