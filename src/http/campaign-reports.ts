@@ -106,6 +106,7 @@ const readOutcomes: Operation = {
 
 const readTimeline: Operation = {
   id: 'readCampaignTimeline',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'See when recipients of a campaign entered each state',
   description: `Of the current run or the one of \`runId\`, from its start to now or to its end, in at most \`points\` steps of \`stepSeconds\`. Each point counts the recipients that entered a state from \`at\` on until the next point; states that none entered are left out. A recipient who is sent to again enters a state again. Receipts that come after the end are shown where they came, for as long again as the run took, and later ones in the last point. Cheap whatever the audience’s size.`,

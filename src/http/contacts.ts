@@ -139,6 +139,7 @@ const changeContact: Operation = {
 const eraseContact: Operation = {
   parameters: { id: EXAMPLE.contact, erase: 'true' },
   id: 'eraseContact',
+  access: { role: 'admin', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Erase a person',
   description:

@@ -311,6 +311,7 @@ const replaceTemplate: Operation = {
 const listTemplateVersions: Operation = {
   ...ONE,
   id: 'listTemplateVersions',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Templates',
   summary: 'List the versions of a template',
   description:
