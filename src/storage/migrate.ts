@@ -33,11 +33,11 @@ import * as messageLists from './migrations/0060-message-lists';
 import * as accounts from './migrations/0061-accounts';
 import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
-import * as rolesAndScopes from './migrations/0085-roles-and-scopes';
-import * as logInDelays from './migrations/0086-log-in-delays';
 import * as tagsAndNotes from './migrations/0080-tags-and-notes';
 import * as runTimeline from './migrations/0081-run-timeline';
 import * as erasures from './migrations/0082-erasures';
+import * as rolesAndScopes from './migrations/0085-roles-and-scopes';
+import * as logInDelays from './migrations/0086-log-in-delays';
 import * as runRetention from './migrations/0110-run-retention';
 import { splitStatements } from './split-statements';
 
@@ -75,11 +75,11 @@ export const MIGRATIONS: Record<string, string> = {
   '0061-accounts': accounts.UP,
   '0070-contacts-found': contactsFound.UP,
   '0071-recipients-by-code': recipientsByCode.UP,
-  '0085-roles-and-scopes': rolesAndScopes.UP,
-  '0086-log-in-delays': logInDelays.UP,
   '0080-tags-and-notes': tagsAndNotes.UP,
   '0081-run-timeline': runTimeline.UP,
   '0082-erasures': erasures.UP,
+  '0085-roles-and-scopes': rolesAndScopes.UP,
+  '0086-log-in-delays': logInDelays.UP,
   '0110-run-retention': runRetention.UP,
 };
 

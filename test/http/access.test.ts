@@ -1,10 +1,11 @@
 /** Proves that each operation takes the roles and scopes that docs/access.md lists, and no others. */
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasRole, ROLES, type Role, SCOPES, type Scope } from '../../src/domain/access';
 import { ROOT } from '../support/root';
 import { describeWithDatabase } from '../support/storage';
+
 import { type Documented, operationsOf } from './openapi-driver';
 import { bearerFor, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';
@@ -13,6 +14,12 @@ import { startWholeApi, type WholeApi } from './whole-api';
 const isOpen = ({ 'x-access': access }: Documented) => access === undefined;
 /** Metrics need no credentials on the machine itself, where this test runs. */
 const isChecked = (operation: Documented) => !isOpen(operation) && operation.operationId !== 'readMetrics';
+
+/** A row of the table with the end of its line. */
+const ROW = /^\| `[A-Z]+ \/.*\n/gm;
+const byPath = (one: string, other: string) => (pathOf(one) < pathOf(other) ? -1 : 1);
+/** The path before the method, so that what concerns one thing stands together. */
+const pathOf = (row: string) => row.replace(/^\| `([A-Z]+) ([^`]*)`.*/, '$2 $1');
 
 describeWithDatabase('access', (database) => {
   let api: WholeApi;
@@ -55,10 +62,23 @@ describeWithDatabase('access', (database) => {
   };
 
   test('docs/access.md has the row of every operation', () => {
-    const page = readFileSync(join(ROOT, 'docs/access.md'), 'utf8');
-    const rows = [...page.matchAll(/^\| `[A-Z]+ \/.*$/gm)].map(([row]) => row);
-    const needing = operations.filter((operation) => !isOpen(operation));
-    expect(rows).toEqual([...needing].sort(byPath).map(rowOf));
+    const file = join(ROOT, 'docs/access.md');
+    const rows = operations
+      .filter((operation) => !isOpen(operation))
+      .map(rowOf)
+      .sort(byPath);
+    const page = readFileSync(file, 'utf8');
+    // `WRITE_ACCESS=1` writes the table anew after a change of the API.
+    if (process.env.WRITE_ACCESS) {
+      const others = page.replace(ROW, '');
+      const table = rows.map((row) => `${row}\n`).join('');
+      writeFileSync(file, others.slice(0, page.search(ROW)) + table + others.slice(page.search(ROW)));
+    }
+    expect(
+      readFileSync(file, 'utf8')
+        .match(ROW)
+        ?.map((row) => row.trimEnd()),
+    ).toEqual(rows);
   });
 
   test('every role may do what the table says, and nothing else', async () => {
@@ -150,15 +170,6 @@ describeWithDatabase('access', (database) => {
     expect(said(await probe(trial, headersOf.sender, to('stranger@access.example')))).toBe('taken');
   });
 });
-
-/** Not in the order of registration, which no reader sees. */
-const byPath = (one: Documented, other: Documented): number =>
-  one.path < other.path
-    ? -1
-    : one.path > other.path
-      ? 1
-      : METHODS.indexOf(one.method) - METHODS.indexOf(other.method);
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 const said = ({ status, code, scope }: { status: number; code?: string; scope?: string }): string =>
   status === 401 || status === 403 ? [code, scope].filter(Boolean).join(' ') : 'taken';
