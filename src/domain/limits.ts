@@ -24,6 +24,11 @@ export const LIMITS = {
   /** Points of a timeline: as many as a wide screen has columns, and unless asked, as many as a plot needs. */
   timelinePoints: 1_000,
   timelinePointsDefault: 200,
+  /** What a page shows of what goes on, and how long one reading of the outbox serves everybody who looks. */
+  liveCampaignsListed: 50,
+  outboxOverviewMs: 1_000,
+  /** Minutes are asked for an hour; some more are kept, since a sweep comes by once in a while. */
+  messageMinutesKeptHours: 3,
   /** Persons who are erased in one round, and how much of each in one statement: some ten milliseconds of work. */
   erasuresAtOnce: 100,
   erasedMessages: 100,

@@ -240,6 +240,14 @@ export interface MessagingTables {
     created_at: CreatedAt;
   };
   event_heads: { workspace_id: string; next_seq: number; kept_from: Generated<number> };
+  message_minutes: {
+    workspace_id: string;
+    minute: Timestamp;
+    channel: Channel;
+    sent: Generated<number>;
+    delivered: Generated<number>;
+    failed: Generated<number>;
+  };
   event_log: {
     workspace_id: string;
     first_seq: number;
