@@ -104,6 +104,8 @@ export interface ApiParts {
   smsOptedOut?: OptedOutCodes | undefined;
   unsubscribeTokens: UnsubscribeTokens;
   publicUrl: string | undefined;
+  /** Why marketing mail may not start, if it may not. */
+  insecureLinks?: string | undefined;
   metrics: Pick<Metrics, 'read' | 'contentType'>;
   log: Log;
 }
@@ -139,6 +141,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     suppression,
     isToldHowToOptOut,
     senderRate: delivery.senderRate,
+    insecureLinks: parts.insecureLinks,
     log,
   });
   const timeline = createContactTimeline({ db: campaignsDb, news: contactNews(messagingDb) });
@@ -173,6 +176,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       contactParams: createContactParams({ db: campaignsDb }),
       delivery,
       stops,
+      isUserAddress: identity.users.isAddress,
     }),
     sendRoutes(delivery),
     messageRoutes(delivery, stops),

@@ -235,6 +235,7 @@ export const ONE = { parameters: { id: EXAMPLE.smsTemplate } };
 
 const listTemplates: Operation = {
   id: 'listTemplates',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Templates',
   summary: 'List templates',
   description:
@@ -253,6 +254,7 @@ const listTemplates: Operation = {
 
 const createTemplate: Operation = {
   id: 'createTemplate',
+  access: { role: 'editor', scopes: ['templates'] },
   tag: 'Templates',
   summary: 'Create a template',
   description:
@@ -270,6 +272,7 @@ const createTemplate: Operation = {
 
 const readOneTemplate: Operation = {
   id: 'readTemplate',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Templates',
   summary: 'Read a template',
   description:
@@ -293,6 +296,7 @@ const SECOND = {
 const replaceTemplate: Operation = {
   ...ONE,
   id: 'replaceTemplate',
+  access: { role: 'editor', scopes: ['templates'] },
   tag: 'Templates',
   summary: 'Save a new version',
   description:
@@ -312,6 +316,7 @@ const replaceTemplate: Operation = {
 const listTemplateVersions: Operation = {
   ...ONE,
   id: 'listTemplateVersions',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Templates',
   summary: 'List the versions of a template',
   description:
@@ -330,6 +335,7 @@ const listTemplateVersions: Operation = {
 const archiveTemplate: Operation = {
   ...ONE,
   id: 'archiveTemplate',
+  access: { role: 'editor', scopes: ['templates'] },
   tag: 'Templates',
   summary: 'Archive a template',
   description: 'Gone from lists, and its name is free; versions that something refers to keep working.',
