@@ -1,7 +1,7 @@
 import { CHANNELS, type Channel } from '../../domain/channel';
 import type { FieldCode } from '../../domain/field-codes';
-import type { Finding } from '../../domain/finding';
 import { optOutTextOf, type WorkspacePolicy } from '../../domain/policy';
+import type { Finding } from '../../domain/validation-issue';
 import type { AudienceSurvey } from '../audience/audience-survey';
 import type { ForecastHours } from '../audience/forecast-hours';
 import type { CampaignContent } from '../campaign-record';
