@@ -6,7 +6,7 @@ import type { AudienceSurvey } from '../audience/audience-survey';
 import type { ForecastHours } from '../audience/forecast-hours';
 import type { CampaignContent } from '../campaign-record';
 
-/** What the workspace's policy does to a campaign, for whoever looks at it before it is sent. */
+/** What the workspace's policy does to a campaign, for the person who checks it before it is sent. */
 export function policyWarnings(
   { channels, options }: CampaignContent,
   surveys: Partial<Record<Channel, AudienceSurvey>>,
