@@ -31,6 +31,9 @@ import * as messageLists from './migrations/0060-message-lists';
 import * as accounts from './migrations/0061-accounts';
 import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
+import * as audit from './migrations/0090-audit';
+import * as sessionsListed from './migrations/0091-sessions-listed';
+import * as totp from './migrations/0092-totp';
 import * as runRetention from './migrations/0110-run-retention';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -67,6 +70,9 @@ export const MIGRATIONS: Record<string, string> = {
   '0061-accounts': accounts.UP,
   '0070-contacts-found': contactsFound.UP,
   '0071-recipients-by-code': recipientsByCode.UP,
+  '0090-audit': audit.UP,
+  '0091-sessions-listed': sessionsListed.UP,
+  '0092-totp': totp.UP,
   '0110-run-retention': runRetention.UP,
 };
 
