@@ -110,7 +110,9 @@ export const VARIABLES = z.object({
   FANFARE_WEBHOOK_ALLOW_PRIVATE: flag,
   FANFARE_CALL_DOCUMENTS_ALLOW_PRIVATE: flag,
   FANFARE_UNSUBSCRIBE_MAILTO: z.email().optional(),
+  FANFARE_REQUIRE_TOTP: z.enum(['none', 'admin']).default('none'),
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
+  FANFARE_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   FANFARE_SPEECH: z.enum(['none', 'espeak-ng']).default('none'),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
@@ -169,7 +171,11 @@ export interface Config {
   /** The operator's codes for opted-out subscribers, for `smpp` and `kannel`. */
   smsOptedOut: OptedOutCodes | undefined;
   /** How long records of messages are kept; for ever without it. */
+  /** One-time codes are demanded of administrators and owners. */
+  requireTotp: boolean;
   retentionDays: number | undefined;
+  /** The same for the audit log, which no other retention touches. */
+  auditRetentionDays: number | undefined;
   /** For every sender without a limit of its own. */
   senderLimits: SenderLimits;
   /** For calls of campaigns. */
@@ -270,7 +276,9 @@ export function readConfig(environment: Record<string, string | undefined>): Con
         : undefined,
     kannelUrl: v.FANFARE_SMS_PROVIDER === 'kannel' ? v.FANFARE_KANNEL_URL : undefined,
     smsOptedOut: v.FANFARE_SMS_OPTED_OUT_CODES,
+    requireTotp: v.FANFARE_REQUIRE_TOTP === 'admin',
     retentionDays: v.FANFARE_RETENTION_DAYS,
+    auditRetentionDays: v.FANFARE_AUDIT_RETENTION_DAYS,
     senderLimits: {
       email: { rate: v.FANFARE_EMAIL_RATE },
       sms: { rate: v.FANFARE_SMS_RATE },

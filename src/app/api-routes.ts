@@ -1,3 +1,4 @@
+import type { AuditReader } from '../audit/audit-log';
 import { createCallRecords } from '../campaigns/calls/call-records';
 import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contacts/contact-lists';
@@ -22,6 +23,8 @@ import type { CampaignTables } from '../campaigns/tables';
 import type { Account } from '../domain/account';
 import type { OptedOutCodes } from '../domain/opted-out-codes';
 import type { Speaks } from '../domain/voice/spoken-languages';
+import { auditRoutes } from '../http/audit';
+import { ownSessionRoutes } from '../http/own-sessions';
 import { type AdminAccountsDeps, adminAccountRoutes } from '../http/routes/admin-accounts';
 import { adminClientRoutes } from '../http/routes/admin-clients';
 import { adminKeyRoutes } from '../http/routes/admin-keys';
@@ -96,6 +99,7 @@ export interface ApiParts {
   inboundSecret: string;
   smsOptedOut?: OptedOutCodes | undefined;
   unsubscribeTokens: UnsubscribeTokens;
+  auditReader: AuditReader;
   publicUrl: string | undefined;
   metrics: Pick<Metrics, 'read' | 'contentType'>;
   log: Log;
@@ -148,10 +152,12 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     metricsRoutes(parts.metrics),
     tokenRoutes(identity),
     sessionRoutes({ sessions: identity, publicUrl }),
+    ownSessionRoutes({ sessions: identity, secondFactor: identity.secondFactor }),
     adminUserRoutes(identity.users),
     adminClientRoutes(identity.clients),
     adminKeyRoutes(identity.apiKeys),
     adminWorkspaceRoutes(identity),
+    auditRoutes(parts.auditReader),
     adminAccountRoutes(accountsOf(parts)),
     adminRouteRoutes(
       createRoutes({

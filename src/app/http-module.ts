@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { sql } from 'kysely';
+import { createAuditLog, createAuditReader } from '../audit/audit-log';
+import type { AuditTables } from '../audit/tables';
 import { keepCampaignRetention } from '../campaigns/retention';
 import { stoppedWorkspaces } from '../campaigns/stops/stops';
 import type { CampaignTables } from '../campaigns/tables';
@@ -32,6 +34,7 @@ import { createSchedules } from '../temporal/schedules';
 import { checkAccount, environmentAccounts, environmentSecrets, openAccount } from './accounts';
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
+import { keepAuditRetention } from './audit-retention';
 import { policySource } from './policy-source';
 import { openProviders, type ProviderParts, unsubscribeAddress } from './providers';
 import { openSecretsModule } from './secrets-module';
@@ -69,9 +72,13 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   const { publicUrl, trustProxy } = config.http;
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
   const requestsDb = storage.forRequests.tables<MessagingTables>();
-  const identity = createIdentity({ db: requestsDb });
+  const audit = createAuditLog({ db: storage.forRequests.tables<AuditTables>(), log });
+  shutdown.add('audit log', () => audit.stop());
   const versions = createTemplateVersions(messagingDb);
   const secrets = await openSecretsModule(config, messagingDb, log);
+  const identity = createIdentity({
+    ...{ db: requestsDb, audit, sealing: secrets.ofAccounts, requireTotp: config.requireTotp },
+  });
   const unsubscribeTokens = createUnsubscribeTokens(await secrets.ofInstallation('unsubscribe'));
   const unsubscribe = createUnsubscribe({ db: messagingDb, tokens: unsubscribeTokens });
   let reachableAt = publicUrl ?? addressOf(config.http);
@@ -122,6 +129,16 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   });
   shutdown.add('retention of runs', () => runs.stop());
 
+  const auditRetention = keepAuditRetention({
+    ...{
+      db: storage.tables<AuditTables>(),
+      sealing: secrets.ofWebhooks,
+      days: config.auditRetentionDays,
+      log,
+    },
+  });
+  shutdown.add('audit retention', () => auditRetention.stop());
+
   const webhooks = await openWebhookModule({ config, storage, sealing: secrets.ofWebhooks, log }, shutdown);
 
   let started = false;
@@ -141,6 +158,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     trustProxy,
     observe: options.metrics.requests,
     idempotency: createIdempotency({ db: requestsDb }),
+    audit,
     routes: [
       ...consoleOf(options),
       ...apiRoutes({
@@ -163,6 +181,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
         inboundSecret,
         smsOptedOut: config.smsOptedOut,
         unsubscribeTokens,
+        auditReader: createAuditReader(storage.forRequests.tables<AuditTables>(), secrets.ofWebhooks),
         metrics: options.metrics,
         publicUrl,
         log,

@@ -1,25 +1,34 @@
 import { z } from 'zod';
+import { isCommonPassword } from '../domain/common-passwords';
 import { LIMITS } from '../domain/limits';
 import { email } from './addresses';
 import { displayName, emptyAsAbsent, pageLimit, pageNumber, pageQuery } from './common';
+import { refused } from './finding';
 
 /** What administrators write (api.md 11). All of it is ours, so all of it is strict. */
 
 const role = z.enum(['owner', 'admin', 'member']);
 
-/** Long rather than intricate: NIST SP 800-63B asks for no more than a length. */
-const password = z.string().min(LIMITS.passwordCharsMin).max(LIMITS.passwordChars);
+/** Long and not common rather than intricate, as NIST SP 800-63B asks for. */
+export const newPassword = z
+  .string()
+  .min(LIMITS.passwordCharsMin)
+  .max(LIMITS.passwordChars)
+  .refine(
+    (value) => !isCommonPassword(value),
+    refused('too_common', 'Many people use this password; choose another one'),
+  );
 
 /** Without a password one is made, and told in the answer. */
 export const userBody = z.strictObject({
   email,
   role: role.default('member'),
-  password: password.optional(),
+  password: newPassword.optional(),
 });
 
 export const userChangeBody = z.strictObject({ role });
 
-export const passwordBody = z.strictObject({ password: password.optional() }).prefault({});
+export const passwordBody = z.strictObject({ password: newPassword.optional() }).prefault({});
 
 export const userListQuery = z.object(pageQuery);
 

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import fastify from 'fastify';
+import type { AuditLog } from '../audit/audit-log';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { Idempotency } from '../messaging/idempotency';
+import { auditCalls } from './audit-calls';
 import { checkCallers } from './auth';
 import type { Authenticator } from './caller';
 import { answerClientError } from './client-errors';
@@ -22,6 +24,8 @@ export interface ServerDeps {
   log: Log;
   /** Without it, no route handles an Idempotency-Key. */
   idempotency?: Idempotency | undefined;
+  /** Without it, calls are not audited. */
+  audit?: AuditLog | undefined;
   /** The address that browsers use, if it differs from the one we listen on. */
   publicUrl?: string | undefined;
   /** Proxies whose X-Forwarded-For is trusted: addresses, or their number. */
@@ -65,6 +69,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   answerUnknownPaths(app);
   const known = rememberRoutes(app);
   checkCallers(app, authenticator, publicUrl);
+  if (deps.audit) auditCalls(app, deps.audit, authenticator, log);
   if (deps.idempotency) acceptIdempotencyKeys(app, deps.idempotency, log);
   discardLargeBodies(app);
   refuseSlowBodies(app, log, deps.bodyWithinMs ?? LIMITS.httpBodyMs);

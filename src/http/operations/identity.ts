@@ -73,7 +73,7 @@ export const logIn: Operation = {
       { 'set-cookie': 'The session: `session_token`, `HttpOnly` and `SameSite=Lax`.', ...NO_STORE },
     ),
   },
-  errors: ['unauthenticated', 'cross_site', 'too_many_attempts', 'dependency_down'],
+  errors: ['unauthenticated', 'totp_required', 'cross_site', 'too_many_attempts', 'dependency_down'],
 };
 
 export const whoAmI: Operation = {

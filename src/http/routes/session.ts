@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { Sessions } from '../../messaging/access/sessions';
 import { callerOf } from '../caller';
-import { callerAddress } from '../caller-address';
+import { callerAddress, originOf } from '../caller-address';
 import { sessionCookie, sessionTokenOf } from '../cookie';
 import { logIn, logOut, whoAmI } from '../operations/identity';
 import type { App } from '../routing';
@@ -28,7 +28,11 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
       async (request, reply) => {
         // Another site could log a visitor in as another user.
         refuseCrossSite(request, publicOrigin);
-        const { token, user } = await sessions.login({ ...request.body, address: callerAddress(request) });
+        const { token, user } = await sessions.login({
+          ...request.body,
+          address: callerAddress(request),
+          origin: originOf(request),
+        });
         const cookie = sessionCookie(token, { secure, maxAgeSeconds: LIMITS.sessionDaysMax * 86_400 });
         return reply
           .header('set-cookie', cookie)
@@ -39,7 +43,7 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
 
     app.get(
       '/api/session',
-      { config: { auth: 'session' }, schema: { operation: whoAmI } },
+      { config: { auth: 'session', enrols: true }, schema: { operation: whoAmI } },
       async (request) => {
         const user = await sessions.whoAmI(callerOf(request).userId ?? '');
         if (!user) throw new DomainError('unauthenticated', 'This user no longer exists');
@@ -49,7 +53,7 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
 
     app.delete(
       '/api/session',
-      { config: { auth: 'session' }, schema: { operation: logOut } },
+      { config: { auth: 'session', enrols: true }, schema: { operation: logOut } },
       async (request, reply) => {
         await sessions.logout(sessionTokenOf(request.headers.cookie) ?? '');
         return reply

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CAPABILITIES, revokeBody, tokenBody, validTill } from '../../contracts/token';
 import { DomainError, isDomainError } from '../../domain/errors';
 import type { AccessTokens, KnownClient } from '../../messaging/access/access-tokens';
-import { callerAddress } from '../caller-address';
+import { callerAddress, originOf } from '../caller-address';
 import { createToken, revokeToken } from '../operations/identity';
 import type { App } from '../routing';
 import { parseBody } from '../validation';
@@ -20,7 +20,11 @@ export function tokenRoutes(tokens: AccessTokens): (app: App) => void {
   /** Before the body is read. These answers must not be cached (RFC 6749, 5). */
   const checkClient = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     reply.header('cache-control', 'no-store');
-    request.client = await tokens.checkClient({ ...basicOf(request), address: callerAddress(request) });
+    request.client = await tokens.checkClient({
+      ...basicOf(request),
+      address: callerAddress(request),
+      origin: originOf(request),
+    });
   };
 
   return (app) => {

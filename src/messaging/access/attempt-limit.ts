@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { unaccompanied } from '../../storage/with-first-change';
 import type { MessagingTables } from '../tables';
 import { hashSecret } from './secrets';
 
@@ -30,6 +31,14 @@ export interface Subject {
   failuresMax: number;
 }
 
+/** Whom a failed log-in counts for. */
+export function loginSubjects(email: string, address: string): Subject[] {
+  return [
+    { name: `user ${email.toLowerCase()}`, failuresMax: LIMITS.loginFailuresMax },
+    { name: `users from ${address}`, failuresMax: LIMITS.loginFailuresMax },
+  ];
+}
+
 const WINDOW_MS = LIMITS.loginFailureWindowMinutes * 60_000;
 
 export function createAttemptLimit(db: Kysely<MessagingTables>, now: () => number): AttemptLimit {
@@ -45,7 +54,8 @@ export function createAttemptLimit(db: Kysely<MessagingTables>, now: () => numbe
             .sort((a, b) => (a.hash < b.hash ? -1 : 1));
           await refuseIfUsedUp(db, counted, now());
           const proof = await prove();
-          if (proof === undefined) await countFailure(db, counted, now());
+          // What a call changes is not that it failed.
+          if (proof === undefined) await unaccompanied(() => countFailure(db, counted, now()));
           return proof;
         },
       ),
