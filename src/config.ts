@@ -116,6 +116,10 @@ export const VARIABLES = z.object({
   FANFARE_SPEECH: z.enum(['none', 'espeak-ng']).default('none'),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
+  FANFARE_WORKER_BUILD_ID: z
+    .string()
+    .regex(/^[\w.+-]{1,100}$/, 'use 1 to 100 letters, digits, and . _ + -')
+    .optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 });
 
@@ -151,6 +155,8 @@ export interface Config {
     credentialsFile: string | undefined;
   };
   temporal: { address: string | undefined; namespace: string; cliPath: string | undefined };
+  /** Name of this build for Temporal's worker versioning, which is off without one. */
+  workerBuildId: string | undefined;
   providers: Record<Channel, ProviderName>;
   /** For channels whose provider is `http`. */
   httpProviders: Partial<Record<Channel, { url: string; idempotent: boolean }>>;
@@ -295,6 +301,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     unsubscribeMailto: v.FANFARE_UNSUBSCRIBE_MAILTO,
     speech: v.FANFARE_SPEECH,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
+    workerBuildId: v.FANFARE_WORKER_BUILD_ID,
     logLevel: v.LOG_LEVEL,
   };
 }

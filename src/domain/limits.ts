@@ -185,6 +185,14 @@ export const LIMITS = {
   retentionPauseMs: 20,
   retentionSweepSeconds: 600,
   retentionFirstSweepSeconds: 20,
+  /** How long a migration waits for a table's lock, since everything else on that table waits behind it. */
+  migrationLockMs: 2_000,
+  migrationPauseMs: 1_000,
+  /** Ten minutes of trying beside long transactions. */
+  migrationTries: 200,
+  /** Indexes of a database up to this size are built before a process starts: a second's work. */
+  indexesAwaitedBytes: 64 * MiB,
+  indexLockPauseMs: 500,
   /** Ended runs that one sweep takes on at a time. */
   retentionRuns: 20,
   /** Senders of a workspace with limits of their own; every process keeps all of them in memory. */
