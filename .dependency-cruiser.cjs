@@ -115,8 +115,13 @@ const FOLDERS = [
       '^src/temporal/',
       '^src/startup-error',
     ],
-    types: ['^src/storage/storage', '^src/log', '^src/providers/provider'],
+    types: ['^src/storage/storage', '^src/log', '^src/providers/provider', '^src/oidc/'],
     why: 'routes translate between HTTP and the two halves',
+  },
+  {
+    name: 'oidc',
+    at: '^src/oidc/',
+    why: 'a log-in at a provider outside: it knows neither users nor sessions',
   },
   {
     name: 'metrics',
@@ -183,6 +188,12 @@ const LIBRARIES = [
     at: 'undici',
     from: '^(src/(gateway|providers|cli)/|src/temporal/obtain-executable|src/app/|test/)',
     why: 'requests leave through the gateway and the providers',
+  },
+  {
+    name: 'openid-client',
+    at: 'openid-client',
+    from: '^(src/oidc/|test/)',
+    why: 'one place speaks with the provider of log-ins',
   },
   {
     name: 'prom-client',

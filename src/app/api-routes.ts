@@ -24,6 +24,7 @@ import type { Account } from '../domain/account';
 import type { OptedOutCodes } from '../domain/opted-out-codes';
 import type { Speaks } from '../domain/voice/spoken-languages';
 import { auditRoutes } from '../http/audit';
+import { type OidcRoutesDeps, oidcRoutes } from '../http/oidc';
 import { ownSessionRoutes } from '../http/own-sessions';
 import { type AdminAccountsDeps, adminAccountRoutes } from '../http/routes/admin-accounts';
 import { adminClientRoutes } from '../http/routes/admin-clients';
@@ -100,6 +101,7 @@ export interface ApiParts {
   smsOptedOut?: OptedOutCodes | undefined;
   unsubscribeTokens: UnsubscribeTokens;
   auditReader: AuditReader;
+  oidc: Omit<OidcRoutesDeps, 'sessions' | 'log'>;
   publicUrl: string | undefined;
   metrics: Pick<Metrics, 'read' | 'contentType'>;
   log: Log;
@@ -152,6 +154,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     metricsRoutes(parts.metrics),
     tokenRoutes(identity),
     sessionRoutes({ sessions: identity, publicUrl }),
+    oidcRoutes({ ...parts.oidc, sessions: identity, log }),
     ownSessionRoutes({ sessions: identity, secondFactor: identity.secondFactor }),
     adminUserRoutes(identity.users),
     adminClientRoutes(identity.clients),

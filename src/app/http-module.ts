@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { sql } from 'kysely';
 import { createAuditLog, createAuditReader } from '../audit/audit-log';
+import { sealStartsAnew } from '../audit/retention';
 import type { AuditTables } from '../audit/tables';
 import { keepCampaignRetention } from '../campaigns/retention';
 import { stoppedWorkspaces } from '../campaigns/stops/stops';
@@ -13,6 +14,7 @@ import { consoleRoutes } from '../http/console';
 import type { App } from '../http/routing';
 import { buildServer } from '../http/server';
 import { createIdentity } from '../messaging/access/identity';
+import { sealTotpAnew } from '../messaging/access/second-factor';
 import { newSecret } from '../messaging/access/secrets';
 import { type NewWorkspace, planWorkspace } from '../messaging/access/workspaces';
 import { createDelivery } from '../messaging/delivery';
@@ -26,6 +28,7 @@ import { createUnsubscribeTokens } from '../messaging/suppression/unsubscribe-to
 import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/templates/template-versions';
 import type { Metrics } from '../metrics/metrics';
+import { createOidcProvider } from '../oidc/oidc-provider';
 import { StartupError } from '../startup-error';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
@@ -37,7 +40,7 @@ import type { AppOptions } from './app';
 import { keepAuditRetention } from './audit-retention';
 import { policySource } from './policy-source';
 import { openProviders, type ProviderParts, unsubscribeAddress } from './providers';
-import { openSecretsModule } from './secrets-module';
+import { openSecretsModule, type Secrets } from './secrets-module';
 import { campaignHolds, messageStories, type ServiceGateways, templateLookup } from './service-gateway';
 import type { Shutdown } from './shutdown';
 import { openSpeech } from './speech';
@@ -76,6 +79,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   shutdown.add('audit log', () => audit.stop());
   const versions = createTemplateVersions(messagingDb);
   const secrets = await openSecretsModule(config, messagingDb, log);
+  await sealLaterSecretsAnew(storage, secrets, log);
   const identity = createIdentity({
     ...{ db: requestsDb, audit, sealing: secrets.ofAccounts, requireTotp: config.requireTotp },
   });
@@ -181,6 +185,11 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
         inboundSecret,
         smsOptedOut: config.smsOptedOut,
         unsubscribeTokens,
+        oidc: {
+          provider: config.oidc && createOidcProvider(config.oidc),
+          sealing: secrets.ofWebhooks,
+          publicUrl: () => reachableAt ?? '',
+        },
         auditReader: createAuditReader(storage.forRequests.tables<AuditTables>(), secrets.ofWebhooks),
         metrics: options.metrics,
         publicUrl,
@@ -218,6 +227,25 @@ function consoleOf({ config, log }: AppOptions): ((app: App) => Promise<void>)[]
   if (existsSync(join(CONSOLE, 'index.html'))) return [consoleRoutes(CONSOLE)];
   log.warn('The console is not built and therefore left out; npm run build makes it');
   return [];
+}
+
+/** Nothing waits for these, so that one which cannot be opened keeps nothing from starting. */
+async function sealLaterSecretsAnew(
+  storage: Storage,
+  secrets: Secrets,
+  log: AppOptions['log'],
+): Promise<void> {
+  const unreadable = await sealTotpAnew(storage.tables<MessagingTables>(), secrets.ofAccounts);
+  if (unreadable.length > 0) {
+    const message = 'The one-time codes of these users cannot be checked; they need a recovery code';
+    log.warn({ userIds: unreadable }, message);
+  }
+  await sealStartsAnew(storage.tables<AuditTables>(), secrets.ofWebhooks).catch((error: unknown) =>
+    log.warn(
+      { err: error },
+      'Where the audit log was cut cannot be read; it was changed, or its key is gone',
+    ),
+  );
 }
 
 async function answers(question: () => Promise<unknown>): Promise<boolean> {

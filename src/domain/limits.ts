@@ -64,6 +64,8 @@ export const LIMITS = {
   authCacheEntries: 10_000,
   /** How often a session in use writes that it was used; enough for an expiry counted in hours. */
   sessionTouchSeconds: 60,
+  /** A person has to come back from the OpenID provider within this time. */
+  oidcLogInSeconds: 600,
   /** Of a browser's name, as lists of sessions show it. */
   userAgentChars: 256,
   passwordCharsMin: 12,

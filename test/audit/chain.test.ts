@@ -152,8 +152,11 @@ describeWithDatabase('the chain of audit entries', (database) => {
 
   test('what a caller repeats is written once, and once a minute with its count', async () => {
     const audit = createAuditLog({ db, log: createLog('silent') });
-    for (let i = 0; i < 5; i++) await audit.recordRepeated(event({ result: 'refused', detail: { status: 403 } }));
-    await audit.recordRepeated(event({ result: 'refused', action: 'policy.change', detail: { status: 403 } }));
+    for (let i = 0; i < 5; i++)
+      await audit.recordRepeated(event({ result: 'refused', detail: { status: 403 } }));
+    await audit.recordRepeated(
+      event({ result: 'refused', action: 'policy.change', detail: { status: 403 } }),
+    );
     const counts = async () => (await all()).map(({ action, detail }) => [action, detail.count]);
     expect(await counts()).toEqual([
       ['campaign.start', 1],

@@ -48,6 +48,8 @@ export const STORY: Step[] = [
   { operation: 'setUpTotp', status: 200 },
   { operation: 'setUpTotp', example: 'confirm', status: 200, first: 'read the code of the moment' },
   { operation: 'turnOffTotp', status: 200 },
+  { operation: 'beginOidcLogIn', status: 404 },
+  { operation: 'finishOidcLogIn', status: 404 },
   { operation: 'createToken', status: 200 },
   { operation: 'revokeToken', status: 200 },
   { operation: 'revokeToken', contentType: 'application/x-www-form-urlencoded', status: 200 },

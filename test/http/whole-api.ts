@@ -103,6 +103,11 @@ export async function startWholeApi(
           readiness: async () => ({ database: true }),
           inboundSecret: INBOUND_SECRET,
           unsubscribeTokens: UNSUBSCRIBE_TOKENS,
+          oidc: {
+            provider: undefined,
+            sealing: createSealing([Buffer.alloc(32, 4)]),
+            publicUrl: () => 'http://127.0.0.1',
+          },
           auditReader: createAuditReader(storage.tables<AuditTables>(), createSealing([Buffer.alloc(32, 3)])),
           metrics: createMetrics({
             outbox: () => outboxDepth(db),

@@ -52,6 +52,8 @@ export interface Sessions {
    * `totp_required` where the password is right and a code is needed and missing.
    */
   login(input: LoginInput): Promise<{ token: string; user: User }>;
+  /** For a user with this email address, which an OpenID provider has verified. Undefined if there is none. */
+  loginByProvider(email: string, origin: LoginOrigin): Promise<string | undefined>;
   logout(token: string): Promise<void>;
   /** Finds the session's user. This also extends a session in use. */
   bySession(token: string): Promise<SessionCaller | undefined>;
@@ -99,6 +101,10 @@ export function createSessions(deps: SessionsDeps): Sessions {
 
   return {
     login: (input) => logIn(deps, input),
+    async loginByProvider(email, origin) {
+      const user = await findUser(db).where(sql`lower(u.email)`, '=', email.toLowerCase()).executeTakeFirst();
+      return user && openSession(db, deps.audit, user, { at: new Date(now()), origin, byProvider: true });
+    },
     async logout(token) {
       await db.deleteFrom('sessions').where('token_hash', '=', hashSecret(token)).execute();
       cache.forget(token);
