@@ -86,6 +86,24 @@ export async function readChainStart(
   return (chain && openStart(sealing, workspaceId, chain)) ?? null;
 }
 
+/** Seals every beginning with the newest key, so that an operator can take an older one away. */
+export async function sealStartsAnew(db: Kysely<AuditTables>, sealing: StartSealing): Promise<void> {
+  const chains = await db
+    .selectFrom('audit_chains')
+    .select(['workspace_id', 'sealed_start', 'key_id'])
+    .where('key_id', '!=', sealing.keyId)
+    .execute();
+  for (const { workspace_id, ...chain } of chains) {
+    const start = openStart(sealing, workspace_id, chain);
+    await db
+      .updateTable('audit_chains')
+      .set({ sealed_start: sealing.seal(JSON.stringify(start), about(workspace_id)), key_id: sealing.keyId })
+      .where('workspace_id', '=', workspace_id)
+      .where('sealed_start', '=', chain.sealed_start)
+      .execute();
+  }
+}
+
 const about = (workspaceId: string) => `start of the audit log of ${workspaceId}`;
 
 /** Throws when the seal was changed, or its key is not there. */

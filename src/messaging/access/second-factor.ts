@@ -89,7 +89,7 @@ export function createSecondFactor({ db, now, sealing, onChanged }: SecondFactor
     const stored = await lock(tx, userId);
     if (!stored?.confirmed_at) return 'right' as const;
     if (code === undefined || code === '') return 'missing' as const;
-    const step = stepOf(openSecret(sealing, userId, stored), code.trim(), stored.last_step, now());
+    const step = stepIfReadable(userId, stored, code.trim());
     if (step !== undefined) {
       await tx.updateTable('totp_secrets').set({ last_step: step }).where('user_id', '=', userId).execute();
       return 'right' as const;
@@ -102,6 +102,21 @@ export function createSecondFactor({ db, now, sealing, onChanged }: SecondFactor
       .executeTakeFirst();
     return used ? ('right' as const) : ('wrong' as const);
   }
+
+  /** A recovery code works even where the key that opens the secret is lost. */
+  function stepIfReadable(userId: string, stored: StoredSecret, code: string): number | undefined {
+    try {
+      return stepOf(openSecret(sealing, userId, stored), code, stored.last_step, now());
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+interface StoredSecret {
+  secret: string;
+  key_id: string;
+  last_step: number;
 }
 
 /**
