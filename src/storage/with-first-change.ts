@@ -27,10 +27,6 @@ export class Companion {
     return this.state === 'awaited';
   }
 
-  get isWritten(): boolean {
-    return this.state === 'written';
-  }
-
   /** From now on it accompanies nothing, such as work that goes on after its call was answered. */
   close(): void {
     if (this.state === 'awaited') this.state = 'closed';
