@@ -75,8 +75,7 @@ const FOLDERS = [
       '^src/domain/',
       '^src/csv/',
       '^src/audit/',
-      '^src/storage/new-id',
-      '^src/storage/with-first-change',
+      '^src/storage/(new-id|periodic-cleanup|with-first-change)',
     ],
     types: ['^src/providers/provider', '^src/storage/storage', '^src/log', '^src/contracts/'],
     why: 'the service works without campaigns, Temporal and HTTP',
@@ -84,7 +83,7 @@ const FOLDERS = [
   {
     name: 'campaigns',
     at: '^src/campaigns/',
-    values: ['^src/domain/', '^src/csv/', '^src/storage/new-id'],
+    values: ['^src/domain/', '^src/csv/', '^src/storage/(new-id|periodic-cleanup)'],
     types: ['^src/storage/storage', '^src/log', '^src/contracts/'],
     why: 'campaigns reach the messaging service only through its HTTP contract, by the gateway',
   },
@@ -127,7 +126,7 @@ const FOLDERS = [
     name: 'metrics',
     at: '^src/metrics/',
     values: ['^src/domain/', '^src/startup-error'],
-    types: ['^src/messaging/observer', '^src/http/observer'],
+    types: ['^src/messaging/observer', '^src/http/request/observer'],
     why: 'it counts what others tell it, and knows none of them',
   },
   {

@@ -6,12 +6,13 @@ import { createAuditLog, createAuditReader } from '../audit/audit-log';
 import { sealStartsAnew } from '../audit/retention';
 import type { AuditTables } from '../audit/tables';
 import { keepCampaignRetention } from '../campaigns/retention';
+import { createDurableSends } from '../campaigns/sends/durable-sends';
 import { stoppedWorkspaces } from '../campaigns/stops/stops';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
 import { consoleRoutes } from '../http/console';
-import type { App } from '../http/routing';
+import type { App } from '../http/request/routing';
 import { buildServer } from '../http/server';
 import { createIdentity } from '../messaging/access/identity';
 import { sealTotpAnew } from '../messaging/access/second-factor';
@@ -38,6 +39,7 @@ import { checkAccount, environmentAccounts, environmentSecrets, openAccount } fr
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import { keepAuditRetention } from './audit-retention';
+import { keepErasing } from './erasures';
 import { policySource } from './policy-source';
 import { openProviders, type ProviderParts, unsubscribeAddress } from './providers';
 import { openSecretsModule, type Secrets } from './secrets-module';
@@ -145,6 +147,11 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
 
   const webhooks = await openWebhookModule({ config, storage, sealing: secrets.ofWebhooks, log }, shutdown);
 
+  const launcher = createLauncher(temporal.client);
+  const sends = createDurableSends({ db: storage.tables<CampaignTables>(), launcher, log });
+  const erasures = keepErasing({ storage, cancelSend: sends.cancel, log });
+  shutdown.add('erasures', () => erasures.stop());
+
   let started = false;
   const readiness = async (): Promise<Record<string, boolean>> => ({
     started,
@@ -178,7 +185,8 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
           ...{ environment, sealing: secrets.ofAccounts, check: checkAccount },
           secretsOf: (account) => environmentSecrets(config, account),
         },
-        launcher: createLauncher(temporal.client),
+        launcher,
+        onErased: () => void erasures.look().catch(() => undefined),
         schedules: createSchedules(temporal.client),
         holds: campaignHolds(options.service.gatewayFor),
         readiness,

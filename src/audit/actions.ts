@@ -33,6 +33,7 @@ export const AUDIT_ACTIONS = [
   'sender-limit.set',
   'sender-limit.lift',
   'contact.change',
+  'contact.erase',
   'contact-list.create',
   'contact-list.change',
   'contact-list.delete',

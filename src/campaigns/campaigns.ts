@@ -24,11 +24,11 @@ import {
   summaryOf,
 } from './campaign-record';
 import { createCarryOut } from './carry-out';
+import { amendCampaign, type CampaignChange } from './change-campaign';
 import type { ImportRow } from './contacts/contact-import';
 import { readCsvRows } from './contacts/csv-rows';
 import type { InlineRecipients } from './contacts/inline-recipients';
 import { readNdjsonRows } from './contacts/ndjson-rows';
-import { changeDelivery, type DeliveryChange } from './delivery-change';
 import { alreadyStarted } from './editable';
 import { listSkipped, type SkippedContact, skippedPages } from './explain/skipped';
 import { appendRecipients, requireAppendable, storeOwnAudience } from './own-audience';
@@ -54,8 +54,9 @@ import {
   recipientPages,
   withCalls,
 } from './runs/recipients';
-import { type RetriedState, retryFailed } from './runs/retry-failed';
+import { type RetriedWhich, retryFailed } from './runs/retry-failed';
 import { findRun, listRuns } from './runs/run-list';
+import { type RunTimeline, readTimeline } from './runs/run-timeline';
 import { contentOf, insertCampaign, replaceCampaign } from './save-campaign';
 import { readStop } from './stops/stops';
 import type { CampaignTables } from './tables';
@@ -218,17 +219,13 @@ export function createCampaigns(deps: CampaignsDeps) {
     },
 
     /** With a note, only to recipients who had failed when the call was made first. */
-    async retryFailed(
-      workspaceId: string,
-      campaignId: string,
-      states: readonly RetriedState[],
-      note?: CallNote,
-    ) {
-      const found = await retryFailed(db, workspaceId, campaignId, states, note);
+    async retryFailed(workspaceId: string, campaignId: string, which: RetriedWhich, note?: CallNote) {
+      const found = await retryFailed(db, workspaceId, campaignId, which, note);
       const { retried, tell, launch: launched } = found;
       await launch(workspaceId, campaignId, launched ? { launch: launched } : {});
       if (tell && !launched) await launcher.controlChanged(tell);
-      return { ...summaryOf(await readCampaign(db, workspaceId, campaignId)), retried };
+      const count = Object.values(retried).reduce((sum, ofChannel) => sum + ofChannel, 0);
+      return { ...summaryOf(await readCampaign(db, workspaceId, campaignId)), count, retried };
     },
 
     /** Releases the next stages of a release. With a note, once, however often the call is repeated. */
@@ -238,8 +235,8 @@ export function createCampaigns(deps: CampaignsDeps) {
       return { ...summaryOf(campaign), release: await readReleaseView(db, campaign) };
     },
 
-    async changeDelivery(workspaceId: string, campaignId: string, change: DeliveryChange) {
-      const { tell } = await changeDelivery(db, workspaceId, campaignId, change);
+    async amend(workspaceId: string, campaignId: string, change: CampaignChange) {
+      const { tell } = await amendCampaign(db, workspaceId, campaignId, change);
       // A page worker may still sleep up to a minute at the old rate. The new rate applies after that, even if
       // the signal is lost.
       await Promise.all(tell.map((run) => launcher.controlChanged(run))).catch((error: unknown) =>
@@ -287,6 +284,15 @@ export function createCampaigns(deps: CampaignsDeps) {
       { runId: chosen }: { runId?: string | undefined },
     ): Promise<RecipientOutcome[]> {
       return readOutcomes(db, await findRun(db, workspaceId, campaignId, chosen));
+    },
+
+    /** Of one run, the current one unless said: how many recipients entered each state when. */
+    async timeline(
+      workspaceId: string,
+      campaignId: string,
+      { runId: chosen, points }: { runId?: string | undefined; points: number },
+    ): Promise<RunTimeline> {
+      return readTimeline(db, await findRun(db, workspaceId, campaignId, chosen), points);
     },
 
     /** Of one run, the current one unless said: contacts that did not become recipients. */

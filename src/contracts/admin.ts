@@ -3,11 +3,12 @@ import { isCommonPassword } from '../domain/common-passwords';
 import { LIMITS } from '../domain/limits';
 import { email } from './addresses';
 import { displayName, emptyAsAbsent, pageLimit, pageNumber, pageQuery } from './common';
-import { refused } from './finding';
+import { id, pageOf, success, time } from './envelope';
+import { refused } from './validation-issue';
 
 /** What administrators write (api.md 11). All of it is ours, so all of it is strict. */
 
-const role = z.enum(['owner', 'admin', 'member']);
+export const role = z.enum(['owner', 'admin', 'member']);
 
 /** Long and not common rather than intricate, as NIST SP 800-63B asks for. */
 export const newPassword = z
@@ -49,3 +50,57 @@ export const rotateBody = z
 export const apiKeyBody = z.strictObject({ name: displayName });
 
 export const workspaceBody = z.strictObject({ name: displayName, email });
+
+export const workspace = z.strictObject({ id, name: z.string() });
+const secret = z.string().meta({ description: 'Told here and never again.' });
+
+const userMembers = { id, email: z.string(), role, createdAt: time, disabledAt: time.nullable() };
+const user = z.strictObject(userMembers).meta({ id: 'User' });
+export const users = pageOf(user);
+export const changedUser = success(user);
+export const userWithPassword = success(
+  z
+    .strictObject({
+      ...userMembers,
+      password: secret
+        .optional()
+        .meta({ description: 'If it was made for the user: told here and never again.' }),
+    })
+    .meta({ id: 'UserWithPassword' }),
+);
+
+const clientMembers = {
+  id,
+  name: z.string(),
+  createdAt: time,
+  disabledAt: time.nullable(),
+  oldSecretValidTill: time
+    .nullable()
+    .meta({ description: 'Until when a secret that was replaced works on, if one does.' }),
+};
+const client = z.strictObject(clientMembers).meta({ id: 'Client' });
+export const clients = pageOf(client);
+export const changedClient = success(client);
+export const clientWithSecret = success(
+  z.strictObject({ ...clientMembers, secret }).meta({ id: 'ClientWithSecret' }),
+);
+
+const keyMembers = {
+  id,
+  name: z.string(),
+  prefix: z.string(),
+  createdAt: time,
+  revokedAt: time.nullable(),
+};
+const apiKey = z.strictObject(keyMembers).meta({ id: 'ApiKey' });
+export const apiKeys = pageOf(apiKey);
+export const changedApiKey = success(apiKey);
+export const newApiKey = success(z.strictObject({ ...keyMembers, key: secret }).meta({ id: 'NewApiKey' }));
+
+export const newWorkspace = z.strictObject({
+  success: z.literal(true),
+  workspace,
+  user: z.strictObject({ id, email: z.string(), password: secret }),
+  client: z.strictObject({ id, secret }),
+  apiKey: secret,
+});

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { AUDIT_ACTIONS } from '../audit/actions';
 import { LIMITS } from '../domain/limits';
-import { success, time } from './answers/envelope';
 import { emptyAsAbsent, instant, pageLimit } from './common';
-import { refused } from './finding';
+import { success, time } from './envelope';
+import { refused } from './validation-issue';
 
 /** The audit log as administrators read it (api.md 17). */
 

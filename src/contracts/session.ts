@@ -1,13 +1,20 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
-import { newPassword } from './admin';
-import { id, success, time } from './answers/envelope';
+import { newPassword, role, workspace } from './admin';
+import { id, success, successToo, time } from './envelope';
 
 export const loginBody = z.strictObject({
   email: z.string().min(1).max(254),
   password: z.string().min(1).max(LIMITS.passwordChars),
   totp: z.string().max(64).optional().meta({ description: 'A one-time code or a recovery code.' }),
 });
+
+export const session = z.strictObject({
+  success: z.literal(true),
+  user: z.strictObject({ id, email: z.string(), role, workspace }).meta({ id: 'SessionUser' }),
+});
+
+export const endedSession = z.strictObject({ ...successToo, data: z.null() });
 
 /** What users do with their own log-in (api.md 16, 17). */
 

@@ -21,6 +21,23 @@ export const LIMITS = {
   campaignTagChars: 64,
   campaignNameChars: 200,
   campaignLists: 100,
+  /** Points of a timeline: as many as a wide screen has columns, and unless asked, as many as a plot needs. */
+  timelinePoints: 1_000,
+  timelinePointsDefault: 200,
+  /** Persons who are erased in one round, and how much of each in one statement: some ten milliseconds of work. */
+  erasuresAtOnce: 100,
+  erasedMessages: 100,
+  erasedRows: 500,
+  erasedRuns: 500,
+  /** A person is gone within a minute: some looks fit into it, and each is two small queries when nobody is erased. */
+  erasureLookMs: 5_000,
+  /** A statement that was under way when an erasure began may write the address after that; none takes this long. */
+  erasureSettleMs: 15_000,
+  /** Tags of a campaign and their length: what a person can still take in at a glance. */
+  campaignTags: 20,
+  tagChars: 40,
+  /** Codes that one call of retry-failed names: more than any carrier has for what may be worth another try. */
+  retriedCodes: 100,
   bulkMessages: 1_000,
   contactsPerRequest: 10_000,
   importErrorsListed: 1_000,

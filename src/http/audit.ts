@@ -1,10 +1,10 @@
 import type { AuditReader } from '../audit/audit-log';
 import { auditChain, auditEntries, auditQuery } from '../contracts/audit';
 import { answer } from '../contracts/common';
-import { callerOf } from './caller';
-import { json, type Operation } from './operation';
-import { answered, EXAMPLE } from './operations/examples';
-import type { App } from './routing';
+import { answered, EXAMPLE } from './openapi/examples';
+import { json, type Operation } from './openapi/operation';
+import { callerOf } from './request/caller';
+import type { App } from './request/routing';
 
 const HASH = '3b5c1a7e9d2f4860b1c3d5e7f9a0b2c4d6e8f0a1b3c5d7e9f1a2b4c6d8e0f2a4';
 const ENTRY = {

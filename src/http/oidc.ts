@@ -5,10 +5,10 @@ import type { Log } from '../log';
 import type { Sealing } from '../messaging/access/sealing';
 import type { Sessions } from '../messaging/access/sessions';
 import type { LoginChecks, OidcProvider } from '../oidc/oidc-provider';
-import { originOf } from './caller-address';
-import { checksCookie, checksOf, sessionCookie } from './cookie';
-import type { Operation } from './operation';
-import type { App } from './routing';
+import type { Operation } from './openapi/operation';
+import { originOf } from './request/caller-address';
+import { checksCookie, checksOf, sessionCookie } from './request/cookie';
+import type { App } from './request/routing';
 
 export interface OidcRoutesDeps {
   /** Without one, both paths are 404. */

@@ -2,11 +2,11 @@ import { answer, idParams, timestamp } from '../contracts/common';
 import { nothingMore, ownSessions, passwordChangeBody, totpBody, totpSetUp } from '../contracts/session';
 import type { OwnSessions } from '../messaging/access/own-sessions';
 import type { FactorUser, SecondFactor } from '../messaging/access/second-factor';
-import { type Caller, callerOf } from './caller';
-import { callerAddress } from './caller-address';
-import { json, jsonBody, type Operation } from './operation';
-import { answered, EXAMPLE } from './operations/examples';
-import type { App } from './routing';
+import { answered, EXAMPLE } from './openapi/examples';
+import { json, jsonBody, type Operation } from './openapi/operation';
+import { type Caller, callerOf } from './request/caller';
+import { callerAddress } from './request/caller-address';
+import type { App } from './request/routing';
 
 const tag = 'Authentication';
 const NO_STORE = { 'cache-control': 'no-store' };

@@ -108,13 +108,16 @@ export interface MessagingTables {
     design: ColumnType<Record<string, unknown> | null, string | null, string | null>;
     created_at: CreatedAt;
     made_by: ColumnType<string | null, string | null | undefined, never>;
+    created_by: ColumnType<string | null, string | null | undefined, never>;
+    note: ColumnType<string | null, string | null | undefined, never>;
   };
   messages: {
     id: string;
     workspace_id: string;
     uid: string;
     channel: Channel;
-    to_address: string;
+    /** Null once the person was erased, which happens to messages that have ended. */
+    to_address: string | null;
     from_address: string;
     template_id: string | null;
     template_version: number | null;

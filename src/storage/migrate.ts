@@ -36,6 +36,9 @@ import * as recipientsByCode from './migrations/0071-recipients-by-code';
 import * as audit from './migrations/0090-audit';
 import * as sessionsListed from './migrations/0091-sessions-listed';
 import * as totp from './migrations/0092-totp';
+import * as tagsAndNotes from './migrations/0080-tags-and-notes';
+import * as runTimeline from './migrations/0081-run-timeline';
+import * as erasures from './migrations/0082-erasures';
 import * as runRetention from './migrations/0110-run-retention';
 import { splitStatements } from './split-statements';
 
@@ -76,6 +79,9 @@ export const MIGRATIONS: Record<string, string> = {
   '0090-audit': audit.UP,
   '0091-sessions-listed': sessionsListed.UP,
   '0092-totp': totp.UP,
+  '0080-tags-and-notes': tagsAndNotes.UP,
+  '0081-run-timeline': runTimeline.UP,
+  '0082-erasures': erasures.UP,
   '0110-run-retention': runRetention.UP,
 };
 
@@ -85,6 +91,8 @@ const ONLINE: Record<string, string> = {
   '0056-people-by-address': peopleByAddress.INDEXES,
   '0070-contacts-found': contactsFound.INDEXES,
   '0071-recipients-by-code': recipientsByCode.INDEXES,
+  '0080-tags-and-notes': tagsAndNotes.INDEXES,
+  '0082-erasures': erasures.INDEXES,
 };
 
 /** Those of all migrations, in order. */

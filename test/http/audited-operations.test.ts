@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AUDIT_ACTIONS } from '../../src/audit/actions';
-import { AUDITED_OPERATIONS } from '../../src/http/audited-operations';
+import { AUDITED_OPERATIONS } from '../../src/http/request/audited-operations';
 import { ROOT } from '../support/root';
 import { describeWithDatabase } from '../support/storage';
 import { operationsOf } from './openapi-driver';

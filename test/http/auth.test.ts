@@ -1,5 +1,5 @@
-import { type AuthKind, callerOf } from '../../src/http/caller';
-import type { App } from '../../src/http/routing';
+import { type AuthKind, callerOf } from '../../src/http/request/caller';
+import type { App } from '../../src/http/request/routing';
 import type { NewWorkspace } from '../../src/messaging/access/workspaces';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';

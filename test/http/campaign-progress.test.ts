@@ -7,7 +7,7 @@ import { createCampaigns } from '../../src/campaigns/campaigns';
 import { createProgressFeed, type ProgressFeed } from '../../src/campaigns/progress-feed';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { LIMITS } from '../../src/domain/limits';
-import { campaignProgressRoutes } from '../../src/http/routes/campaign-progress';
+import { campaignProgressRoutes } from '../../src/http/campaign-progress';
 import { createLog } from '../../src/log';
 import { plantRun } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';

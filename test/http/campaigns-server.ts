@@ -2,8 +2,8 @@ import type { AddressInfo } from 'node:net';
 import type { Kysely } from 'kysely';
 import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
 import type { CampaignTables } from '../../src/campaigns/tables';
-import { contactListRoutes } from '../../src/http/routes/contact-lists';
-import type { App } from '../../src/http/routing';
+import { contactListRoutes } from '../../src/http/contact-lists';
+import type { App } from '../../src/http/request/routing';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
 

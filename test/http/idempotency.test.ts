@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { DomainError } from '../../src/domain/errors';
-import { callerOf } from '../../src/http/caller';
-import { generatorOf } from '../../src/http/idempotency';
-import type { App } from '../../src/http/routing';
+import { callerOf } from '../../src/http/request/caller';
+import { generatorOf } from '../../src/http/request/idempotency';
+import type { App } from '../../src/http/request/routing';
 import { createLog } from '../../src/log';
 import { keepExpiring } from '../../src/messaging/expiry';
 import type { MessagingTables } from '../../src/messaging/tables';

@@ -4,7 +4,7 @@ import { apiRoutes } from '../../src/app/api-routes';
 import { createAuditLog, createAuditReader } from '../../src/audit/audit-log';
 import type { AuditTables } from '../../src/audit/tables';
 import type { TemplateLookup } from '../../src/campaigns/ports';
-import type { App } from '../../src/http/routing';
+import type { App } from '../../src/http/request/routing';
 import { createLog, type Log } from '../../src/log';
 import { createIdentity, type Identity } from '../../src/messaging/access/identity';
 import { createSealing } from '../../src/messaging/access/sealing';

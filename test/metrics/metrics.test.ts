@@ -1,6 +1,6 @@
 import { runPhases } from '../../src/campaigns/runs/run-phases';
 import type { CampaignTables } from '../../src/campaigns/tables';
-import { metricsRoutes } from '../../src/http/routes/metrics';
+import { metricsRoutes } from '../../src/http/metrics';
 import { outboxDepth } from '../../src/messaging/outbox/outbox-depth';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { listenForMetrics } from '../../src/metrics/listener';

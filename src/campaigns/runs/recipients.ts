@@ -14,7 +14,8 @@ export interface RecipientView {
   id: string;
   contactId: string;
   channel: Channel;
-  address: string;
+  /** Null once the person was erased. */
+  address: string | null;
   state: RecipientState;
   outcome: string | null;
   code: string | null;
@@ -114,7 +115,7 @@ export interface ListedRow {
   channel: Channel;
   seq: number;
   contact_id: string;
-  address: string;
+  address: string | null;
   derived: RecipientState;
   outcome: string | null;
   code: string | null;

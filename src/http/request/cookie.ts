@@ -1,0 +1,34 @@
+import { LIMITS } from '../../domain/limits';
+
+/** The session cookie (api.md 2): its name, how it is read and how it is set. */
+const NAME = 'session_token';
+
+export const sessionTokenOf = (cookieHeader: string | undefined): string | undefined =>
+  cookieValue(cookieHeader, NAME);
+
+/** What a log-in at an OpenID provider needs when the browser comes back: sent to that path only. */
+const CHECKS = 'oidc_checks';
+
+export const checksOf = (cookieHeader: string | undefined): string | undefined =>
+  cookieValue(cookieHeader, CHECKS);
+
+/** `Lax`, because the browser comes back from another site. */
+export function checksCookie(value: string, { secure }: { secure: boolean }): string {
+  const maxAge = value === '' ? 0 : LIMITS.oidcLogInSeconds;
+  return `${CHECKS}=${value}; Path=/api/session/oidc; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+}
+
+function cookieValue(cookieHeader: string | undefined, name: string): string | undefined {
+  if (cookieHeader === undefined) return undefined;
+  for (const pair of cookieHeader.split(';')) {
+    const equals = pair.indexOf('=');
+    if (pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim() || undefined;
+  }
+  return undefined;
+}
+
+/** A lifetime of 0 makes the browser forget it. */
+export function sessionCookie(token: string, options: { secure: boolean; maxAgeSeconds: number }): string {
+  const secure = options.secure ? '; Secure' : '';
+  return `${NAME}=${token}; Path=/; Max-Age=${options.maxAgeSeconds}; HttpOnly; SameSite=Lax${secure}`;
+}
