@@ -7,6 +7,11 @@ import { parseSmtpRelays } from './domain/smtp-relays';
 export const port = z.coerce.number().int().min(0).max(65_535);
 export const httpUrl = z.url({ protocol: /^https?$/ });
 export const baseUrl = httpUrl.transform((value) => value.replace(/\/+$/, ''));
+/** Tokens of a log-in pass there: without TLS on this machine only. */
+export const issuerUrl = httpUrl.refine((value) => {
+  const { protocol, hostname } = new URL(value);
+  return protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+}, 'this must be https, unless it is on this machine');
 export const rate = z.coerce.number().positive().max(100_000);
 /** A number of things, from one to the given most. */
 export const countUpTo = (most: number) => z.coerce.number().int().min(1).max(most);

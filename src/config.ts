@@ -6,6 +6,7 @@ import {
   flag,
   hostAndPort,
   httpUrl,
+  issuerUrl,
   optedOutCodes,
   port,
   rate,
@@ -114,7 +115,12 @@ export const VARIABLES = z.object({
   FANFARE_WEBHOOK_ALLOW_PRIVATE: flag,
   FANFARE_CALL_DOCUMENTS_ALLOW_PRIVATE: flag,
   FANFARE_UNSUBSCRIBE_MAILTO: z.email().optional(),
+  FANFARE_OIDC_ISSUER: issuerUrl.optional(),
+  FANFARE_OIDC_CLIENT_ID: z.string().optional(),
+  FANFARE_OIDC_CLIENT_SECRET: z.string().optional(),
+  FANFARE_REQUIRE_TOTP: z.enum(['none', 'admin']).default('none'),
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
+  FANFARE_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   FANFARE_SPEECH: z.enum(['none', 'espeak-ng']).default('none'),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
@@ -183,7 +189,13 @@ export interface Config {
   /** The operator's codes for opted-out subscribers, for `smpp` and `kannel`. */
   smsOptedOut: OptedOutCodes | undefined;
   /** How long records of messages are kept; for ever without it. */
+  /** The OpenID provider that users may log in at. */
+  oidc: { issuer: string; clientId: string; clientSecret: string } | undefined;
+  /** One-time codes are demanded of administrators and owners. */
+  requireTotp: boolean;
   retentionDays: number | undefined;
+  /** The same for the audit log, which no other retention touches. */
+  auditRetentionDays: number | undefined;
   /** For every sender without a limit of its own. */
   senderLimits: SenderLimits;
   /** For calls of campaigns. */
@@ -225,7 +237,10 @@ export interface SmtpConfig {
 /** Fails with one StartupError that names every wrong variable. */
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const parsed = VARIABLES.superRefine(needUrls, BESIDE).superRefine(needSmtp, BESIDE).safeParse(set);
+  const parsed = VARIABLES.superRefine(needUrls, BESIDE)
+    .superRefine(needSmtp, BESIDE)
+    .superRefine(needOidc, BESIDE)
+    .safeParse(set);
   if (!parsed.success) {
     const findings = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
     throw new StartupError(
@@ -286,7 +301,10 @@ export function readConfig(environment: Record<string, string | undefined>): Con
         : undefined,
     kannelUrl: v.FANFARE_SMS_PROVIDER === 'kannel' ? v.FANFARE_KANNEL_URL : undefined,
     smsOptedOut: v.FANFARE_SMS_OPTED_OUT_CODES,
+    oidc: oidcOf(v),
+    requireTotp: v.FANFARE_REQUIRE_TOTP === 'admin',
     retentionDays: v.FANFARE_RETENTION_DAYS,
+    auditRetentionDays: v.FANFARE_AUDIT_RETENTION_DAYS,
     senderLimits: {
       email: { rate: v.FANFARE_EMAIL_RATE },
       sms: { rate: v.FANFARE_SMS_RATE },
@@ -359,6 +377,21 @@ function needSmtp(v: Variables, context: z.core.$RefinementCtx): void {
   ] as const;
   const set = dkim.find((path) => v[path] !== undefined);
   if (set) for (const path of dkim) need(path, `${set} is set`);
+}
+
+const OIDC = ['FANFARE_OIDC_ISSUER', 'FANFARE_OIDC_CLIENT_ID', 'FANFARE_OIDC_CLIENT_SECRET'] as const;
+
+function needOidc(v: Variables, context: z.core.$RefinementCtx): void {
+  const set = OIDC.find((path) => v[path] !== undefined);
+  for (const path of set ? OIDC : []) {
+    if (v[path] === undefined)
+      context.addIssue({ code: 'custom', path: [path], message: `needed because ${set} is set` });
+  }
+}
+
+function oidcOf(v: Variables): Config['oidc'] {
+  const [issuer, clientId, clientSecret] = OIDC.map((path) => v[path]);
+  return issuer && clientId && clientSecret ? { issuer, clientId, clientSecret } : undefined;
 }
 
 function smtpOf(v: Variables): SmtpConfig | undefined {

@@ -1,3 +1,4 @@
+import type { AuditReader } from '../audit/audit-log';
 import { createCallRecords } from '../campaigns/calls/call-records';
 import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contacts/contact-lists';
@@ -28,6 +29,7 @@ import { adminKeyRoutes } from '../http/admin-keys';
 import { adminRouteRoutes } from '../http/admin-routes';
 import { adminUserRoutes } from '../http/admin-users';
 import { adminWorkspaceRoutes } from '../http/admin-workspaces';
+import { auditRoutes } from '../http/audit';
 import { campaignApprovalRoutes } from '../http/campaign-approval';
 import { campaignCallRoutes } from '../http/campaign-calls';
 import { campaignControlRoutes } from '../http/campaign-control';
@@ -48,6 +50,8 @@ import { inboundKannelRoutes } from '../http/inbound-kannel';
 import { messageRoutes } from '../http/messages';
 import { metricsRoutes } from '../http/metrics';
 import { overviewRoutes } from '../http/overview';
+import { type OidcRoutesDeps, oidcRoutes } from '../http/oidc';
+import { ownSessionRoutes } from '../http/own-sessions';
 import { policyRoutes } from '../http/policy';
 import type { App } from '../http/request/routing';
 import { sendRoutes } from '../http/send';
@@ -103,6 +107,8 @@ export interface ApiParts {
   inboundSecret: string;
   smsOptedOut?: OptedOutCodes | undefined;
   unsubscribeTokens: UnsubscribeTokens;
+  auditReader: AuditReader;
+  oidc: Omit<OidcRoutesDeps, 'sessions' | 'log'>;
   publicUrl: string | undefined;
   /** Why marketing mail may not start, if it may not. */
   insecureLinks?: string | undefined;
@@ -158,10 +164,13 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     metricsRoutes(parts.metrics),
     tokenRoutes(identity),
     sessionRoutes({ sessions: identity, publicUrl }),
+    oidcRoutes({ ...parts.oidc, sessions: identity, log }),
+    ownSessionRoutes({ sessions: identity, secondFactor: identity.secondFactor }),
     adminUserRoutes(identity.users),
     adminClientRoutes(identity.clients),
     adminKeyRoutes(identity.apiKeys),
     adminWorkspaceRoutes(identity),
+    auditRoutes(parts.auditReader),
     adminAccountRoutes(accountsOf(parts)),
     adminRouteRoutes(
       createRoutes({

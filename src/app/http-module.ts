@@ -2,6 +2,9 @@ import { existsSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { sql } from 'kysely';
+import { createAuditLog, createAuditReader } from '../audit/audit-log';
+import { sealStartsAnew } from '../audit/retention';
+import type { AuditTables } from '../audit/tables';
 import { keepCampaignRetention } from '../campaigns/retention';
 import { createDurableSends } from '../campaigns/sends/durable-sends';
 import { stoppedWorkspaces } from '../campaigns/stops/stops';
@@ -12,6 +15,7 @@ import { consoleRoutes } from '../http/console';
 import type { App } from '../http/request/routing';
 import { buildServer } from '../http/server';
 import { createIdentity } from '../messaging/access/identity';
+import { sealTotpAnew } from '../messaging/access/second-factor';
 import { newSecret } from '../messaging/access/secrets';
 import { type NewWorkspace, planWorkspace } from '../messaging/access/workspaces';
 import { createDelivery } from '../messaging/delivery';
@@ -25,6 +29,7 @@ import { createUnsubscribeTokens } from '../messaging/suppression/unsubscribe-to
 import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/templates/template-versions';
 import type { Metrics } from '../metrics/metrics';
+import { createOidcProvider } from '../oidc/oidc-provider';
 import { StartupError } from '../startup-error';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
@@ -33,10 +38,11 @@ import { createSchedules } from '../temporal/schedules';
 import { checkAccount, environmentAccounts, environmentSecrets, openAccount } from './accounts';
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
+import { keepAuditRetention } from './audit-retention';
 import { keepErasing } from './erasures';
 import { policySource } from './policy-source';
 import { openProviders, type ProviderParts, unsubscribeAddress } from './providers';
-import { openSecretsModule } from './secrets-module';
+import { openSecretsModule, type Secrets } from './secrets-module';
 import { campaignHolds, messageStories, type ServiceGateways, templateLookup } from './service-gateway';
 import type { Shutdown } from './shutdown';
 import { openSpeech } from './speech';
@@ -72,9 +78,14 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
   if (config.insecureLinks) log.warn(`campaigns of marketing mail do not start: ${config.insecureLinks}`);
   const requestsDb = storage.forRequests.tables<MessagingTables>();
-  const identity = createIdentity({ db: requestsDb });
+  const audit = createAuditLog({ db: storage.forRequests.tables<AuditTables>(), log });
+  shutdown.add('audit log', () => audit.stop());
   const versions = createTemplateVersions(messagingDb);
   const secrets = await openSecretsModule(config, messagingDb, log);
+  await sealLaterSecretsAnew(storage, secrets, log);
+  const identity = createIdentity({
+    ...{ db: requestsDb, audit, sealing: secrets.ofAccounts, requireTotp: config.requireTotp },
+  });
   const unsubscribeTokens = createUnsubscribeTokens(await secrets.ofInstallation('unsubscribe'));
   const unsubscribe = createUnsubscribe({ db: messagingDb, tokens: unsubscribeTokens });
   let reachableAt = publicUrl ?? addressOf(config.http);
@@ -125,6 +136,16 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   });
   shutdown.add('retention of runs', () => runs.stop());
 
+  const auditRetention = keepAuditRetention({
+    ...{
+      db: storage.tables<AuditTables>(),
+      sealing: secrets.ofWebhooks,
+      days: config.auditRetentionDays,
+      log,
+    },
+  });
+  shutdown.add('audit retention', () => auditRetention.stop());
+
   const webhooks = await openWebhookModule({ config, storage, sealing: secrets.ofWebhooks, log }, shutdown);
 
   const launcher = createLauncher(temporal.client);
@@ -150,6 +171,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     observe: options.metrics.requests,
     requestBounds: config.requestBounds,
     idempotency: createIdempotency({ db: requestsDb }),
+    audit,
     routes: [
       ...consoleOf(options),
       ...apiRoutes({
@@ -173,6 +195,12 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
         inboundSecret,
         smsOptedOut: config.smsOptedOut,
         unsubscribeTokens,
+        oidc: {
+          provider: config.oidc && createOidcProvider(config.oidc),
+          sealing: secrets.ofWebhooks,
+          publicUrl: () => reachableAt ?? '',
+        },
+        auditReader: createAuditReader(storage.forRequests.tables<AuditTables>(), secrets.ofWebhooks),
         metrics: options.metrics,
         publicUrl,
         insecureLinks: config.insecureLinks,
@@ -210,6 +238,25 @@ function consoleOf({ config, log }: AppOptions): ((app: App) => Promise<void>)[]
   if (existsSync(join(CONSOLE, 'index.html'))) return [consoleRoutes(CONSOLE)];
   log.warn('The console is not built and therefore left out; npm run build makes it');
   return [];
+}
+
+/** Nothing waits for these, so that one which cannot be opened keeps nothing from starting. */
+async function sealLaterSecretsAnew(
+  storage: Storage,
+  secrets: Secrets,
+  log: AppOptions['log'],
+): Promise<void> {
+  const unreadable = await sealTotpAnew(storage.tables<MessagingTables>(), secrets.ofAccounts);
+  if (unreadable.length > 0) {
+    const message = 'The one-time codes of these users cannot be checked; they need a recovery code';
+    log.warn({ userIds: unreadable }, message);
+  }
+  await sealStartsAnew(storage.tables<AuditTables>(), secrets.ofWebhooks).catch((error: unknown) =>
+    log.warn(
+      { err: error },
+      'Where the audit log was cut cannot be read; it was changed, or its key is gone',
+    ),
+  );
 }
 
 async function answers(question: () => Promise<unknown>): Promise<boolean> {

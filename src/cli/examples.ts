@@ -22,6 +22,8 @@ export const EXAMPLES: Record<string, string> = {
   completion: 'bash > /etc/bash_completion.d/fanfare',
   explain: 'cmp_01kb2dsg0bzype6sbccc8r8kxz ada@example.com',
   stop: '--reason "a wrong price in the spring sale"',
+  'audit verify': 'audit.ndjson',
+  'audit export': '--from 2026-11-01T00:00:00Z > audit.ndjson',
   'campaign list': '--channel sms --status active',
   'campaign create': 'campaign.json',
   'campaign send': '--channel sms --template "Order ready" --from 12345 --to +12025550123',

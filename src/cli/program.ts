@@ -5,6 +5,7 @@ import { createLog } from '../log';
 import { StartupError } from '../startup-error';
 import { addAccessCommands } from './access-commands';
 import { addAdminCommands } from './admin-commands';
+import { addAuditCommands } from './audit-commands';
 import { addCampaignCommands } from './campaign-commands';
 import { addCheckoutCommands } from './checkout-commands';
 import { addCompletionCommand } from './completion';
@@ -35,6 +36,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   addProcesses(program, end);
   addAdminCommands(program);
   addAccessCommands(program);
+  addAuditCommands(program, end);
   addCampaignCommands(program, end);
   addContactCommands(program);
   addExplainCommand(program);

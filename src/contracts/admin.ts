@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { ROLES, roleOf, SCOPES } from '../domain/access';
+import { isCommonPassword } from '../domain/common-passwords';
 import { LIMITS } from '../domain/limits';
 import { email } from './addresses';
 import { displayName, emptyAsAbsent, pageLimit, pageNumber, pageQuery } from './common';
 import { id, pageOf, success, time } from './envelope';
+import { refused } from './validation-issue';
 
 /** What administrators write (api.md 11). All of it is ours, so all of it is strict. */
 
@@ -22,19 +24,26 @@ const scopesGiven = z
   .optional()
   .meta({ description: 'Without them all but `suppression:lift` and `policy`.' });
 
-/** Long rather than intricate: NIST SP 800-63B asks for no more than a length. */
-const password = z.string().min(LIMITS.passwordCharsMin).max(LIMITS.passwordChars);
+/** Long and not common rather than intricate, as NIST SP 800-63B asks for. */
+export const newPassword = z
+  .string()
+  .min(LIMITS.passwordCharsMin)
+  .max(LIMITS.passwordChars)
+  .refine(
+    (value) => !isCommonPassword(value),
+    refused('too_common', 'Many people use this password; choose another one'),
+  );
 
 /** Without a password one is made, and told in the answer. */
 export const userBody = z.strictObject({
   email,
   role: roleGiven.default('sender'),
-  password: password.optional(),
+  password: newPassword.optional(),
 });
 
 export const userChangeBody = z.strictObject({ role: roleGiven });
 
-export const passwordBody = z.strictObject({ password: password.optional() }).prefault({});
+export const passwordBody = z.strictObject({ password: newPassword.optional() }).prefault({});
 
 export const userListQuery = z.object(pageQuery);
 

@@ -54,6 +54,9 @@ export const ERRORS = {
   unauthenticated: { title: 'Not authenticated', status: 401, retry: 'account' },
   forbidden: { title: 'Not allowed', status: 403, retry: 'account' },
   scope_missing: { title: 'Client or key without the scope', status: 403, retry: 'account' },
+  totp_required: { title: 'One-time code needed', status: 401, retry: 'permanent' },
+  enrolment_required: { title: 'One-time codes have to be set up first', status: 403, retry: 'permanent' },
+  wrong_password: { title: 'Current password is wrong', status: 403, retry: 'permanent' },
   user_mismatch: { title: 'User does not match the session', status: 403, retry: 'permanent' },
   user_required: { title: 'A client cannot do this', status: 403, retry: 'permanent' },
   own_campaign: { title: 'Own campaigns are approved by others', status: 403, retry: 'permanent' },
@@ -61,6 +64,8 @@ export const ERRORS = {
   too_many_attempts: { title: 'Too many failed attempts', status: 429, retry: 'throttled' },
   // State conflicts
   uid_conflict: { title: 'uid already used for another message', status: 409, retry: 'permanent' },
+  totp_enabled: { title: 'One-time codes are on already', status: 409, retry: 'permanent' },
+  totp_not_begun: { title: 'Nothing to confirm', status: 409, retry: 'permanent' },
   name_taken: { title: 'Name already in use', status: 409, retry: 'permanent' },
   idempotency_in_progress: {
     title: 'First call with this Idempotency-Key is still running',

@@ -35,6 +35,8 @@ export const FIELD_CODES = {
   invalid_phone: 'The text is not a phone number that can be dialled.',
   invalid_locale: 'The text is not a language tag such as en-GB.',
   no_address: 'The row has neither an email address nor a phone number.',
+  wrong_code: 'The one-time code is not that of the moment.',
+  too_common: 'The password is one of those that are tried first, because many people use it.',
   // Addresses, times and names
   invalid_address:
     'This is no address of the channel: an email address, or a phone number with its country code.',

@@ -77,6 +77,14 @@ export const LIMITS = {
   /** The first wait after too many failures; each further failure doubles it, up to the longest. */
   loginWaitSecondsMin: 60,
   loginWaitSecondsMax: 900,
+  /** Failures of all clients at one address, which may be many clients behind one router. */
+  clientFailuresPerAddressMax: 50,
+  /** What a caller repeats, such as a refused call, is one entry of the audit log in this time. */
+  auditRepeatedMs: 60_000,
+  /** Callers and calls whose repetitions a process counts at the same time; more are written before their minute. */
+  auditRepeatedHeld: 10_000,
+  /** Entries that retention cuts off in one transaction, each of which is told by an entry of its own. */
+  auditCutRows: 10_000,
   /** How long a process may trust a cached token: a revoked token stops within this time on every process. */
   authCacheSeconds: 4,
   /** From this age on, a cached token is read again in the background, so that no request in a steady stream
@@ -86,6 +94,10 @@ export const LIMITS = {
   authCacheEntries: 10_000,
   /** How often a session in use writes that it was used; enough for an expiry counted in hours. */
   sessionTouchSeconds: 60,
+  /** A person has to come back from the OpenID provider within this time. */
+  oidcLogInSeconds: 600,
+  /** Of a browser's name, as lists of sessions show it. */
+  userAgentChars: 256,
   passwordCharsMin: 12,
   passwordChars: 256,
 

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import fastify from 'fastify';
+import type { AuditLog } from '../audit/audit-log';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { Idempotency } from '../messaging/idempotency';
 import { docsRoutes } from './docs';
+import { auditCalls } from './request/audit-calls';
 import { checkCallers } from './request/auth';
 import type { Authenticator } from './request/caller';
 import { answerClientError } from './request/client-errors';
@@ -24,6 +26,8 @@ export interface ServerDeps {
   log: Log;
   /** Without it, no route handles an Idempotency-Key. */
   idempotency?: Idempotency | undefined;
+  /** Without it, calls are not audited. */
+  audit?: AuditLog | undefined;
   /** The address that browsers use, if it differs from the one we listen on. */
   publicUrl?: string | undefined;
   /** Proxies whose X-Forwarded-For is trusted: addresses, or their number. */
@@ -72,6 +76,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   checkCallers(app, authenticator, publicUrl);
   maskForViewers(app);
   if (deps.requestBounds) boundRequests(app, deps.requestBounds);
+  if (deps.audit) auditCalls(app, deps.audit, authenticator, log);
   if (deps.idempotency) acceptIdempotencyKeys(app, deps.idempotency, log);
   discardLargeBodies(app);
   refuseSlowBodies(app, log, deps.bodyWithinMs ?? LIMITS.httpBodyMs);

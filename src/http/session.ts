@@ -7,7 +7,7 @@ import { answered, EXAMPLE, NO_STORE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import { OPEN } from './request/access';
 import { callerOf } from './request/caller';
-import { callerAddress } from './request/caller-address';
+import { callerAddress, originOf } from './request/caller-address';
 import { sessionCookies, sessionTokenOf } from './request/cookie';
 import type { App } from './request/routing';
 import { refuseCrossSite } from './request/same-origin';
@@ -30,7 +30,11 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
       async (request, reply) => {
         // Another site could log a visitor in as another user.
         refuseCrossSite(request, publicOrigin);
-        const { token, user } = await sessions.login({ ...request.body, address: callerAddress(request) });
+        const { token, user } = await sessions.login({
+          ...request.body,
+          address: callerAddress(request),
+          origin: originOf(request),
+        });
         const cookies = sessionCookies(token, { secure, maxAgeSeconds: LIMITS.sessionDaysMax * 86_400 });
         return reply
           .header('set-cookie', cookies)
@@ -41,7 +45,7 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
 
     app.get(
       '/api/session',
-      { config: { auth: 'session' }, schema: { operation: whoAmI } },
+      { config: { auth: 'session', enrols: true }, schema: { operation: whoAmI } },
       async (request) => {
         const user = await sessions.whoAmI(callerOf(request).userId ?? '');
         if (!user) throw new DomainError('unauthenticated', 'This user no longer exists');
@@ -51,7 +55,7 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
 
     app.delete(
       '/api/session',
-      { config: { auth: 'session' }, schema: { operation: logOut } },
+      { config: { auth: 'session', enrols: true }, schema: { operation: logOut } },
       async (request, reply) => {
         await sessions.logout(sessionTokenOf(request.headers.cookie) ?? '');
         return reply
@@ -85,7 +89,7 @@ const logIn: Operation = {
       { 'set-cookie': 'The session: `session_token`, `HttpOnly` and `SameSite=Lax`.', ...NO_STORE },
     ),
   },
-  errors: ['unauthenticated', 'cross_site', 'too_many_attempts', 'dependency_down'],
+  errors: ['unauthenticated', 'totp_required', 'cross_site', 'too_many_attempts', 'dependency_down'],
 };
 
 const whoAmI: Operation = {

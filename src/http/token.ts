@@ -5,7 +5,7 @@ import type { AccessTokens, KnownClient } from '../messaging/access/access-token
 import { EXAMPLE, NO_STORE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import { OPEN } from './request/access';
-import { callerAddress } from './request/caller-address';
+import { callerAddress, originOf } from './request/caller-address';
 import type { App } from './request/routing';
 import { parseBody } from './request/validation';
 
@@ -22,7 +22,11 @@ export function tokenRoutes(tokens: AccessTokens): (app: App) => void {
   /** Before the body is read. These answers must not be cached (RFC 6749, 5). */
   const checkClient = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     reply.header('cache-control', 'no-store');
-    request.client = await tokens.checkClient({ ...basicOf(request), address: callerAddress(request) });
+    request.client = await tokens.checkClient({
+      ...basicOf(request),
+      address: callerAddress(request),
+      origin: originOf(request),
+    });
   };
 
   return (app) => {

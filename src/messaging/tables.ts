@@ -28,7 +28,21 @@ export interface MessagingTables {
     workspace_id: string;
     created_at: CreatedAt;
     last_seen_at: CreatedAt;
+    id: Generated<string>;
+    address: ColumnType<string | null, string | null | undefined>;
+    user_agent: ColumnType<string | null, string | null | undefined>;
+    by_provider: Generated<boolean>;
   };
+  totp_secrets: {
+    user_id: string;
+    workspace_id: string;
+    secret: string;
+    key_id: string;
+    created_at: Timestamp;
+    confirmed_at: Timestamp | null;
+    last_step: Generated<number>;
+  };
+  totp_recovery_codes: { user_id: string; code_hash: string };
   api_clients: {
     id: string;
     workspace_id: string;

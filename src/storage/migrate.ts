@@ -33,6 +33,9 @@ import * as messageLists from './migrations/0060-message-lists';
 import * as accounts from './migrations/0061-accounts';
 import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
+import * as audit from './migrations/0090-audit';
+import * as sessionsListed from './migrations/0091-sessions-listed';
+import * as totp from './migrations/0092-totp';
 import * as tagsAndNotes from './migrations/0080-tags-and-notes';
 import * as runTimeline from './migrations/0081-run-timeline';
 import * as erasures from './migrations/0082-erasures';
@@ -76,6 +79,9 @@ export const MIGRATIONS: Record<string, string> = {
   '0061-accounts': accounts.UP,
   '0070-contacts-found': contactsFound.UP,
   '0071-recipients-by-code': recipientsByCode.UP,
+  '0090-audit': audit.UP,
+  '0091-sessions-listed': sessionsListed.UP,
+  '0092-totp': totp.UP,
   '0080-tags-and-notes': tagsAndNotes.UP,
   '0081-run-timeline': runTimeline.UP,
   '0082-erasures': erasures.UP,

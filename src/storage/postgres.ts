@@ -7,6 +7,7 @@ import { createPostgresWatch, type PostgresWatch } from './postgres-watch';
 import { createStatementNames, isStale } from './statement-names';
 import type { Connections } from './storage';
 import { textOf } from './text-values';
+import { accompanied } from './with-first-change';
 
 /** What Kysely needs of a connection pool. */
 type ConnectionPool = Exclude<PostgresDialectConfig['pool'], (...args: never[]) => unknown>;
@@ -120,7 +121,7 @@ function withPreparedStatements(pool: Pool, watch: PostgresWatch): PostgresPool 
   const prepared = {
     async connect() {
       const client = await pool.connect();
-      return {
+      return accompanied({
         async query(text: string, values: unknown[]): Promise<QueryResult> {
           try {
             const query = {
@@ -135,7 +136,7 @@ function withPreparedStatements(pool: Pool, watch: PostgresWatch): PostgresPool 
           }
         },
         release: () => client.release(),
-      };
+      });
     },
     connections: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     end: () => pool.end(),

@@ -46,6 +46,8 @@ describeWithDatabase('callers', (database) => {
   const bySession = () => ({
     workspaceId: service.workspace.workspace.id,
     userId: service.workspace.user.id,
+    sessionId: expect.stringMatching(/^ses_/),
+    mustEnrol: false,
     role: 'owner',
     via: 'cookie',
   });

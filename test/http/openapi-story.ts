@@ -23,7 +23,8 @@ export interface Step {
     | 'freeze the audience'
     | 'end the run'
     | 'offer the send'
-    | 'call the send back';
+    | 'call the send back'
+    | 'read the code of the moment';
 }
 
 export const STORY: Step[] = [
@@ -40,6 +41,15 @@ export const STORY: Step[] = [
   { operation: 'createWorkspace', status: 201 },
   { operation: 'logIn', status: 200 },
   { operation: 'whoAmI', status: 200 },
+  { operation: 'listOwnSessions', status: 200, learn: { session: 'data.0.id' } },
+  { operation: 'endOwnSession', status: 200 },
+  { operation: 'changeOwnPassword', status: 200 },
+  { operation: 'changeOwnPassword', example: 'back', status: 200 },
+  { operation: 'setUpTotp', status: 200 },
+  { operation: 'setUpTotp', example: 'confirm', status: 200, first: 'read the code of the moment' },
+  { operation: 'turnOffTotp', status: 200 },
+  { operation: 'beginOidcLogIn', status: 404 },
+  { operation: 'finishOidcLogIn', status: 404 },
   { operation: 'createToken', status: 200 },
   { operation: 'revokeToken', status: 200 },
   { operation: 'revokeToken', contentType: 'application/x-www-form-urlencoded', status: 200 },
@@ -57,6 +67,7 @@ export const STORY: Step[] = [
   { operation: 'listUsers', status: 200 },
   { operation: 'changeUser', status: 200 },
   { operation: 'resetPassword', status: 200 },
+  { operation: 'resetTotp', status: 200 },
   { operation: 'disableUser', status: 200 },
   { operation: 'enableUser', status: 200 },
   { operation: 'createClient', status: 201 },
@@ -211,5 +222,7 @@ export const STORY: Step[] = [
   { operation: 'eraseContact', status: 202 },
   { operation: 'renameContactList', status: 200 },
   { operation: 'deleteContactList', status: 200 },
+  { operation: 'listAudit', status: 200 },
+  { operation: 'readAuditChain', status: 200 },
   { operation: 'logOut', status: 200 },
 ];

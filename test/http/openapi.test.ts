@@ -7,6 +7,8 @@ import type { CampaignTables } from '../../src/campaigns/tables';
 import { documentedPath } from '../../src/http/openapi/document';
 import { EXAMPLE } from '../../src/http/openapi/examples';
 import type { OpenApiDocument } from '../../src/http/openapi/types';
+import { AUDITED_OPERATIONS } from '../../src/http/request/audited-operations';
+import { totpCode } from '../../src/messaging/access/one-time-codes';
 import type { NewWorkspace } from '../../src/messaging/access/workspaces';
 import { ROOT } from '../support/root';
 import { describeWithDatabase } from '../support/storage';
@@ -39,6 +41,8 @@ describeWithDatabase('the OpenAPI document', (database) => {
     api = await startWholeApi(storage);
     owner = await newWorkspace(api.identity);
     const { token } = await api.identity.login({ ...owner.user, address: 'tests' });
+    // Another session of the user, which the story ends.
+    await api.identity.login({ ...owner.user, address: 'tests' });
     credentials = {
       client: { authorization: basic(owner.client.id, owner.client.secret) },
       bearer: { authorization: await bearerFor(api.identity, owner) },
@@ -49,6 +53,7 @@ describeWithDatabase('the OpenAPI document', (database) => {
     operations = operationsOf(document);
     findingsOf = schemasOf(document);
     names.set(EXAMPLE.inboundSecret, INBOUND_SECRET);
+    names.set(EXAMPLE.ownPassword, owner.user.password);
     const reader = { workspaceId: owner.workspace.id, address: 'reader@example.com' };
     names.set(EXAMPLE.unsubscribeToken, UNSUBSCRIBE_TOKENS.seal(reader));
   });
@@ -161,6 +166,8 @@ describeWithDatabase('the OpenAPI document', (database) => {
     'offer the send': () => sql`update durable_sends set offered = true, state = 'sending'`.execute(db),
     'call the send back': () =>
       sql`update durable_sends set finished_at = now(), state = 'canceled'`.execute(db),
+    'read the code of the moment': async () =>
+      names.set(EXAMPLE.totpCode, totpCode(names.in(EXAMPLE.totpSecret), Math.floor(Date.now() / 30_000))),
     'end the run': () => sql`update runs set phase = 'canceled', finished_at = now()`.execute(db),
   };
 
@@ -200,6 +207,17 @@ describeWithDatabase('the OpenAPI document', (database) => {
     const again = await send();
     expect([again.status, again.headers['idempotent-replay']]).toEqual([step.status, 'true']);
     expect(again.body).toEqual(answer.body);
+  });
+
+  test('every operation of the story that has an action has written an entry', async () => {
+    const { rows } = await sql<{ action: string }>`
+      select distinct action from audit_entries where result = 'ok'`.execute(db);
+    const written = rows.map(({ action }) => action);
+    const reached = [...answered].map((one) => AUDITED_OPERATIONS[one.split(' ')[0] as string]);
+    const actions = reached.flatMap((rule) => (rule && 'action' in rule ? [rule.action] : []));
+    expect(actions.length).toBeGreaterThan(40);
+    // The colleague of the examples has no codes that an administrator could turn off.
+    expect(actions.filter((action) => !written.includes(action))).toEqual(['totp.reset']);
   });
 
   test('every documented request was sent, and every documented success was answered', () => {

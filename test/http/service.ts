@@ -1,11 +1,14 @@
 import type { AddressInfo } from 'node:net';
 import type { Kysely } from 'kysely';
 import { request } from 'undici';
+import { type AuditLog, createAuditLog } from '../../src/audit/audit-log';
+import type { AuditTables } from '../../src/audit/tables';
 import { adminClientRoutes } from '../../src/http/admin-clients';
 import { adminKeyRoutes } from '../../src/http/admin-keys';
 import { adminUserRoutes } from '../../src/http/admin-users';
 import { adminWorkspaceRoutes } from '../../src/http/admin-workspaces';
 import { healthRoutes } from '../../src/http/health';
+import { ownSessionRoutes } from '../../src/http/own-sessions';
 import type { Authenticator } from '../../src/http/request/caller';
 import type { RequestObserver } from '../../src/http/request/observer';
 import type { RequestBounds } from '../../src/http/request/request-bounds';
@@ -46,6 +49,7 @@ export async function listen(options: {
   authenticator: Authenticator;
   routes: ((app: App) => void)[];
   idempotency?: Idempotency | undefined;
+  audit?: AuditLog | undefined;
   publicUrl?: string | undefined;
   trustProxy?: string[] | undefined;
   bodyWithinMs?: number | undefined;
@@ -97,13 +101,23 @@ export async function startService(
     trustProxy?: string[];
     routes?: ((app: App) => void)[];
     speaks?: (language: string | undefined) => boolean;
+    requireTotp?: boolean;
+    audited?: boolean;
   } = {},
 ): Promise<TestService> {
-  const identity = createIdentity({ db, passwordCost: CHEAP, ...(options.now ? { now: options.now } : {}) });
+  const now = options.now ? { now: options.now } : {};
+  const audit = createAuditLog({
+    ...{ db: db as unknown as Kysely<AuditTables>, log: createLog('silent'), ...now },
+  });
+  const identity = createIdentity({
+    ...{ db, passwordCost: CHEAP, requireTotp: options.requireTotp ?? false, ...now },
+    ...(options.audited ? { audit } : {}),
+  });
   const workspace = await newWorkspace(identity);
   const server = await listen({
     authenticator: identity,
-    idempotency: createIdempotency({ db, ...(options.now ? { now: options.now } : {}) }),
+    idempotency: createIdempotency({ db, ...now }),
+    ...(options.audited ? { audit } : {}),
     publicUrl: options.publicUrl,
     trustProxy: options.trustProxy,
     routes: [
@@ -113,6 +127,7 @@ export async function startService(
       adminKeyRoutes(identity.apiKeys),
       adminWorkspaceRoutes(identity),
       sessionRoutes({ sessions: identity, publicUrl: options.publicUrl }),
+      ownSessionRoutes({ sessions: identity, secondFactor: identity.secondFactor }),
       templateRoutes(createTemplates({ db, versions: createTemplateVersions(db) }), options.speaks),
       healthRoutes(async () => ({ database: true })),
       ...(options.routes ?? []),

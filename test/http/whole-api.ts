@@ -1,6 +1,8 @@
 import diagnostics from 'node:diagnostics_channel';
 import type { RouteOptions } from 'fastify';
 import { apiRoutes } from '../../src/app/api-routes';
+import { createAuditLog, createAuditReader } from '../../src/audit/audit-log';
+import type { AuditTables } from '../../src/audit/tables';
 import type { TemplateLookup } from '../../src/campaigns/ports';
 import type { App } from '../../src/http/request/routing';
 import { createLog, type Log } from '../../src/log';
@@ -41,7 +43,8 @@ export async function startWholeApi(
   const db = storage.tables<MessagingTables>();
   const rig = await createOutboxRig(storage, log);
   const { delivery } = await rig.process();
-  const identity = createIdentity({ db, passwordCost: { log2N: 10, r: 8, p: 1 } });
+  const audit = createAuditLog({ db: storage.tables<AuditTables>(), log });
+  const identity = createIdentity({ db, audit, passwordCost: { log2N: 10, r: 8, p: 1 } });
   const versions = createTemplateVersions(db);
   const templateLookup: TemplateLookup = {
     async find(workspaceId, channel, templateId, version) {
@@ -61,6 +64,7 @@ export async function startWholeApi(
     listen({
       authenticator: identity,
       idempotency: createIdempotency({ db }),
+      audit,
       routes: [
         ...more,
         ...apiRoutes({
@@ -99,6 +103,12 @@ export async function startWholeApi(
           readiness: async () => ({ database: true }),
           inboundSecret: INBOUND_SECRET,
           unsubscribeTokens: UNSUBSCRIBE_TOKENS,
+          oidc: {
+            provider: undefined,
+            sealing: createSealing([Buffer.alloc(32, 4)]),
+            publicUrl: () => 'http://127.0.0.1',
+          },
+          auditReader: createAuditReader(storage.tables<AuditTables>(), createSealing([Buffer.alloc(32, 3)])),
           metrics: createMetrics({
             outbox: () => outboxDepth(db),
             runs: async () => new Map(),
@@ -119,6 +129,7 @@ export async function startWholeApi(
     routes,
     async stop() {
       await server.app.close();
+      await audit.stop();
       await rig.stop();
     },
   };

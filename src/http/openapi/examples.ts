@@ -21,6 +21,9 @@ export const EXAMPLE = {
   inboundSecret: 'ffi_c5RkYh0TzQw8LmNb2VxJd9GsPf4AeUi7Ko3XtByE1n6',
   unsubscribeToken: 'aAbVn7KsXq4TzRk0YwLc9GmJd3HpAeUi8Fo2NtBx5yE6c5RkYh0TzQw8LmNb2VxJd9GsPf4AeUi7',
   password: 'vR7-kQ2mX9wTz4LcB1nYsDpG',
+  ownPassword: 'q7Zt-mR4wXc9LbV2nYsKdPhG',
+  totpSecret: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ',
+  totpCode: '492039',
   email: 'owner@harbour-books.example',
   smsTemplate: 'tpl_01kbjt2ajt25hdsg0gvfk71kr8',
   emailTemplate: 'tpl_01kbr8r8r8r3qvfk7bz3qvfk7b',
@@ -39,6 +42,8 @@ export const EXAMPLE = {
   webhook: 'whk_01kbw3m8q2v6x0z4c9n5b1t7ek',
   webhookDelivery: 'whd_01kbw4p6r0t8y2z5c7m1n3v9xk',
   webhookSecret: 'whsec_Qk3n8VbZl2yTzR1mWc7fHxJd5GpAeUi9oKtLwNyE4s0=',
+  session: 'ses_5d1b3e7f9a2c4e8f9a7c0f3e6c1a2b4d',
+  auditEntry: 'aud_01kbx8m2q6v0t4z1c9n3w5e7yk',
   suppression: 'sup_01kbg0g0g0gv6ype6sn95h8r8r',
   /** Of the feed; its form is nobody's business. */
   feedCursor: 'e1kb7zq2m4x',

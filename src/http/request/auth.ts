@@ -34,6 +34,12 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
     if (caller.via === 'cookie') refuseCrossSite(request, publicOrigin);
     requireAccess(caller, needsOf(request));
     request.caller = caller;
+    if (caller.mustEnrol && !request.routeOptions.config.enrols) {
+      throw new DomainError(
+        'enrolment_required',
+        'Set up one-time codes first (POST /api/session/totp); this role needs them here',
+      );
+    }
   });
 
   app.decorate('stillAdmits', async (request) => {
@@ -139,7 +145,7 @@ async function byCookie(request: FastifyRequest, authenticator: Authenticator): 
   return caller;
 }
 
-function bearerOf(request: FastifyRequest): string | undefined {
+export function bearerOf(request: FastifyRequest): string | undefined {
   return /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
 }
 

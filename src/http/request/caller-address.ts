@@ -1,5 +1,7 @@
 import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
+import { LIMITS } from '../../domain/limits';
+import type { LoginOrigin } from '../../messaging/access/open-session';
 
 /**
  * The address of a request for counting failed attempts. Behind a proxy of FANFARE_TRUST_PROXY it is the
@@ -8,6 +10,17 @@ import type { FastifyRequest } from 'fastify';
 export function callerAddress(request: FastifyRequest): string {
   const address = request.ip.replace(/^::ffff:(?=\d+\.)/i, '');
   return isIPv6(address) ? networkOf(address) : address;
+}
+
+/** The caller as the audit log and the user's list of sessions show it. */
+export function originOf(request: FastifyRequest): LoginOrigin {
+  const given = request.headers['user-agent'];
+  return {
+    address: request.ip.replace(/^::ffff:(?=\d+\.)/i, ''),
+    userAgent:
+      given === undefined ? null : given.replace(/[^\x20-\x7e]/g, '?').slice(0, LIMITS.userAgentChars),
+    requestId: request.id,
+  };
 }
 
 function networkOf(address: string): string {

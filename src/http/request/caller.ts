@@ -20,6 +20,10 @@ export interface Caller {
   workspaceId: string;
   /** The session's user, or the acting user that a Bearer caller named in `x-user-id`. */
   userId?: string | undefined;
+  /** The session itself, with a cookie. */
+  sessionId?: string | undefined;
+  /** The session may only set up one-time codes (api.md 17). */
+  mustEnrol?: boolean;
   /** The client whose Bearer token it is. */
   clientId?: string | undefined;
   /** Of the session's user. */
@@ -39,6 +43,8 @@ export interface Authenticator {
 declare module 'fastify' {
   interface FastifyContextConfig {
     auth?: AuthKind;
+    /** Also for a session that may only set up one-time codes. */
+    enrols?: true;
     /** Errors carry OAuth's `error` member, and 401 asks for Basic credentials. */
     oauth?: boolean;
   }

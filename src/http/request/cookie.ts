@@ -1,3 +1,5 @@
+import { LIMITS } from '../../domain/limits';
+
 /**
  * The session cookie (api.md 2): its names, how it is read and how it is set. Over https it has two names. Every
  * client of the API knows `session_token`; a browser also gets `__Host-session_token`, which no other host of the
@@ -6,12 +8,23 @@
 const NAME = 'session_token';
 const HOST_NAME = `__Host-${NAME}`;
 
-export function sessionTokenOf(cookieHeader: string | undefined): string | undefined {
-  if (cookieHeader === undefined) return undefined;
-  return cookieNamed(cookieHeader, HOST_NAME) ?? cookieNamed(cookieHeader, NAME);
+export const sessionTokenOf = (cookieHeader: string | undefined): string | undefined =>
+  cookieValue(cookieHeader, HOST_NAME) ?? cookieValue(cookieHeader, NAME);
+
+/** What a log-in at an OpenID provider needs when the browser comes back: sent to that path only. */
+const CHECKS = 'oidc_checks';
+
+export const checksOf = (cookieHeader: string | undefined): string | undefined =>
+  cookieValue(cookieHeader, CHECKS);
+
+/** `Lax`, because the browser comes back from another site. */
+export function checksCookie(value: string, { secure }: { secure: boolean }): string {
+  const maxAge = value === '' ? 0 : LIMITS.oidcLogInSeconds;
+  return `${CHECKS}=${value}; Path=/api/session/oidc; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
 }
 
-function cookieNamed(cookieHeader: string, name: string): string | undefined {
+function cookieValue(cookieHeader: string | undefined, name: string): string | undefined {
+  if (cookieHeader === undefined) return undefined;
   for (const pair of cookieHeader.split(';')) {
     const equals = pair.indexOf('=');
     if (pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim() || undefined;

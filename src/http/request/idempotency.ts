@@ -4,6 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import { type IdGenerator, RANDOM } from '../../messaging/access/id-generator';
 import type { Claim, Idempotency, StoredAnswer } from '../../messaging/idempotency';
+import { rememberMade } from './audit-calls';
 import { callerOf } from './caller';
 import type { App } from './routing';
 import { invalidRequest } from './validation';
@@ -27,8 +28,17 @@ declare module 'fastify' {
 }
 
 /** Source of the ids and secrets of what a request creates. */
-export const generatorOf = (request: FastifyRequest): IdGenerator =>
-  request.idempotencyClaim?.generator ?? RANDOM;
+export function generatorOf(request: FastifyRequest): IdGenerator {
+  const generator = request.idempotencyClaim?.generator ?? RANDOM;
+  return {
+    ...generator,
+    id(prefix) {
+      const id = generator.id(prefix);
+      rememberMade(request, id);
+      return id;
+    },
+  };
+}
 
 /** Tells a call that changes existing things whether an earlier attempt did so; undefined without a key. */
 export const noteOf = (request: FastifyRequest): Claim['note'] | undefined => request.idempotencyClaim?.note;

@@ -1,10 +1,13 @@
 import type { Kysely } from 'kysely';
 import { type Scope, scopesOf } from '../../domain/access';
+import type { AuditLog } from '../../audit/audit-log';
+import type { AuditEvent } from '../../audit/entry';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../tables';
 import type { AttemptLimit } from './attempt-limit';
 import { createCredentialCache } from './credential-cache';
+import { type LoginOrigin, UNKNOWN_ORIGIN } from './open-session';
 import { hashSecret, matchesHash, newSecret } from './secrets';
 
 const HOUR_MS = 3_600_000;
@@ -14,12 +17,14 @@ export interface ClientCredentials {
   secret: string;
   /** Network address that the attempt comes from. */
   address: string;
+  origin?: LoginOrigin;
 }
 
 /** A client that has proved its identity. */
 export interface KnownClient {
   clientId: string;
   workspaceId: string;
+  origin?: LoginOrigin | undefined;
 }
 
 export interface IssuedToken {
@@ -53,9 +58,10 @@ export interface AccessTokensDeps {
   db: Kysely<MessagingTables>;
   now: () => number;
   attempts: AttemptLimit;
+  audit: Pick<AuditLog, 'appendIn' | 'recordRepeated'>;
 }
 
-export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): AccessTokens {
+export function createAccessTokens({ db, now, attempts, audit }: AccessTokensDeps): AccessTokens {
   const cache = createCredentialCache({
     now,
     async load(hash) {
@@ -71,8 +77,20 @@ export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): Acc
     },
   });
 
+  async function tellRefusal(clientId: string, origin: LoginOrigin | undefined): Promise<void> {
+    const client = await db
+      .selectFrom('api_clients')
+      .select('workspace_id')
+      .where('id', '=', clientId)
+      .executeTakeFirst()
+      .catch(() => undefined);
+    if (!client) return;
+    const known = { clientId, workspaceId: client.workspace_id, origin };
+    await audit.recordRepeated(tokenEvent(known, 'token.issue', 'refused'));
+  }
+
   return {
-    async checkClient({ id, secret, address }) {
+    async checkClient({ id, secret, address, origin }) {
       // A secret of 256 bits cannot be guessed. A client's failures are counted per address. Otherwise a
       // stranger who knows only its id could lock its owner out, and stop all campaigns.
       const subjects = [
@@ -81,10 +99,15 @@ export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): Acc
       ];
       const client = await attempts.attempt(subjects, () => clientOf(db, { id, secret, now: now() }));
       // A caller who knows the secret is not guessing, so that a client that is enabled again need not wait.
-      if (!client || client.disabled) throw new DomainError('invalid_client', 'Client id or secret is wrong');
-      return { clientId: id, workspaceId: client.workspaceId };
+      if (!client || client.disabled) {
+        // Not waited for, so that the time of the answer does not reveal which clients exist.
+        void tellRefusal(id, origin);
+        throw new DomainError('invalid_client', 'Client id or secret is wrong');
+      }
+      return { clientId: id, workspaceId: client.workspaceId, origin };
     },
-    async issueToken({ clientId, workspaceId }, validHours) {
+    async issueToken(client, validHours) {
+      const { clientId, workspaceId } = client;
       // The answer has whole seconds, and a token is valid exactly as long as the answer says.
       const validTill = new Date(Math.ceil(now() / 1_000) * 1_000 + validHours * HOUR_MS);
       const accessToken = newSecret('fft');
@@ -98,6 +121,8 @@ export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): Acc
           created_at: new Date(now()),
         })
         .execute();
+      // A backend may ask for a token before each message, so that this is counted like what is refused.
+      await audit.recordRepeated(tokenEvent(client, 'token.issue', 'ok'));
       return { accessToken, validTill, expiresInSeconds: (validHours * HOUR_MS) / 1_000 };
     },
     async byAccessToken(token) {
@@ -106,18 +131,31 @@ export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): Acc
       const { workspace_id: workspaceId, client_id: clientId, scopes } = held;
       return { workspaceId, clientId, scopes, via: 'bearer' };
     },
-    async revokeToken({ clientId }, token) {
-      await db
-        .updateTable('access_tokens')
-        .set({ revoked_at: new Date(now()) })
-        .where('token_hash', '=', hashSecret(token))
-        .where('client_id', '=', clientId)
-        .where('revoked_at', 'is', null)
-        .execute();
+    async revokeToken(client, token) {
+      await db.transaction().execute(async (tx) => {
+        const { numUpdatedRows } = await tx
+          .updateTable('access_tokens')
+          .set({ revoked_at: new Date(now()) })
+          .where('token_hash', '=', hashSecret(token))
+          .where('client_id', '=', client.clientId)
+          .where('revoked_at', 'is', null)
+          .executeTakeFirst();
+        if (numUpdatedRows > 0n) await audit.appendIn(tx, tokenEvent(client, 'token.revoke', 'ok'));
+      });
       cache.forget(token);
     },
     forgetTokens: () => cache.forgetAll(),
   };
+}
+
+function tokenEvent(
+  { clientId, workspaceId, origin = UNKNOWN_ORIGIN }: KnownClient,
+  action: 'token.issue' | 'token.revoke',
+  result: 'ok' | 'refused',
+): AuditEvent {
+  const { address, requestId } = origin;
+  const client = { kind: 'client' as const, id: clientId };
+  return { workspaceId, actor: client, address, requestId, action, object: client, result, detail: {} };
 }
 
 /** `undefined` unless the client exists, is enabled, and has this secret among its valid ones. */

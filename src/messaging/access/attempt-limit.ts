@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { unaccompanied } from '../../storage/with-first-change';
 import type { MessagingTables } from '../tables';
 import { hashSecret } from './secrets';
 
@@ -61,7 +62,8 @@ export function createAttemptLimit(db: Kysely<MessagingTables>, now: () => numbe
             .sort((a, b) => (a.hash < b.hash ? -1 : 1));
           await refuseWhileBlocked(db, counted, now());
           const proof = await prove();
-          if (proof === undefined) await countFailure(db, counted, now());
+          // What a call changes is not that it failed.
+          if (proof === undefined) await unaccompanied(() => countFailure(db, counted, now()));
           return proof;
         },
       ),

@@ -1,11 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import type { AuditLog } from '../../audit/audit-log';
+import type { Role } from '../../domain/access';
 import type { MessagingTables } from '../tables';
 import { type AccessTokens, createAccessTokens } from './access-tokens';
 import { type ApiKeys, createApiKeys, type KeyHolder } from './api-keys';
 import { createAttemptLimit } from './attempt-limit';
 import { type Clients, createClients } from './clients';
 import type { IdGenerator } from './id-generator';
+import { createOwnSessions, type OwnSessions } from './own-sessions';
 import { PASSWORD_COST, type PasswordCost } from './passwords';
+import { createSealing, type Sealing } from './sealing';
+import { createSecondFactor, type SecondFactor } from './second-factor';
 import { createSessions, type Sessions } from './sessions';
 import { createUsers, type Users } from './users';
 import {
@@ -17,7 +23,8 @@ import {
 } from './workspaces';
 
 /** Who may call the service, how they prove it, and who manages that. */
-export interface Identity extends AccessTokens, Sessions {
+export interface Identity extends AccessTokens, Sessions, OwnSessions {
+  secondFactor: SecondFactor;
   byApiKey(key: string): Promise<KeyHolder | undefined>;
   users: Users;
   clients: Clients;
@@ -34,19 +41,43 @@ export interface IdentityDeps {
   now?: () => number;
   /** Cost of new passwords, and of refusing unknown users; tests use a lower one. */
   passwordCost?: PasswordCost;
+  audit?: Pick<AuditLog, 'appendIn' | 'recordRepeated'>;
+  /** For secrets of one-time codes. Tests do without one, whose secrets need not outlive the process. */
+  sealing?: Sealing;
+  /** One-time codes are demanded of administrators and owners. */
+  requireTotp?: boolean;
 }
 
-export function createIdentity({ db, now = Date.now, passwordCost = PASSWORD_COST }: IdentityDeps): Identity {
+const NO_SEALING: Sealing = createSealing([randomBytes(32)]);
+
+const NOT_AUDITED: Pick<AuditLog, 'appendIn' | 'recordRepeated'> = {
+  appendIn: async () => undefined,
+  recordRepeated: async () => undefined,
+};
+
+export function createIdentity({
+  db,
+  now = Date.now,
+  passwordCost = PASSWORD_COST,
+  audit = NOT_AUDITED,
+  sealing = NO_SEALING,
+  requireTotp = false,
+}: IdentityDeps): Identity {
   const attempts = createAttemptLimit(db, now);
-  const tokens = createAccessTokens({ db, now, attempts });
-  const sessions = createSessions({ db, now, passwordCost, attempts });
+  const tokens = createAccessTokens({ db, now, attempts, audit });
+  const onChanged = () => sessions.forgetSessions();
+  const secondFactor = createSecondFactor({ db, now, sealing, onChanged });
+  const requiresTotp = (role: Role) => requireTotp && (role === 'owner' || role === 'admin');
+  const sessions = createSessions({ db, now, passwordCost, attempts, secondFactor, audit, requiresTotp });
   const apiKeys = createApiKeys(db, now);
   return {
     ...tokens,
     ...sessions,
+    ...createOwnSessions({ db, now, passwordCost, attempts, onEnded: onChanged }),
+    secondFactor,
     byApiKey: apiKeys.byApiKey,
     apiKeys,
-    users: createUsers({ db, now, passwordCost, onChanged: sessions.forgetSessions }),
+    users: createUsers({ db, now, passwordCost, onChanged }),
     clients: createClients({ db, now, onEnded: tokens.forgetTokens }),
     async createWorkspace(input, generator) {
       const planned = planWorkspace(input, generator);

@@ -1,15 +1,22 @@
 import { type Kysely, sql } from 'kysely';
 import { type Role, roleOf } from '../../domain/access';
+import type { AuditLog } from '../../audit/audit-log';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../tables';
 import { type AttemptLimit, loginSubjects } from './attempt-limit';
 import { createCredentialCache } from './credential-cache';
+import {
+  ABSOLUTE_MS,
+  IDLE_MS,
+  type LoginOrigin,
+  loginEvent,
+  openSession,
+  UNKNOWN_ORIGIN,
+} from './open-session';
 import { type PasswordCost, verifyPassword } from './passwords';
-import { hashSecret, newSecret } from './secrets';
-
-const IDLE_MS = LIMITS.sessionIdleHours * 3_600_000;
-const ABSOLUTE_MS = LIMITS.sessionDaysMax * 86_400_000;
+import type { SecondFactor } from './second-factor';
+import { hashSecret } from './secrets';
 
 export interface User {
   id: string;
@@ -21,20 +28,31 @@ export interface User {
 export interface SessionCaller {
   workspaceId: string;
   userId: string;
+  sessionId: string;
   role: Role;
+  /** One-time codes are demanded of this role, and the user has none yet: all that is allowed is to set them up. */
+  mustEnrol: boolean;
   via: 'cookie';
 }
 
 export interface LoginInput {
   email: string;
   password: string;
+  /** A one-time code or a recovery code, for users who have turned them on. */
+  totp?: string | undefined;
   /** Network address of the attempt; failures are counted for it as well as for the user. */
   address: string;
+  origin?: LoginOrigin;
 }
 
 export interface Sessions {
-  /** Fails in the same way for an unknown user, a disabled user and a wrong password. */
+  /**
+   * Fails in the same way for an unknown user, a disabled user, a wrong password and a wrong code; with
+   * `totp_required` where the password is right and a code is needed and missing.
+   */
   login(input: LoginInput): Promise<{ token: string; user: User }>;
+  /** For a user with this email address, which an OpenID provider has verified. Undefined if there is none. */
+  loginByProvider(email: string, origin: LoginOrigin): Promise<string | undefined>;
   logout(token: string): Promise<void>;
   /** Finds the session's user. This also extends a session in use. */
   bySession(token: string): Promise<SessionCaller | undefined>;
@@ -48,16 +66,23 @@ export interface SessionsDeps {
   now: () => number;
   passwordCost: PasswordCost;
   attempts: AttemptLimit;
+  secondFactor: Pick<SecondFactor, 'judge'>;
+  audit: Pick<AuditLog, 'appendIn' | 'recordRepeated'>;
+  /** Whether users with this role need one-time codes. */
+  requiresTotp(role: Role): boolean;
 }
 
-export function createSessions({ db, now, passwordCost, attempts }: SessionsDeps): Sessions {
+export function createSessions(deps: SessionsDeps): Sessions {
+  const { db, now } = deps;
   const cache = createCredentialCache({ now, load });
 
   async function load(hash: string): Promise<SessionCaller | undefined> {
     const session = await db
       .selectFrom('sessions as s')
       .innerJoin('users as u', 'u.id', 's.user_id')
-      .select(['s.user_id', 's.workspace_id', 's.created_at', 's.last_seen_at', 'u.role'])
+      .leftJoin('totp_secrets as t', 't.user_id', 's.user_id')
+      .select(['s.id', 's.user_id', 's.workspace_id', 's.created_at', 's.last_seen_at', 'u.role'])
+      .select(['s.by_provider', 't.confirmed_at'])
       .where('s.token_hash', '=', hash)
       .where('u.disabled_at', 'is', null)
       .executeTakeFirst();
@@ -68,25 +93,17 @@ export function createSessions({ db, now, passwordCost, attempts }: SessionsDeps
       const seen = { last_seen_at: new Date(now()) };
       await db.updateTable('sessions').set(seen).where('token_hash', '=', hash).execute();
     }
-    return {
-      workspaceId: session.workspace_id,
-      userId: session.user_id,
-      role: roleOf(session.role),
-      via: 'cookie',
-    };
+    const { id: sessionId, workspace_id: workspaceId, user_id: userId } = session;
+    const role = roleOf(session.role);
+    const mustEnrol = !session.confirmed_at && !session.by_provider && deps.requiresTotp(role);
+    return { workspaceId, userId, sessionId, role, mustEnrol, via: 'cookie' };
   }
 
   return {
-    async login({ email, password, address }) {
-      const user = await attempts.attempt(loginSubjects(email, address), async () => {
-        const found = await findUser(db)
-          .where(sql`lower(u.email)`, '=', email.toLowerCase())
-          .executeTakeFirst();
-        const correct = await verifyPassword(password, found?.password_hash, passwordCost);
-        return correct ? found : undefined;
-      });
-      if (!user) throw new DomainError('unauthenticated', 'Email or password is wrong');
-      return { token: await openSession(db, user, new Date(now())), user: toUser(user) };
+    login: (input) => logIn(deps, input),
+    async loginByProvider(email, origin) {
+      const user = await findUser(db).where(sql`lower(u.email)`, '=', email.toLowerCase()).executeTakeFirst();
+      return user && openSession(db, deps.audit, user, { at: new Date(now()), origin, byProvider: true });
     },
     async logout(token) {
       await db.deleteFrom('sessions').where('token_hash', '=', hashSecret(token)).execute();
@@ -99,6 +116,30 @@ export function createSessions({ db, now, passwordCost, attempts }: SessionsDeps
     },
     forgetSessions: () => cache.forgetAll(),
   };
+}
+
+async function logIn(
+  { db, now, passwordCost, attempts, audit, secondFactor }: SessionsDeps,
+  { email, password, totp, address, origin = UNKNOWN_ORIGIN }: LoginInput,
+): Promise<{ token: string; user: User }> {
+  let known: Awaited<ReturnType<typeof find>>;
+  const find = () => findUser(db).where(sql`lower(u.email)`, '=', email.toLowerCase()).executeTakeFirst();
+  const proved = await attempts.attempt(loginSubjects(email, address), async () => {
+    known = await find();
+    const correct = await verifyPassword(password, known?.password_hash, passwordCost);
+    if (!correct || !known) return undefined;
+    const code = await secondFactor.judge(known.id, totp);
+    return code === 'wrong' ? undefined : { user: known, needsCode: code === 'missing' };
+  });
+  if (!proved) {
+    // Not waited for, so that the time of the answer does not reveal which users exist.
+    if (known) void audit.recordRepeated(loginEvent(known, origin, 'refused', {}));
+    throw new DomainError('unauthenticated', 'Email or password is wrong');
+  }
+  const { user, needsCode } = proved;
+  if (needsCode) throw new DomainError('totp_required', 'A one-time code is needed as well: `totp`');
+  const token = await openSession(db, audit, user, { at: new Date(now()), origin, byProvider: false });
+  return { token, user: toUser(user) };
 }
 
 function findUser(db: Kysely<MessagingTables>) {
@@ -118,34 +159,4 @@ function toUser(row: {
 }): User {
   const { id, email, role } = row;
   return { id, email, role: roleOf(role), workspace: { id: row.workspace_id, name: row.workspace_name } };
-}
-
-/** Also deletes the user's expired sessions. */
-async function openSession(
-  db: Kysely<MessagingTables>,
-  user: { id: string; workspace_id: string },
-  at: Date,
-): Promise<string> {
-  const token = newSecret('ffu');
-  await db
-    .deleteFrom('sessions')
-    .where('user_id', '=', user.id)
-    .where((on) =>
-      on.or([
-        on('last_seen_at', '<', new Date(at.getTime() - IDLE_MS)),
-        on('created_at', '<', new Date(at.getTime() - ABSOLUTE_MS)),
-      ]),
-    )
-    .execute();
-  await db
-    .insertInto('sessions')
-    .values({
-      token_hash: hashSecret(token),
-      user_id: user.id,
-      workspace_id: user.workspace_id,
-      created_at: at,
-      last_seen_at: at,
-    })
-    .execute();
-  return token;
 }

@@ -1,0 +1,79 @@
+import type { Kysely } from 'kysely';
+import type { AuditLog } from '../../audit/audit-log';
+import type { AuditEvent } from '../../audit/entry';
+import { LIMITS } from '../../domain/limits';
+import type { MessagingTables } from '../tables';
+import { hashSecret, newSecret } from './secrets';
+
+export const IDLE_MS = LIMITS.sessionIdleHours * 3_600_000;
+export const ABSOLUTE_MS = LIMITS.sessionDaysMax * 86_400_000;
+
+/** Where a log-in comes from, as the user's list of sessions and the audit log show it. */
+export interface LoginOrigin {
+  address: string | null;
+  userAgent: string | null;
+  requestId: string | null;
+}
+
+export const UNKNOWN_ORIGIN: LoginOrigin = { address: null, userAgent: null, requestId: null };
+
+interface LoginUser {
+  id: string;
+  workspace_id: string;
+}
+
+/** Opens a session and tells the audit log in the same transaction. Also deletes the user's expired sessions. */
+export async function openSession(
+  db: Kysely<MessagingTables>,
+  audit: Pick<AuditLog, 'appendIn'>,
+  user: LoginUser,
+  { at, origin, byProvider }: { at: Date; origin: LoginOrigin; byProvider: boolean },
+): Promise<string> {
+  const token = newSecret('ffu');
+  await db.transaction().execute(async (tx) => {
+    await tx
+      .deleteFrom('sessions')
+      .where('user_id', '=', user.id)
+      .where((on) =>
+        on.or([
+          on('last_seen_at', '<', new Date(at.getTime() - IDLE_MS)),
+          on('created_at', '<', new Date(at.getTime() - ABSOLUTE_MS)),
+        ]),
+      )
+      .execute();
+    await tx
+      .insertInto('sessions')
+      .values({
+        token_hash: hashSecret(token),
+        user_id: user.id,
+        workspace_id: user.workspace_id,
+        created_at: at,
+        last_seen_at: at,
+        address: origin.address,
+        user_agent: origin.userAgent,
+        by_provider: byProvider,
+      })
+      .execute();
+    await audit.appendIn(tx, loginEvent(user, origin, 'ok', { by: byProvider ? 'oidc' : 'password' }));
+  });
+  return token;
+}
+
+/** Where a log-in was refused, the actor is the user that was named, and not one who has proved to be. */
+export function loginEvent(
+  user: LoginUser,
+  { address, requestId }: LoginOrigin,
+  result: 'ok' | 'refused',
+  detail: AuditEvent['detail'],
+): AuditEvent {
+  return {
+    workspaceId: user.workspace_id,
+    actor: { kind: 'user', id: user.id },
+    address,
+    requestId,
+    action: 'session.login',
+    object: { kind: 'user', id: user.id },
+    result,
+    detail,
+  };
+}

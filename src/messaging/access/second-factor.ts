@@ -1,0 +1,184 @@
+import type { Kysely, Transaction } from 'kysely';
+import { DomainError } from '../../domain/errors';
+import type { MessagingTables } from '../tables';
+import { newRecoveryCodes, newTotpSecret, otpauthUrl, plainCode, stepOf } from './one-time-codes';
+import type { Sealing } from './sealing';
+import { hashSecret } from './secrets';
+
+/** One-time codes of a user as the second factor of a log-in (api.md 17). */
+export interface SecondFactor {
+  /** A new secret, which counts once it is confirmed. Fails with `totp_enabled` while another one counts. */
+  begin(user: FactorUser): Promise<{ secret: string; otpauthUrl: string }>;
+  /** Confirms it with a code, and returns the recovery codes, which are never shown again. */
+  confirm(user: FactorUser, code: string): Promise<string[]>;
+  /** Turns it off for a user of this workspace. Fails with `not_found` for any other. */
+  remove(user: FactorUser): Promise<void>;
+  /** Judges a log-in with the right password; a code that was right is used up. */
+  judge(userId: string, code: string | undefined): Promise<'right' | 'missing' | 'wrong'>;
+}
+
+export interface FactorUser {
+  workspaceId: string;
+  userId: string;
+}
+
+export interface SecondFactorDeps {
+  db: Kysely<MessagingTables>;
+  now: () => number;
+  sealing: Sealing;
+  /** Called when sessions may be allowed more or less than before. */
+  onChanged(): void;
+}
+
+export function createSecondFactor({ db, now, sealing, onChanged }: SecondFactorDeps): SecondFactor {
+  return {
+    async begin({ workspaceId, userId }) {
+      const { email } = await requireUser(db, workspaceId, userId);
+      const secret = newTotpSecret();
+      const row = {
+        secret: sealing.seal(secret, aboutOf(userId)),
+        key_id: sealing.keyId,
+        created_at: new Date(now()),
+        last_step: 0,
+      };
+      const stored = await db
+        .insertInto('totp_secrets')
+        .values({ user_id: userId, workspace_id: workspaceId, confirmed_at: null, ...row })
+        .onConflict((conflict) =>
+          conflict.column('user_id').doUpdateSet(row).where('totp_secrets.confirmed_at', 'is', null),
+        )
+        .returning('user_id')
+        .executeTakeFirst();
+      if (!stored) throw new DomainError('totp_enabled', 'One-time codes are on; turn them off first');
+      return { secret, otpauthUrl: otpauthUrl(secret, email) };
+    },
+
+    async confirm({ userId }, code) {
+      const codes = newRecoveryCodes();
+      await db.transaction().execute(async (tx) => {
+        const stored = await lock(tx, userId);
+        if (!stored || stored.confirmed_at) {
+          throw new DomainError('totp_not_begun', 'There is no secret that waits to be confirmed');
+        }
+        const step = stepOf(openSecret(sealing, userId, stored), code, stored.last_step, now());
+        if (step === undefined) throw wrongCode();
+        const confirmed = { confirmed_at: new Date(now()), last_step: step };
+        await tx.updateTable('totp_secrets').set(confirmed).where('user_id', '=', userId).execute();
+        await tx.deleteFrom('totp_recovery_codes').where('user_id', '=', userId).execute();
+        const hashes = codes.map((each) => ({ user_id: userId, code_hash: hashSecret(plainCode(each)) }));
+        await tx.insertInto('totp_recovery_codes').values(hashes).execute();
+      });
+      onChanged();
+      return codes;
+    },
+
+    async remove({ workspaceId, userId }) {
+      await requireUser(db, workspaceId, userId);
+      await db.transaction().execute(async (tx) => {
+        await tx.deleteFrom('totp_secrets').where('user_id', '=', userId).execute();
+        await tx.deleteFrom('totp_recovery_codes').where('user_id', '=', userId).execute();
+      });
+      onChanged();
+    },
+
+    judge: (userId, code) => db.transaction().execute((tx) => judge(tx, userId, code)),
+  };
+
+  /** The row is locked, so that of two log-ins with one code one is refused. */
+  async function judge(tx: Transaction<MessagingTables>, userId: string, code: string | undefined) {
+    const stored = await lock(tx, userId);
+    if (!stored?.confirmed_at) return 'right' as const;
+    if (code === undefined || code === '') return 'missing' as const;
+    const step = stepIfReadable(userId, stored, code.trim());
+    if (step !== undefined) {
+      await tx.updateTable('totp_secrets').set({ last_step: step }).where('user_id', '=', userId).execute();
+      return 'right' as const;
+    }
+    const used = await tx
+      .deleteFrom('totp_recovery_codes')
+      .where('user_id', '=', userId)
+      .where('code_hash', '=', hashSecret(plainCode(code)))
+      .returning('code_hash')
+      .executeTakeFirst();
+    return used ? ('right' as const) : ('wrong' as const);
+  }
+
+  /** A recovery code works even where the key that opens the secret is lost. */
+  function stepIfReadable(userId: string, stored: StoredSecret, code: string): number | undefined {
+    try {
+      return stepOf(openSecret(sealing, userId, stored), code, stored.last_step, now());
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+interface StoredSecret {
+  secret: string;
+  key_id: string;
+  last_step: number;
+}
+
+/**
+ * Seals every secret with the newest key, so that an operator can take an older one away. Returns the users whose
+ * secret cannot be opened; their log-ins need a recovery code, or an administrator who turns their codes off.
+ */
+export async function sealTotpAnew(db: Kysely<MessagingTables>, sealing: Sealing): Promise<string[]> {
+  const rows = await db
+    .selectFrom('totp_secrets')
+    .select(['user_id', 'secret', 'key_id'])
+    .where('key_id', '!=', sealing.keyId)
+    .execute();
+  const unreadable: string[] = [];
+  for (const { user_id, ...stored } of rows) {
+    try {
+      const secret = sealing.seal(openSecret(sealing, user_id, stored), aboutOf(user_id));
+      await db
+        .updateTable('totp_secrets')
+        .set({ secret, key_id: sealing.keyId })
+        .where('user_id', '=', user_id)
+        .where('secret', '=', stored.secret)
+        .execute();
+    } catch {
+      unreadable.push(user_id);
+    }
+  }
+  return unreadable;
+}
+
+const aboutOf = (userId: string) => `one-time code secret of ${userId}`;
+
+function openSecret(
+  sealing: Sealing,
+  userId: string,
+  { secret, key_id }: { secret: string; key_id: string },
+) {
+  return sealing.open(secret, key_id, aboutOf(userId));
+}
+
+function lock(tx: Transaction<MessagingTables>, userId: string) {
+  return tx
+    .selectFrom('totp_secrets')
+    .select(['secret', 'key_id', 'confirmed_at', 'last_step'])
+    .where('user_id', '=', userId)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+async function requireUser(db: Kysely<MessagingTables>, workspaceId: string, userId: string) {
+  const user = await db
+    .selectFrom('users')
+    .select('email')
+    .where('id', '=', userId)
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst();
+  if (!user) throw new DomainError('not_found', `No user ${userId} in this workspace`);
+  return user;
+}
+
+function wrongCode(): DomainError {
+  const message = 'This is not the code of the moment; check the clock of the device';
+  return new DomainError('invalid_request', `code: ${message}`, {
+    errors: [{ path: 'code', code: 'wrong_code', message }],
+  });
+}

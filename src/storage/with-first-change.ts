@@ -1,0 +1,107 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { QueryResult } from 'pg';
+
+/** Runs one statement in the transaction at hand. */
+export type Execute = (text: string, values: unknown[]) => Promise<Pick<QueryResult, 'rows'>>;
+
+/** What Kysely needs of a connection. */
+export interface Connection {
+  query(text: string, values: unknown[]): Promise<QueryResult>;
+  release(): void;
+}
+
+/**
+ * Statements that belong into the transaction in which a piece of work first changes something: both are
+ * committed, or neither. The connection looks for them just before that transaction is committed, so that code
+ * which changes things need not pass them along, and cannot forget them. They come last, and what they lock is
+ * locked for one commit only.
+ *
+ * Work that changes nothing writes none of them.
+ */
+export class Companion {
+  private state: 'awaited' | 'under way' | 'written' | 'closed' = 'awaited';
+
+  constructor(private readonly write: (execute: Execute) => Promise<void>) {}
+
+  get isAwaited(): boolean {
+    return this.state === 'awaited';
+  }
+
+  /** From now on it accompanies nothing, such as work that goes on after its call was answered. */
+  close(): void {
+    if (this.state === 'awaited') this.state = 'closed';
+  }
+
+  /** A transaction that fails leaves it to the next one. */
+  async commit(connection: Connection): Promise<QueryResult> {
+    const first = this.state === 'awaited';
+    if (!first) return connection.query('commit', []);
+    this.state = 'under way';
+    try {
+      await this.write((text, values) => connection.query(text, values));
+      const result = await connection.query('commit', []);
+      this.state = 'written';
+      return result;
+    } catch (error) {
+      this.state = 'awaited';
+      throw error;
+    }
+  }
+}
+
+const current = new AsyncLocalStorage<Companion>();
+
+export function withFirstChange<Result>(companion: Companion, work: () => Result): Result {
+  return current.run(companion, work);
+}
+
+/** For what is kept about work that is not its change, such as a count of failed attempts. */
+export function unaccompanied<Result>(work: () => Result): Result {
+  return current.exit(work);
+}
+
+/** Costs a look at the current context where there is no companion, as on the way of every message. */
+export function accompanied(connection: Connection): Connection {
+  let open = false;
+  let changed = false;
+
+  async function alone(companion: Companion, text: string, values: unknown[]): Promise<QueryResult> {
+    await connection.query('begin', []);
+    try {
+      const result = await connection.query(text, values);
+      await (hasChanged(text, result) ? companion.commit(connection) : connection.query('commit', []));
+      return result;
+    } catch (error) {
+      await connection.query('rollback', []).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  return {
+    async query(text, values) {
+      const companion = current.getStore();
+      if (!companion) return connection.query(text, values);
+      if (isBegin(text)) [open, changed] = [true, false];
+      else if (text === 'rollback') open = false;
+      else if (text === 'commit') {
+        open = false;
+        if (changed) return companion.commit(connection);
+      } else if (!open && companion.isAwaited && mayChange(text)) return alone(companion, text, values);
+
+      const result = await connection.query(text, values);
+      if (open) changed ||= hasChanged(text, result);
+      return result;
+    },
+    release: () => connection.release(),
+  };
+}
+
+const isBegin = (text: string) => text === 'begin' || text.startsWith('start transaction');
+
+/** `for update` only locks. A parameter is never part of the text. */
+const mayChange = (text: string) => /\b(insert into|delete from|(?<!\b(?:for|key) )update)\b/i.test(text);
+
+/** A query that changes rows on its way is a select to the server, and counts the rows that it returns. */
+function hasChanged(text: string, { command, rowCount }: QueryResult): boolean {
+  return (rowCount ?? 0) > 0 && (command !== 'SELECT' || mayChange(text));
+}

@@ -1,0 +1,120 @@
+import type { Kysely } from 'kysely';
+import { request } from 'undici';
+import { oidcRoutes } from '../../src/http/oidc';
+import { createLog } from '../../src/log';
+import { createSealing } from '../../src/messaging/access/sealing';
+import type { MessagingTables } from '../../src/messaging/tables';
+import { createOidcProvider } from '../../src/oidc/oidc-provider';
+import { type OidcIssuer, startOidcIssuer } from '../support/oidc-issuer';
+import { describeWithDatabase } from '../support/storage';
+import { startService, type TestService } from './service';
+
+describeWithDatabase('log-ins by OpenID Connect', (database) => {
+  let service: TestService;
+  let issuer: OidcIssuer;
+  beforeEach(async () => {
+    const db: Kysely<MessagingTables> = (await database.open()).tables<MessagingTables>();
+    issuer = await startOidcIssuer();
+    service = await startService(db, {
+      requireTotp: true,
+      routes: [
+        (app) =>
+          oidcRoutes({
+            provider: createOidcProvider({ ...issuer, issuer: issuer.url }),
+            // The real ones need what is made below.
+            sessions: { loginByProvider: (...given) => service.identity.loginByProvider(...given) },
+            sealing: createSealing([Buffer.alloc(32, 5)]),
+            publicUrl: () => service.url,
+            log: createLog('silent'),
+          })(app),
+      ],
+    });
+    issuer.person = { email: service.workspace.user.email.toUpperCase(), email_verified: true };
+  });
+  afterEach(async () => {
+    await service.app.close();
+    await issuer.close();
+  });
+
+  const cookiesOf = (headers: Record<string, unknown>) =>
+    [headers['set-cookie'] ?? []].flat().map((cookie) => String(cookie).split(';')[0] as string);
+
+  /** As a browser that goes where it is led, up to the console. */
+  async function begin(): Promise<{ callback: string; cookie: string }> {
+    const first = await service.call('GET', '/api/session/oidc');
+    expect(first.status).toBe(303);
+    const atProvider = await request(String(first.headers.location));
+    await atProvider.body.dump();
+    return {
+      callback: String(atProvider.headers.location).replace(service.url, ''),
+      cookie: cookiesOf(first.headers)[0] as string,
+    };
+  }
+  const finish = ({ callback, cookie }: { callback: string; cookie: string }) =>
+    service.call('GET', callback, { headers: { cookie } });
+  const outcome = async () => (await finish(await begin())).headers.location;
+
+  test.each(['RS256', 'ES256'] as const)('a user is found by verified email, signed with %s', async (alg) => {
+    issuer.algorithm = alg;
+    const { status, headers } = await finish(await begin());
+    expect([status, headers.location]).toEqual([303, '/console/']);
+    const cookies = cookiesOf(headers);
+    const cookie = cookies.find((each) => each.startsWith('session_token='));
+    const me = await service.call('GET', '/api/session', { headers: { cookie: String(cookie) } });
+    expect(me.body.user.id).toBe(service.workspace.user.id);
+    // Codes are demanded of those who log in with a password.
+    const users = await service.call('GET', '/api/admin/users', { headers: { cookie: String(cookie) } });
+    expect(users.status).toBe(200);
+  });
+
+  test('an email address that is not said to be verified, or that no user has, is refused', async () => {
+    const { email } = service.workspace.user;
+    for (const verified of [undefined, false, 'true']) {
+      issuer.person = { email, email_verified: verified };
+      expect(await outcome()).toBe('/console/?error=oidc_email_unverified');
+    }
+    issuer.person = { email: 'nobody@example.com', email_verified: true };
+    expect(await outcome()).toBe('/console/?error=oidc_unknown_user');
+    const made = { email: 'disabled@example.com', role: 'admin' } as const;
+    const admin = { workspaceId: service.workspace.workspace.id, role: 'owner' } as const;
+    const { user } = await service.identity.users.create(admin, made);
+    await service.identity.users.disable(admin, user.id);
+    issuer.person = { email: made.email, email_verified: true };
+    expect(await outcome()).toBe('/console/?error=oidc_unknown_user');
+  });
+
+  test('a token that is not for this log-in, not from this provider or not signed with its keys is refused', async () => {
+    const spoils: OidcIssuer['spoil'][] = [
+      { claims: { nonce: 'another' } },
+      { claims: { aud: 'another' } },
+      { claims: { iss: 'https://elsewhere.example.com' } },
+      { claims: { exp: Math.floor(Date.now() / 1_000) - 600 } },
+      { foreignKey: true },
+    ];
+    for (const spoil of spoils) {
+      issuer.spoil = spoil;
+      expect([spoil, await outcome()]).toEqual([spoil, '/console/?error=oidc_failed']);
+    }
+    issuer.spoil = {};
+    issuer.algorithm = 'HS256';
+    expect(await outcome()).toBe('/console/?error=oidc_failed');
+  });
+
+  test('the answer has to belong to a log-in of this browser, and counts once', async () => {
+    const [mine, another] = [await begin(), await begin()];
+    const failed = '/console/?error=oidc_failed';
+    expect((await finish({ ...mine, cookie: another.cookie })).headers.location).toBe(failed);
+    expect((await finish({ ...mine, cookie: '' })).headers.location).toBe(failed);
+    expect((await finish({ ...mine, cookie: `${mine.cookie}x` })).headers.location).toBe(failed);
+    expect((await finish(mine)).headers.location).toBe('/console/');
+    expect((await finish(mine)).headers.location).toBe(failed);
+  });
+
+  test('a provider that refuses or is away leads to the console as well', async () => {
+    issuer.spoil = { refuse: true };
+    expect(await outcome()).toBe('/console/?error=oidc_denied');
+    await issuer.close();
+    const away = createOidcProvider({ ...issuer, issuer: issuer.url });
+    await expect(away.begin('http://127.0.0.1/x')).rejects.toThrow();
+  });
+});
