@@ -81,6 +81,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     synthesizer,
     log,
     smsParts: (provider) => createSmsParts({ db: messagingDb, provider, observer: options.metrics.delivery }),
+    publicUrl: () => reachableAt ?? '',
     inboundUrl: (provider) => `${reachableAt}/inbound/${provider}/${inboundSecret}`,
   };
   const environment = environmentAccounts(config);
@@ -153,6 +154,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       unsubscribeTokens,
       metrics: options.metrics,
       publicUrl,
+      reachableAt: parts.publicUrl,
       log,
     }),
   });

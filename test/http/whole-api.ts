@@ -2,6 +2,7 @@ import diagnostics from 'node:diagnostics_channel';
 import type { RouteOptions } from 'fastify';
 import { apiRoutes } from '../../src/app/api-routes';
 import type { TemplateLookup } from '../../src/campaigns/ports';
+import type { Account } from '../../src/domain/account';
 import type { App } from '../../src/http/routing';
 import { createLog, type Log } from '../../src/log';
 import { createIdentity, type Identity } from '../../src/messaging/access/identity';
@@ -28,6 +29,14 @@ export interface WholeApi extends TestServer {
   stop(): Promise<void>;
 }
 
+/** What vendors were given, and sign. */
+export const PUBLIC_URL = 'https://fanfare.example';
+/** An account whose callbacks are believed. */
+const VENDOR: Account = {
+  ...{ id: 'vendor', name: 'Vendor', kind: 'twilio', channels: ['sms'], settings: { accountSid: 'AC1' } },
+  ...{ secretNames: [], workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' },
+};
+export const VENDOR_TOKEN = 'the vendor signs';
 export const INBOUND_SECRET = 'the-carrier-knows';
 export const UNSUBSCRIBE_TOKENS = createUnsubscribeTokens('the installation knows');
 
@@ -78,9 +87,9 @@ export async function startWholeApi(
         }),
         accounts: {
           ...{
-            environment: ENVIRONMENT,
+            environment: [...ENVIRONMENT, VENDOR],
             sealing: createSealing([Buffer.alloc(32, 2)]),
-            secretsOf: () => ({}),
+            secretsOf: () => ({ authToken: VENDOR_TOKEN }),
           },
           check: async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
         },
@@ -101,6 +110,7 @@ export async function startWholeApi(
           onError: () => undefined,
         }),
         publicUrl: undefined,
+        reachableAt: () => PUBLIC_URL,
         log,
       }),
       log,
