@@ -176,6 +176,9 @@ export const LIMITS = {
   retentionRows: 1_000,
   retentionPauseMs: 20,
   retentionSweepSeconds: 600,
+  retentionFirstSweepSeconds: 20,
+  /** Ended runs that one sweep takes on at a time. */
+  retentionRuns: 20,
   /** Senders of a workspace with limits of their own; every process keeps all of them in memory. */
   senderLimits: 1_000,
   /** Longest pause that a provider's Retry-After puts on a sender; after it the provider is asked again. */
@@ -496,9 +499,9 @@ export const LIMITS = {
   /** Where recipients are due at different hours, a shard is frozen in one transaction; with more shards it
    * stays short. */
   shardsPerChannelByHours: 64,
-  /** The first shard of a large audience; each further one is twice as large. The first one is filled within
-   * half a second. */
-  firstShardContacts: 10_000,
+  /** The first shard of an audience of more than twice as many; each further one is twice as large. The first one
+   * is filled within a tenth of a second, and sent while the others are. */
+  firstShardContacts: 2_500,
   /** Contacts judged and frozen in one transaction: a tenth of a second's work, after which control is read. */
   audiencePieceContacts: 5_000,
   /** Pieces that a process freezes at once, in turn by run: each holds a connection and keeps a core busy. */

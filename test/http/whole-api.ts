@@ -42,7 +42,10 @@ export const UNSUBSCRIBE_TOKENS = createUnsubscribeTokens('the installation know
 
 export async function startWholeApi(
   storage: Storage,
-  { log = createLog('silent') }: { log?: Log } = {},
+  {
+    log = createLog('silent'),
+    more = [],
+  }: { log?: Log /** Beside the API's. */; more?: ((app: App) => Promise<void>)[] } = {},
 ): Promise<WholeApi> {
   const db = storage.tables<MessagingTables>();
   const rig = await createOutboxRig(storage, log);
@@ -67,52 +70,55 @@ export async function startWholeApi(
     listen({
       authenticator: identity,
       idempotency: createIdempotency({ db }),
-      routes: apiRoutes({
-        storage,
-        identity,
-        delivery,
-        versions,
-        templateLookup,
-        stories: {
-          read: async (workspaceId, uids) => ({
-            ...{ kind: 'told', events: true },
-            stories: await delivery.stories(workspaceId, uids),
-          }),
-        },
-        webhooks: createWebhooks({
-          db,
-          guard: createTargetGuard({ allowPrivate: false }),
-          sealing: createSealing([Buffer.alloc(32, 1)]),
-          onChanged: () => undefined,
-        }),
-        accounts: {
-          ...{
-            environment: [...ENVIRONMENT, VENDOR],
-            sealing: createSealing([Buffer.alloc(32, 2)]),
-            secretsOf: () => ({ authToken: VENDOR_TOKEN }),
+      routes: [
+        ...more,
+        ...apiRoutes({
+          storage,
+          identity,
+          delivery,
+          versions,
+          templateLookup,
+          stories: {
+            read: async (workspaceId, uids) => ({
+              ...{ kind: 'told', events: true },
+              stories: await delivery.stories(workspaceId, uids),
+            }),
           },
-          check: async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
-        },
-        launcher: {
-          launch: async () => undefined,
-          controlChanged: async () => undefined,
-          launchSend: async () => undefined,
-          wakeSend: async () => undefined,
-        },
-        schedules: { keepSchedule: async () => undefined, removeSchedule: async () => undefined },
-        readiness: async () => ({ database: true }),
-        inboundSecret: INBOUND_SECRET,
-        unsubscribeTokens: UNSUBSCRIBE_TOKENS,
-        metrics: createMetrics({
-          outbox: () => outboxDepth(db),
-          runs: async () => new Map(),
-          connections: storage.connections,
-          onError: () => undefined,
+          webhooks: createWebhooks({
+            db,
+            guard: createTargetGuard({ allowPrivate: false }),
+            sealing: createSealing([Buffer.alloc(32, 1)]),
+            onChanged: () => undefined,
+          }),
+          accounts: {
+            ...{
+              environment: [...ENVIRONMENT, VENDOR],
+              sealing: createSealing([Buffer.alloc(32, 2)]),
+              secretsOf: () => ({ authToken: VENDOR_TOKEN }),
+            },
+            check: async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
+          },
+          launcher: {
+            launch: async () => undefined,
+            controlChanged: async () => undefined,
+            launchSend: async () => undefined,
+            wakeSend: async () => undefined,
+          },
+          schedules: { keepSchedule: async () => undefined, removeSchedule: async () => undefined },
+          readiness: async () => ({ database: true }),
+          inboundSecret: INBOUND_SECRET,
+          unsubscribeTokens: UNSUBSCRIBE_TOKENS,
+          metrics: createMetrics({
+            outbox: () => outboxDepth(db),
+            runs: async () => new Map(),
+            connections: storage.connections,
+            onError: () => undefined,
+          }),
+          publicUrl: undefined,
+          reachableAt: () => PUBLIC_URL,
+          log,
         }),
-        publicUrl: undefined,
-        reachableAt: () => PUBLIC_URL,
-        log,
-      }),
+      ],
       log,
     }),
   );

@@ -7,7 +7,8 @@ import { LIMITS } from '../../domain/limits';
  */
 export function shardEnds(contacts: number, byHours: boolean): number[] {
   const most = byHours ? LIMITS.shardsPerChannelByHours : LIMITS.shardsPerChannel;
-  const shards = Math.max(1, Math.min(most, Math.ceil(contacts / LIMITS.recipientsPerShard)));
+  const fewest = contacts > 2 * LIMITS.firstShardContacts ? 2 : 1;
+  const shards = Math.max(fewest, Math.min(most, Math.ceil(contacts / LIMITS.recipientsPerShard)));
   const ends: number[] = [];
   let end = 0;
   for (let growing = LIMITS.firstShardContacts; ends.length < shards; growing *= 2) {

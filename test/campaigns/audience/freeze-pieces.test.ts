@@ -266,14 +266,14 @@ describeWithDatabase('an audience that is frozen in pieces', (database) => {
   });
 
   test('is not complete, and its run not to be closed, before the last piece', async () => {
-    const contacts = 25_600;
+    const contacts = 5_600;
     const { runId, listId, workspaceId } = await plantRun(db, { contacts });
     const input = {
       ...{ runId, workspaceId, channel: 'sms' as const },
       ...{ contactListIds: [listId], placeholders: [], campaignParams: {} },
     };
     expect(await freezeShard(db, input)).toBe(false);
-    expect((await readCounts(db, runId)).sms?.total).toBe(10_000);
+    expect((await readCounts(db, runId)).sms?.total).toBe(2_500);
     expect(await frozenShards(db, runId)).toBeUndefined();
     await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);
     expect(await closeRun(db, runId, 'completed', undefined)).toBe(false);
@@ -287,9 +287,10 @@ describeWithDatabase('an audience that is frozen in pieces', (database) => {
 describe('where an audience is cut into shards', () => {
   test('is one for a small audience, and begins with small ones for a large one', () => {
     expect(shardEnds(0, false)).toEqual([0]);
-    expect(shardEnds(25_000, false)).toEqual([25_000]);
-    expect(shardEnds(25_101, false)).toEqual([10_000, 25_101]);
-    expect(shardEnds(1_000_000, false).slice(0, 4)).toEqual([10_000, 30_000, 70_000, 141_539]);
+    expect(shardEnds(25_000, false)).toEqual([2_500, 25_000]);
+    expect(shardEnds(5_000, false)).toEqual([5_000]);
+    expect(shardEnds(25_101, false)).toEqual([2_500, 25_101]);
+    expect(shardEnds(1_000_000, false).slice(0, 4)).toEqual([2_500, 7_500, 17_500, 37_500]);
     expect(shardEnds(1_000_000, false)).toHaveLength(16);
     expect(shardEnds(1_000_000, true)).toHaveLength(40);
   });
