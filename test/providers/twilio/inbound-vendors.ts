@@ -2,8 +2,18 @@ import type { AddressInfo } from 'node:net';
 import { inboundVendorRoutes } from '../../../src/http/routes/inbound-vendors';
 import { buildServer } from '../../../src/http/server';
 import { createLog } from '../../../src/log';
+import type { VendorCalls } from '../../../src/messaging/vendor-calls';
 import type { InboundSink, ReceiptSink } from '../../../src/providers/provider';
 import type { VendorAccount } from '../../../src/providers/vendor/vendor';
+
+const NO_CALLS: VendorCalls = {
+  begin: async () => ({ path: 'token/start' }),
+  drop: async () => undefined,
+  accountOf: async () => undefined,
+  next: async () => undefined,
+  hear: async () => ({ receipts: [], isOver: false }),
+  ended: async () => undefined,
+};
 
 /** The route of vendors' callbacks for one account, without anything behind it. */
 export async function startInboundVendors({
@@ -12,6 +22,7 @@ export async function startInboundVendors({
   takeInbound = async () => undefined,
   before = [],
   publicUrl,
+  calls = {},
 }: {
   account: VendorAccount;
   takeReceipts: ReceiptSink;
@@ -19,6 +30,7 @@ export async function startInboundVendors({
   /** Secrets that hold for a while still. */
   before?: VendorAccount['secrets'][];
   publicUrl?: string;
+  calls?: Partial<VendorCalls>;
 }): Promise<{ url: string; close(): Promise<void> }> {
   const nobody = async () => undefined;
   let url = '';
@@ -37,6 +49,8 @@ export async function startInboundVendors({
         receiptsOf: () => takeReceipts,
         inboundOf: () => takeInbound,
         publicUrl: () => publicUrl ?? url,
+        calls: { ...NO_CALLS, ...calls },
+        log: createLog('silent'),
       }),
     ],
   });
