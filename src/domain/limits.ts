@@ -301,6 +301,8 @@ export const LIMITS = {
   silentCallHours: 26,
   /** Twilio places one call a second, and queues what is more where no pause reaches it. */
   vendorCallsPerSecond: 1,
+  /** When a message in doubt is looked up at a vendor: lists are late, and most doubts end by a callback before. */
+  doubtLooksMs: [30_000, 120_000, 600_000],
   /** A callback is some 1 KiB of form fields; an inbound SMS has at most 1,600 characters of text. */
   callbackBytes: 64 * KiB,
 
