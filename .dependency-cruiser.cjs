@@ -60,14 +60,14 @@ const FOLDERS = [
   {
     name: 'messaging',
     at: '^src/messaging/',
-    values: ['^src/domain/', '^src/csv/', '^src/storage/new-id'],
+    values: ['^src/domain/', '^src/csv/', '^src/storage/(new-id|periodic-cleanup)'],
     types: ['^src/providers/provider', '^src/storage/storage', '^src/log', '^src/contracts/'],
     why: 'the service works without campaigns, Temporal and HTTP',
   },
   {
     name: 'campaigns',
     at: '^src/campaigns/',
-    values: ['^src/domain/', '^src/csv/', '^src/storage/new-id'],
+    values: ['^src/domain/', '^src/csv/', '^src/storage/(new-id|periodic-cleanup)'],
     types: ['^src/storage/storage', '^src/log', '^src/contracts/'],
     why: 'campaigns reach the messaging service only through its HTTP contract, by the gateway',
   },
@@ -103,7 +103,7 @@ const FOLDERS = [
     name: 'metrics',
     at: '^src/metrics/',
     values: ['^src/domain/', '^src/startup-error'],
-    types: ['^src/messaging/observer', '^src/http/observer'],
+    types: ['^src/messaging/observer', '^src/http/request/observer'],
     why: 'it counts what others tell it, and knows none of them',
   },
   {

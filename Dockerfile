@@ -1,5 +1,5 @@
 # Debian, not Alpine: the Temporal SDK's native core is not built for musl.
-FROM node:20-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY packages packages
@@ -19,7 +19,7 @@ RUN npm prune --omit=dev --no-audit --no-fund \
   && case "$(uname -m)" in x86_64) keep=x86_64-unknown-linux-gnu ;; *) keep=aarch64-unknown-linux-gnu ;; esac \
   && find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 ! -name "$keep" -exec rm -r {} +
 
-FROM node:20-bookworm-slim
+FROM node:24-bookworm-slim
 # Certificates for TLS to a Temporal server; Node brings its own, the native core uses the system's.
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends ca-certificates \

@@ -21,7 +21,8 @@ export function pageCaps(
   const caps = capsOf(run.options.policy, page.channel, run.options.class);
   const placeOf = (recipient: PageRecipient): Place => ({
     uid: uidOf(recipient),
-    address: recipient.address,
+    // Persons who were erased are left out before (classify-results.ts).
+    address: recipient.address ?? '',
   });
 
   return {

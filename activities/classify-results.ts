@@ -142,6 +142,24 @@ export function splitExpired(
   return { inTime, expired };
 }
 
+/**
+ * Nothing is sent to persons who were erased meanwhile. One whose message an earlier attempt may have sent is in doubt:
+ * without the address it cannot be asked for again.
+ */
+export function splitErased(
+  recipients: readonly PageRecipient[],
+  doubtful: boolean,
+): { offered: PageRecipient[]; erased: RecipientResult[] } {
+  const state = doubtful ? ('unknown' as const) : ('suppressed' as const);
+  const isErased = ({ address }: PageRecipient) => address === null;
+  return {
+    offered: recipients.filter((one) => !isErased(one)),
+    erased: recipients
+      .filter(isErased)
+      .map(({ seq, attempt }) => ({ seq, attempt, state, code: 'erased', attempted: false })),
+  };
+}
+
 function tried(recipient: PageRecipient, { uidOf }: SendContext) {
   return { uid: uidOf(recipient), attempts: recipient.attempts + 1, dueAt: recipient.dueAt };
 }

@@ -25,7 +25,14 @@ import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { Capability, Gateway, OutgoingMessage } from '../src/gateway/gateway';
 import { awaitRateLimit } from './await-rate-limit';
 import { pageCaps } from './caps';
-import { inDoubt, pageBackoff, resultsOf, type SendContext, splitExpired } from './classify-results';
+import {
+  inDoubt,
+  pageBackoff,
+  resultsOf,
+  type SendContext,
+  splitErased,
+  splitExpired,
+} from './classify-results';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
 import { partByHours } from './hours';
@@ -149,7 +156,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
     count: number,
     doubtful: boolean,
   ): Promise<SendPageOutcome | undefined> {
-    const offered = await offerChunk(db, page, count);
+    const { offered, erased } = splitErased(await offerChunk(db, page, count), doubtful);
     const { inTime, expired } = doubtful
       ? { inTime: offered, expired: [] }
       : splitExpired(offered, context.rule, Date.now());
@@ -178,7 +185,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       return { kind: 'backoff', waitMs: wait.retryAfterMs };
     }
     const sent = resultsOf(ready, answers, context, Date.now());
-    const results = [...expired, ...open.held, ...held, ...sent];
+    const results = [...erased, ...expired, ...open.held, ...held, ...sent];
     const release = doubtful ? undefined : caps.release(ready, sent);
     const waiting = [...open.held, ...held].map(({ seq }) => seq);
     const also = async (tx: Transaction<CampaignTables>) => {
@@ -250,7 +257,8 @@ function toMessage(
   return {
     uid: uidOf(page, recipient),
     channel: page.channel,
-    to: recipient.address,
+    // Persons who were erased are left out before.
+    to: recipient.address ?? '',
     from: settings.from,
     templateId: settings.templateId,
     version: settings.version,

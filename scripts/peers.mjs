@@ -45,7 +45,7 @@ function isThere({ program, probe, cached, root }) {
 }
 
 /** As src/temporal/executable.ts has it; read before anything is built. */
-function cacheDirectory() {
+export function cacheDirectory() {
   const { XDG_CACHE_HOME } = process.env;
   const base = XDG_CACHE_HOME && isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(homedir(), '.cache');
   return join(base, 'fanfare');

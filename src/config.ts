@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   baseUrl,
+  countUpTo,
   domain,
   flag,
   hostAndPort,
@@ -49,6 +50,9 @@ export const VARIABLES = z.object({
   FANFARE_METRICS_PORT: port.optional(),
   FANFARE_TEMPORAL_METRICS_PORT: port.min(1).optional(),
   FANFARE_TRUST_PROXY: trustedProxies.optional(),
+  FANFARE_REQUESTS_PER_SECOND: countUpTo(1_000_000).default(LIMITS.requestsPerSecondDefault),
+  FANFARE_REQUESTS_AT_ONCE: countUpTo(100_000).default(LIMITS.requestsAtOnceDefault),
+  FANFARE_INSECURE_LINKS: flag,
   FANFARE_AUTH_URL: baseUrl.optional(),
   FANFARE_SEND_URL: baseUrl.optional(),
   FANFARE_APP_URL: baseUrl.optional(),
@@ -131,6 +135,10 @@ export const VARIABLES = z.object({
   FANFARE_SPEECH: z.enum(['none', 'espeak-ng']).default('none'),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
+  FANFARE_WORKER_BUILD_ID: z
+    .string()
+    .regex(/^[\w.+-]{1,100}$/, 'use 1 to 100 letters, digits, and . _ + -')
+    .optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 });
 
@@ -149,6 +157,10 @@ export interface Config {
     console: boolean;
     trustProxy: string[] | number | undefined;
   };
+  /** Requests of one workspace to one process. */
+  requestBounds: { perSecond: number; atOnce: number };
+  /** Why mail of class `marketing` may not leave, if it may not: the links in it would not be https. */
+  insecureLinks: string | undefined;
   /** Separate ports for metrics, on the address that HTTP listens on: ours, and the Temporal library's. */
   metrics: { port: number | undefined; temporalPort: number | undefined };
   /** The messaging service that campaigns use; missing parts are those of this process. */
@@ -166,6 +178,8 @@ export interface Config {
     credentialsFile: string | undefined;
   };
   temporal: { address: string | undefined; namespace: string; cliPath: string | undefined };
+  /** Name of this build for Temporal's worker versioning, which is off without one. */
+  workerBuildId: string | undefined;
   providers: Record<Channel, ProviderName>;
   /** For channels whose provider is `http`. */
   httpProviders: Partial<Record<Channel, { url: string; idempotent: boolean }>>;
@@ -260,6 +274,8 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       console: v.FANFARE_CONSOLE === 'on',
       trustProxy: v.FANFARE_TRUST_PROXY,
     },
+    requestBounds: { perSecond: v.FANFARE_REQUESTS_PER_SECOND, atOnce: v.FANFARE_REQUESTS_AT_ONCE },
+    insecureLinks: insecureLinksOf(v),
     metrics: { port: v.FANFARE_METRICS_PORT, temporalPort: v.FANFARE_TEMPORAL_METRICS_PORT },
     service: {
       authUrl: v.FANFARE_AUTH_URL,
@@ -317,8 +333,16 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     unsubscribeMailto: v.FANFARE_UNSUBSCRIBE_MAILTO,
     speech: v.FANFARE_SPEECH,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
+    workerBuildId: v.FANFARE_WORKER_BUILD_ID,
     logLevel: v.LOG_LEVEL,
   };
+}
+
+/** A link without https can be read and changed on the way, and one to this machine leads nowhere. */
+function insecureLinksOf(v: Variables): string | undefined {
+  if (v.FANFARE_EMAIL_PROVIDER !== 'smtp' || v.FANFARE_INSECURE_LINKS) return undefined;
+  if (v.FANFARE_PUBLIC_URL?.startsWith('https:')) return undefined;
+  return 'links in marketing mail need FANFARE_PUBLIC_URL with https; FANFARE_INSECURE_LINKS=true sends without';
 }
 
 /** Related variables are checked even when single values are wrong, so that all problems are reported at once. */

@@ -50,6 +50,8 @@ export async function runWorkers(options: {
   connection: NativeConnection;
   namespace: string;
   roles: readonly Role[];
+  /** Name of this build. With it, Temporal gives work only to the version that the operator has made current. */
+  buildId?: string | undefined;
   deps: ActivityDeps;
 }): Promise<RunningWorkers> {
   if (!existsSync(BUNDLE_FILE)) {
@@ -68,6 +70,7 @@ export async function runWorkers(options: {
         taskQueue: TASK_QUEUES[role],
         activities: activities[role],
         ...(WITH_WORKFLOWS.includes(role) ? { workflowBundle: { codePath: BUNDLE_FILE } } : {}),
+        ...(options.buildId === undefined ? {} : versioned(options.buildId)),
         ...COMMON,
         ...OPTIONS[role],
       }),
@@ -83,3 +86,18 @@ export async function runWorkers(options: {
     },
   };
 }
+
+/**
+ * Workflows move to the current version with their next task, because recorded histories replay on every later
+ * build (test/replay). Pinned ones would keep an old build running for as long as a call or a schedule sleeps.
+ */
+const versioned = (buildId: string): Partial<WorkerOptions> => ({
+  workerDeploymentOptions: {
+    version: { deploymentName: DEPLOYMENT, buildId },
+    useWorkerVersioning: true,
+    defaultVersioningBehavior: 'AUTO_UPGRADE',
+  },
+});
+
+/** All workers of an installation are one deployment, as Temporal calls it. */
+const DEPLOYMENT = 'fanfare';

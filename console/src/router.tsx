@@ -9,6 +9,9 @@ import {
 } from '@tanstack/react-router';
 import { isProblem } from './api/problem';
 import { sessionQuery } from './api/session';
+import type { RecipientFilter } from './campaigns/campaign-queries';
+import { isChannel, isState } from './campaigns/campaign-words';
+import type { CampaignFilter } from './campaigns/campaigns-query';
 import { NotFoundPage } from './shell/not-found-page';
 import { PageError } from './shell/page-error';
 import { Shell } from './shell/shell';
@@ -59,7 +62,54 @@ const home = createRoute({
 const campaigns = createRoute({
   getParentRoute: () => signedIn,
   path: '/campaigns',
+  validateSearch: (search): CampaignFilter => ({
+    ...textOf(search, 'search'),
+    ...textOf(search, 'tag'),
+    ...textOf(search, 'from'),
+    ...textOf(search, 'to'),
+    ...oneOf(search, 'status', ['active', 'paused', 'completed']),
+    ...oneOf(search, 'order', ['oldest', 'name']),
+    ...(isChannel(search.channel) ? { channel: search.channel } : {}),
+    ...(search.archived === true ? { archived: true } : {}),
+    ...(Number.isInteger(search.page) && Number(search.page) > 1 ? { page: Number(search.page) } : {}),
+  }),
   component: lazyRouteComponent(() => import('./campaigns/campaigns-page'), 'CampaignsPage'),
+});
+
+const campaign = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/campaigns/$id',
+  component: lazyRouteComponent(() => import('./campaigns/campaign-page'), 'CampaignPage'),
+});
+
+const campaignOverview = createRoute({
+  getParentRoute: () => campaign,
+  path: '/',
+  component: lazyRouteComponent(() => import('./campaigns/overview-part'), 'OverviewPart'),
+});
+
+const campaignPeople = createRoute({
+  getParentRoute: () => campaign,
+  path: '/recipients',
+  validateSearch: (search): RecipientFilter => ({
+    ...textOf(search, 'search'),
+    ...textOf(search, 'code'),
+    ...(isState(search.state) ? { state: search.state } : {}),
+    ...(isChannel(search.channel) ? { channel: search.channel } : {}),
+  }),
+  component: lazyRouteComponent(() => import('./campaigns/people-part'), 'PeoplePart'),
+});
+
+const campaignStory = createRoute({
+  getParentRoute: () => campaign,
+  path: '/recipients/$recipientId',
+  component: lazyRouteComponent(() => import('./campaigns/story-part'), 'StoryPart'),
+});
+
+const campaignSettings = createRoute({
+  getParentRoute: () => campaign,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./campaigns/settings-part'), 'SettingsPart'),
 });
 
 const newCampaign = createRoute({
@@ -77,7 +127,30 @@ const templates = createRoute({
 const contacts = createRoute({
   getParentRoute: () => signedIn,
   path: '/contacts',
+  validateSearch: (search): Paged & { view?: 'lists' | 'people' } => ({
+    ...pagedOf(search),
+    ...(search.view === 'people' ? { view: 'people' } : {}),
+  }),
   component: lazyRouteComponent(() => import('./contacts/contacts-page'), 'ContactsPage'),
+});
+
+const contactList = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/contacts/lists/$listId',
+  validateSearch: (search): { search?: string } => textOf(search, 'search'),
+  component: lazyRouteComponent(() => import('./contacts/list-page'), 'ListPage'),
+});
+
+const contactImport = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/contacts/lists/$listId/import',
+  component: lazyRouteComponent(() => import('./contacts/import-page'), 'ImportPage'),
+});
+
+const contact = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/contacts/$contactId',
+  component: lazyRouteComponent(() => import('./contacts/contact-page'), 'ContactPage'),
 });
 
 const suppression = createRoute({
@@ -132,7 +205,9 @@ const tree = root.addChildren([
   signIn,
   signedIn.addChildren([
     ...[home, campaigns, newCampaign],
-    ...[templates, contacts, suppression],
+    campaign.addChildren([campaignOverview, campaignPeople, campaignStory, campaignSettings]),
+    ...[templates, suppression],
+    ...[contacts, contactList, contactImport, contact],
     ...[webhooks, policy, carriers, access, audit, system, account],
   ]),
 ]);
@@ -158,3 +233,21 @@ declare module '@tanstack/react-router' {
 
 const textOf = <Name extends string>(search: Record<string, unknown>, name: Name) =>
   (typeof search[name] === 'string' ? { [name]: search[name] } : {}) as { [key in Name]?: string };
+
+const oneOf = <Name extends string, const Value extends string>(
+  search: Record<string, unknown>,
+  name: Name,
+  values: readonly Value[],
+) =>
+  (values.some((one) => one === search[name]) ? { [name]: search[name] } : {}) as { [key in Name]?: Value };
+
+interface Paged {
+  page?: number;
+  search?: string;
+}
+
+/** Page and search of a list, so that its address opens it as it was. */
+function pagedOf(search: Record<string, unknown>): Paged {
+  const page = Number(search.page);
+  return { ...textOf(search, 'search'), ...(Number.isInteger(page) && page > 1 ? { page } : {}) };
+}

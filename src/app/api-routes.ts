@@ -22,43 +22,45 @@ import type { CampaignTables } from '../campaigns/tables';
 import type { Account } from '../domain/account';
 import type { OptedOutCodes } from '../domain/opted-out-codes';
 import type { Speaks } from '../domain/voice/spoken-languages';
-import { type AdminAccountsDeps, adminAccountRoutes } from '../http/routes/admin-accounts';
-import { adminClientRoutes } from '../http/routes/admin-clients';
-import { adminKeyRoutes } from '../http/routes/admin-keys';
-import { adminRouteRoutes } from '../http/routes/admin-routes';
-import { adminUserRoutes } from '../http/routes/admin-users';
-import { adminWorkspaceRoutes } from '../http/routes/admin-workspaces';
-import { callDocumentRoutes } from '../http/routes/call-documents';
-import { campaignApprovalRoutes } from '../http/routes/campaign-approval';
-import { campaignCallRoutes } from '../http/routes/campaign-calls';
-import { campaignProgressRoutes } from '../http/routes/campaign-progress';
-import { campaignRecipientRoutes } from '../http/routes/campaign-recipients';
-import { campaignReportRoutes } from '../http/routes/campaign-reports';
-import { campaignRoutes } from '../http/routes/campaigns';
-import { contactListRoutes } from '../http/routes/contact-lists';
-import { contactRoutes } from '../http/routes/contacts';
-import { durableSendRoutes } from '../http/routes/durable-sends';
-import { eventRoutes } from '../http/routes/events';
-import { explainRoutes } from '../http/routes/explain';
-import { healthRoutes } from '../http/routes/health';
-import { holdRoutes } from '../http/routes/holds';
-import { inboundRoutes } from '../http/routes/inbound';
-import { inboundKannelRoutes } from '../http/routes/inbound-kannel';
-import { inboundVendorRoutes } from '../http/routes/inbound-vendors';
-import { messageRoutes } from '../http/routes/messages';
-import { metricsRoutes } from '../http/routes/metrics';
-import { policyRoutes } from '../http/routes/policy';
-import { sendRoutes } from '../http/routes/send';
-import { senderLimitRoutes } from '../http/routes/sender-limits';
-import { sessionRoutes } from '../http/routes/session';
-import { stopRoutes } from '../http/routes/stop';
-import { suppressionRoutes } from '../http/routes/suppression';
-import { templateTrialRoutes } from '../http/routes/template-trials';
-import { templateRoutes } from '../http/routes/templates';
-import { tokenRoutes } from '../http/routes/token';
-import { unsubscribeRoutes } from '../http/routes/unsubscribe';
-import { webhookRoutes } from '../http/routes/webhooks';
-import type { App } from '../http/routing';
+import { type AdminAccountsDeps, adminAccountRoutes } from '../http/admin-accounts';
+import { adminClientRoutes } from '../http/admin-clients';
+import { adminKeyRoutes } from '../http/admin-keys';
+import { adminRouteRoutes } from '../http/admin-routes';
+import { adminUserRoutes } from '../http/admin-users';
+import { adminWorkspaceRoutes } from '../http/admin-workspaces';
+import { callDocumentRoutes } from '../http/call-documents';
+import { campaignApprovalRoutes } from '../http/campaign-approval';
+import { campaignCallRoutes } from '../http/campaign-calls';
+import { campaignControlRoutes } from '../http/campaign-control';
+import { campaignProgressRoutes } from '../http/campaign-progress';
+import { campaignRecipientRoutes } from '../http/campaign-recipients';
+import { campaignReportRoutes } from '../http/campaign-reports';
+import { campaignRunRoutes } from '../http/campaign-runs';
+import { campaignRoutes } from '../http/campaigns';
+import { contactListRoutes } from '../http/contact-lists';
+import { contactRoutes } from '../http/contacts';
+import { durableSendRoutes } from '../http/durable-sends';
+import { eventRoutes } from '../http/events';
+import { explainRoutes } from '../http/explain';
+import { healthRoutes } from '../http/health';
+import { holdRoutes } from '../http/holds';
+import { inboundRoutes } from '../http/inbound';
+import { inboundKannelRoutes } from '../http/inbound-kannel';
+import { inboundVendorRoutes } from '../http/inbound-vendors';
+import { messageRoutes } from '../http/messages';
+import { metricsRoutes } from '../http/metrics';
+import { policyRoutes } from '../http/policy';
+import type { App } from '../http/request/routing';
+import { sendRoutes } from '../http/send';
+import { senderLimitRoutes } from '../http/sender-limits';
+import { sessionRoutes } from '../http/session';
+import { stopRoutes } from '../http/stop';
+import { suppressionRoutes } from '../http/suppression';
+import { templateTrialRoutes } from '../http/template-trials';
+import { templateRoutes } from '../http/templates';
+import { tokenRoutes } from '../http/token';
+import { unsubscribeRoutes } from '../http/unsubscribe';
+import { webhookRoutes } from '../http/webhooks';
 import type { Log } from '../log';
 import type { Identity } from '../messaging/access/identity';
 import type { Sealing } from '../messaging/access/sealing';
@@ -77,6 +79,7 @@ import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Metrics } from '../metrics/metrics';
 import type { Tables } from '../storage/storage';
 import { contactNews } from './contact-news';
+import { suppressErased } from './erasures';
 import { isToldHowToOptOut } from './notice-rule';
 import { suppression } from './suppression-rule';
 
@@ -91,6 +94,8 @@ export interface ApiParts {
   templateLookup: TemplateLookup;
   stories: MessageStories;
   webhooks: Webhooks;
+  /** Somebody is to be erased (erasures.ts). */
+  onErased?: (() => void) | undefined;
   accounts: AccountsParts;
   launcher: RunLauncher & SendLauncher;
   schedules: CampaignSchedules;
@@ -104,6 +109,8 @@ export interface ApiParts {
   /** Where carriers reach this installation: the public address, or else our own. */
   reachableAt(): string;
   vendorCalls: VendorCalls;
+  /** Why marketing mail may not start, if it may not. */
+  insecureLinks?: string | undefined;
   metrics: Pick<Metrics, 'read' | 'contentType'>;
   log: Log;
 }
@@ -139,6 +146,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     suppression,
     isToldHowToOptOut,
     senderRate: delivery.senderRate,
+    insecureLinks: parts.insecureLinks,
     log,
   });
   const timeline = createContactTimeline({ db: campaignsDb, news: contactNews(messagingDb) });
@@ -173,6 +181,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       contactParams: createContactParams({ db: campaignsDb }),
       delivery,
       stops,
+      isUserAddress: identity.users.isAddress,
     }),
     sendRoutes(delivery),
     messageRoutes(delivery, stops),
@@ -200,9 +209,14 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       policies: createPolicies({ db: campaignsDb, changed: tellOfPolicy }),
       timeline,
     }),
-    (scope) => contactRoutes(scope, { contacts: createContacts({ db: campaignsDb, timeline }) }),
+    (scope) =>
+      contactRoutes(scope, {
+        contacts: createContacts({ db: campaignsDb, timeline, suppressErased, onErased: parts.onErased }),
+      }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
+    (scope) => campaignControlRoutes(scope, { campaigns }),
+    (scope) => campaignRunRoutes(scope, { campaigns }),
     (scope) => campaignApprovalRoutes(scope, { campaigns }),
     (scope) => campaignRecipientRoutes(scope, { campaigns }),
     (scope) => campaignReportRoutes(scope, { campaigns }),

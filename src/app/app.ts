@@ -73,8 +73,21 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   // Found first, because it may take minutes and nothing else should be half started meanwhile.
   const executable = config.temporal.address ? undefined : await findExecutable(options);
   const database = await openDatabaseModule(options, shutdown, fail);
-  const storage = await withStartupRetry(() => openStorage({ databaseUrl: database.url }), options);
+  const storage = await withStartupRetry(
+    () =>
+      openStorage({
+        databaseUrl: database.url,
+        onIndex: (index) => log.debug({ index }, 'Building an index'),
+      }),
+    options,
+  );
   shutdown.add('storage', () => storage.close());
+  storage.indexes.catch((error: unknown) =>
+    log.warn(
+      { err: error },
+      'An index could not be built, and some lists are slow; the next start builds it',
+    ),
+  );
   const temporal = await openTemporalModule(options, executable, shutdown, fail);
   let credentials = await readCredentials(config.dataDir);
   const service = openServiceGateways(

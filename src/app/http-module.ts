@@ -3,12 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { sql } from 'kysely';
 import { keepCampaignRetention } from '../campaigns/retention';
+import { createDurableSends } from '../campaigns/sends/durable-sends';
 import { stoppedWorkspaces } from '../campaigns/stops/stops';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
 import { consoleRoutes } from '../http/console';
-import type { App } from '../http/routing';
+import type { App } from '../http/request/routing';
 import { buildServer } from '../http/server';
 import { createIdentity } from '../messaging/access/identity';
 import { newSecret } from '../messaging/access/secrets';
@@ -33,6 +34,7 @@ import { createSchedules } from '../temporal/schedules';
 import { checkAccount, environmentAccounts, environmentSecrets, openAccount } from './accounts';
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
+import { keepErasing } from './erasures';
 import { policySource } from './policy-source';
 import { callDocumentsOf, openProviders, type ProviderParts, unsubscribeAddress } from './providers';
 import { openSecretsModule } from './secrets-module';
@@ -69,6 +71,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   const messagingDb = storage.tables<MessagingTables>();
   const { publicUrl, trustProxy } = config.http;
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
+  if (config.insecureLinks) log.warn(`campaigns of marketing mail do not start: ${config.insecureLinks}`);
   const requestsDb = storage.forRequests.tables<MessagingTables>();
   const identity = createIdentity({ db: requestsDb });
   const versions = createTemplateVersions(messagingDb);
@@ -128,6 +131,11 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
 
   const webhooks = await openWebhookModule({ config, storage, sealing: secrets.ofWebhooks, log }, shutdown);
 
+  const launcher = createLauncher(temporal.client);
+  const sends = createDurableSends({ db: storage.tables<CampaignTables>(), launcher, log });
+  const erasures = keepErasing({ storage, cancelSend: sends.cancel, log });
+  shutdown.add('erasures', () => erasures.stop());
+
   let started = false;
   const readiness = async (): Promise<Record<string, boolean>> => ({
     started,
@@ -144,6 +152,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     publicUrl,
     trustProxy,
     observe: options.metrics.requests,
+    requestBounds: config.requestBounds,
     idempotency: createIdempotency({ db: requestsDb }),
     routes: [
       ...consoleOf(options),
@@ -160,7 +169,8 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
           ...{ environment, sealing: secrets.ofAccounts, check: checkAccount },
           secretsOf: (account) => environmentSecrets(config, account),
         },
-        launcher: createLauncher(temporal.client),
+        launcher,
+        onErased: () => void erasures.look().catch(() => undefined),
         schedules: createSchedules(temporal.client),
         holds: campaignHolds(options.service.gatewayFor),
         readiness,
@@ -171,6 +181,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
         publicUrl,
         reachableAt: parts.publicUrl,
         vendorCalls: calls,
+        insecureLinks: config.insecureLinks,
         log,
       }),
     ],

@@ -33,6 +33,7 @@ export async function openWorkerModule(
     connection: temporal.connection,
     namespace: temporal.namespace,
     roles: options.roles,
+    buildId: config.workerBuildId,
     deps: {
       ...{ db, gatewayFor: service.gatewayFor, suppression, suppressionEntry, log },
       signals,

@@ -44,7 +44,10 @@ export async function changeCampaign(
     const noted = note && (await note.execute(tx)).rows[0];
     if (noted && noted.attempt > 1) return toldAgain(tx, campaign, action);
     refuseIllegal(campaign, action);
-    if (begins(campaign, action)) await requireApproval(tx, workspaceId, campaign, action);
+    if (begins(campaign, action)) {
+      await requireApproval(tx, workspaceId, campaign, action);
+      await unarchive(tx, campaign);
+    }
     if (hasSchedule(campaign)) return steer(tx, workspaceId, campaign, action);
     if (action === 'start') return startDraft(tx, workspaceId, campaign);
     if (action === 'cancel' && campaign.stage !== 'started') return withdraw(tx, workspaceId, campaign);
@@ -55,6 +58,14 @@ export async function changeCampaign(
 /** Whether more is sent because of the action; a repetition is none. */
 const begins = ({ phase }: CampaignRecord, action: Action): action is 'start' | 'resume' =>
   (action === 'start' || action === 'resume') && ACTIONS[action][phase] === 'do';
+
+/** A campaign that sends again stands in the lists of those that do. */
+export async function unarchive(
+  tx: Tx,
+  { id, archivedAt }: Pick<CampaignRecord, 'id' | 'archivedAt'>,
+): Promise<void> {
+  if (archivedAt) await tx.updateTable('campaigns').set({ archived_at: null }).where('id', '=', id).execute();
+}
 
 /** The attempt that did it may have died before anybody was told; telling is harmless. */
 export async function toldAgain(tx: Tx, campaign: CampaignRecord, action: Action): Promise<Consequence> {

@@ -26,6 +26,8 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
     phase,
     createdAt: campaign.createdAt,
     updatedAt: campaign.updatedAt,
+    tags: campaign.tags,
+    archived: campaign.archivedAt !== null,
     createdBy: campaign.createdBy,
     approval: approvalShown(campaign.approval),
     settings: campaign.settings,

@@ -16,6 +16,8 @@ export async function listCampaigns(
     where c.workspace_id = ${workspaceId} and ${query.channel} = any(c.channels)
       and ${query.search ? sql`c.name ilike ${likePattern(query.search)}` : sql`true`}
       and ${query.status ? sql`${statusExpression} = ${query.status}` : sql`true`}
+      and ${query.tag ? sql`${query.tag} = any(c.tags)` : sql`true`}
+      and c.archived_at is ${query.archived ? sql`not null` : sql`null`}
       and ${query.dateFrom ? sql`c.created_at >= ${query.dateFrom}::date` : sql`true`}
       and ${query.dateTo ? sql`c.created_at < ${query.dateTo}::date + 1` : sql`true`}`;
   const direction = sql.raw(query.direction ?? (query.column === 'name' ? 'asc' : 'desc'));
@@ -24,7 +26,7 @@ export async function listCampaigns(
   ];
   const { rows } = await sql<CampaignSummary>`
     select c.id, c.name, c.channels as channel, ${statusExpression} as status, ${phaseExpression} as phase,
-      c.created_at as "createdAt"
+      c.created_at as "createdAt", c.tags, c.archived_at is not null as archived
     ${matching}
     order by ${column} ${direction}, c.id ${direction}
     limit ${query.limit} offset ${(query.page - 1) * query.limit}`.execute(db);

@@ -43,6 +43,8 @@ export interface CampaignRecord extends CampaignContent {
   phase: Phase;
   /** Number of contacts in its own audience. */
   ownMembers: number;
+  tags: string[];
+  archivedAt: Date | null;
   createdBy: string | null;
   approval: Approval | null;
   createdAt: Date;
@@ -69,11 +71,14 @@ export interface CampaignSummary {
   status: Status;
   phase: Phase;
   createdAt: Date;
+  tags: string[];
+  archived: boolean;
 }
 
 export function summaryOf(campaign: CampaignRecord): CampaignSummary {
-  const { id, name, channels, phase, createdAt } = campaign;
-  return { id, name, channel: channels, status: statusOf(phase), phase, createdAt };
+  const { id, name, channels, phase, createdAt, tags, archivedAt } = campaign;
+  const archived = archivedAt !== null;
+  return { id, name, channel: channels, status: statusOf(phase), phase, createdAt, tags, archived };
 }
 
 export async function readCampaign(
@@ -138,6 +143,8 @@ function toRecord(
     options: row.options as CampaignOptions,
     stage: row.stage,
     phase: phaseOf(row.stage, run),
+    tags: row.tags,
+    archivedAt: row.archived_at,
     createdBy: row.created_by,
     approval: row.approval,
     createdAt: row.created_at,

@@ -11,7 +11,13 @@ import { createApprovals } from './approval/approvals';
 import { creationWarnings } from './audience/campaign-warnings';
 import { createDryRuns } from './audience/dry-run';
 import { changeCampaign, launchAgain } from './campaign-actions';
-import { checkFound, checkReferences, lookUpTemplates, requireAudience } from './campaign-checks';
+import {
+  checkFound,
+  checkReferences,
+  lookUpTemplates,
+  requireAudience,
+  requireSecureLinks,
+} from './campaign-checks';
 import { copyCampaign } from './campaign-copy';
 import { describeCampaign } from './campaign-detail';
 import { listCampaigns } from './campaign-list';
@@ -24,11 +30,11 @@ import {
   summaryOf,
 } from './campaign-record';
 import { createCarryOut } from './carry-out';
+import { amendCampaign, type CampaignChange } from './change-campaign';
 import type { ImportRow } from './contacts/contact-import';
 import { readCsvRows } from './contacts/csv-rows';
 import type { InlineRecipients } from './contacts/inline-recipients';
 import { readNdjsonRows } from './contacts/ndjson-rows';
-import { changeDelivery, type DeliveryChange } from './delivery-change';
 import { alreadyStarted } from './editable';
 import { listSkipped, type SkippedContact, skippedPages } from './explain/skipped';
 import { appendRecipients, requireAppendable, storeOwnAudience } from './own-audience';
@@ -54,11 +60,13 @@ import {
   recipientPages,
   withCalls,
 } from './runs/recipients';
-import { type RetriedState, retryFailed } from './runs/retry-failed';
+import { type RetriedWhich, retryFailed } from './runs/retry-failed';
 import { findRun, listRuns } from './runs/run-list';
+import { type RunTimeline, readTimeline } from './runs/run-timeline';
 import { contentOf, insertCampaign, replaceCampaign } from './save-campaign';
 import { readStop } from './stops/stops';
 import type { CampaignTables } from './tables';
+import { createContactRoom, requireRoom } from './workspace-room';
 
 export interface CampaignsDeps {
   db: Kysely<CampaignTables>;
@@ -74,6 +82,8 @@ export interface CampaignsDeps {
   isToldHowToOptOut?: NoticeRule | undefined;
   /** Without it, senders have no limit. */
   senderRate?: SenderRate | undefined;
+  /** Why marketing mail may not start, if it may not. */
+  insecureLinks?: string | undefined;
   /** The current time, for warnings and forecasts. */
   now?: (() => number) | undefined;
   log: Log;
@@ -88,6 +98,8 @@ interface SaveCall {
   recipients?: InlineRecipients | undefined;
   /** With a note, an edit is applied once, however often the call is repeated. */
   note?: CallNote | undefined;
+  /** Called for an edit that leaves a campaign to start by itself; throws if the caller may start none. */
+  requireStart?: (() => void) | undefined;
 }
 
 export type Campaigns = ReturnType<typeof createCampaigns>;
@@ -101,6 +113,7 @@ export function createCampaigns(deps: CampaignsDeps) {
   });
 
   const { launch, carryOut } = createCarryOut(deps);
+  const room = createContactRoom(db);
 
   async function warningsAgain(workspaceId: string, campaign: CampaignRecord): Promise<Finding[]> {
     const { sms } = campaign.settings;
@@ -119,7 +132,7 @@ export function createCampaigns(deps: CampaignsDeps) {
   };
 
   return {
-    ...createApprovals({ db, templates, carryOut, dryRun, limited }),
+    ...createApprovals({ db, templates, carryOut, dryRun, limited, insecureLinks: deps.insecureLinks }),
 
     /**
      * Creates a campaign, or with `campaignId` replaces one that has not started. If the id given for a new
@@ -128,13 +141,15 @@ export function createCampaigns(deps: CampaignsDeps) {
     async save(
       workspaceId: string,
       body: CampaignBody,
-      { userId, newCampaignId = newId('cmp'), recipients, note }: SaveCall = {},
+      { userId, newCampaignId = newId('cmp'), recipients, note, requireStart }: SaveCall = {},
     ) {
       const earlier = body.campaignId ? undefined : await findCampaign(db, workspaceId, newCampaignId);
       if (earlier) {
         await launch(workspaceId, earlier.id, launchAgain(earlier));
         return { ...summaryOf(earlier), warnings: await warningsAgain(workspaceId, earlier) };
       }
+      if (recipients) room.require(workspaceId);
+      if (!body.campaignId) await requireRoom(db, workspaceId, 'campaigns');
       const policy = await readPolicy(db, workspaceId);
       // Look up templates before the transaction, because that takes HTTP requests.
       const templatesFound = await lookUpTemplates(templates, workspaceId, contentOf(body));
@@ -143,6 +158,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         const campaign = body.campaignId ? await lockCampaign(tx, workspaceId, body.campaignId) : undefined;
         const ownListId = own ? (own.listId ?? undefined) : campaign?.ownListId;
         const content: CampaignContent = { ...contentOf(body), ownListId };
+        if (campaign && body.start === undefined && campaign.stage !== 'draft') requireStart?.();
         const found = await checkFound(tx, workspaceId, content, templatesFound, policy);
         const smsText = found.sms?.text;
         const warnings = await creationWarnings(tx, workspaceId, content, { smsText, now: now(), policy });
@@ -150,6 +166,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         if (excess) warnings.push(approvalWarning(excess));
         const edit = { start: body.start, needsApproval: excess !== undefined, own, note };
         const start = (body.start ?? true) && !excess;
+        if (start) requireSecureLinks(content, deps.insecureLinks);
         const saved = campaign
           ? await replaceCampaign(tx, workspaceId, campaign, edit, content)
           : await insertCampaign(
@@ -187,8 +204,10 @@ export function createCampaigns(deps: CampaignsDeps) {
     },
 
     /** Fails for a campaign that takes no more recipients, before any of an upload is read. */
-    requireAppendable: (campaign: { workspaceId: string; campaignId: string }) =>
-      requireAppendable(db, campaign),
+    async requireAppendable(campaign: { workspaceId: string; campaignId: string }) {
+      room.require(campaign.workspaceId);
+      await requireAppendable(db, campaign);
+    },
 
     appendRows: (target: AppendTarget, rows: Iterable<ImportRow>) => appendRecipients(db, target, rows),
 
@@ -211,6 +230,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         const campaign = await readCampaign(db, workspaceId, campaignId);
         if (campaign.stage === 'draft') requireAudience(campaignId, campaign, campaign.ownMembers);
         if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign);
+        requireSecureLinks(campaign, deps.insecureLinks);
       }
       const consequence = await changeCampaign(db, workspaceId, campaignId, action, note);
       await carryOut(workspaceId, campaignId, consequence, { holds: action !== 'resume' });
@@ -218,17 +238,13 @@ export function createCampaigns(deps: CampaignsDeps) {
     },
 
     /** With a note, only to recipients who had failed when the call was made first. */
-    async retryFailed(
-      workspaceId: string,
-      campaignId: string,
-      states: readonly RetriedState[],
-      note?: CallNote,
-    ) {
-      const found = await retryFailed(db, workspaceId, campaignId, states, note);
+    async retryFailed(workspaceId: string, campaignId: string, which: RetriedWhich, note?: CallNote) {
+      const found = await retryFailed(db, workspaceId, campaignId, which, note);
       const { retried, tell, launch: launched } = found;
       await launch(workspaceId, campaignId, launched ? { launch: launched } : {});
       if (tell && !launched) await launcher.controlChanged(tell);
-      return { ...summaryOf(await readCampaign(db, workspaceId, campaignId)), retried };
+      const count = Object.values(retried).reduce((sum, ofChannel) => sum + ofChannel, 0);
+      return { ...summaryOf(await readCampaign(db, workspaceId, campaignId)), count, retried };
     },
 
     /** Releases the next stages of a release. With a note, once, however often the call is repeated. */
@@ -238,8 +254,8 @@ export function createCampaigns(deps: CampaignsDeps) {
       return { ...summaryOf(campaign), release: await readReleaseView(db, campaign) };
     },
 
-    async changeDelivery(workspaceId: string, campaignId: string, change: DeliveryChange) {
-      const { tell } = await changeDelivery(db, workspaceId, campaignId, change);
+    async amend(workspaceId: string, campaignId: string, change: CampaignChange) {
+      const { tell } = await amendCampaign(db, workspaceId, campaignId, change);
       // A page worker may still sleep up to a minute at the old rate. The new rate applies after that, even if
       // the signal is lost.
       await Promise.all(tell.map((run) => launcher.controlChanged(run))).catch((error: unknown) =>
@@ -287,6 +303,15 @@ export function createCampaigns(deps: CampaignsDeps) {
       { runId: chosen }: { runId?: string | undefined },
     ): Promise<RecipientOutcome[]> {
       return readOutcomes(db, await findRun(db, workspaceId, campaignId, chosen));
+    },
+
+    /** Of one run, the current one unless said: how many recipients entered each state when. */
+    async timeline(
+      workspaceId: string,
+      campaignId: string,
+      { runId: chosen, points }: { runId?: string | undefined; points: number },
+    ): Promise<RunTimeline> {
+      return readTimeline(db, await findRun(db, workspaceId, campaignId, chosen), points);
     },
 
     /** Of one run, the current one unless said: contacts that did not become recipients. */

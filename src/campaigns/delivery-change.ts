@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Kysely, Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
 import { DELIVERY_CHANGING } from '../domain/campaign';
 import { standingExcess } from './approval/approval-rule';
 import { takeBack } from './approval/approve';
 import { endingOf, illegal } from './campaign-actions';
-import { type CampaignOptions, type CampaignRecord, lockCampaign } from './campaign-record';
+import type { CampaignOptions, CampaignRecord } from './campaign-record';
 import { pauseItself } from './runs/own-pause';
 import { setPace } from './runs/rate-limit';
 import { addressOf, type LiveRow, liveRunsOf, type RunAddress } from './runs/run-rows';
@@ -18,37 +18,34 @@ export interface DeliveryChange {
 }
 
 /**
- * Changes how a campaign is delivered. Senders read the rate with every lot of permits, so that it applies
+ * Changes how a campaign, which the transaction has locked, is delivered. Senders read the rate with every lot of permits, so that it applies
  * within a second or two. They read the limit of concurrent calls with every call (call-slots.ts).
  */
 export async function changeDelivery(
-  db: Kysely<CampaignTables>,
+  tx: Transaction<CampaignTables>,
   workspaceId: string,
-  campaignId: string,
+  campaign: CampaignRecord,
   change: DeliveryChange,
 ): Promise<{ tell: RunAddress[] }> {
-  return db.transaction().execute(async (tx) => {
-    const campaign = await lockCampaign(tx, workspaceId, campaignId);
-    if (!DELIVERY_CHANGING.includes(campaign.phase) || endingOf(campaign)) {
-      throw illegal(campaign, 'changing its delivery');
-    }
-    const delivery = changed(campaign.options.delivery, change);
-    const options = { ...campaign.options, delivery };
-    await tx
-      .updateTable('campaigns')
-      .set({ options: JSON.stringify(options), updated_at: new Date() })
-      .where('id', '=', campaignId)
-      .where('workspace_id', '=', workspaceId)
-      .execute();
-    const runs = await liveRunsOf(tx, campaignId);
-    const held =
-      !isDeepStrictEqual(delivery, campaign.options.delivery ?? {}) &&
-      (await askAgain(tx, workspaceId, campaign, runs));
-    if (change.ratePerSecond === undefined && !held) return { tell: [] };
-    if (change.ratePerSecond !== undefined)
-      for (const { id } of runs) await setPace(tx, id, change.ratePerSecond);
-    return { tell: campaign.stage !== 'scheduled' || hasSchedule(campaign) ? runs.map(addressOf) : [] };
-  });
+  if (!DELIVERY_CHANGING.includes(campaign.phase) || endingOf(campaign)) {
+    throw illegal(campaign, 'changing its delivery');
+  }
+  const delivery = changed(campaign.options.delivery, change);
+  const options = { ...campaign.options, delivery };
+  await tx
+    .updateTable('campaigns')
+    .set({ options: JSON.stringify(options), updated_at: new Date() })
+    .where('id', '=', campaign.id)
+    .where('workspace_id', '=', workspaceId)
+    .execute();
+  const runs = await liveRunsOf(tx, campaign.id);
+  const held =
+    !isDeepStrictEqual(delivery, campaign.options.delivery ?? {}) &&
+    (await askAgain(tx, workspaceId, campaign, runs));
+  if (change.ratePerSecond === undefined && !held) return { tell: [] };
+  if (change.ratePerSecond !== undefined)
+    for (const { id } of runs) await setPace(tx, id, change.ratePerSecond);
+  return { tell: campaign.stage !== 'scheduled' || hasSchedule(campaign) ? runs.map(addressOf) : [] };
 }
 
 /**

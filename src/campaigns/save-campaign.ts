@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely';
 import type { CampaignBody } from '../contracts/campaigns';
 import { isLive, type Stage } from '../domain/campaign';
 import { recurrenceOf } from '../domain/recurrence';
-import { type Consequence, futureStart, launchAgain } from './campaign-actions';
+import { type Consequence, futureStart, launchAgain, unarchive } from './campaign-actions';
 import { requireAudience } from './campaign-checks';
 import { type CampaignContent, type CampaignRecord, columnsOf } from './campaign-record';
 import { requireEditable } from './editable';
@@ -113,6 +113,7 @@ export async function replaceCampaign(
   if (own && campaign.ownListId !== undefined) await dropOwnAudience(tx, campaign.ownListId);
   if (recurred) await endSchedule(tx, id);
   if (!begins) return { id, schedule: recurred };
+  await unarchive(tx, campaign);
   const begun = await begin(tx, { id, workspaceId }, content, { paused });
   return { id, ...begun, schedule: recurred || begun.schedule === true };
 }

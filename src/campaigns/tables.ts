@@ -25,6 +25,15 @@ export interface CampaignTables {
     created_at: CreatedAt;
     updated_at: CreatedAt;
   };
+  erasures: {
+    id: string;
+    workspace_id: string;
+    contact_id: string;
+    addresses: string[] | null;
+    words: string[] | null;
+    created_at: CreatedAt;
+    done_at: Timestamp | null;
+  };
   contact_lists: {
     id: string;
     workspace_id: string;
@@ -54,6 +63,8 @@ export interface CampaignTables {
     created_by: string | null;
     created_at: CreatedAt;
     updated_at: CreatedAt;
+    tags: Generated<string[]>;
+    archived_at: Timestamp | null;
     approval: ColumnType<Approval | null, string | null | undefined, string | null>;
   };
   campaign_digests: {
@@ -97,7 +108,8 @@ export interface CampaignTables {
     seq: number;
     shard: number;
     contact_id: string;
-    address: string;
+    /** Null once the person was erased. */
+    address: string | null;
     params: Json<Record<string, string | number>>;
     due_at: Timestamp;
     place: string | null;
@@ -144,6 +156,14 @@ export interface CampaignTables {
     next_page: Generated<number>;
   };
   shard_counts: { run_id: string; channel: Channel; shard: number; state: RecipientState; count: number };
+  run_timeline: {
+    run_id: string;
+    channel: Channel;
+    state: RecipientState;
+    second: number;
+    slot: number;
+    count: number;
+  };
   pages: {
     run_id: string;
     channel: Channel;

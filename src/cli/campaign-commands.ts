@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
-import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
+import { RECIPIENT_STATES, RETRIABLE } from '../domain/recipient';
 import { approveCampaign, showDigest } from './campaign-approval';
 import { createCampaign, dryRunCampaign } from './campaign-from-file';
 import { listCampaigns } from './campaign-list';
@@ -109,7 +109,8 @@ export function addCampaignCommands(program: Command, end: (code: number) => voi
   campaign
     .command('retry-failed <id>')
     .description('send again to recipients that were not reached')
-    .addOption(new Option('--state <state...>', 'only to those in this state').choices(RETRIED))
+    .addOption(new Option('--state <state...>', 'only to those in this state').choices(RETRIABLE))
+    .option('--code <code...>', 'only to those with this code; "rejected" needs it')
     .option('--json', 'print the answer as JSON')
     .action((id, options) => withApi(openBackend(), (api) => retryFailed(api, id, options)));
 

@@ -13,9 +13,10 @@ const retried = z.object({
 export async function retryFailed(
   api: ApiClient,
   id: string,
-  { state, json }: { state?: string[]; json?: boolean },
+  { state, code, json }: { state?: string[]; code?: string[]; json?: boolean },
 ): Promise<void> {
-  const { data } = await api.post(`${pathOf(id)}/retry-failed`, state ? { states: state } : {}, retried);
+  const which = { ...(state && { states: state }), ...(code && { codes: code }) };
+  const { data } = await api.post(`${pathOf(id)}/retry-failed`, which, retried);
   const each = Object.entries(data.retried).map(([channel, count]) => `${channel} ${count}`);
   print(json, data, [
     `Campaign ${data.id} is ${data.phase}. Sent to again: ${each.join(', ') || 'no recipient'}.`,

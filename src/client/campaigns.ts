@@ -21,12 +21,8 @@ export class Campaigns {
     return this.calls.byPage('/api/campaign', { ...search, limit: pageSize, channel }, { signal });
   }
 
-  /** The pace and the limit of calls of a campaign that goes on. Null lifts a limit. */
-  change(
-    id: string,
-    change: { delivery: DeliveryChange },
-    options: RequestOptions = {},
-  ): Promise<CampaignSummary> {
+  /** Name, tags and whether it is put away; and of a campaign that goes on, the pace and the limit of calls. Null lifts a limit. */
+  change(id: string, change: CampaignChange, options: RequestOptions = {}): Promise<CampaignSummary> {
     return this.calls.patch(route`/api/campaign/${id}`, change, options);
   }
 
@@ -34,6 +30,19 @@ export class Campaigns {
   outcomes(id: string, options: RequestOptions & { runId?: string } = {}): Promise<RecipientOutcome[]> {
     const query = queryOf({ runId: options.runId });
     return this.calls.get(route`/api/campaign/${id}/outcomes` + query, options);
+  }
+
+  /** When recipients entered each state, in at most `points` steps. */
+  async timeline(
+    id: string,
+    options: RequestOptions & { points?: number; runId?: string } = {},
+  ): Promise<CampaignTimeline> {
+    const query = queryOf({ points: options.points, runId: options.runId });
+    const { channels } = await this.calls.get<{ channels: CampaignTimeline }>(
+      route`/api/campaign/${id}/timeline` + query,
+      options,
+    );
+    return channels;
   }
 
   /** Recipients as CSV, of any number. */
@@ -88,15 +97,34 @@ export interface RecipientSearch {
   runId?: string;
 }
 
+/** Of each channel: how many recipients entered each state from `at` on, until the next point. */
+export type CampaignTimeline = Partial<
+  Record<
+    Channel,
+    { stepSeconds: number; points: ({ at: string } & Partial<Record<RecipientState, number>>)[] }
+  >
+>;
+
 export interface CampaignSearch {
   search?: string;
   status?: CampaignSummary['status'];
+  tag?: string;
+  /** Those that were put away, in place of those that were not. */
+  archived?: boolean;
   column?: 'name' | 'createdAt' | 'status';
   direction?: 'asc' | 'desc';
   /** `MM/DD/YYYY`, both included. */
   dateFrom?: string;
   dateTo?: string;
   pageSize?: number;
+}
+
+/** What may change of a campaign in any phase, and how it is delivered, until it ends. */
+export interface CampaignChange {
+  name?: string;
+  tags?: string[];
+  archived?: boolean;
+  delivery?: DeliveryChange;
 }
 
 export type DeliveryChange = {

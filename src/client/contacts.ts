@@ -57,6 +57,11 @@ export class Contacts {
     return this.calls.patch(route`/api/contact/${id}`, change, options);
   }
 
+  /** Erases the person from everywhere within a minute, for good, and suppresses their addresses by a hash. */
+  erase(id: string, options: RequestOptions = {}): Promise<{ id: string }> {
+    return this.calls.delete(route`/api/contact/${id}?erase=true`, options);
+  }
+
   /** All that is known of a contact, as a JSON document of any size. */
   export(id: string, options: RequestOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
     return this.calls.bytes(route`/api/contact/${id}/export`, options);
@@ -113,7 +118,7 @@ interface Block {
 export type TimelineEntry =
   | (OfRun & {
       kind: 'recipient';
-      address: string;
+      address: string | null;
       state: RecipientState;
       outcome: string | null;
       code: string | null;

@@ -149,12 +149,19 @@ export class FanfareClient {
     return this.act(id, 'cancel', {}, options);
   }
 
-  /** Sends again to those in these states: `failed`, `undelivered` and `unknown` unless said. */
+  /**
+   * Sends again to those in these states: `failed`, `undelivered` and `unknown` unless said; with `codes` only to those with
+   * one of these. `rejected` needs them.
+   */
   retryFailed(
     id: string,
-    options: RequestOptions & { states?: ('failed' | 'undelivered' | 'unknown')[] } = {},
+    options: RequestOptions & {
+      states?: ('failed' | 'undelivered' | 'unknown' | 'rejected')[];
+      codes?: string[];
+    } = {},
   ): Promise<RetriedCampaign> {
-    return this.act(id, 'retry-failed', options.states ? { states: options.states } : {}, options);
+    const { states, codes } = options;
+    return this.act(id, 'retry-failed', { ...(states && { states }), ...(codes && { codes }) }, options);
   }
 
   /** Lets the next stage of a release go, or more of them; while one is being sent, leaves out the wait that comes. */

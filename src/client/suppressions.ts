@@ -48,7 +48,8 @@ export interface SuppressionInput {
 export interface Suppression {
   id: string;
   channel: Channel | 'all';
-  address: string;
+  /** Null for a person who was erased. */
+  address: string | null;
   reason: string;
   scope: string;
   source: string;

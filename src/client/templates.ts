@@ -37,6 +37,11 @@ export class Templates {
     return this.calls.get(route`/api/template/${id}` + queryOf({ version: options.version }), options);
   }
 
+  /** All of its versions, newest first. */
+  versions(id: string, options: RequestOptions = {}): Promise<TemplateVersion[]> {
+    return this.calls.get(route`/api/template/${id}/versions`, options);
+  }
+
   /** Lists no longer show it; versions that campaigns name go on working. */
   archive(id: string, options: RequestOptions = {}): Promise<{ id: string }> {
     return this.calls.delete(route`/api/template/${id}`, options);
@@ -74,6 +79,14 @@ export class Templates {
   }
 }
 
+/** One version of a template, and who saved it: a user or a client. */
+export interface TemplateVersion {
+  version: number;
+  createdAt: string;
+  createdBy: string | null;
+  note?: string;
+}
+
 export interface TemplateSearch {
   column?: 'templateName' | 'createdAt' | 'updatedAt' | 'channel';
   direction?: 'asc' | 'desc';
@@ -84,7 +97,8 @@ export interface TemplateSearch {
 /** A document of the visual editors; what the server does not know of it is kept. */
 export type Design = Record<string, unknown>;
 
-export type TemplateInput =
+/** `note`: what is said about the version in the list of them. */
+export type TemplateInput = { note?: string | null } & (
   | { channel: 'sms'; templateName: string; body: string }
   | {
       channel: 'email';
@@ -101,7 +115,8 @@ export type TemplateInput =
       /** XML; left out, it is compiled from `voiceJson`. */
       body?: string | null;
       voiceJson: Design;
-    };
+    }
+);
 
 interface TemplateMembers {
   id: string;

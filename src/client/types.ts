@@ -135,6 +135,8 @@ export interface CampaignSummary {
   status: 'active' | 'paused' | 'completed';
   phase: Phase;
   createdAt: string;
+  tags: string[];
+  archived: boolean;
 }
 
 export type SavedCampaign = CampaignSummary & { warnings: Warning[]; rejected?: RejectedRecipient[] };
@@ -147,8 +149,8 @@ export interface RejectedRecipient {
   message: string;
 }
 
-/** `retried`: how many recipients are sent to again. */
-export type RetriedCampaign = CampaignSummary & { retried: Partial<Record<Channel, number>> };
+/** `count`: how many recipients are sent to again; `retried`: the same by channel. */
+export type RetriedCampaign = CampaignSummary & { count: number; retried: Partial<Record<Channel, number>> };
 
 /** How far the release in stages is. */
 export type ReleasedCampaign = CampaignSummary & { release: CampaignRelease };
@@ -235,7 +237,7 @@ export interface Recipient {
   id: string;
   contactId: string;
   channel: Channel;
-  address: string;
+  address: string | null;
   state: RecipientState;
   outcome: string | null;
   code: string | null;

@@ -1,11 +1,12 @@
 import { createPrivateKey } from 'node:crypto';
 import { z } from 'zod';
 import { optedOutCodes, smtpRelays, tlvs, urls } from '../config-values';
-import type { AccountKind } from '../domain/account';
+import { ACCOUNT_KINDS, type AccountKind } from '../domain/account';
 import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
-import { displayName, id, integer } from './common';
-import { finding, refused } from './finding';
+import { displayName, givenId, integer } from './common';
+import { id, success, time } from './envelope';
+import { finding, refused } from './validation-issue';
 
 /** What owners write about accounts at carriers (api.md 15). All of it is ours, so all of it is strict. */
 
@@ -180,7 +181,7 @@ const KINDS = {
 } as const satisfies Record<AccountKind, unknown>;
 
 const workspaces = z
-  .union([z.tuple([z.literal('*')]), z.array(id).min(1).max(LIMITS.accountWorkspaces)])
+  .union([z.tuple([z.literal('*')]), z.array(givenId).min(1).max(LIMITS.accountWorkspaces)])
   .default(['*']);
 const common = {
   name: displayName,
@@ -224,3 +225,30 @@ export const accountChange = z.strictObject({
 
 export type AccountInput = z.output<typeof accountBody>;
 export type AccountChange = z.output<typeof accountChange>;
+
+/** What the endpoints of accounts and routes answer (api.md 15). */
+const account = z
+  .strictObject({
+    id,
+    name: z.string(),
+    kind: z.enum(ACCOUNT_KINDS),
+    channels: z.array(z.enum(CHANNELS)),
+    settings: z.record(z.string(), z.unknown()),
+    secrets: z.array(z.string()).meta({ description: 'The names of those that are set.' }),
+    workspaces: z.array(z.string()).meta({ description: '`*` for all.' }),
+    ratePerSecond: z.number().optional(),
+    disabled: z.boolean(),
+    source: z.enum(['api', 'environment']),
+    state: z
+      .enum(['ok', 'paused', 'throttled'])
+      .meta({ description: '`paused`: the carrier refuses the account, or it could not be opened.' }),
+    reason: z.string().optional(),
+    since: time,
+    nextTryAt: time.optional(),
+  })
+  .meta({ id: 'Account' });
+
+export const accounts = success(z.array(account));
+export const oneAccount = success(account);
+export const deletedAccount = success(z.strictObject({ id }));
+export const checkedAccount = success(z.strictObject({ ok: z.boolean(), detail: z.string() }));

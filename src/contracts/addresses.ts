@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Channel } from '../domain/channel';
 import { EMAIL_ADDRESS } from '../domain/email-address';
-import { finding, refused } from './finding';
+import { finding, refused } from './validation-issue';
 
 /** Addresses of people and senders, normalised as they enter (api.md 4). */
 

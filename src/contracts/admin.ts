@@ -1,11 +1,26 @@
 import { z } from 'zod';
+import { ROLES, roleOf, SCOPES } from '../domain/access';
 import { LIMITS } from '../domain/limits';
 import { email } from './addresses';
 import { displayName, emptyAsAbsent, pageLimit, pageNumber, pageQuery } from './common';
+import { id, pageOf, success, time } from './envelope';
 
 /** What administrators write (api.md 11). All of it is ours, so all of it is strict. */
 
-const role = z.enum(['owner', 'admin', 'member']);
+export const role = z.enum(ROLES).meta({ description: 'Each may what those after it may (docs/access.md).' });
+
+/** `member` is what earlier versions called a sender. */
+const roleGiven = z
+  .enum([...ROLES, 'member'])
+  .meta({ description: '`member` is taken as `sender`.' })
+  .transform(roleOf);
+
+const scopes = z.array(z.enum(SCOPES)).meta({ description: 'What it may do (docs/access.md).' });
+const scopesGiven = z
+  .array(z.enum(SCOPES))
+  .max(SCOPES.length)
+  .optional()
+  .meta({ description: 'Without them all but `suppression:lift` and `policy`.' });
 
 /** Long rather than intricate: NIST SP 800-63B asks for no more than a length. */
 const password = z.string().min(LIMITS.passwordCharsMin).max(LIMITS.passwordChars);
@@ -13,11 +28,11 @@ const password = z.string().min(LIMITS.passwordCharsMin).max(LIMITS.passwordChar
 /** Without a password one is made, and told in the answer. */
 export const userBody = z.strictObject({
   email,
-  role: role.default('member'),
+  role: roleGiven.default('sender'),
   password: password.optional(),
 });
 
-export const userChangeBody = z.strictObject({ role });
+export const userChangeBody = z.strictObject({ role: roleGiven });
 
 export const passwordBody = z.strictObject({ password: password.optional() }).prefault({});
 
@@ -28,7 +43,7 @@ export const adminListQuery = z.object({
   limit: emptyAsAbsent(pageLimit().default(LIMITS.pageSizeDefault)),
 });
 
-export const clientBody = z.strictObject({ name: displayName });
+export const clientBody = z.strictObject({ name: displayName, scopes: scopesGiven });
 
 export const rotateBody = z
   .strictObject({
@@ -37,6 +52,62 @@ export const rotateBody = z
   })
   .prefault({});
 
-export const apiKeyBody = z.strictObject({ name: displayName });
+export const apiKeyBody = z.strictObject({ name: displayName, scopes: scopesGiven });
 
 export const workspaceBody = z.strictObject({ name: displayName, email });
+
+export const workspace = z.strictObject({ id, name: z.string() });
+const secret = z.string().meta({ description: 'Told here and never again.' });
+
+const userMembers = { id, email: z.string(), role, createdAt: time, disabledAt: time.nullable() };
+const user = z.strictObject(userMembers).meta({ id: 'User' });
+export const users = pageOf(user);
+export const changedUser = success(user);
+export const userWithPassword = success(
+  z
+    .strictObject({
+      ...userMembers,
+      password: secret
+        .optional()
+        .meta({ description: 'If it was made for the user: told here and never again.' }),
+    })
+    .meta({ id: 'UserWithPassword' }),
+);
+
+const clientMembers = {
+  id,
+  name: z.string(),
+  scopes,
+  createdAt: time,
+  disabledAt: time.nullable(),
+  oldSecretValidTill: time
+    .nullable()
+    .meta({ description: 'Until when a secret that was replaced works on, if one does.' }),
+};
+const client = z.strictObject(clientMembers).meta({ id: 'Client' });
+export const clients = pageOf(client);
+export const changedClient = success(client);
+export const clientWithSecret = success(
+  z.strictObject({ ...clientMembers, secret }).meta({ id: 'ClientWithSecret' }),
+);
+
+const keyMembers = {
+  id,
+  name: z.string(),
+  prefix: z.string(),
+  scopes,
+  createdAt: time,
+  revokedAt: time.nullable(),
+};
+const apiKey = z.strictObject(keyMembers).meta({ id: 'ApiKey' });
+export const apiKeys = pageOf(apiKey);
+export const changedApiKey = success(apiKey);
+export const newApiKey = success(z.strictObject({ ...keyMembers, key: secret }).meta({ id: 'NewApiKey' }));
+
+export const newWorkspace = z.strictObject({
+  success: z.literal(true),
+  workspace,
+  user: z.strictObject({ id, email: z.string(), password: secret }),
+  client: z.strictObject({ id, secret }),
+  apiKey: secret,
+});

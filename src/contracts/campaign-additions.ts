@@ -5,9 +5,9 @@ import { RECIPIENT_ZONE } from '../domain/time-zones/hours';
 import { isIanaZone } from '../domain/time-zones/wall-time';
 import { MACHINE_BEHAVIOURS } from '../domain/voice/answer-detection/machine-behaviour';
 import { release } from './campaign-release';
-import { id, instant, instantAsWritten, integer } from './common';
-import { finding, refused } from './finding';
+import { givenId, instant, instantAsWritten, integer } from './common';
 import { params } from './params';
+import { finding, refused } from './validation-issue';
 import { isWithinAYear } from './year-ahead';
 
 /** What api.md 7 adds to a campaign on create. */
@@ -153,7 +153,7 @@ export const additions = {
   }),
   exclude: z
     .strictObject({
-      campaignIds: z.array(id).max(100).optional(),
+      campaignIds: z.array(givenId).max(100).optional(),
       suppressionOnly: z.boolean().optional().meta({
         description:
           'Of these campaigns, leave out only who had opted out, also from another sender, and not everybody they reached.',

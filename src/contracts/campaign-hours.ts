@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { FieldCode } from '../domain/field-codes';
 import { nextAllowed } from '../domain/time-zones/hours';
 import { campaignZone, type HourOptions, hourRules } from '../domain/time-zones/recipient-hours';
-import { finding } from './finding';
+import { finding } from './validation-issue';
 
 /** What a campaign says about hours must be possible, all of it together (api.md 7). */
 export function checkHours(value: unknown, context: z.RefinementCtx): void {

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
 import { GATE_METRICS } from '../domain/release';
 import { INT_MAX, integer } from './common';
-import { finding } from './finding';
+import { count, time } from './envelope';
+import { finding } from './validation-issue';
 
 /** Release in stages (docs/campaigns.md). */
 const stage = z
@@ -63,7 +64,7 @@ const stages = z
     { when: ({ value }) => Array.isArray(value) },
   );
 
-export const releaseFields = {
+const releaseFields = {
   stages,
   gates: z.array(gate).max(LIMITS.releaseGates).optional(),
   onGate: z.enum(['pause', 'cancel']).optional().meta({ description: '`pause` if left out.' }),
@@ -85,3 +86,30 @@ export const releaseBody = z
       }),
   })
   .optional();
+
+export const releaseView = z
+  .strictObject({
+    ...releaseFields,
+    stage: z.int().min(0).meta({ description: 'The stage that has begun last; 0 before the first.' }),
+    of: z.int().min(2).meta({ description: 'How many there are, the last one with the rest included.' }),
+    next: z
+      .union([time, z.literal('manual')])
+      .nullable()
+      .meta({
+        description:
+          'When the next stage begins; `manual` when it waits for `POST …/release`; null while a stage is being sent, at a closed gate and after the last.',
+      }),
+    judged: z
+      .array(
+        z.strictObject({
+          stage: z.int().min(1),
+          at: time,
+          metric: z.enum(GATE_METRICS),
+          value: z.number().min(0),
+          sample: count,
+          passed: z.boolean(),
+        }),
+      )
+      .meta({ description: 'What the gates came to, in order.' }),
+  })
+  .meta({ id: 'Release' });

@@ -3,7 +3,7 @@ import { CronFault } from '../domain/cron';
 import type { FieldCode } from '../domain/field-codes';
 import { nextIn, recurrenceOf, type ScheduleOptions } from '../domain/recurrence';
 import { isIanaZone } from '../domain/time-zones/wall-time';
-import { finding } from './finding';
+import { finding } from './validation-issue';
 
 /** What a campaign says about when it happens must be possible, all of it together (api.md 7). */
 export function checkSchedule(value: unknown, context: z.RefinementCtx): void {

@@ -1,25 +1,40 @@
 import { z } from 'zod';
-import type { Status } from '../domain/campaign';
+import { PHASES, type Status } from '../domain/campaign';
 import { CHANNELS } from '../domain/channel';
 import type { FieldCode } from '../domain/field-codes';
 import { isOfCalendar } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
-import { RECIPIENT_STATES, RETRIED } from '../domain/recipient';
+import { RECIPIENT_STATES, SKIP_REASONS } from '../domain/recipient';
 import { senderOf } from './addresses';
 import { additions, checkStrategy, deliveryChange } from './campaign-additions';
 import { checkHours } from './campaign-hours';
+import { releaseView } from './campaign-release';
+import { localTime, reason } from './campaign-runs';
 import { checkSchedule } from './campaign-schedule';
 import {
-  cursorQuery,
+  displayName,
   emptyAsAbsent,
+  givenId,
   INT_MAX,
-  id,
   integer,
   pageLimit,
   pageNumber,
   searchTerm,
 } from './common';
-import { finding, refused } from './finding';
+import {
+  channel,
+  count,
+  id,
+  pageOf,
+  perChannel,
+  recipientsDeletedAt,
+  success,
+  tally,
+  time,
+} from './envelope';
+import { warnings } from './problem';
+import { stopped } from './stop';
+import { finding, refused } from './validation-issue';
 
 /**
  * messaging-service.md, Create campaign and List campaigns; api.md 7. The specification's objects ignore
@@ -28,24 +43,26 @@ import { finding, refused } from './finding';
 const version = integer.min(1).max(INT_MAX);
 
 const settings = z.object({
-  email: z.object({ fromEmail: senderOf.email, templateId: id, version }).optional(),
-  sms: z.object({ shortCode: senderOf.sms, templateId: id, version }).optional(),
-  voice: z.object({ callerId: senderOf.voice, templateId: id, version }).optional(),
+  email: z.object({ fromEmail: senderOf.email, templateId: givenId, version }).optional(),
+  sms: z.object({ shortCode: senderOf.sms, templateId: givenId, version }).optional(),
+  voice: z.object({ callerId: senderOf.voice, templateId: givenId, version }).optional(),
 });
+
+const campaignName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(LIMITS.campaignNameChars)
+  .regex(/^[^\r\n]*$/, 'A name is one line');
 
 export const campaignBody = z
   .object({
-    campaignId: id.nullish(),
-    name: z
-      .string()
-      .trim()
-      .min(1)
-      .max(LIMITS.campaignNameChars)
-      .regex(/^[^\r\n]*$/, 'A name is one line'),
+    campaignId: givenId.nullish(),
+    name: campaignName,
     settings,
     channel: z.array(z.enum(CHANNELS)).min(1),
     contactListId: z
-      .array(id)
+      .array(givenId)
       .max(LIMITS.campaignLists)
       .transform((ids) => [...new Set(ids)])
       .optional(),
@@ -131,6 +148,14 @@ export const campaignListQuery = z
     status: emptyAsAbsent(z.enum(STATUSES).optional()),
     dateFrom: emptyAsAbsent(day.optional()),
     dateTo: emptyAsAbsent(day.optional()),
+    tag: emptyAsAbsent(z.string().trim().max(LIMITS.tagChars).optional()),
+    archived: emptyAsAbsent(
+      z
+        .enum(['true', 'false'])
+        .transform((value) => value === 'true')
+        .default(false)
+        .meta({ description: 'Those that were put away; without it, those that were not.' }),
+    ),
   })
   .refine(({ dateFrom, dateTo }) => !dateFrom || !dateTo || dateFrom <= dateTo, {
     path: ['dateTo'],
@@ -146,52 +171,133 @@ interface Days {
 }
 const isDay = (value: unknown) => typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value);
 
-const ofRun = {
-  runId: emptyAsAbsent(
-    id.optional().meta({ description: 'Of this run of the campaign; without it, of the current one.' }),
-  ),
-};
-
-/** Which run is asked about. */
-export const runChoice = z.object(ofRun);
-
-const recipientFilter = {
-  ...ofRun,
-  channel: emptyAsAbsent(z.enum(CHANNELS).optional()),
-  state: emptyAsAbsent(z.enum(RECIPIENT_STATES).optional()),
-  code: emptyAsAbsent(z.string().max(LIMITS.searchChars).optional()),
-  search: emptyAsAbsent(
-    searchTerm
-      .optional()
-      .meta({ description: 'An external id, an email address or a phone number, or how one begins.' }),
-  ),
-};
-
-export const recipientQuery = z.object({ ...cursorQuery, ...recipientFilter });
-
-export const runQuery = z.object(cursorQuery);
-
-/** Where a listing of runs stopped. */
-export const runPosition = z.object({ number: z.int().min(1).max(INT_MAX) });
-
-/** An export is read whole. */
-export const recipientExportQuery = z.object(recipientFilter);
-
-/** Where a listing of recipients stopped, as its cursor holds it. */
-export const recipientPosition = z.object({ channel: z.enum(CHANNELS), seq: z.int().min(0).max(INT_MAX) });
-
 /** Pause, resume, cancel and start say everything in their path. */
 export const emptyBody = z.strictObject({}).optional();
 
-export const retryFailedBody = z
-  .strictObject({
-    states: z
-      .array(z.enum(RETRIED))
-      .min(1)
-      .transform((states) => [...new Set(states)])
-      .optional(),
-  })
-  .optional();
-
 /** `PATCH` of a campaign: what may change while it goes on. */
-export const campaignChange = z.strictObject({ delivery: deliveryChange });
+export const campaignChange = z
+  .strictObject({
+    name: campaignName.optional(),
+    tags: z
+      .array(displayName.max(LIMITS.tagChars))
+      .max(LIMITS.campaignTags)
+      .transform((tags) => [...new Set(tags)])
+      .optional(),
+    archived: z.boolean().optional(),
+    delivery: deliveryChange.optional(),
+  })
+  .refine(
+    (value) => Object.values(value).some((given) => given !== undefined),
+    refused('empty', 'Nothing is to be changed'),
+  );
+
+/** What the campaign endpoints answer (messaging-service.md, List campaigns; api.md 7). */
+const summaryMembers = {
+  id,
+  name: z.string(),
+  channel: z.array(channel),
+  status: z.enum(['active', 'paused', 'completed']),
+  phase: z
+    .enum(PHASES)
+    .meta({ description: 'Finer than status, which has the specification’s three words.' }),
+  createdAt: time,
+  tags: z.array(z.string()),
+  archived: z.boolean().meta({ description: 'It was put away, and lists leave it out.' }),
+};
+
+const summary = z.strictObject(summaryMembers).meta({ id: 'Campaign' });
+
+export const changedCampaign = success(summary);
+/** Rows of `recipients` that `skipInvalid` left out. */
+export const rejected = z
+  .array(z.strictObject({ index: count, field: z.string(), code: z.string(), message: z.string() }))
+  .max(LIMITS.contactsPerRequest)
+  .optional()
+  .meta({
+    description:
+      'With `skipInvalid`: the rows that were left out, counted from 0; `field` is empty for a row as a whole.',
+  });
+
+export const savedCampaign = success(
+  z
+    .strictObject({
+      ...summaryMembers,
+      rejected,
+      warnings: warnings.meta({ description: 'What is possible and perhaps not meant; it changes nothing.' }),
+    })
+    .meta({ id: 'SavedCampaign' }),
+);
+export const retriedCampaign = success(
+  z
+    .strictObject({
+      ...summaryMembers,
+      count: count.meta({ description: 'Recipients that are sent to again; 0 when none matches.' }),
+      retried: z.partialRecord(channel, count).meta({ description: 'The same by channel.' }),
+    })
+    .meta({ id: 'RetriedCampaign' }),
+);
+export const changedDelivery = success(
+  z
+    .strictObject({ ...summaryMembers, delivery: additions.delivery.unwrap() })
+    .meta({ id: 'ChangedDelivery' }),
+);
+export const releasedCampaign = success(
+  z.strictObject({ ...summaryMembers, release: releaseView }).meta({ id: 'ReleasedCampaign' }),
+);
+export const campaignList = pageOf(summary).extend({ stopped });
+
+const template = { templateId: id, version: z.int().min(1) };
+const storedSettings = z.strictObject({
+  email: z.strictObject({ fromEmail: z.string(), ...template }).optional(),
+  sms: z.strictObject({ shortCode: z.string(), ...template }).optional(),
+  voice: z.strictObject({ callerId: z.string(), ...template }).optional(),
+});
+
+const { start: _, schedule, release: __, ...kept } = additions;
+export const instants = { startAt: time.optional(), endAt: time.optional() };
+
+export const campaignDetail = success(
+  z
+    .strictObject({
+      ...summaryMembers,
+      updatedAt: time,
+      createdBy: z.string().nullable(),
+      approval: z.strictObject({ by: z.string(), at: time, contacts: count }).nullable().meta({
+        description: 'Who approved it, for how many contacts; null without one, and after a change.',
+      }),
+      settings: storedSettings,
+      contactListId: z.array(id),
+      inline: count.meta({ description: 'Contacts of the campaign’s own audience.' }),
+      ...kept,
+      schedule: schedule.unwrap().extend(instants).optional(),
+      release: releaseView.optional(),
+      counts: perChannel(tally(['total', ...RECIPIENT_STATES])).meta({
+        description: 'Every state is there, and they sum to total.',
+      }),
+      skipped: perChannel(tally(SKIP_REASONS)).meta({
+        description: 'Contacts that did not become recipients, and why.',
+      }),
+      ratePerSecond: z.number().min(0).meta({
+        description: 'Recipients taken on a second, of late; 0 while it stands still.',
+      }),
+      eta: time.nullable().meta({ description: 'When all have been taken on, if it goes on so.' }),
+      runId: id.nullable(),
+      workflowId: z.string().nullable().meta({ description: 'Of Temporal.' }),
+      startedAt: time.nullable(),
+      finishedAt: time.nullable(),
+      recipientsDeletedAt,
+      nextRunAt: time.nullable().meta({
+        description: 'Of a recurring campaign: when its next occurrence begins; null while it is paused.',
+      }),
+      nextLocalTime: localTime.meta({
+        description:
+          'With `recipientLocal`: what recipients’ own clocks show when the next occurrence reaches them.',
+      }),
+      reason: reason.meta({
+        description:
+          'Why it failed, if it did; with `gate`, which gate of its release paused or canceled it; with `approval_required`, that it waits for `POST …/approve`.',
+      }),
+      stopped,
+    })
+    .meta({ id: 'CampaignDetail' }),
+);

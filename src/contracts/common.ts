@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isOfOurTime } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
-import { refused } from './finding';
+import { refused } from './validation-issue';
 
 /** Pieces that several contracts share (api.md 1). */
 
@@ -89,9 +89,9 @@ export const displayName = z
     refused('control_character', 'This holds line breaks or other control characters'),
   );
 
-export const id = z.string().min(1).max(LIMITS.idChars);
+export const givenId = z.string().min(1).max(LIMITS.idChars);
 
-export const idParams = z.object({ id });
+export const idParams = z.object({ id: givenId });
 
 /** A cursor is opaque to callers: where the next page begins, in whatever terms its list is ordered. */
 export function encodeCursor(position: unknown): string {

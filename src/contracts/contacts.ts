@@ -1,5 +1,8 @@
 import { z } from 'zod';
 import { cursorQuery, emptyAsAbsent, idCursor, searchTerm } from './common';
+import { contact } from './contact-lists';
+import { cursorPageOf, id, ref, success, time } from './envelope';
+import { timelineEntry } from './policy';
 
 /** What callers of the contacts' endpoints write (api.md 16). */
 
@@ -13,5 +16,24 @@ export const contactSearchQuery = z.object({
   ),
 });
 
+/** Asked for in so many words, because nothing brings the person back. */
+export const contactEraseQuery = z.object({
+  erase: z.literal('true', { error: 'Deleting a contact erases the person everywhere: say erase=true' }),
+});
+
 /** The envelope alone: its fields are judged as those of an import's row are (campaigns/contacts/contact-row.ts). */
 export const contactChangeBody = z.record(z.string(), z.unknown());
+
+/** What the contacts' endpoints answer (api.md 16). */
+export const contactPage = cursorPageOf(contact);
+export const contactDetail = success(contact);
+export const erasedContact = success(ref);
+export const contactExport = success(
+  z
+    .strictObject({
+      contact,
+      lists: z.array(z.strictObject({ id, name: z.string(), addedAt: time })),
+      entries: z.array(timelineEntry),
+    })
+    .meta({ id: 'ContactExport' }),
+);

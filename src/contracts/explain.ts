@@ -1,19 +1,25 @@
 import { z } from 'zod';
 import { CHANNELS } from '../domain/channel';
+import { STEPS } from '../domain/explanation';
 import { LIMITS } from '../domain/limits';
 import { SKIP_REASONS } from '../domain/recipient';
+import { WAIT_WHYS } from '../domain/wait-reasons';
 import { lookedForAddress } from './addresses';
-import { runChoice } from './campaigns';
-import { cursorQuery, emptyAsAbsent, id } from './common';
-import { finding } from './finding';
+import { recipient } from './campaign-recipients';
+import { runChoice } from './campaign-runs';
+import { cursorQuery, emptyAsAbsent, givenId } from './common';
+import { channel, cursorPageOf, id, success, time } from './envelope';
+import { finding } from './validation-issue';
 
 /** What the endpoints that explain are asked (api.md 19). */
-export const recipientKey = z.object({ id, recipientId: id });
+export const recipientKey = z.object({ id: givenId, recipientId: givenId });
 
 export const explainQuery = z
   .object({
-    campaign: id,
-    contact: emptyAsAbsent(id.optional().meta({ description: 'The contact’s id. Either this or `to`.' })),
+    campaign: givenId,
+    contact: emptyAsAbsent(
+      givenId.optional().meta({ description: 'The contact’s id. Either this or `to`.' }),
+    ),
     to: emptyAsAbsent(
       z
         .string()
@@ -26,7 +32,7 @@ export const explainQuery = z
       z.enum(CHANNELS).optional().meta({ description: 'Without it, the one that was last acted on.' }),
     ),
     runId: emptyAsAbsent(
-      id
+      givenId
         .optional()
         .meta({ description: 'A run of the campaign; without it, the newest one with the person.' }),
     ),
@@ -54,5 +60,66 @@ export const skippedExportQuery = z.object(skippedFilter);
 export const skippedPosition = z.object({
   channel: z.enum(CHANNELS),
   reason: z.enum(SKIP_REASONS),
-  contactId: id,
+  contactId: givenId,
 });
+
+/** What the endpoints that explain answer (api.md 19). */
+const reason = z.enum(SKIP_REASONS);
+const evidence = z.string().meta({ description: 'A sentence that can be read out.' });
+
+const explanation = z.strictObject({
+  recipient: recipient.nullable(),
+  skipped: z
+    .strictObject({ channel, reason, evidence })
+    .optional()
+    .meta({ description: 'Set where the contact did not become a recipient.' }),
+  summary: z.string().meta({ description: 'Sentences that can be read out.' }),
+  next: z
+    .strictObject({
+      at: time
+        .optional()
+        .meta({ description: 'When the recipient goes on; left out where that is not known.' }),
+      why: z.enum(WAIT_WHYS),
+      detail: z.string(),
+    })
+    .nullable()
+    .meta({ description: 'Null when nothing is next.' }),
+  steps: z
+    .array(
+      z.strictObject({
+        at: time,
+        what: z.enum(STEPS),
+        code: z.string().optional(),
+        detail: z.string(),
+        data: z.record(z.string(), z.unknown()).optional(),
+      }),
+    )
+    .meta({ description: 'Oldest first.' }),
+});
+
+export const recipientExplanation = success(explanation.meta({ id: 'Explanation' }));
+
+export const personExplanation = success(
+  explanation
+    .extend({
+      others: z
+        .array(id)
+        .max(LIMITS.explainedOthers)
+        .meta({ description: 'The person’s other recipients in the campaign, newest run first.' }),
+    })
+    .meta({ id: 'PersonExplanation' }),
+);
+
+export const skippedContacts = cursorPageOf(
+  z
+    .strictObject({
+      contactId: id,
+      channel,
+      address: z.string().nullable().meta({
+        description: 'The one that was judged; null without one, and for runs of earlier releases.',
+      }),
+      reason,
+      evidence,
+    })
+    .meta({ id: 'SkippedContact' }),
+);

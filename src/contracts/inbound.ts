@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
 import { RECEIPT_STATE, type ReceiptType } from '../domain/message';
 import { instant } from './common';
-import { refused } from './finding';
+import { count, success } from './envelope';
+import { refused } from './validation-issue';
 
 /** What carriers tell us (api.md 12). They may tell more than this; what is not known here is passed over. */
 const TYPES = (Object.keys(RECEIPT_STATE) as ReceiptType[]).filter((type) => type !== 'sent');
@@ -52,3 +53,5 @@ export const inboundEntry = z.discriminatedUnion('type', [receipt, inboundSms], 
 export const inboundBody = z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())], {
   error: 'This must be an object or an array of objects',
 });
+
+export const takenReceipts = success(z.strictObject({ receipts: count, inbound: count }));

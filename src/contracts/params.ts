@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
-import { finding } from './finding';
+import { finding } from './validation-issue';
 
 /** Values for placeholders by name (messaging-service.md, Message; bounds from api.md 1). */
 

@@ -3,15 +3,16 @@ import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { type Route, routeSender } from '../domain/route';
 import { senderOf } from './addresses';
-import { id } from './common';
-import { finding, refused } from './finding';
+import { givenId } from './common';
+import { id, success } from './envelope';
+import { finding, refused } from './validation-issue';
 
 /** What owners write about routes (api.md 15). All of it is ours, so all of it is strict. */
 
 const DOMAIN = /^[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))+$/i;
 
 const accounts = z
-  .array(z.strictObject({ account: id, weight: z.number().positive().max(1_000_000).optional() }))
+  .array(z.strictObject({ account: givenId, weight: z.number().positive().max(1_000_000).optional() }))
   .min(1)
   .max(LIMITS.routeAccounts)
   .refine(
@@ -22,7 +23,7 @@ const accounts = z
 const route = z
   .strictObject({
     channel: z.enum(CHANNELS),
-    workspace: id.optional(),
+    workspace: givenId.optional(),
     sender: z.string().trim().optional(),
     toPrefix: z
       .string()
@@ -59,3 +60,17 @@ function checkSender(
 export const routesBody = z
   .strictObject({ routes: z.array(route).max(LIMITS.routes) })
   .transform(({ routes }) => ({ routes: routes as Route[] }));
+
+const storedRoute = z
+  .strictObject({
+    channel: z.enum(CHANNELS),
+    workspace: id.optional(),
+    sender: z.string().optional().meta({ description: 'Of email, a domain.' }),
+    toPrefix: z.string().optional(),
+    class: z.enum(['marketing', 'transactional']).optional(),
+    accounts: z.array(z.strictObject({ account: id, weight: z.number().optional() })),
+    failover: z.boolean().optional(),
+  })
+  .meta({ id: 'Route' });
+
+export const routes = success(z.strictObject({ routes: z.array(storedRoute) }));

@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
 import type { FieldCode } from '../domain/field-codes';
-import { isOfCalendar } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
 import { MESSAGE_STATES } from '../domain/message';
 import { MACHINE_BEHAVIOURS } from '../domain/voice/answer-detection/machine-behaviour';
 import { email, recipientOf, senderOf } from './addresses';
-import { emptyAsAbsent, INT_MAX, id, idCursor, instant, integer, pageLimit } from './common';
-import { finding } from './finding';
+import { givenId, INT_MAX, instant, integer } from './common';
+import { channel, count, id, success, successToo, time } from './envelope';
 import { params } from './params';
+import { fieldErrors } from './problem';
+import { finding } from './validation-issue';
 import { isWithinAYear } from './year-ahead';
 
 /**
@@ -27,7 +28,7 @@ const line = (max: number) =>
 /** Nobody means to send an empty email: the template's text is sent then, and without a template nothing is. */
 const blankAsAbsent = (value: string) => (value.trim() === '' ? undefined : value);
 
-const campaignTag = z.string().min(1).max(LIMITS.campaignTagChars);
+export const campaignTag = z.string().min(1).max(LIMITS.campaignTagChars);
 
 /** One of ours, so that what it does not know is refused: a misspelt limit must not be no limit. */
 export const callOptions = z
@@ -54,7 +55,7 @@ export const message = z
       description:
         'An email address, with or without a display name; a phone number; for SMS also a short code, or a name of up to 11 letters, digits and spaces.',
     }),
-    'template-id': id.optional(),
+    'template-id': givenId.optional(),
     params: params.optional(),
     body: z
       .string()
@@ -112,55 +113,50 @@ function normaliseAddresses(
 /** The envelope alone: each message in it is judged by itself. */
 export const bulk = z.strictObject({ messages: z.array(z.unknown()).min(1).max(LIMITS.bulkMessages) });
 
-export const messageKey = z.object({ uid: z.string().min(1).max(LIMITS.uidChars) });
-/** A uid has no spaces, so that one parameter holds several. */
-export const storyQuery = z.object({
-  uids: z
-    .string()
-    .min(1)
-    .max(LIMITS.storyUids * (LIMITS.uidChars + 1))
-    .transform((text) => [...new Set(text.split(' ').filter((uid) => uid !== ''))])
-    .pipe(z.array(z.string().max(LIMITS.uidChars)).min(1).max(LIMITS.storyUids))
-    .meta({ type: 'string', description: `Up to ${LIMITS.storyUids}, with spaces between them.` }),
+/** What the send endpoints answer (api.md 4). */
+export const state = z.enum(MESSAGE_STATES);
+export const uid = z.string().max(LIMITS.uidChars);
+export const encoding = z.enum(['gsm7', 'ucs2']);
+export const segments = z.int().min(1);
+
+const acceptedMessage = z
+  .strictObject({
+    id,
+    uid,
+    channel,
+    to: z.string().meta({ description: 'Normalised.' }),
+    state,
+    segments: segments.optional(),
+    encoding: encoding.optional(),
+    sendAt: time.optional(),
+    duplicate: z.boolean().meta({ description: 'Accepted before; nothing is sent again.' }),
+  })
+  .meta({ id: 'AcceptedMessage' });
+
+export const accepted = success(acceptedMessage);
+export const acceptedTest = z.strictObject({ ...successToo, data: acceptedMessage });
+
+export const bulkResults = success(
+  z.strictObject({
+    results: z.array(
+      z
+        .strictObject({
+          uid: uid.nullable(),
+          status: z.int().meta({ description: 'The status that the message alone would have got.' }),
+          state: state.optional(),
+          duplicate: z.boolean().optional(),
+          code: z.string().optional(),
+          message: z.string().optional(),
+          errors: fieldErrors.optional(),
+          retryAfterSeconds: z.number().optional(),
+        })
+        .meta({ id: 'BulkResult' }),
+    ),
+  }),
+);
+
+const classDepth = z.strictObject({
+  undelivered: count.meta({ description: 'Due and not with a provider.' }),
+  bound: count.meta({ description: 'From here on a message is refused with 429.' }),
 });
-export const holdKey = z.object({ campaign: campaignTag });
-
-const TIME = /^\d{4}-\d{2}-\d{2}(?:T|$)/;
-
-/** A time bounds when the message was accepted; anything else is an address. */
-const timeOrAddress = z
-  .string()
-  .max(LIMITS.searchChars)
-  .transform((value, context) => {
-    // A plus sign in a query string arrives as a space.
-    if (!TIME.test(value)) return value.replace(/^ (?=\d)/, '+').trim();
-    const time = new Date(value.replace(/ (?=\d{2}:\d{2}$)/, '+'));
-    if (isOfCalendar(time.getTime())) return time;
-    context.addIssue(finding('invalid_time', 'This is not a time'));
-    return z.NEVER;
-  });
-
-export const messageList = z.object({
-  channel: emptyAsAbsent(z.enum(CHANNELS).optional()),
-  state: emptyAsAbsent(z.enum(MESSAGE_STATES).optional()),
-  campaign: emptyAsAbsent(campaignTag.optional()),
-  from: emptyAsAbsent(timeOrAddress.optional()),
-  to: emptyAsAbsent(timeOrAddress.optional()),
-  cursor: idCursor('msg'),
-  limit: emptyAsAbsent(pageLimit().default(LIMITS.pageSizeDefault)),
-});
-export type MessageList = z.output<typeof messageList>;
-
-export const eventFeed = z.object({
-  after: emptyAsAbsent(z.string().max(LIMITS.idChars).optional()),
-  limit: emptyAsAbsent(pageLimit(LIMITS.longPageSizeMax).default(LIMITS.longPageSizeMax)),
-  wait: emptyAsAbsent(
-    z
-      .string()
-      .regex(/^\d{1,4}(\.\d{1,3})?$/, 'This must be a number of seconds')
-      .transform(Number)
-      .pipe(z.number().max(LIMITS.feedWaitSecondsMax))
-      .meta({ type: 'number', minimum: 0, maximum: LIMITS.feedWaitSecondsMax })
-      .default(0),
-  ),
-});
+export const outbox = success(z.strictObject({ marketing: classDepth, transactional: classDepth }));

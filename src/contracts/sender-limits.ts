@@ -2,22 +2,23 @@ import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { senderOf } from './addresses';
 import { emptyAsAbsent, integer, pageQuery } from './common';
-import { finding } from './finding';
+import { channel, count, pageOf, success, time } from './envelope';
+import { finding } from './validation-issue';
 
 /** What callers of the sender limit endpoints write. All of it is ours, so all of it is strict. */
 
 const RATE_MAX = 100_000;
-const channel = z.enum(CHANNELS);
-const count = integer.min(1).max(RATE_MAX);
+const givenChannel = z.enum(CHANNELS);
+const givenCount = integer.min(1).max(RATE_MAX);
 
 export const senderLimitBody = z
   .strictObject({
-    channel,
+    channel: givenChannel,
     sender: z.string(),
     /** A second: emails, SMS segments or calls. Null or left out: not limited. */
     rate: z.number().positive().max(RATE_MAX).nullish(),
-    burst: count.nullish(),
-    concurrentCalls: count.nullish(),
+    burst: givenCount.nullish(),
+    concurrentCalls: givenCount.nullish(),
   })
   .superRefine(
     (value, context) => {
@@ -36,12 +37,12 @@ export const senderLimitBody = z
 export const senderLimitQuery = z.object({
   page: pageQuery.page,
   limit: pageQuery.limit,
-  channel: emptyAsAbsent(channel.optional()),
+  channel: emptyAsAbsent(givenChannel.optional()),
 });
 
 export const senderLimitKey = z
   .object({
-    channel,
+    channel: givenChannel,
     // A plus sign in a query string arrives as a space.
     sender: z.string().transform((value) => value.replace(/^ (?=\d)/, '+')),
   })
@@ -53,3 +54,18 @@ function checkSender(value: { channel: Channel; sender: string }, context: z.cor
   if (checked.success) value.sender = checked.data;
   else context.addIssue(finding('invalid_sender', 'This is not a sender of this channel', ['sender']));
 }
+
+const senderLimit = z
+  .strictObject({
+    channel,
+    sender: z.string(),
+    rate: z.number().nullable().meta({ description: 'A second: emails, SMS segments or calls.' }),
+    burst: count.nullable(),
+    concurrentCalls: count.nullable(),
+    updatedAt: time,
+  })
+  .meta({ id: 'SenderLimit' });
+
+export const senderLimits = pageOf(senderLimit);
+export const savedSenderLimit = success(senderLimit);
+export const liftedSenderLimit = success(z.strictObject({ channel }));

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
-import { refused } from './finding';
+import { success, time } from './envelope';
+import { refused } from './validation-issue';
 
 /** A reason is shown in one line, in terminals too. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them is the point.
@@ -19,3 +20,20 @@ export const stopBody = z.strictObject({
     )
     .meta({ description: 'Shown with every campaign and message of the workspace while the stop lasts.' }),
 });
+
+/** What the stop's endpoints answer (api.md 19), and what stands in details and beside `data` in lists. */
+const stop = z
+  .strictObject({
+    since: time,
+    by: z.string().nullable().meta({ description: 'The user or the client that stopped the workspace.' }),
+    reason: z.string(),
+  })
+  .meta({ id: 'Stop' });
+
+export const stopped = stop.nullable().meta({
+  description: 'Set while the workspace is stopped: nothing of it is handed to any provider.',
+});
+
+export const begunStop = success(stop);
+export const currentStop = success(stopped);
+export const endedStop = success(z.null());

@@ -1,10 +1,16 @@
 import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
 import type { FieldCode } from '../domain/field-codes';
-import { SUPPRESSION_CHANNELS, type Suppression, senderKey } from '../domain/suppression';
+import {
+  SUPPRESSION_CHANNELS,
+  SUPPRESSION_SOURCES,
+  type Suppression,
+  senderKey,
+} from '../domain/suppression';
 import { recipientOf, senderOf } from './addresses';
 import { emptyAsAbsent, pageQuery } from './common';
-import { finding, refused } from './finding';
+import { count, id, importReport, pageOf, success, time } from './envelope';
+import { finding, refused } from './validation-issue';
 
 /**
  * What callers of the suppression endpoints write (api.md 9). All of it is ours, so all of it is strict.
@@ -136,3 +142,29 @@ function toBlock(value: {
 function plusInQuery(value: string): string {
   return value.replace(/^((?:sender:)?) (?=\d)/, '$1+');
 }
+
+/** What the endpoints of suppression and of senders' limits answer (api.md 9). */
+const suppression = z
+  .strictObject({
+    id,
+    channel: z.enum(SUPPRESSION_CHANNELS),
+    address: z.string().nullable().meta({ description: 'Null for a person who was erased: a hash is kept.' }),
+    reason: z.string(),
+    scope: z.string().meta({ description: '`workspace`, or `sender:` and one sender.' }),
+    source: z.enum(SUPPRESSION_SOURCES),
+    createdAt: time,
+    updatedAt: time,
+  })
+  .meta({ id: 'Suppression' });
+
+export const suppressed = success(suppression);
+export const suppressions = pageOf(suppression);
+export const importedSuppressions = success(importReport);
+export const liftedSuppression = success(
+  z.strictObject({
+    removed: count,
+    stillSuppressed: z
+      .boolean()
+      .meta({ description: 'Another block, of another channel or sender, still covers the address.' }),
+  }),
+);

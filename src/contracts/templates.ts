@@ -6,9 +6,11 @@ import { LIMITS } from '../domain/limits';
 import { checkPlaceholders, lintPlaceholders, type TemplateText } from '../domain/template-lint';
 import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../domain/voice/voice-template';
-import { emptyAsAbsent, id, integer, pageLimit, pageNumber, searchTerm } from './common';
-import { finding as findingOf, refused } from './finding';
+import { displayName, emptyAsAbsent, givenId, integer, pageLimit, pageNumber, searchTerm } from './common';
+import { channel, count, id, ref, successToo, time } from './envelope';
 import { params } from './params';
+import { warnings } from './problem';
+import { finding as findingOf, refused } from './validation-issue';
 
 /** messaging-service.md, List and Create templates; api.md 5. */
 
@@ -25,6 +27,12 @@ export const templateListQuery = z.object({
   page: emptyAsAbsent(pageNumber.default(1)),
   pageSize: emptyAsAbsent(pageLimit().default(LIMITS.pageSizeDefault)),
 });
+
+/** What is said about a version, for those who read the list of them. */
+const note = displayName
+  .nullish()
+  .transform((value) => value ?? undefined)
+  .meta({ description: 'What is said about this version; shown with it in the list of versions.' });
 
 const templateName = z.string().trim().min(1).max(LIMITS.templateNameChars);
 const someText = z.string().refine((value) => value.trim() !== '', refused('empty', 'This may not be empty'));
@@ -63,6 +71,7 @@ const emailTemplate = z
       .nullish()
       .transform((value) => value ?? ''),
     template: design.nullish(),
+    note,
   })
   .superRefine(
     (value, context) => {
@@ -75,7 +84,7 @@ const emailTemplate = z
   );
 
 const smsTemplate = z
-  .object({ channel: z.literal('sms'), templateName, body: someText.max(LIMITS.smsBodyChars) })
+  .object({ channel: z.literal('sms'), templateName, body: someText.max(LIMITS.smsBodyChars), note })
   .superRefine(
     (value, context) => {
       for (const finding of checkPlaceholders(textsOf(value))) report(finding, context);
@@ -95,6 +104,7 @@ const voiceTemplate = z
       .nullish()
       .transform((value) => value ?? ''),
     voiceJson: flow,
+    note,
   })
   .superRefine(
     (value, context) => {
@@ -136,7 +146,7 @@ const version = integer.min(1).max(2_147_483_647).optional();
 /** Values as a campaign would have them: a contact's own, and these where it has none. */
 export const templatePreview = z.strictObject({
   params: params.default({}),
-  contactId: id.nullish(),
+  contactId: givenId.nullish(),
   version,
 });
 
@@ -234,3 +244,101 @@ function depthOf(root: unknown): number {
   }
   return deepest;
 }
+
+/** What the template endpoints answer (messaging-service.md, List templates; api.md 5). */
+
+/** The editors' own documents, kept as they came. */
+const storedDesign = z.record(z.string(), z.unknown());
+
+const common = {
+  id,
+  templateName: z.string(),
+  version: z.int().min(1),
+  createdAt: time,
+  updatedAt: time,
+};
+const sms = z.literal('sms');
+const email = z.literal('email');
+const voice = z.literal('voice');
+
+const storedSms = z.strictObject({ ...common, channel: sms, body: z.string() }).meta({ id: 'SmsTemplate' });
+
+const listed = z.discriminatedUnion('channel', [
+  storedSms,
+  z.strictObject({ ...common, channel: email, subject: z.string() }).meta({ id: 'ListedEmailTemplate' }),
+  z.strictObject({ ...common, channel: voice, voiceJson: storedDesign }).meta({ id: 'ListedVoiceTemplate' }),
+]);
+
+const whole = z.discriminatedUnion('channel', [
+  storedSms,
+  z
+    .strictObject({
+      ...common,
+      channel: email,
+      subject: z.string(),
+      body: z.string(),
+      text: z.string().nullable().meta({ description: 'The plain-text part.' }),
+      emailProviderId: z.string(),
+      template: storedDesign.nullable(),
+    })
+    .meta({ id: 'EmailTemplate' }),
+  z.strictObject({ ...common, channel: voice, body: z.string(), voiceJson: storedDesign }).meta({
+    id: 'VoiceTemplate',
+  }),
+]);
+
+export const templateList = z.strictObject({
+  success: z.literal(true),
+  templates: z.array(listed),
+  page: z.int().min(1),
+  pageSize: z.int().min(1),
+  total: count,
+});
+
+export const createdTemplate = z.strictObject({ success: z.literal(true), template: whole, warnings });
+
+export const readTemplate = z.strictObject({
+  ...successToo,
+  data: whole,
+  template: whole.meta({ description: 'The same as data.' }),
+});
+
+export const replacedTemplate = readTemplate.extend({ warnings });
+
+export const archivedTemplate = z.strictObject({ ...successToo, data: ref });
+
+export const templateVersions = z.strictObject({
+  ...successToo,
+  data: z.array(
+    z
+      .strictObject({
+        version: z.int().min(1),
+        createdAt: time,
+        createdBy: z.string().nullable(),
+        note: z.string().optional(),
+      })
+      .meta({ id: 'TemplateVersion' }),
+  ),
+});
+
+const names = z.array(z.string());
+
+export const templatePreviewed = z.strictObject({
+  ...successToo,
+  data: z
+    .strictObject({
+      templateId: id,
+      channel,
+      version: z.int().min(1),
+      subject: z.string().optional(),
+      html: z.string().optional(),
+      text: z.string().optional().meta({ description: 'Of an SMS, or an email’s plain-text part.' }),
+      segments: z.int().min(1).optional(),
+      encoding: z.enum(['gsm7', 'ucs2']).optional(),
+      xml: z.string().optional(),
+      used: names.meta({ description: 'Every placeholder, in order of first appearance.' }),
+      missing: names.meta({ description: 'Those without a value, left to be seen in the parts.' }),
+      warnings,
+    })
+    .meta({ id: 'TemplatePreview' }),
+});

@@ -17,3 +17,20 @@ export const CAPABILITIES = ['bulk', 'events', 'holds', 'idempotent', 'stories']
 export function validTill(date: Date): string {
   return date.toISOString().slice(0, 19).replace('T', ' ');
 }
+
+export const issuedToken = z
+  .strictObject({
+    access_token: z.string(),
+    valid_till: z
+      .string()
+      .regex(/^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/)
+      .meta({ description: 'UTC.' }),
+    token_type: z.literal('Bearer'),
+    expires_in: z.int().min(0).meta({ description: 'Seconds.' }),
+    capabilities: z
+      .array(z.enum(CAPABILITIES))
+      .meta({ description: 'What this service does beyond the specification.' }),
+  })
+  .meta({ id: 'AccessToken' });
+
+export const nothing = z.strictObject({});

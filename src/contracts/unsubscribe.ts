@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { success } from './envelope';
 
 /**
  * What is posted to a link that unsubscribes: by a mail program what RFC 8058 says, by the page what its button
@@ -13,3 +14,6 @@ export const unsubscribeBody = z.union(
   ],
   { error: 'This must be List-Unsubscribe=One-Click, or action=resubscribe' },
 );
+
+/** What a link in a mail answers to programs. */
+export const linkAnswer = success(z.strictObject({ unsubscribed: z.boolean() }));

@@ -24,6 +24,7 @@ const OURS: Record<string, string> = {
     'The message was handed over, and the answer was lost: it may have arrived, and is not sent twice.',
   attempts_exhausted: 'All attempts were used; each failed for the moment.',
   call_end_unknown: 'No report told how the call ended.',
+  erased: 'The person was erased, and nothing is sent to them any more.',
   expired: 'It was too late to send by the time that the message could leave.',
   frequency_cap: 'The address has had as many messages as the workspace’s policy allows.',
   provider_account: 'The carrier refuses the account by which messages leave.',

@@ -1,4 +1,4 @@
-import { RECIPIENT_RANK, RECIPIENT_STATES, RETRIED, type RecipientState } from './recipient';
+import { RECIPIENT_RANK, RECIPIENT_STATES, RETRIABLE, type RecipientState } from './recipient';
 
 /** An allowed change of a recipient's state: from one of these states to one of those. */
 export interface MoveRule {
@@ -41,7 +41,7 @@ export const MOVES = {
   /** The recipient's time ended while the workspace was stopped, and the message was not offered. */
   overdue: { from: ['pending', 'waiting'], to: ['expired'], rank: 'above' },
   /** The operator asks for another attempt. */
-  retry: { from: RETRIED, to: ['waiting'], rank: 'any' },
+  retry: { from: RETRIABLE, to: ['waiting'], rank: 'any' },
   /** In a fallback campaign: the recipient's channel begins, or is no longer needed. */
   turn: { from: ['waiting'], to: ['waiting', 'canceled'], rank: 'notBelow' },
   /** A workflow records how its call continues: it rings, waits for a redial, or is over. */

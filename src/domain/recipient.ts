@@ -68,6 +68,9 @@ export const SETTLED: readonly RecipientState[] = [
 /** Ends after which a recipient may be sent to again at the operator's request. */
 export const RETRIED = ['failed', 'undelivered', 'unknown'] as const satisfies readonly RecipientState[];
 
+/** The same with those that were refused, who are sent to again only if the operator says by which codes. */
+export const RETRIABLE = [...RETRIED, 'rejected'] as const satisfies readonly RecipientState[];
+
 /**
  * States that count as reached for another campaign that excludes these recipients. Doubts and messages on
  * their way count, because no person should be written to twice.

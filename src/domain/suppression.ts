@@ -3,7 +3,8 @@ import type { Channel } from './channel';
 /**
  * Where a suppression came from. A recipient can lift what they made: START lifts a `keyword` one, and the
  * unsubscribe page lifts its own (`unsubscribe`). The others stay until an operator removes them. `provider`:
- * the carrier reported that it blocks this sender for its subscriber.
+ * the carrier reported that it blocks this sender for its subscriber. `erased`: the person was erased; the entry knows
+ * the address by a hash only.
  */
 export const SUPPRESSION_SOURCES = [
   'api',
@@ -14,6 +15,7 @@ export const SUPPRESSION_SOURCES = [
   'unsubscribe',
   'voice',
   'provider',
+  'erased',
 ] as const;
 export type SuppressionSource = (typeof SUPPRESSION_SOURCES)[number];
 

@@ -4,8 +4,8 @@ import fastifyStatic from '@fastify/static';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DomainError } from '../domain/errors';
-import { sessionTokenOf } from './cookie';
-import type { App } from './routing';
+import { sessionTokenOf } from './request/cookie';
+import type { App } from './request/routing';
 
 /**
  * The console: a page and its files, built by vite into `dist/console`. Nothing here asks who calls, because the

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
-import type { Message, MessageList } from '../contracts/send';
+import type { MessageList } from '../contracts/messages';
+import type { Message } from '../contracts/send';
 import { type Account, defaultAccountId } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { isDomainError } from '../domain/errors';

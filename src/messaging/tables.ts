@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely';
+import type { Role, Scope } from '../domain/access';
 import type { AccountKind, VendorKind } from '../domain/account';
 import type { Channel } from '../domain/channel';
 import type { MessageState } from '../domain/message';
@@ -16,7 +17,8 @@ export interface MessagingTables {
     id: string;
     workspace_id: string;
     email: string;
-    role: 'owner' | 'admin' | 'member';
+    /** `member` in installations of earlier versions (domain/access.ts). */
+    role: Role | 'member';
     password_hash: string;
     created_at: CreatedAt;
     disabled_at: Timestamp | null;
@@ -32,6 +34,8 @@ export interface MessagingTables {
     id: string;
     workspace_id: string;
     name: string;
+    /** Null means all of them, also those of later versions. */
+    scopes: ColumnType<Scope[] | null, Scope[] | null | undefined>;
     created_at: CreatedAt;
     disabled_at: Timestamp | null;
   };
@@ -55,10 +59,11 @@ export interface MessagingTables {
     name: string;
     key_hash: string;
     prefix: string;
+    scopes: ColumnType<Scope[] | null, Scope[] | null | undefined>;
     created_at: CreatedAt;
     revoked_at: Timestamp | null;
   };
-  failed_attempts: { subject_hash: string; count: number; since: Timestamp };
+  failed_attempts: { subject_hash: string; count: number; since: Timestamp; blocked_until: Timestamp | null };
   idempotency_keys: {
     workspace_id: string;
     key_hash: string;
@@ -95,13 +100,16 @@ export interface MessagingTables {
     design: ColumnType<Record<string, unknown> | null, string | null, string | null>;
     created_at: CreatedAt;
     made_by: ColumnType<string | null, string | null | undefined, never>;
+    created_by: ColumnType<string | null, string | null | undefined, never>;
+    note: ColumnType<string | null, string | null | undefined, never>;
   };
   messages: {
     id: string;
     workspace_id: string;
     uid: string;
     channel: Channel;
-    to_address: string;
+    /** Null once the person was erased, which happens to messages that have ended. */
+    to_address: string | null;
     from_address: string;
     template_id: string | null;
     template_version: number | null;

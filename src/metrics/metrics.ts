@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
-import type { RequestObserver } from '../http/observer';
+import type { RequestObserver } from '../http/request/observer';
 import type { DeliveryObserver } from '../messaging/observer';
 
 /**

@@ -19,7 +19,7 @@ const DLR_MASK = 1 + 2 + 16;
 /**
  * Hands messages to Kannel's smsbox, which cuts long texts and speaks with the centre. A message that smsbox
  * has taken it keeps; it does not know one that it is given again. Receipts come to
- * `/inbound/kannel/{secret}` (http/routes/inbound-kannel.ts) and name messages by our ids.
+ * `/inbound/kannel/{secret}` (http/inbound-kannel.ts) and name messages by our ids.
  */
 export function openKannelProvider(options: KannelProviderOptions): Provider {
   const url = new URL(options.url);

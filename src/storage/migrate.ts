@@ -1,4 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, Migrator, sql } from 'kysely';
+import { LIMITS } from '../domain/limits';
 import * as initial from './migrations/0001-initial';
 import * as campaigns from './migrations/0002-campaigns';
 import * as callOptions from './migrations/0003-call-options';
@@ -34,7 +36,13 @@ import * as recipientsByCode from './migrations/0071-recipients-by-code';
 import * as callbacks from './migrations/0095-callbacks';
 import * as vendorCalls from './migrations/0096-vendor-calls';
 import * as doubts from './migrations/0097-doubts';
+import * as tagsAndNotes from './migrations/0080-tags-and-notes';
+import * as runTimeline from './migrations/0081-run-timeline';
+import * as erasures from './migrations/0082-erasures';
+import * as rolesAndScopes from './migrations/0085-roles-and-scopes';
+import * as logInDelays from './migrations/0086-log-in-delays';
 import * as runRetention from './migrations/0110-run-retention';
+import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -73,14 +81,46 @@ export const MIGRATIONS: Record<string, string> = {
   '0095-callbacks': callbacks.UP,
   '0096-vendor-calls': vendorCalls.UP,
   '0097-doubts': doubts.UP,
+  '0080-tags-and-notes': tagsAndNotes.UP,
+  '0081-run-timeline': runTimeline.UP,
+  '0082-erasures': erasures.UP,
+  '0085-roles-and-scopes': rolesAndScopes.UP,
+  '0086-log-in-delays': logInDelays.UP,
   '0110-run-retention': runRetention.UP,
 };
 
+/** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */
+const ONLINE: Record<string, string> = {
+  '0055-explained': explained.INDEXES,
+  '0056-people-by-address': peopleByAddress.INDEXES,
+  '0070-contacts-found': contactsFound.INDEXES,
+  '0071-recipients-by-code': recipientsByCode.INDEXES,
+  '0080-tags-and-notes': tagsAndNotes.INDEXES,
+  '0082-erasures': erasures.INDEXES,
+};
+
+/** Those of all migrations, in order. */
+export const onlineIndexes = (): string =>
+  Object.entries(ONLINE)
+    .filter(([migration]) => migration in MIGRATIONS)
+    .map(([, indexes]) => indexes)
+    .join('\n');
+
 /**
  * Brings the schema up to date under a database lock, so that many processes may start at once. Migrations are
- * plain SQL and go forward only.
+ * plain SQL and go forward only. A migration that would wait for a lock makes every later statement on the table
+ * wait behind it. It therefore gives up after `LIMITS.migrationLockMs`, and is tried again.
  */
 export async function migrateToLatest(kysely: Kysely<unknown>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const error = await tryToMigrate(kysely);
+    if (error === undefined) return;
+    if (!isLockTimeout(error) || tries === LIMITS.migrationTries) throw error;
+    await delay(LIMITS.migrationPauseMs);
+  }
+}
+
+async function tryToMigrate(kysely: Kysely<unknown>): Promise<unknown> {
   const migrator = new Migrator({
     db: kysely,
     // Numbers are assigned before the work begins, so that a lower number may come after a higher one. No
@@ -93,6 +133,9 @@ export async function migrateToLatest(kysely: Kysely<unknown>): Promise<void> {
             name,
             {
               up: async (db: Kysely<unknown>) => {
+                await sql`select set_config('lock_timeout', ${String(LIMITS.migrationLockMs)}, true)`.execute(
+                  db,
+                );
                 for (const statement of splitStatements(text)) await sql.raw(statement).execute(db);
               },
             },
@@ -100,14 +143,8 @@ export async function migrateToLatest(kysely: Kysely<unknown>): Promise<void> {
         ),
     },
   });
-  const { error } = await migrator.migrateToLatest();
-  if (error) throw error;
+  return (await migrator.migrateToLatest()).error;
 }
 
-/** A statement ends with a semicolon at the end of a line. */
-function splitStatements(text: string): string[] {
-  return text
-    .split(/;[ \t]*\n/)
-    .map((statement) => statement.trim())
-    .filter((statement) => statement.replace(/--.*$/gm, '').trim() !== '');
-}
+/** PostgreSQL's lock_not_available. */
+const isLockTimeout = (error: unknown) => (error as { code?: unknown }).code === '55P03';

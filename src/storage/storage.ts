@@ -1,6 +1,7 @@
-import { Kysely } from 'kysely';
+import { Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
-import { migrateToLatest } from './migrate';
+import { migrateToLatest, onlineIndexes } from './migrate';
+import { buildIndexes, type OnIndex, type OnlineIndexes } from './online-indexes';
 import { OwnTablesDialect } from './own-tables';
 import { createPostgresPool, isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
 
@@ -28,6 +29,8 @@ export interface Storage extends Tables {
   forRequests: Tables;
   /** Of both pools together. */
   connections(): Connections;
+  /** Settles when every index stands; those of a large database are built while it is used. */
+  indexes: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -42,6 +45,7 @@ export interface StorageOptions {
    */
   answerMs?: number | undefined;
   idleInTransactionMs?: number | undefined;
+  onIndex?: OnIndex | undefined;
 }
 
 /**
@@ -51,8 +55,11 @@ export interface StorageOptions {
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const pool = await openPostgresPool(options.databaseUrl, { ...options, size: options.poolSize });
   const kysely = new Kysely<unknown>({ dialect: new OwnTablesDialect({ pool }) });
+  let indexes: OnlineIndexes;
   try {
     await migrateToLatest(kysely);
+    indexes = await buildIndexes(kysely, onlineIndexes(), options.onIndex);
+    if (await isSmall(kysely)) await indexes.done;
   } catch (error) {
     await kysely.destroy();
     throw isConnectionLoss(error) || isRefusal(error) ? noAnswer(error) : error;
@@ -66,10 +73,19 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     ...tablesOf(kysely),
     forRequests: tablesOf(requests),
     connections: () => sum(pool.connections(), requestPool.connections()),
+    indexes: indexes.done,
     close: async () => {
+      await indexes.stop();
       await Promise.all([kysely.destroy(), requests.destroy()]);
     },
   };
+}
+
+async function isSmall(kysely: Kysely<unknown>): Promise<boolean> {
+  const { rows } = await sql<{ bytes: number }>`
+    select coalesce(sum(pg_table_size(oid)), 0)::float8 as bytes from pg_class
+    where relkind = 'r' and relnamespace = current_schema()::regnamespace`.execute(kysely);
+  return (rows[0]?.bytes ?? 0) < LIMITS.indexesAwaitedBytes;
 }
 
 const tablesOf = (kysely: Kysely<unknown>): Tables => ({

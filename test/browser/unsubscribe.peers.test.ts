@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { LIMITS } from '../../src/domain/limits';
 import { LANGUAGES } from '../../src/domain/opt-out-packs';
-import { UNSUBSCRIBE_TEXTS } from '../../src/http/unsubscribe-texts';
+import { UNSUBSCRIBE_TEXTS } from '../../src/http/pages/unsubscribe-texts';
 import { startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from '../http/whole-api';
 import { type ObservedPage, openPage, startBrowser, violationsOf } from '../support/browser';
 import { describeWithDatabase } from '../support/storage';

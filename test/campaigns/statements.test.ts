@@ -19,6 +19,7 @@ const OF_ONE_RUN: Record<string, string> = {
   'calls/call-records.ts': 'findRun, by the workspace and the campaign',
   'calls/calls.ts': "the workflow of the run's call, or a page of the run",
   'explain/': 'findRun or findPerson, by the workspace and the campaign',
+  'ledger/timeline.ts': 'the rows that the ledger has just moved, a page of the run, or its freeze',
   'policy/reschedule-waiting.ts': 'a run that was loaded by its workflow',
   'release/': "the run's workflow, or a campaign's run that was locked or read with its workspace",
   'runs/cancel-run.ts': "the run's workflow",
@@ -27,6 +28,7 @@ const OF_ONE_RUN: Record<string, string> = {
   'runs/next-due.ts': "the workflow of the run's shard",
   'runs/own-pause.ts': "the run's workflow, or a campaign's run that was locked with its workspace",
   'runs/recipient-outcomes.ts': 'findRun, by the workspace and the campaign',
+  'runs/run-timeline.ts': 'findRun, by the workspace and the campaign',
   'runs/recipients.ts': 'findRun, by the workspace and the campaign, or the run’s workflow',
   'runs/retry-failed.ts': "a campaign's run that was locked with its workspace",
   'runs/run-end.ts': "the run's workflow",
@@ -42,7 +44,7 @@ const OF_ONE_RUN: Record<string, string> = {
 const OTHERWISE: Record<string, Record<string, string[]>> = {
   "by the id of a row that was read or locked with its workspace, in the same transaction or by the row's workflow":
     {
-      'campaign-actions.ts': ['startDraft', 'withdraw'],
+      'campaign-actions.ts': ['startDraft', 'unarchive', 'withdraw'],
       'approval/approval-rule.ts': ['contactsOf', 'countContacts'],
       'approval/digest.ts': ['readAudience'],
       'campaign-record.ts': ['selectRun'],

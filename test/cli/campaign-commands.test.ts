@@ -9,9 +9,12 @@ import { createCampaigns } from '../../src/campaigns/campaigns';
 import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { writeCredentials } from '../../src/credentials/credentials';
-import { campaignReportRoutes } from '../../src/http/routes/campaign-reports';
-import { campaignRoutes } from '../../src/http/routes/campaigns';
-import { contactListRoutes } from '../../src/http/routes/contact-lists';
+import { campaignControlRoutes } from '../../src/http/campaign-control';
+import { campaignRecipientRoutes } from '../../src/http/campaign-recipients';
+import { campaignReportRoutes } from '../../src/http/campaign-reports';
+import { campaignRunRoutes } from '../../src/http/campaign-runs';
+import { campaignRoutes } from '../../src/http/campaigns';
+import { contactListRoutes } from '../../src/http/contact-lists';
 import { createLog } from '../../src/log';
 import type { MessagingTables } from '../../src/messaging/tables';
 import type { Storage } from '../../src/storage/storage';
@@ -45,6 +48,9 @@ describeWithDatabase('fanfare campaign and fanfare contacts', (database) => {
       routes: [
         (scope) => contactListRoutes(scope, { contactLists: createContactLists({ db }) }),
         (scope) => campaignRoutes(scope, { campaigns }),
+        (scope) => campaignControlRoutes(scope, { campaigns }),
+        (scope) => campaignRunRoutes(scope, { campaigns }),
+        (scope) => campaignRecipientRoutes(scope, { campaigns }),
         (scope) => campaignReportRoutes(scope, { campaigns }),
       ],
     });

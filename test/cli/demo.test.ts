@@ -13,8 +13,11 @@ import { type DemoState, demoStateFile, newDemo } from '../../src/cli/demo-state
 import { prepareDemo } from '../../src/cli/demo-steps';
 import type { Credentials } from '../../src/credentials/credentials';
 import { CHANNELS } from '../../src/domain/channel';
-import { campaignRoutes } from '../../src/http/routes/campaigns';
-import { contactListRoutes } from '../../src/http/routes/contact-lists';
+import { campaignControlRoutes } from '../../src/http/campaign-control';
+import { campaignRecipientRoutes } from '../../src/http/campaign-recipients';
+import { campaignRunRoutes } from '../../src/http/campaign-runs';
+import { campaignRoutes } from '../../src/http/campaigns';
+import { contactListRoutes } from '../../src/http/contact-lists';
 import { createLog } from '../../src/log';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
@@ -81,6 +84,9 @@ describeWithDatabase('the demo', (database) => {
       routes: [
         (app) => contactListRoutes(app, { contactLists: createContactLists({ db }) }),
         (app) => campaignRoutes(app, { campaigns }),
+        (app) => campaignControlRoutes(app, { campaigns }),
+        (app) => campaignRunRoutes(app, { campaigns }),
+        (app) => campaignRecipientRoutes(app, { campaigns }),
       ],
     });
   }

@@ -16,9 +16,12 @@ import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
 import { createContactParams } from '../../src/campaigns/contacts/contact-params';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { writeCredentials } from '../../src/credentials/credentials';
-import { campaignRoutes } from '../../src/http/routes/campaigns';
-import { contactListRoutes } from '../../src/http/routes/contact-lists';
-import { templateTrialRoutes } from '../../src/http/routes/template-trials';
+import { campaignControlRoutes } from '../../src/http/campaign-control';
+import { campaignRecipientRoutes } from '../../src/http/campaign-recipients';
+import { campaignRunRoutes } from '../../src/http/campaign-runs';
+import { campaignRoutes } from '../../src/http/campaigns';
+import { contactListRoutes } from '../../src/http/contact-lists';
+import { templateTrialRoutes } from '../../src/http/template-trials';
 import { createLog } from '../../src/log';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
@@ -66,11 +69,15 @@ describeWithDatabase('fanfare template, and campaigns from files', (database) =>
       routes: [
         (scope) => contactListRoutes(scope, { contactLists: createContactLists({ db }) }),
         (scope) => campaignRoutes(scope, { campaigns }),
+        (scope) => campaignControlRoutes(scope, { campaigns }),
+        (scope) => campaignRunRoutes(scope, { campaigns }),
+        (scope) => campaignRecipientRoutes(scope, { campaigns }),
         templateTrialRoutes({
           templates,
           contactParams: createContactParams({ db }),
           delivery: { accept: () => Promise.reject(new Error('nothing is sent here')) },
           stops: { read: () => Promise.reject(new Error('nothing is sent here')) },
+          isUserAddress: async () => true,
         }),
       ],
     });

@@ -1,5 +1,5 @@
 import { FanfareClient, FanfareError } from '../../src/client/fanfare-client';
-import type { OpenApiDocument } from '../../src/http/openapi-types';
+import type { OpenApiDocument } from '../../src/http/openapi/types';
 import { operationsOf } from '../http/openapi-driver';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';

@@ -43,37 +43,31 @@ import type {
   WebhookInput,
   WebhookWithSecret,
 } from '../../src/client/fanfare-client';
-import type { callSummary } from '../../src/contracts/answers/calls';
+import type { deliveryChange } from '../../src/contracts/campaign-additions';
+import type { campaignDigest } from '../../src/contracts/campaign-approval';
+import type { callSummary } from '../../src/contracts/campaign-calls';
+import type { recipients } from '../../src/contracts/campaign-recipients';
+import type { runs } from '../../src/contracts/campaign-runs';
 import type {
+  campaignBody,
   campaignDetail,
-  campaignDigest,
   changedCampaign,
-  dryRun,
-  recipients,
   releasedCampaign,
   retriedCampaign,
-  runs,
   savedCampaign,
-} from '../../src/contracts/answers/campaigns';
-import type { contacts } from '../../src/contracts/answers/contact-lists';
-import type { durableSend } from '../../src/contracts/answers/durable-sends';
-import type {
-  personExplanation,
-  recipientExplanation,
-  skippedContacts,
-} from '../../src/contracts/answers/explain';
-import type { bulkResults, events, messages, outbox, stories } from '../../src/contracts/answers/messages';
-import type { policyAnswer, timeline } from '../../src/contracts/answers/policy';
-import type { liftedSuppression, senderLimits, suppressions } from '../../src/contracts/answers/suppression';
-import type { readTemplate, templateList, templatePreviewed } from '../../src/contracts/answers/templates';
-import type { newWebhook, savedWebhook, webhookDelivery } from '../../src/contracts/answers/webhooks';
-import type { deliveryChange } from '../../src/contracts/campaign-additions';
-import type { campaignBody } from '../../src/contracts/campaigns';
-import type { durableSendBody } from '../../src/contracts/durable-sends';
-import type { policyBody } from '../../src/contracts/policy';
-import type { message } from '../../src/contracts/send';
-import type { senderLimitBody } from '../../src/contracts/sender-limits';
-import type { webhookBody } from '../../src/contracts/webhooks';
+} from '../../src/contracts/campaigns';
+import type { contacts } from '../../src/contracts/contact-lists';
+import type { dryRun } from '../../src/contracts/dry-run';
+import type { durableSend, durableSendBody } from '../../src/contracts/durable-sends';
+import type { events } from '../../src/contracts/events';
+import type { personExplanation, recipientExplanation, skippedContacts } from '../../src/contracts/explain';
+import type { messages, stories } from '../../src/contracts/messages';
+import type { policyAnswer, policyBody, timeline } from '../../src/contracts/policy';
+import type { bulkResults, message, outbox } from '../../src/contracts/send';
+import type { senderLimitBody, senderLimits } from '../../src/contracts/sender-limits';
+import type { liftedSuppression, suppressions } from '../../src/contracts/suppression';
+import type { readTemplate, templateList, templatePreviewed } from '../../src/contracts/templates';
+import type { newWebhook, savedWebhook, webhookBody, webhookDelivery } from '../../src/contracts/webhooks';
 
 /** True when everything of the one may be given where the other is expected. */
 type Fits<Given, Expected> = Given extends Expected ? true : false;

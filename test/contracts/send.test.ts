@@ -1,4 +1,5 @@
-import { message, messageList } from '../../src/contracts/send';
+import { messageList } from '../../src/contracts/messages';
+import { message } from '../../src/contracts/send';
 import { isWithinAYear } from '../../src/contracts/year-ahead';
 
 const SMS = { channel: 'sms', uid: 'u1', to: '+12025550123', from: '12345', 'template-id': 't1' };

@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import type { RunLauncher, TemplateLookup } from '../../src/campaigns/ports';
 import type { CampaignTables } from '../../src/campaigns/tables';
-import { campaignRoutes } from '../../src/http/routes/campaigns';
+import { campaignRoutes } from '../../src/http/campaigns';
 import { createLog } from '../../src/log';
 import { describeWithDatabase } from '../support/storage';
 import { startServer, type TestServer } from './campaigns-server';
@@ -58,6 +58,8 @@ describeWithDatabase('the list of campaigns', (database) => {
           status: 'paused',
           phase: 'draft',
           createdAt: '2026-01-31T23:59:59.999Z',
+          tags: [],
+          archived: false,
         },
       ],
       pagination: { page: 2, limit: 3, total: 4 },

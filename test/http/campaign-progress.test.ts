@@ -6,8 +6,9 @@ import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import { createProgressFeed, type ProgressFeed } from '../../src/campaigns/progress-feed';
 import type { CampaignTables } from '../../src/campaigns/tables';
+import { SCOPES } from '../../src/domain/access';
 import { LIMITS } from '../../src/domain/limits';
-import { campaignProgressRoutes } from '../../src/http/routes/campaign-progress';
+import { campaignProgressRoutes } from '../../src/http/campaign-progress';
 import { createLog } from '../../src/log';
 import { plantRun } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';
@@ -68,7 +69,9 @@ describeWithDatabase('progress of a campaign as server-sent events', (database) 
       authenticator: {
         bySession: async () => undefined,
         byAccessToken: async (token) =>
-          revoked.has(token) ? undefined : { workspaceId: token.split('.')[0] as string, via: 'bearer' },
+          revoked.has(token)
+            ? undefined
+            : { workspaceId: token.split('.')[0] as string, scopes: SCOPES, via: 'bearer' },
         byApiKey: async () => undefined,
       },
       routes: [(scope) => campaignProgressRoutes(scope, { progress, heartbeatMs, recheckMs: 30 })],

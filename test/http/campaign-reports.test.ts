@@ -5,8 +5,11 @@ import { request } from 'undici';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { type Campaigns, createCampaigns } from '../../src/campaigns/campaigns';
 import type { CampaignTables } from '../../src/campaigns/tables';
-import { campaignReportRoutes } from '../../src/http/routes/campaign-reports';
-import { campaignRoutes } from '../../src/http/routes/campaigns';
+import { campaignControlRoutes } from '../../src/http/campaign-control';
+import { campaignRecipientRoutes } from '../../src/http/campaign-recipients';
+import { campaignReportRoutes } from '../../src/http/campaign-reports';
+import { campaignRunRoutes } from '../../src/http/campaign-runs';
+import { campaignRoutes } from '../../src/http/campaigns';
 import { createLog } from '../../src/log';
 import { plantRun } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';
@@ -31,6 +34,9 @@ describeWithDatabase('the recipients of a campaign as CSV', (database) => {
     });
     server = await startServer(db, [
       (scope) => campaignRoutes(scope, { campaigns }),
+      (scope) => campaignControlRoutes(scope, { campaigns }),
+      (scope) => campaignRunRoutes(scope, { campaigns }),
+      (scope) => campaignRecipientRoutes(scope, { campaigns }),
       (scope) => campaignReportRoutes(scope, { campaigns: watched(campaigns) }),
     ]);
   });
@@ -41,9 +47,10 @@ describeWithDatabase('the recipients of a campaign as CSV', (database) => {
   });
 
   /** Tells how much is read, and whether reading has come to an end. */
-  function watched(campaigns: Campaigns): Pick<Campaigns, 'recipientPages' | 'outcomes'> {
+  function watched(campaigns: Campaigns): Pick<Campaigns, 'recipientPages' | 'outcomes' | 'timeline'> {
     return {
       outcomes: campaigns.outcomes,
+      timeline: campaigns.timeline,
       async recipientPages(...args) {
         const pages = await campaigns.recipientPages(...args);
         const reading = { over: false };

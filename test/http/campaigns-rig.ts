@@ -2,8 +2,10 @@ import { type Kysely, sql } from 'kysely';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import type { RunLauncher, TemplateLookup } from '../../src/campaigns/ports';
 import type { CampaignTables } from '../../src/campaigns/tables';
-import { campaignRecipientRoutes } from '../../src/http/routes/campaign-recipients';
-import { campaignRoutes } from '../../src/http/routes/campaigns';
+import { campaignControlRoutes } from '../../src/http/campaign-control';
+import { campaignRecipientRoutes } from '../../src/http/campaign-recipients';
+import { campaignRunRoutes } from '../../src/http/campaign-runs';
+import { campaignRoutes } from '../../src/http/campaigns';
 import { createLog } from '../../src/log';
 import type { TestDatabase } from '../support/storage';
 import { type Answer, startServer, type TestServer } from './campaigns-server';
@@ -64,6 +66,8 @@ export function campaignsRig(database: TestDatabase) {
     });
     server = await startServer(db, [
       (scope) => campaignRoutes(scope, { campaigns }),
+      (scope) => campaignControlRoutes(scope, { campaigns }),
+      (scope) => campaignRunRoutes(scope, { campaigns }),
       (scope) => campaignRecipientRoutes(scope, { campaigns }),
     ]);
     list = await newList([

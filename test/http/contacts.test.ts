@@ -1,9 +1,10 @@
 import type { Kysely } from 'kysely';
+import { suppressErased } from '../../src/app/erasures';
 import { createContactTimeline } from '../../src/campaigns/contacts/contact-timeline';
 import { createContacts } from '../../src/campaigns/contacts/contacts-api';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { LIMITS } from '../../src/domain/limits';
-import { contactRoutes } from '../../src/http/routes/contacts';
+import { contactRoutes } from '../../src/http/contacts';
 import { describeWithDatabase } from '../support/storage';
 import { startServer, type TestServer } from './campaigns-server';
 
@@ -18,7 +19,7 @@ describeWithDatabase('contacts over HTTP', (database) => {
       suppressionsOf: async () => [],
       liftedOf: async () => [],
     };
-    const contacts = createContacts({ db, timeline: createContactTimeline({ db, news }) });
+    const contacts = createContacts({ db, timeline: createContactTimeline({ db, news }), suppressErased });
     server = await startServer(db, [(scope) => contactRoutes(scope, { contacts })]);
   });
   afterAll(() => server.close());

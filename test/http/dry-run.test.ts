@@ -14,7 +14,7 @@ import { LIMITS } from '../../src/domain/limits';
 import { NO_POLICY } from '../../src/domain/policy';
 import { measureSms } from '../../src/domain/sms-encoding';
 import { compileText, placeholdersOf } from '../../src/domain/template';
-import { campaignRoutes } from '../../src/http/routes/campaigns';
+import { campaignRoutes } from '../../src/http/campaigns';
 import { createLog } from '../../src/log';
 import { upsertSuppressions } from '../../src/messaging/suppression/suppression-rows';
 import type { MessagingTables } from '../../src/messaging/tables';

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { OpenApiDocument } from '../../src/http/openapi-types';
+import type { OpenApiDocument } from '../../src/http/openapi/types';
 import { ROOT } from '../support/root';
 import { describeWithDatabase } from '../support/storage';
 import { operationsOf } from './openapi-driver';

@@ -2,8 +2,8 @@
 
 import type { AddressInfo } from 'node:net';
 import { type OptedOutCodes, parseOptedOutCodes } from '../../src/domain/opted-out-codes';
-import { inboundKannelRoutes } from '../../src/http/routes/inbound-kannel';
-import type { App } from '../../src/http/routing';
+import { inboundKannelRoutes } from '../../src/http/inbound-kannel';
+import type { App } from '../../src/http/request/routing';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
 import type { InboundSms, Receipt } from '../../src/providers/provider';

@@ -1,8 +1,8 @@
 /** Proves how a carrier’s receipts and inbound messages are taken. */
 
 import type { AddressInfo } from 'node:net';
-import { inboundRoutes } from '../../src/http/routes/inbound';
-import type { App } from '../../src/http/routing';
+import { inboundRoutes } from '../../src/http/inbound';
+import type { App } from '../../src/http/request/routing';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
 import type { InboundSms, Receipt } from '../../src/providers/provider';

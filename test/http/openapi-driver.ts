@@ -1,5 +1,5 @@
-import type { OpenApiDocument, OperationObject, ResponseObject } from '../../src/http/openapi-types';
-import { EXAMPLE } from '../../src/http/operations/examples';
+import { EXAMPLE } from '../../src/http/openapi/examples';
+import type { OpenApiDocument, OperationObject, ResponseObject } from '../../src/http/openapi/types';
 import type { Step } from './openapi-story';
 import type { HttpAnswer } from './service';
 

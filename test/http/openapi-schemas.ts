@@ -1,6 +1,6 @@
 import Ajv2020 from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
-import type { OpenApiDocument } from '../../src/http/openapi-types';
+import type { OpenApiDocument } from '../../src/http/openapi/types';
 
 type Find = (schema: Record<string, unknown> | undefined, value: unknown) => string[];
 

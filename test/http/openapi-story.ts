@@ -1,5 +1,5 @@
 import { getExpectedTwilioSignature } from 'twilio/lib/webhooks/webhooks';
-import type { EXAMPLE } from '../../src/http/operations/examples';
+import type { EXAMPLE } from '../../src/http/openapi/examples';
 import { PUBLIC_URL, VENDOR_TOKEN } from './whole-api';
 
 /**
@@ -81,6 +81,7 @@ export const STORY: Step[] = [
   { operation: 'createTemplate', example: 'voice', status: 201, learn: { voiceTemplate: 'template.id' } },
   { operation: 'listTemplates', status: 200 },
   { operation: 'readTemplate', status: 200 },
+  { operation: 'listTemplateVersions', status: 200 },
   { operation: 'previewTemplate', status: 200 },
   { operation: 'sendTestMessage', status: 202 },
 
@@ -183,6 +184,7 @@ export const STORY: Step[] = [
   { operation: 'startCampaign', status: 200 },
   { operation: 'pauseCampaign', status: 200 },
   { operation: 'retryFailedRecipients', status: 200 },
+  { operation: 'retryFailedRecipients', example: 'codes', status: 200 },
   { operation: 'resumeCampaign', status: 200 },
   { operation: 'releaseCampaign', status: 200 },
   { operation: 'readCampaign', status: 200, first: 'freeze the audience' },
@@ -193,12 +195,14 @@ export const STORY: Step[] = [
   { operation: 'listSkippedContacts', status: 200, without: ['cursor'] },
   { operation: 'exportSkippedContacts', status: 200 },
   { operation: 'readCampaignOutcomes', status: 200 },
+  { operation: 'readCampaignTimeline', status: 200 },
   { operation: 'findContacts', status: 200, without: ['search', 'cursor'] },
   { operation: 'readContact', status: 200 },
   { operation: 'changeContact', status: 200 },
   { operation: 'exportContact', status: 200 },
   { operation: 'readContactTimeline', status: 200, without: ['cursor'] },
   { operation: 'changeCampaign', status: 200 },
+  { operation: 'changeCampaign', example: 'tags', status: 200 },
   { operation: 'exportCampaignRecipients', status: 200 },
   { operation: 'summarizeCampaignCalls', status: 200 },
   { operation: 'exportCampaignCalls', status: 200 },
@@ -215,6 +219,7 @@ export const STORY: Step[] = [
   { operation: 'replaceTemplate', status: 200 },
   { operation: 'archiveTemplate', status: 200 },
   { operation: 'removeContact', status: 200 },
+  { operation: 'eraseContact', status: 202 },
   { operation: 'renameContactList', status: 200 },
   { operation: 'deleteContactList', status: 200 },
   { operation: 'logOut', status: 200 },

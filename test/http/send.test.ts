@@ -3,10 +3,10 @@
 import { sql } from 'kysely';
 import { createStops } from '../../src/campaigns/stops/stops';
 import type { CampaignTables } from '../../src/campaigns/tables';
-import { eventRoutes } from '../../src/http/routes/events';
-import { holdRoutes } from '../../src/http/routes/holds';
-import { messageRoutes } from '../../src/http/routes/messages';
-import { sendRoutes } from '../../src/http/routes/send';
+import { eventRoutes } from '../../src/http/events';
+import { holdRoutes } from '../../src/http/holds';
+import { messageRoutes } from '../../src/http/messages';
+import { sendRoutes } from '../../src/http/send';
 import { createLog } from '../../src/log';
 import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../messaging/outbox-rig';
 import { describeWithDatabase } from '../support/storage';

@@ -1,6 +1,6 @@
 /** Proves the limits of single senders over the API. */
 
-import { senderLimitRoutes } from '../../src/http/routes/sender-limits';
+import { senderLimitRoutes } from '../../src/http/sender-limits';
 import { createSenderLimitList } from '../../src/messaging/senders/sender-limit-list';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';

@@ -1,18 +1,19 @@
 import type { AddressInfo } from 'node:net';
 import type { Kysely } from 'kysely';
 import { request } from 'undici';
-import type { Authenticator } from '../../src/http/caller';
-import type { RequestObserver } from '../../src/http/observer';
-import { adminClientRoutes } from '../../src/http/routes/admin-clients';
-import { adminKeyRoutes } from '../../src/http/routes/admin-keys';
-import { adminUserRoutes } from '../../src/http/routes/admin-users';
-import { adminWorkspaceRoutes } from '../../src/http/routes/admin-workspaces';
-import { healthRoutes } from '../../src/http/routes/health';
-import { sessionRoutes } from '../../src/http/routes/session';
-import { templateRoutes } from '../../src/http/routes/templates';
-import { tokenRoutes } from '../../src/http/routes/token';
-import type { App } from '../../src/http/routing';
+import { adminClientRoutes } from '../../src/http/admin-clients';
+import { adminKeyRoutes } from '../../src/http/admin-keys';
+import { adminUserRoutes } from '../../src/http/admin-users';
+import { adminWorkspaceRoutes } from '../../src/http/admin-workspaces';
+import { healthRoutes } from '../../src/http/health';
+import type { Authenticator } from '../../src/http/request/caller';
+import type { RequestObserver } from '../../src/http/request/observer';
+import type { RequestBounds } from '../../src/http/request/request-bounds';
+import type { App } from '../../src/http/request/routing';
 import { buildServer } from '../../src/http/server';
+import { sessionRoutes } from '../../src/http/session';
+import { templateRoutes } from '../../src/http/templates';
+import { tokenRoutes } from '../../src/http/token';
 import { createLog, type Log } from '../../src/log';
 import { createIdentity, type Identity } from '../../src/messaging/access/identity';
 import type { NewWorkspace } from '../../src/messaging/access/workspaces';
@@ -48,6 +49,7 @@ export async function listen(options: {
   publicUrl?: string | undefined;
   trustProxy?: string[] | undefined;
   bodyWithinMs?: number | undefined;
+  requestBounds?: RequestBounds | undefined;
   observe?: RequestObserver | undefined;
   log?: Log | undefined;
 }): Promise<TestServer> {

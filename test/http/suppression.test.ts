@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream';
 import { request } from 'undici';
-import { suppressionRoutes } from '../../src/http/routes/suppression';
+import { suppressionRoutes } from '../../src/http/suppression';
 import { createSuppressionList } from '../../src/messaging/suppression/suppression';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';

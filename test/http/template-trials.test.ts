@@ -4,8 +4,8 @@ import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
 import { createContactParams } from '../../src/campaigns/contacts/contact-params';
 import { createStops, type Stops } from '../../src/campaigns/stops/stops';
 import type { CampaignTables } from '../../src/campaigns/tables';
-import { contactListRoutes } from '../../src/http/routes/contact-lists';
-import { templateTrialRoutes } from '../../src/http/routes/template-trials';
+import { contactListRoutes } from '../../src/http/contact-lists';
+import { templateTrialRoutes } from '../../src/http/template-trials';
 import { createLog } from '../../src/log';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
 import { createTemplates } from '../../src/messaging/templates/templates';
@@ -31,7 +31,7 @@ describeWithDatabase('trying a template', (database) => {
     const trials = { templates, contactParams: createContactParams({ db }), delivery, stops };
     service = await startService(rig.db, {
       routes: [
-        templateTrialRoutes(trials),
+        templateTrialRoutes({ ...trials, isUserAddress: async () => true }),
         (scope) => contactListRoutes(scope, { contactLists: createContactLists({ db }) }),
       ],
     });

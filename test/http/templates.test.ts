@@ -67,6 +67,27 @@ describeWithDatabase('templates', (database) => {
     answer.body.templates.map((t: { templateName: string }) => t.templateName);
   const paths = (answer: HttpAnswer) => answer.body.errors.map((error: { path: string }) => error.path);
 
+  test('versions say when, by whom and why they were saved, newest first', async () => {
+    const { template } = (await create({ ...sms('Told'), note: 'First try' })).body;
+    await call('PUT', `/${template.id}`, sms('Told', 'Hi {{NAME}}'));
+    await call('PUT', `/${template.id}`, { ...sms('Told', 'Ho {{NAME}}'), note: null });
+    const { status, body } = await call('GET', `/${template.id}/versions`);
+    const time = expect.stringMatching(/Z$/);
+    const createdBy = expect.stringMatching(/^cli_/);
+    expect([status, body.data]).toEqual([
+      200,
+      [
+        { version: 3, createdAt: time, createdBy },
+        { version: 2, createdAt: time, createdBy },
+        { version: 1, createdAt: time, createdBy, note: 'First try' },
+      ],
+    ]);
+    await call('DELETE', `/${template.id}`);
+    expect((await call('GET', `/${template.id}/versions`)).body.data).toHaveLength(3);
+    expect((await call('GET', '/tpl_none/versions')).status).toBe(404);
+    expect(paths(await create({ ...sms('Long'), note: 'x'.repeat(201) }))).toEqual(['note']);
+  });
+
   test('a block may be called as a flow calls its nodes, and hold anything', async () => {
     const root = { type: 'EmailLayout', data: { childrenIds: [] } };
     for (const nodes of [[null], [{ data: null }], 'x', { type: 'Text' }]) {

@@ -3,7 +3,7 @@ import type { RouteOptions } from 'fastify';
 import { apiRoutes } from '../../src/app/api-routes';
 import type { TemplateLookup } from '../../src/campaigns/ports';
 import type { Account } from '../../src/domain/account';
-import type { App } from '../../src/http/routing';
+import type { App } from '../../src/http/request/routing';
 import { createLog, type Log } from '../../src/log';
 import { createIdentity, type Identity } from '../../src/messaging/access/identity';
 import { createSealing } from '../../src/messaging/access/sealing';

@@ -1,8 +1,8 @@
 /** Proves that calls at Twilio say what their documents say, and end as the runner of calls would have them end. */
 
 import type { AddressInfo } from 'node:net';
-import { callDocumentRoutes } from '../../src/http/routes/call-documents';
-import { inboundVendorRoutes } from '../../src/http/routes/inbound-vendors';
+import { callDocumentRoutes } from '../../src/http/call-documents';
+import { inboundVendorRoutes } from '../../src/http/inbound-vendors';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
 import type { MessagingTables } from '../../src/messaging/tables';

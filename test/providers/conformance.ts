@@ -224,16 +224,16 @@ export function providerConformance(
     });
 
     test('opening and closing again and again holds on to nothing', async () => {
-      async function useOnce(): Promise<void> {
+      async function openOnce(): Promise<void> {
         const provider = await open();
         await provider.start(async () => undefined);
         await provider.handOver([message(addresses.accepted)]);
         await provider.close();
       }
       // The first use also opens what the runtime keeps for good.
-      await useOnce();
+      await openOnce();
       const before = heldResources();
-      for (let times = 0; times < 3; times++) await useOnce();
+      for (let times = 0; times < 3; times++) await openOnce();
       await until(`no more to be held than ${JSON.stringify(before)}`, () => {
         const now = Object.entries(heldResources());
         return now.every(([kind, count]) => count <= (before[kind] ?? 0));

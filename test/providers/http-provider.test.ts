@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { LIMITS } from '../../src/domain/limits';
-import { inboundRoutes } from '../../src/http/routes/inbound';
+import { inboundRoutes } from '../../src/http/inbound';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
 import { openHttpProvider } from '../../src/providers/http-provider';

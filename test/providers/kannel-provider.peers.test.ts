@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import { inboundKannelRoutes } from '../../src/http/routes/inbound-kannel';
+import { inboundKannelRoutes } from '../../src/http/inbound-kannel';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
 import { openKannelProvider } from '../../src/providers/kannel-provider';

@@ -28,6 +28,10 @@ export function actAs(id: string | undefined): void {
   userId = id;
 }
 
+/** Who acts, for what is not asked by `call`. */
+export const headersOfUser = (): Record<string, string> =>
+  userId === undefined ? {} : { 'x-user-id': userId };
+
 export async function call<Data extends Operation, Answer>(
   method: Method,
   url: Data['url'],
@@ -46,7 +50,7 @@ export async function call<Data extends Operation, Answer>(
     headers: {
       accept: 'application/json',
       ...(body === undefined ? {} : { 'content-type': contentTypeOf(body) }),
-      ...(userId === undefined ? {} : { 'x-user-id': userId }),
+      ...headersOfUser(),
       ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
     },
     body: body === undefined ? null : body instanceof Blob ? body : JSON.stringify(body),

@@ -368,6 +368,10 @@ export type CampaignDetail = {
     startedAt: string | null;
     finishedAt: string | null;
     /**
+     * When its recipients were deleted, because it ended longer ago than records are kept. Its counts and outcomes stay.
+     */
+    recipientsDeletedAt: string | null;
+    /**
      * Of a recurring campaign: when its next occurrence begins; null while it is paused.
      */
     nextRunAt: string | null;
@@ -1375,6 +1379,10 @@ export type Run = {
     localTime: string | null;
     startedAt: string | null;
     finishedAt: string | null;
+    /**
+     * When its recipients were deleted, because it ended longer ago than records are kept. Its counts and outcomes stay.
+     */
+    recipientsDeletedAt: string | null;
     reason: string | {
         code: 'approval_required';
         contacts: number;
@@ -9297,6 +9305,112 @@ export type ChangeCampaignResponses = {
 
 export type ChangeCampaignResponse = ChangeCampaignResponses[keyof ChangeCampaignResponses];
 
+export type DuplicateCampaignData = {
+    body?: {
+        [key: string]: never;
+    };
+    headers?: {
+        /**
+         * Who acts. Required with a session cookie, and then the user of the session; with a Bearer token it is recorded.
+         */
+        'x-user-id'?: string;
+        /**
+         * Names this call, so that repeating it does nothing twice.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/campaign/{id}/duplicate';
+};
+
+export type DuplicateCampaignErrors = {
+    /**
+     * Body is not valid JSON (`malformed_body`).
+     */
+    400: Problem & {
+        code?: 'malformed_body';
+    };
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     */
+    403: Problem & {
+        code?: 'cross_site' | 'user_mismatch';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Request took too long to arrive (`request_timeout`).
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`).
+     */
+    409: Problem & {
+        code?: 'idempotency_in_progress';
+    };
+    /**
+     * Body too large (`body_too_large`).
+     */
+    413: Problem & {
+        code?: 'body_too_large';
+    };
+    /**
+     * Unsupported content type (`unsupported_media_type`).
+     */
+    415: Problem & {
+        code?: 'unsupported_media_type';
+    };
+    /**
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`).
+     */
+    422: Problem & {
+        code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type DuplicateCampaignError = DuplicateCampaignErrors[keyof DuplicateCampaignErrors];
+
+export type DuplicateCampaignResponses = {
+    /**
+     * The draft.
+     */
+    201: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: SavedCampaign;
+    };
+};
+
+export type DuplicateCampaignResponse = DuplicateCampaignResponses[keyof DuplicateCampaignResponses];
+
 export type StartCampaignData = {
     body?: {
         [key: string]: never;
@@ -9562,10 +9676,10 @@ export type ResumeCampaignErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Not possible in this phase (`illegal_transition`). Campaign needs an approval (`approval_required`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Not possible in this phase (`illegal_transition`). Campaign needs an approval (`approval_required`). Recipients are deleted (`recipients_deleted`).
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'illegal_transition' | 'approval_required';
+        code?: 'idempotency_in_progress' | 'illegal_transition' | 'approval_required' | 'recipients_deleted';
     };
     /**
      * Body too large (`body_too_large`).
@@ -9936,112 +10050,6 @@ export type ReleaseCampaignResponses = {
 
 export type ReleaseCampaignResponse = ReleaseCampaignResponses[keyof ReleaseCampaignResponses];
 
-export type DuplicateCampaignData = {
-    body?: {
-        [key: string]: never;
-    };
-    headers?: {
-        /**
-         * Who acts. Required with a session cookie, and then the user of the session; with a Bearer token it is recorded.
-         */
-        'x-user-id'?: string;
-        /**
-         * Names this call, so that repeating it does nothing twice.
-         */
-        'Idempotency-Key'?: string;
-    };
-    path: {
-        id: string;
-    };
-    query?: never;
-    url: '/api/campaign/{id}/duplicate';
-};
-
-export type DuplicateCampaignErrors = {
-    /**
-     * Body is not valid JSON (`malformed_body`).
-     */
-    400: Problem & {
-        code?: 'malformed_body';
-    };
-    /**
-     * Not authenticated (`unauthenticated`).
-     */
-    401: Problem & {
-        code?: 'unauthenticated';
-    };
-    /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
-     */
-    403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
-    };
-    /**
-     * Not found (`not_found`).
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * Request took too long to arrive (`request_timeout`).
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`).
-     */
-    409: Problem & {
-        code?: 'idempotency_in_progress';
-    };
-    /**
-     * Body too large (`body_too_large`).
-     */
-    413: Problem & {
-        code?: 'body_too_large';
-    };
-    /**
-     * Unsupported content type (`unsupported_media_type`).
-     */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
-    /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`).
-     */
-    422: Problem & {
-        code?: 'invalid_request' | 'idempotency_key_reused';
-    };
-    /**
-     * Path and headers too large (`headers_too_large`).
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * A dependency is not available (`dependency_down`).
-     */
-    503: Problem & {
-        code?: 'dependency_down';
-    };
-};
-
-export type DuplicateCampaignError = DuplicateCampaignErrors[keyof DuplicateCampaignErrors];
-
-export type DuplicateCampaignResponses = {
-    /**
-     * The draft.
-     */
-    201: {
-        result: 'success';
-        status: number;
-        message: string;
-        data: SavedCampaign;
-    };
-};
-
-export type DuplicateCampaignResponse = DuplicateCampaignResponses[keyof DuplicateCampaignResponses];
-
 export type ListCampaignRunsData = {
     body?: never;
     headers?: {
@@ -10122,6 +10130,182 @@ export type ListCampaignRunsResponses = {
 };
 
 export type ListCampaignRunsResponse = ListCampaignRunsResponses[keyof ListCampaignRunsResponses];
+
+export type ReadCampaignDigestData = {
+    body?: never;
+    headers?: {
+        /**
+         * Who acts. Required with a session cookie, and then the user of the session; with a Bearer token it is recorded.
+         */
+        'x-user-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/campaign/{id}/digest';
+};
+
+export type ReadCampaignDigestErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * User does not match the session (`user_mismatch`).
+     */
+    403: Problem & {
+        code?: 'user_mismatch';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Request is not valid (`invalid_request`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Sender not allowed by the policy (`sender_not_allowed`).
+     */
+    422: Problem & {
+        code?: 'invalid_request' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'sender_not_allowed';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`). Too much work waiting (`overloaded`).
+     */
+    503: Problem & {
+        code?: 'dependency_down' | 'overloaded';
+    };
+};
+
+export type ReadCampaignDigestError = ReadCampaignDigestErrors[keyof ReadCampaignDigestErrors];
+
+export type ReadCampaignDigestResponses = {
+    /**
+     * What is to be approved.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: CampaignDigest;
+    };
+};
+
+export type ReadCampaignDigestResponse = ReadCampaignDigestResponses[keyof ReadCampaignDigestResponses];
+
+export type ApproveCampaignData = {
+    body: {
+        digest: string;
+    };
+    headers?: {
+        /**
+         * Who acts. Required with a session cookie, and then the user of the session; with a Bearer token it is recorded.
+         */
+        'x-user-id'?: string;
+        /**
+         * Names this call, so that repeating it does nothing twice.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/campaign/{id}/approve';
+};
+
+export type ApproveCampaignErrors = {
+    /**
+     * Body is not valid JSON (`malformed_body`).
+     */
+    400: Problem & {
+        code?: 'malformed_body';
+    };
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). A client cannot do this (`user_required`). Own campaigns are approved by others (`own_campaign`).
+     */
+    403: Problem & {
+        code?: 'cross_site' | 'user_mismatch' | 'user_required' | 'own_campaign';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Request took too long to arrive (`request_timeout`).
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Campaign has changed since its digest (`digest_changed`). Not possible in this phase (`illegal_transition`).
+     */
+    409: Problem & {
+        code?: 'idempotency_in_progress' | 'digest_changed' | 'illegal_transition';
+    };
+    /**
+     * Body too large (`body_too_large`).
+     */
+    413: Problem & {
+        code?: 'body_too_large';
+    };
+    /**
+     * Unsupported content type (`unsupported_media_type`).
+     */
+    415: Problem & {
+        code?: 'unsupported_media_type';
+    };
+    /**
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Campaign has no recipients (`no_audience`).
+     */
+    422: Problem & {
+        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'no_audience';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ApproveCampaignError = ApproveCampaignErrors[keyof ApproveCampaignErrors];
+
+export type ApproveCampaignResponses = {
+    /**
+     * Approved, or so already.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: Campaign;
+    };
+};
+
+export type ApproveCampaignResponse = ApproveCampaignResponses[keyof ApproveCampaignResponses];
 
 export type ListCampaignRecipientsData = {
     body?: never;
@@ -10322,182 +10506,6 @@ export type AddCampaignRecipientsResponses = {
 };
 
 export type AddCampaignRecipientsResponse = AddCampaignRecipientsResponses[keyof AddCampaignRecipientsResponses];
-
-export type ReadCampaignDigestData = {
-    body?: never;
-    headers?: {
-        /**
-         * Who acts. Required with a session cookie, and then the user of the session; with a Bearer token it is recorded.
-         */
-        'x-user-id'?: string;
-    };
-    path: {
-        id: string;
-    };
-    query?: never;
-    url: '/api/campaign/{id}/digest';
-};
-
-export type ReadCampaignDigestErrors = {
-    /**
-     * Not authenticated (`unauthenticated`).
-     */
-    401: Problem & {
-        code?: 'unauthenticated';
-    };
-    /**
-     * User does not match the session (`user_mismatch`).
-     */
-    403: Problem & {
-        code?: 'user_mismatch';
-    };
-    /**
-     * Not found (`not_found`).
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * Request is not valid (`invalid_request`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Sender not allowed by the policy (`sender_not_allowed`).
-     */
-    422: Problem & {
-        code?: 'invalid_request' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'sender_not_allowed';
-    };
-    /**
-     * Path and headers too large (`headers_too_large`).
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * A dependency is not available (`dependency_down`). Too much work waiting (`overloaded`).
-     */
-    503: Problem & {
-        code?: 'dependency_down' | 'overloaded';
-    };
-};
-
-export type ReadCampaignDigestError = ReadCampaignDigestErrors[keyof ReadCampaignDigestErrors];
-
-export type ReadCampaignDigestResponses = {
-    /**
-     * What is to be approved.
-     */
-    200: {
-        result: 'success';
-        status: number;
-        message: string;
-        data: CampaignDigest;
-    };
-};
-
-export type ReadCampaignDigestResponse = ReadCampaignDigestResponses[keyof ReadCampaignDigestResponses];
-
-export type ApproveCampaignData = {
-    body: {
-        digest: string;
-    };
-    headers?: {
-        /**
-         * Who acts. Required with a session cookie, and then the user of the session; with a Bearer token it is recorded.
-         */
-        'x-user-id'?: string;
-        /**
-         * Names this call, so that repeating it does nothing twice.
-         */
-        'Idempotency-Key'?: string;
-    };
-    path: {
-        id: string;
-    };
-    query?: never;
-    url: '/api/campaign/{id}/approve';
-};
-
-export type ApproveCampaignErrors = {
-    /**
-     * Body is not valid JSON (`malformed_body`).
-     */
-    400: Problem & {
-        code?: 'malformed_body';
-    };
-    /**
-     * Not authenticated (`unauthenticated`).
-     */
-    401: Problem & {
-        code?: 'unauthenticated';
-    };
-    /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). A client cannot do this (`user_required`). Own campaigns are approved by others (`own_campaign`).
-     */
-    403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'user_required' | 'own_campaign';
-    };
-    /**
-     * Not found (`not_found`).
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * Request took too long to arrive (`request_timeout`).
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Campaign has changed since its digest (`digest_changed`). Not possible in this phase (`illegal_transition`).
-     */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'digest_changed' | 'illegal_transition';
-    };
-    /**
-     * Body too large (`body_too_large`).
-     */
-    413: Problem & {
-        code?: 'body_too_large';
-    };
-    /**
-     * Unsupported content type (`unsupported_media_type`).
-     */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
-    /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Campaign has no recipients (`no_audience`).
-     */
-    422: Problem & {
-        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'no_audience';
-    };
-    /**
-     * Path and headers too large (`headers_too_large`).
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * A dependency is not available (`dependency_down`).
-     */
-    503: Problem & {
-        code?: 'dependency_down';
-    };
-};
-
-export type ApproveCampaignError = ApproveCampaignErrors[keyof ApproveCampaignErrors];
-
-export type ApproveCampaignResponses = {
-    /**
-     * Approved, or so already.
-     */
-    200: {
-        result: 'success';
-        status: number;
-        message: string;
-        data: Campaign;
-    };
-};
-
-export type ApproveCampaignResponse = ApproveCampaignResponses[keyof ApproveCampaignResponses];
 
 export type ReadCampaignOutcomesData = {
     body?: never;
@@ -11453,7 +11461,7 @@ export type ReadErrorsResponses = {
      */
     200: {
         errors: Array<{
-            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'webhook_disabled' | 'outbox_full' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
+            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'webhook_disabled' | 'outbox_full' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
             title: string;
             status: number;
             retry: 'permanent' | 'transient' | 'throttled' | 'account' | 'unknown';

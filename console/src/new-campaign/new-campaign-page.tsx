@@ -1,6 +1,93 @@
-import { UnbuiltPage } from '../shell/unbuilt-page';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import type { DryRun } from '../api/types.gen';
+import { Button } from '../design/button';
+import { Field } from '../design/field';
+import { Page } from '../design/page';
+import { ErrorState } from '../design/states';
 import { TEXTS } from '../texts';
+import { bodyOf, type Draft } from './draft';
+import { create, dryRun } from './new-campaign-queries';
+import { ReviewPart } from './review-part';
+import { useDraft } from './use-draft';
+import { WhatPart } from './what-part';
+import { WhenPart } from './when-part';
+import { WhoPart } from './who-part';
+import './new-campaign.css';
 
+const texts = TEXTS.newCampaign;
+
+/** Who, what, when; then a dry run to check; then the start. What is typed survives a reload and a failed request. */
 export function NewCampaignPage() {
-  return <UnbuiltPage title={TEXTS.nav.newCampaign} />;
+  const { draft, change, clear } = useDraft();
+  /** Of exactly this content: a change takes it away, so that what is started is what was checked. */
+  const [checked, setChecked] = useState<{ key: string; found: DryRun }>();
+  const check = useMutation({
+    mutationFn: (of: Draft) => dryRun(bodyOf(of), of.country),
+    onSuccess: ({ data }, of) => setChecked({ key: of.key, found: data }),
+  });
+  const make = useCreate(draft, clear);
+  const isChecked = checked?.key === draft.key;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    setChecked(undefined);
+    check.mutate(draft);
+  };
+  return (
+    <Page
+      title={texts.title}
+      lead={texts.lead}
+      actions={
+        <Button small kind="quiet" onClick={clear}>
+          {texts.clear}
+        </Button>
+      }
+    >
+      <form className="stack" onSubmit={submit} noValidate>
+        <Field
+          label={texts.name}
+          hint={texts.nameHint}
+          value={draft.name}
+          maxLength={200}
+          onChange={({ target }) => change({ name: target.value })}
+        />
+        <WhoPart draft={draft} change={change} />
+        <WhatPart draft={draft} change={change} />
+        <WhenPart draft={draft} change={change} />
+        {check.error && <ErrorState error={check.error} />}
+        <div className="row">
+          <Button kind={isChecked ? 'plain' : 'primary'} type="submit" busy={check.isPending}>
+            {texts.dryRun}
+          </Button>
+          <span className="muted">{texts.dryRunMeans}</span>
+        </div>
+      </form>
+      {checked && isChecked && (
+        <ReviewPart
+          found={checked.found}
+          when={draft.when}
+          error={make.error}
+          isBusy={make.isPending}
+          onStart={() => make.mutate(true)}
+          onDraft={() => make.mutate(false)}
+        />
+      )}
+    </Page>
+  );
+}
+
+function useCreate(draft: Draft, clear: () => void) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  return useMutation({
+    // The keys differ, because a draft and a start of the same content are two different requests.
+    mutationFn: (start: boolean) =>
+      create({ ...bodyOf(draft), start }, draft.country, `${draft.key}-${start ? 'start' : 'draft'}`),
+    onSuccess: async ({ data }) => {
+      clear();
+      await queries.invalidateQueries({ queryKey: ['campaigns'] });
+      await navigate({ to: '/campaigns/$id', params: { id: data.id } });
+    },
+  });
 }

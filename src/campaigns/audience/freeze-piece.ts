@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely';
 import { EARLIER_CHANNEL } from '../../domain/fallback';
 import type { SkipReason } from '../../domain/recipient';
 import { LATER_STAGE } from '../../domain/release';
+import { addEntered } from '../ledger/timeline';
 import type { CampaignTables } from '../tables';
 import type { AudienceInput } from './audience';
 import { type AudiencePiece, pieceMembers, rankedContacts } from './audience-sql';
@@ -45,6 +46,8 @@ export async function freezePiece(
       insert into recipients (run_id, channel, seq, shard, contact_id, address, params, place, due_at${first.columns})
       select ${runId}, ${channel}, ${fromSeq}::int - 1 + row_number() over (order by ${order}), ${shard}::int, id, address,
         params, place, due_at${first.values} from due
+    ), entered as (
+      ${addEntered({ runId, channel, shard }, first.state, sql`(select count(*) from due)`)}
     ), left_out as (
       insert into skipped_contacts (run_id, channel, contact_id, reason, address, evidence)
       select ${runId}, ${channel}, id, reason, address, ${skipEvidence(input)} from ranked where reason is not null
@@ -74,9 +77,10 @@ interface Row extends Pick<FrozenPiece, 'contacts' | 'recipients' | 'skipped'> {
 function firstState({ channel, turn, isStaged }: AudienceInput) {
   const isLater = turn !== undefined && turn > 0;
   const ofTurn = turn === undefined ? NOTHING : { columns: sql`, turn`, values: sql`, ${turn}::int` };
-  if (!isLater && !isStaged) return ofTurn;
+  if (!isLater && !isStaged) return { ...ofTurn, state: 'pending' as const };
   const code = isStaged ? LATER_STAGE : EARLIER_CHANNEL;
   return {
+    state: 'waiting' as const,
     columns: sql`${ofTurn.columns}, state, code, call_from`,
     values: sql`${ofTurn.values}, 'waiting', ${code}, ${channel === 'voice' ? 1 : null}::int`,
   };

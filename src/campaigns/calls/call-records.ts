@@ -120,7 +120,7 @@ async function* callPages(db: Kysely<CampaignTables>, runId: string | undefined)
   for (;;) {
     // The subqueries find recipients by primary key, whatever the planner estimates for a run that has just
     // begun.
-    const { rows } = await sql<Row & { contact_id: string; address: string }>`
+    const { rows } = await sql<Row & { contact_id: string; address: string | null }>`
       select c.seq, c.attempt, c.placed_at, c.answered_at, c.ended_at, c.outcome, c.code, c.fault, c.data,
         r.contact_id, r.address
       from calls c cross join lateral (
@@ -134,7 +134,7 @@ async function* callPages(db: Kysely<CampaignTables>, runId: string | undefined)
     after = { seq: last.seq, attempt: last.attempt };
     yield rows.map((row) => ({
       contactId: row.contact_id,
-      address: row.address,
+      address: row.address ?? '',
       ...recordOf(runId, row, machine),
     }));
     if (rows.length < LIMITS.longPageSizeMax) return;

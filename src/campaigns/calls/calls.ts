@@ -63,6 +63,11 @@ export async function openCall(
     if (!['pending', 'waiting', 'sending'].includes(recipient.state)) return { kind: 'over' };
     // Another workflow calls the recipient anew.
     if (key.attempt < (recipient.call_from ?? 1)) return { kind: 'over' };
+    // The person was erased.
+    if (recipient.address === null) {
+      await moveRecipient(tx, key, { state: 'suppressed', code: 'erased' });
+      return { kind: 'over' };
+    }
     const inDoubt = await isAskedAgain(tx, key);
     const endsAt = expiryOf(rule, recipient.due_at);
     if (!inDoubt) {

@@ -31,7 +31,7 @@ export interface TimelinePosition {
 export type TimelineEntry = { at: Date; key: string } & (
   | ({
       kind: 'recipient';
-      address: string;
+      address: string | null;
       state: RecipientState;
       outcome: string | null;
       code: string | null;

@@ -3,17 +3,29 @@ import type { CampaignTables } from '../tables';
 import { type ContactChange, type ContactKey, changeContact, readContact } from './change-contact';
 import { exportContact } from './contact-export';
 import type { ContactTimeline } from './contact-timeline';
+import { eraseContact, type SuppressErased } from './erase-contact';
 import { type ContactPage, findContacts } from './find-contacts';
 
 export type Contacts = ReturnType<typeof createContacts>;
 
 /** The contacts of a workspace, whatever lists they are in (api.md 16). */
-export function createContacts(deps: { db: Kysely<CampaignTables>; timeline: ContactTimeline }) {
-  const { db, timeline } = deps;
+export function createContacts(deps: {
+  db: Kysely<CampaignTables>;
+  timeline: ContactTimeline;
+  suppressErased: SuppressErased;
+  /** There is somebody to erase (app/erasures.ts). */
+  onErased?: (() => void) | undefined;
+}) {
+  const { db, timeline, suppressErased, onErased } = deps;
   return {
     find: (workspaceId: string, page: ContactPage) => findContacts(db, workspaceId, page),
     read: (key: ContactKey) => readContact(db, key),
     change: (key: ContactKey, change: ContactChange) => changeContact(db, key, change),
+    async erase(key: ContactKey) {
+      const erasure = await eraseContact(db, key, suppressErased);
+      onErased?.();
+      return erasure;
+    },
     export: (key: ContactKey) => exportContact({ db, timeline }, key),
   };
 }

@@ -61,7 +61,7 @@ export async function capWait(
   from: number,
 ): Promise<Wait[]> {
   const caps = capsOf(run.options.policy, view.channel, run.options.class);
-  if (caps.length === 0) return [];
+  if (caps.length === 0 || view.address === null) return [];
   const row = await db
     .selectFrom('contact_uses')
     .select(['uids', 'channels', 'used_at'])

@@ -3,6 +3,7 @@ import { RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
 import { MOVES, type MoveName, type MoveRule, mayMove } from '../../domain/recipient-moves';
 import type { CampaignTables } from '../tables';
 import { rank } from './rank';
+import { addToTimeline } from './timeline';
 
 /**
  * The only statements that update recipients. A caller gives a rule, and either rows that name recipients or a
@@ -73,7 +74,7 @@ export async function moveRecipients(db: Kysely<CampaignTables>, move: Move): Pr
   return Object.fromEntries(rows.map(({ state, moved }) => [state, moved]));
 }
 
-/** The same as parts of a larger statement: CTEs, of which the last are `written` and `counted`. */
+/** The same as parts of a larger statement: CTEs, of which the last are `written`, `counted` and `entered`. */
 export function moving(move: Move): RawBuilder<unknown> {
   return sql`
     ${'rows' in move ? named(move) : found(move)}, written as (
@@ -81,7 +82,7 @@ export function moving(move: Move): RawBuilder<unknown> {
       from locked result
       where r.run_id = result.run_id and r.channel = result.channel and r.seq = result.seq
       returning r.run_id, r.channel, r.shard, result.old_state, r.state as new_state
-    ), counted as (${addToCounts})`;
+    ), counted as (${addToCounts}), entered as (${addToTimeline})`;
 }
 
 function named({ scope, rule, rows, when }: NamedMove): RawBuilder<unknown> {

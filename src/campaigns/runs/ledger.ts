@@ -4,6 +4,7 @@ import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { LATER_STAGE } from '../../domain/release';
+import { addEntered } from '../ledger/timeline';
 import { retryStatement, retryTransaction } from '../retry-transaction';
 import { wantedControl } from '../stops/wanted-control';
 import type { CampaignTables } from '../tables';
@@ -218,7 +219,8 @@ async function nextDue(
 export interface PageRecipient {
   seq: number;
   contactId: string;
-  address: string;
+  /** Null once the person was erased: nothing may be sent to them. */
+  address: string | null;
   params: Record<string, string | number>;
   attempt: number;
   attempts: number;
@@ -251,7 +253,7 @@ export async function offerChunk(
   const { rows } = await sql<{
     seq: number;
     contact_id: string;
-    address: string;
+    address: string | null;
     params: Record<string, string | number>;
     attempt: number;
     attempts: number;
@@ -286,25 +288,30 @@ export async function recordChunk(
   also?: (tx: Transaction<CampaignTables>) => Promise<void>,
 ): Promise<Control> {
   const rows = page.seqs ? results : results.filter((result) => result.state !== 'accepted');
+  const accepted = results.length - rows.length;
   const control =
     rows.length || also
       ? await retryTransaction(db, async (tx) => {
-          const wanted = await resolvePage(tx, page);
+          const wanted = await resolvePage(tx, page, accepted);
           if (rows.length) await writeResults(tx, page, rows);
           await also?.(tx);
           return wanted;
         })
-      : await retryStatement(() => resolvePage(db, page));
+      : await retryStatement(() => resolvePage(db, page, accepted));
   page.resolved = page.offered;
   return control;
 }
 
-async function resolvePage(db: Kysely<CampaignTables>, page: OpenPage): Promise<Control> {
+/** `accepted`: how many recipients the service has taken whose rows stay as they are. */
+async function resolvePage(db: Kysely<CampaignTables>, page: OpenPage, accepted: number): Promise<Control> {
+  // A call that its workflow has taken on is counted when the workflow places it.
+  const taken = page.channel === 'voice' ? 0 : accepted;
   const change =
     page.offered < page.size ? sql`update pages set resolved = ${page.offered}` : sql`delete from pages`;
   const { rows } = await sql<{ control: Control }>`
     with page as (${change} where ${pageIs(page)} returning run_id),
-    counted as (${countTaken(page, page.offered - page.resolved)})
+    counted as (${countTaken(page, page.offered - page.resolved)}),
+    entered as (${addEntered(page, 'accepted', sql`case when exists (select from page) then ${taken}::int else 0 end`)})
     select ${wantedControl()} as control from page join runs on runs.id = page.run_id`.execute(db);
   if (!rows[0]) throw fenced(page);
   return rows[0].control;

@@ -3,9 +3,9 @@ import { isLive, RETRYING } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { EARLIER_CHANNEL } from '../../domain/fallback';
 import { LIMITS } from '../../domain/limits';
-import type { RETRIED } from '../../domain/recipient';
+import type { RETRIABLE } from '../../domain/recipient';
 import { requireApproval } from '../approval/approval-rule';
-import { endingOf, illegal } from '../campaign-actions';
+import { endingOf, illegal, unarchive } from '../campaign-actions';
 import { type CampaignRecord, lockCampaign, readCampaign } from '../campaign-record';
 import { moveRecipients } from '../ledger/move-recipients';
 import type { CallNote } from '../ports';
@@ -14,7 +14,13 @@ import { hasSchedule } from '../schedules/recurring';
 import type { CampaignTables } from '../tables';
 import { reopenRun } from './run-rows';
 
-export type RetriedState = (typeof RETRIED)[number];
+export type RetriedState = (typeof RETRIABLE)[number];
+
+/** Which recipients are sent to again: those in one of the states and, if codes are given, with one of the codes. */
+export interface RetriedWhich {
+  states: readonly RetriedState[];
+  codes?: readonly string[] | undefined;
+}
 
 export interface Retried {
   /** Number of recipients that are sent to again, per channel of the campaign. */
@@ -26,7 +32,7 @@ export interface Retried {
 }
 
 /**
- * Sends again to the current run's recipients in these states. Each gets a new attempt, and so a new uid;
+ * Sends again to some of the current run's recipients. Each gets a new attempt, and so a new uid;
  * events about an earlier attempt then count only when they are good. Every recipient is read once, a window at
  * a time, so that one who fails anew meanwhile is not taken twice.
  *
@@ -38,7 +44,7 @@ export async function retryFailed(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   campaignId: string,
-  states: readonly RetriedState[],
+  which: RetriedWhich,
   note?: CallNote,
 ): Promise<Retried> {
   const campaign = await readCampaign(db, workspaceId, campaignId);
@@ -56,7 +62,8 @@ export async function retryFailed(
         const { run } = current;
         if (!run || run.id !== campaign.run?.id) return { count: 0 };
         await requireApproval(tx, workspaceId, current, 'retry');
-        const count = await putBack(tx, run.id, { ...window, since }, states);
+        const count = await putBack(tx, run.id, { ...window, since }, which);
+        if (count) await unarchive(tx, current);
         return { count, launch: count && !isLive(run.phase) ? await reopenRun(tx, run) : undefined };
       });
       answer.retried[channel] = (answer.retried[channel] ?? 0) + count;
@@ -103,12 +110,13 @@ async function putBack(
   tx: Transaction<CampaignTables>,
   runId: string,
   { channel, from, to, since }: { channel: Channel; from: number; to: number; since: string | undefined },
-  states: readonly RetriedState[],
+  { states, codes }: RetriedWhich,
 ): Promise<number> {
   const { waiting = 0 } = await moveRecipients(tx, {
     scope: { runId },
     rule: 'retry',
     where: sql`r.channel = ${channel} and r.seq >= ${from} and r.seq < ${to} and r.state = any(${states}::text[])
+      ${codes === undefined ? sql`` : sql`and r.code = any(${codes}::text[])`}
       ${since === undefined ? sql`` : sql`and r.updated_at <= ${since}::timestamptz`}
       and (r.turn is null or not exists (select from ${others} and ${isReached}))`,
     state: 'waiting',

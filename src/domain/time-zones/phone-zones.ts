@@ -18,7 +18,8 @@ export function phoneZones(): ReadonlyMap<string, readonly string[]> {
 export const PHONE_PREFIX_MAX = 9;
 
 /** The longest known prefix of an E.164 number, with its plus; undefined if none is known. */
-export function phonePrefix(phone: string): string | undefined {
+export function phonePrefix(phone: string | null): string | undefined {
+  if (phone === null) return undefined;
   const digits = phone.slice(1, 1 + PHONE_PREFIX_MAX);
   for (let length = digits.length; length > 0; length--) {
     const prefix = digits.slice(0, length);

@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { MessageList } from '../../contracts/send';
+import type { MessageList } from '../../contracts/messages';
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import { firstIdAt } from '../../storage/new-id';

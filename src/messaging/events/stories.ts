@@ -38,7 +38,7 @@ export async function messageStories(
 
 function suppressed({ uid, channel, to, from, events }: TrackedMessage): SuppressedMessage[] {
   const event = events.find(({ state }) => state === 'suppressed');
-  return event ? [{ uid, channel, to, from, at: event.at }] : [];
+  return event && to !== null ? [{ uid, channel, to, from, at: event.at }] : [];
 }
 
 /** How the account stands by which a message is to leave. */
@@ -75,7 +75,7 @@ function waitOf(message: Waiting, accountFor: AccountFor): MessageStory['waits']
   const dueMs = dueAt?.getTime() ?? 0;
   const isLater = dueMs > Date.now();
   if (state === 'scheduled') return { why: 'schedule', at: dueAt?.toISOString() };
-  const account = accountFor({ ...message, class: classOf(message) });
+  const account = accountFor({ ...message, to: message.to ?? '', class: classOf(message) });
   if (account?.state === 'paused' && state !== 'sending') {
     const at = Math.max(dueMs, Date.parse(account.nextTryAt ?? ''));
     return { why: 'account', at: isoOf(at), code: account.reason };

@@ -11,7 +11,8 @@ export interface MessageRecord {
   id: string;
   uid: string;
   channel: Channel;
-  to: string;
+  /** Null once the person was erased. */
+  to: string | null;
   from: string;
   'template-id'?: string | undefined;
   version?: number | undefined;

@@ -135,7 +135,7 @@ async function policyOfWorkspace({ policyOf }: Deps, workspaceId: string) {
 }
 
 /** What is asked of a record, should there be one. */
-type Asked = Pick<Draft, 'uid' | 'payloadHash' | 'refusal'> & { id?: string };
+type Asked = Pick<Draft, 'uid' | 'payloadHash' | 'refusal'> & { id?: string; to?: string };
 type Refused = Asked & { place: number };
 
 /**
@@ -213,7 +213,7 @@ async function answerRepeats(
     if (lane && (state === 'accepted' || state === 'scheduled')) onWaiting(lane, id);
   }
   const existing = new Map(rows.map((row) => [row.uid, row]));
-  return asked.map(({ id, uid, payloadHash, refusal }) => {
+  return asked.map(({ id, uid, to, payloadHash, refusal }) => {
     const made = inserted.get(id);
     if (made) return { ok: true, answer: made };
     const row = existing.get(uid);
@@ -223,7 +223,8 @@ async function answerRepeats(
       id: row.id,
       uid: row.uid,
       channel: row.channel,
-      to: row.to_address,
+      // Who repeats the call knows the address, even of a person who was erased.
+      to: row.to_address ?? to ?? '',
       state: row.state,
       segments: row.segments ?? undefined,
       encoding: row.encoding ?? undefined,

@@ -1,3 +1,4 @@
+import { withoutPerson } from '../../domain/erasure';
 import { isOfOurTime } from '../../domain/instants';
 import { LIMITS } from '../../domain/limits';
 import { MESSAGE_RANK, type MessageState, RECEIPT_STATE } from '../../domain/message';
@@ -16,6 +17,8 @@ export interface ReceiptTarget {
   attempt: number;
   provider: string | null;
   history: Record<string, unknown>[];
+  /** The person was erased, and no text of a carrier may bring them back. */
+  erased?: boolean;
 }
 
 /**
@@ -27,7 +30,8 @@ export function changeBy(target: ReceiptTarget, receipt: Receipt): NewEvent | un
   if (receipt.type === 'sent' && target.state !== 'unknown') return undefined;
   // Receipts that move the state are few and come once each, so that only the others need a limit.
   if (moved === undefined && target.history.length >= LIMITS.messageEvents) return undefined;
-  const data = storableData(receipt.data);
+  const told = storableData(receipt.data);
+  const data = target.erased ? (withoutPerson(told, NOBODY) as typeof told) : told;
   const code = receipt.code === undefined ? undefined : storable(receipt.code);
   const repeated = target.history.some(
     (entry) =>
@@ -51,6 +55,8 @@ export function changeBy(target: ReceiptTarget, receipt: Receipt): NewEvent | un
     },
   );
 }
+
+const NOBODY = { addresses: [], words: [] };
 
 function instant(text: string | undefined): string | undefined {
   const ms = text === undefined ? Number.NaN : Date.parse(text);

@@ -91,7 +91,7 @@ interface CallRow {
 async function readCalls(db: Kysely<MessagingTables>, ids: readonly string[]): Promise<CallRow[]> {
   const { rows } = await sql<CallRow>`
     select id, workspace_id, to_address, template_id, template_version, params
-    from messages where id = any(${ids}::text[])
+    from messages where id = any(${ids}::text[]) and to_address is not null
   `.execute(db);
   return rows;
 }

@@ -30,7 +30,7 @@ export async function findTargets(
   const byId = new Map<string, ReceiptTarget>();
   if (ids.length > 0) {
     const { rows } = await sql<ReceiptTarget>`
-      select id, workspace_id, uid, channel, campaign, state, attempt, provider, history
+      select id, workspace_id, uid, channel, campaign, state, attempt, provider, history, to_address is null as erased
       from messages where id = any(${ids}::text[])
     `.execute(db);
     for (const row of rows) byId.set(row.id, row);
@@ -51,7 +51,7 @@ export async function findTargets(
         from (select distinct provider from given) g join accounts a on a.kind = g.provider
       )
       select distinct on (r.provider, r.provider_id, m.id)
-        m.id, m.workspace_id, m.uid, m.channel, m.campaign, m.state, m.attempt, m.provider, m.history,
+        m.id, m.workspace_id, m.uid, m.channel, m.campaign, m.state, m.attempt, m.provider, m.history, m.to_address is null as erased,
         m.provider_id, r.provider as given
       from given r
       join names n on n.given = r.provider

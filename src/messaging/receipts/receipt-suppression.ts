@@ -31,7 +31,7 @@ export async function suppressByReceipts(
   if (about.size === 0) return;
   const { rows } = await sql<{ workspace_id: string } & Omit<Found, 'finding'>>`
     select id, workspace_id, channel, to_address as "to", from_address as "from"
-    from messages where id = any(${[...about.keys()]}::text[])
+    from messages where id = any(${[...about.keys()]}::text[]) and to_address is not null
   `.execute(db);
   for (const workspaceId of new Set(rows.map((row) => row.workspace_id))) {
     const ofWorkspace = rows.filter((row) => row.workspace_id === workspaceId);

@@ -3,6 +3,7 @@ import { LIMITS } from '../../domain/limits';
 import { addressKey, type SuppressionChannel, type SuppressionLifter } from '../../domain/suppression';
 import { newId } from '../../storage/new-id';
 import type { MessagingTables } from '../tables';
+import { erasedKeySql } from './erased-address';
 
 /**
  * Deletes an address's suppressions on a channel and remembers them, in one statement. Even after a crash, a
@@ -19,7 +20,8 @@ export async function liftSuppressions(
   const { rows } = await sql<{ lifted: number }>`
     with gone as (
       delete from suppressions
-      where workspace_id = ${workspaceId} and address = ${key} and channel = ${channel} and ${which}
+      where workspace_id = ${workspaceId} and channel = ${channel} and ${which}
+        and address in (${key}, ${erasedKeySql(workspaceId, sql`${key}`)})
       returning *
     ), remembered as (
       insert into lifted_suppressions

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import { isErasedSql } from './erased-address';
 
 /**
  * SQL: whether a message may not be sent to its recipient. It is part of the statements that accept messages
@@ -29,7 +30,7 @@ export function isSuppressed(
         and s.sender in ('', ${senderKeySql(from)})
         ${id ? sql`and not ${answersKeyword(id)}` : sql``}
       limit 1
-    ) is true else false end`;
+    ) is true or ${isErasedSql(workspaceId, addressKeySql(to))} else false end`;
 }
 
 /**

@@ -2,6 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import type { SuppressionEvidence } from '../../domain/message-story';
 import type { MessagingTables } from '../tables';
+import { erasedKeySql } from './erased-address';
 import { addressKeySql, senderKeySql } from './suppression-check';
 
 /** A message that was kept back, and when. */
@@ -25,7 +26,8 @@ export function suppressionEntry(
     select jsonb_build_object('channel', s.channel, 'sender', s.sender, 'reason', s.reason, 'source', s.source,
       'since', to_char(s.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
     from suppressions s
-    where s.workspace_id = ${workspaceId} and s.address = ${addressKeySql(to)}
+    where s.workspace_id = ${workspaceId}
+      and s.address in (${addressKeySql(to)}, ${erasedKeySql(workspaceId, addressKeySql(to))})
       and s.channel in (${channel}::text, 'all') and s.sender in ('', ${senderKeySql(sql`${from}::text`)})
     order by s.created_at limit 1)`;
 }
@@ -52,7 +54,8 @@ export async function suppressionsAt(
         select workspace_id, address, channel, sender, reason, source, blocked_at from lifted_suppressions
         where lifted_at >= told.at
       ) s
-      where s.workspace_id = ${workspaceId} and s.address = ${addressKeySql(sql`told.to_address`)}
+      where s.workspace_id = ${workspaceId} and s.address in (
+          ${addressKeySql(sql`told.to_address`)}, ${erasedKeySql(workspaceId, addressKeySql(sql`told.to_address`))})
         and s.channel in (told.channel, 'all') and s.sender in ('', ${senderKeySql(sql`told.from_address`)})
         and s.since <= told.at
       order by s.since limit 1

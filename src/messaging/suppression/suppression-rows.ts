@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { addressKey, type Suppression, type SuppressionSource, senderKey } from '../../domain/suppression';
 import { newId } from '../../storage/new-id';
 import type { MessagingTables } from '../tables';
+import { isErasedSql } from './erased-address';
 
 export interface UpsertCounts {
   created: number;
@@ -13,6 +14,8 @@ export interface UpsertCounts {
  * Adds suppressions in one statement. An existing entry takes the reason and source of one made by an operator
  * or a complaint. An automatic one, such as a bounce, replaces only entries that the recipient can lift again:
  * a keyword or an unsubscribe. Those two replace no other source, because lifting them would then lift more.
+ *
+ * The address of an erased person is in no entry: the one with its hash covers all channels and senders.
  *
  * New ids sort in the order given. Rows are written in key order, so that two writers of the same entries wait
  * for each other instead of deadlocking.
@@ -37,6 +40,7 @@ export async function upsertSuppressions(
         ${rows.map((row) => row.sender)}::text[],
         ${rows.map((row) => row.reason)}::text[]
       ) as r(id, address, channel, sender, reason)
+      where not ${isErasedSql(workspaceId, sql`r.address`)}
       order by r.address collate "C", r.channel, r.sender
       on conflict (workspace_id, address, channel, sender) do update
         set reason = excluded.reason, source = excluded.source, updated_at = now()

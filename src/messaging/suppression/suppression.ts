@@ -11,6 +11,7 @@ import {
 } from '../../domain/suppression';
 import { newId } from '../../storage/new-id';
 import type { MessagingTables } from '../tables';
+import { erasedKeySql } from './erased-address';
 import { liftSuppressions } from './lift-suppressions';
 import { importSuppressions, type SuppressionImport, type SuppressionReport } from './suppression-import';
 import { upsertSuppressions } from './suppression-rows';
@@ -59,7 +60,8 @@ export interface SuppressionKey {
 export interface SuppressionRecord {
   id: string;
   channel: SuppressionChannel;
-  address: string;
+  /** Null for a person who was erased. */
+  address: string | null;
   reason: string;
   /** Empty for every sender. */
   sender: string;
@@ -87,9 +89,16 @@ export function createSuppressionList({ db }: { db: Kysely<MessagingTables> }): 
         .selectFrom('suppressions')
         .selectAll()
         .where('workspace_id', '=', workspaceId)
-        .where('address', '=', addressKey(block.address))
-        .where('channel', '=', block.channel)
-        .where('sender', '=', block.sender === undefined ? '' : senderKey(block.sender))
+        .where((on) =>
+          on.or([
+            on.and({
+              address: addressKey(block.address),
+              channel: block.channel,
+              sender: block.sender === undefined ? '' : senderKey(block.sender),
+            }),
+            sql<boolean>`address = ${erasedKeySql(workspaceId, sql`${addressKey(block.address)}`)}`,
+          ]),
+        )
         .executeTakeFirst();
       // Another call has added and removed the entry between the two statements.
       if (!row) throw new DomainError('dependency_down', 'The entry was removed meanwhile; try again');
@@ -133,7 +142,7 @@ async function listSuppressions(
   if (search !== undefined) {
     const text = search.toLowerCase();
     matching = matching.where(
-      sql<boolean>`(position(${text}::text in address) > 0 or position(${text}::text in lower(reason)) > 0)`,
+      sql<boolean>`((position(${text}::text in address) > 0 and source <> 'erased') or position(${text}::text in lower(reason)) > 0)`,
     );
   }
   const { total } = await matching
@@ -161,7 +170,9 @@ async function removeSuppressions(
     .selectFrom('suppressions')
     .select('id')
     .where('workspace_id', '=', workspaceId)
-    .where('address', '=', addressKey(address));
+    .where(
+      sql<boolean>`address in (${addressKey(address)}, ${erasedKeySql(workspaceId, sql`${addressKey(address)}`)})`,
+    );
   if (channel !== 'all') others = others.where('channel', 'in', [channel, 'all']);
   return {
     removed,
@@ -170,6 +181,7 @@ async function removeSuppressions(
 }
 
 function toRecord(row: Selectable<MessagingTables['suppressions']>): SuppressionRecord {
-  const { id, channel, address, reason, sender, source, created_at, updated_at } = row;
+  const { id, channel, reason, sender, source, created_at, updated_at } = row;
+  const address = source === 'erased' ? null : row.address;
   return { id, channel, address, reason, sender, source, createdAt: created_at, updatedAt: updated_at };
 }

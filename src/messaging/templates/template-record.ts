@@ -18,6 +18,22 @@ export interface VersionContent extends TemplateContent {
   text: string | null;
 }
 
+/** Who saves a version, and what they say about it. */
+export interface VersionOrigin {
+  /** A user, or the client whose token it was. */
+  by?: string | undefined;
+  note?: string | undefined;
+}
+
+/** A version as the list of them shows it. */
+export interface ListedVersion {
+  version: number;
+  createdAt: Date;
+  /** Null for versions that were saved before it was recorded. */
+  createdBy: string | null;
+  note: string | null;
+}
+
 export interface Template extends VersionContent {
   id: string;
   channel: Channel;

@@ -6,7 +6,13 @@ import type { MessagingTables } from '../tables';
 import { listTemplates, type TemplateList, type TemplateListInput } from './template-list';
 import { versionOf } from './template-parts';
 import { selectTemplateVersion } from './template-query';
-import type { Template, TemplateContent, VersionContent } from './template-record';
+import type {
+  ListedVersion,
+  Template,
+  TemplateContent,
+  VersionContent,
+  VersionOrigin,
+} from './template-record';
 import type { TemplateVersions } from './template-versions';
 
 export interface Templates {
@@ -16,6 +22,7 @@ export interface Templates {
     channel: Channel,
     content: TemplateContent,
     generator?: IdGenerator,
+    origin?: VersionOrigin,
   ): Promise<Template>;
   /**
    * Writes a new version, once for each generator. Fails as `create` does, with `not_found`, and with
@@ -27,12 +34,15 @@ export interface Templates {
     channel: Channel,
     content: TemplateContent,
     generator?: IdGenerator,
+    origin?: VersionOrigin,
   ): Promise<Template>;
   /** Removes the template from lists and from new use; pinned versions stay readable. */
   archive(workspaceId: string, id: string): Promise<void>;
   /** As TemplateVersions.get: without a version, live templates only. */
   read(workspaceId: string, id: string, version?: number): Promise<Template | undefined>;
   list(workspaceId: string, input: TemplateListInput): Promise<TemplateList>;
+  /** All versions of a template, archived ones too, newest first. Fails with `not_found`. */
+  versions(workspaceId: string, id: string): Promise<ListedVersion[]>;
 }
 
 export interface TemplatesDeps {
@@ -42,17 +52,19 @@ export interface TemplatesDeps {
 
 export function createTemplates({ db, versions }: TemplatesDeps): Templates {
   return {
-    async create(workspaceId, channel, given, generator = RANDOM) {
+    async create(workspaceId, channel, given, generator = RANDOM, origin = {}) {
       const content = versionOf(channel, given);
       const id = generator.id('tpl');
-      return db.transaction().execute((tx) => insertTemplate(tx, { workspaceId, id, channel }, content));
+      return db
+        .transaction()
+        .execute((tx) => insertTemplate(tx, { workspaceId, id, channel }, content, origin));
     },
-    async replace(workspaceId, id, channel, given, generator = RANDOM) {
+    async replace(workspaceId, id, channel, given, generator = RANDOM, origin = {}) {
       const content = versionOf(channel, given);
       const madeBy = generator.id('tpv');
       const replaced = await db
         .transaction()
-        .execute((tx) => insertNextVersion(tx, { workspaceId, id, channel }, content, madeBy))
+        .execute((tx) => insertNextVersion(tx, { workspaceId, id, channel }, content, { ...origin, madeBy }))
         .catch(refuseTakenName);
       versions.changed(workspaceId, id);
       return replaced;
@@ -63,6 +75,7 @@ export function createTemplates({ db, versions }: TemplatesDeps): Templates {
     },
     read: (workspaceId, id, version) => readTemplate(db, workspaceId, id, version),
     list: (workspaceId, input) => listTemplates(db, workspaceId, input),
+    versions: (workspaceId, id) => listVersions(db, workspaceId, id),
   };
 }
 
@@ -76,6 +89,7 @@ async function insertTemplate(
   tx: Transaction<MessagingTables>,
   { workspaceId, id, channel }: TemplateKey,
   content: VersionContent,
+  origin: VersionOrigin,
 ): Promise<Template> {
   const at = new Date();
   const inserted = await tx
@@ -99,7 +113,7 @@ async function insertTemplate(
     if (made) return made;
     throw nameTaken();
   }
-  await insertVersion(tx, id, 1, content);
+  await insertVersion(tx, id, 1, content, origin);
   await countLive(tx, { workspaceId, channel, change: 1 });
   return { ...content, id, channel, version: 1, createdAt: at, updatedAt: at };
 }
@@ -108,7 +122,7 @@ async function insertNextVersion(
   tx: Transaction<MessagingTables>,
   { workspaceId, id, channel }: TemplateKey,
   content: VersionContent,
-  madeBy: string,
+  origin: VersionOrigin & { madeBy: string },
 ): Promise<Template> {
   const current = await tx
     .selectFrom('templates')
@@ -130,7 +144,7 @@ async function insertNextVersion(
     .selectFrom('template_versions')
     .select(['version', 'created_at'])
     .where('template_id', '=', id)
-    .where('made_by', '=', madeBy)
+    .where('made_by', '=', origin.madeBy)
     .executeTakeFirst();
   if (made) return { ...content, id, channel, version: made.version, createdAt, updatedAt: made.created_at };
   const version = current.current_version + 1;
@@ -145,7 +159,7 @@ async function insertNextVersion(
     })
     .where('id', '=', id)
     .execute();
-  await insertVersion(tx, id, version, content, { made_by: madeBy, created_at: updatedAt });
+  await insertVersion(tx, id, version, content, { ...origin, at: updatedAt });
   return { ...content, id, channel, version, createdAt, updatedAt };
 }
 
@@ -190,7 +204,7 @@ async function insertVersion(
   templateId: string,
   version: number,
   content: VersionContent,
-  more: { made_by?: string; created_at?: Date } = {},
+  { by, note, madeBy, at }: VersionOrigin & { madeBy?: string; at?: Date },
 ): Promise<void> {
   await tx
     .insertInto('template_versions')
@@ -202,7 +216,10 @@ async function insertVersion(
       text_body: content.text,
       email_provider_id: content.emailProviderId,
       design: content.design && sql<string>`${JSON.stringify(content.design)}::jsonb`,
-      ...more,
+      created_by: by ?? null,
+      note: note ?? null,
+      ...(madeBy && { made_by: madeBy }),
+      ...(at && { created_at: at }),
     })
     .execute();
 }
@@ -230,6 +247,23 @@ async function readTemplate(
       'v.design',
     ])
     .executeTakeFirst();
+}
+
+async function listVersions(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  id: string,
+): Promise<ListedVersion[]> {
+  const versions = await db
+    .selectFrom('template_versions as v')
+    .innerJoin('templates as t', 't.id', 'v.template_id')
+    .select(['v.version', 'v.created_at as createdAt', 'v.created_by as createdBy', 'v.note'])
+    .where('t.id', '=', id)
+    .where('t.workspace_id', '=', workspaceId)
+    .orderBy('v.version', 'desc')
+    .execute();
+  if (versions.length === 0) throw new DomainError('not_found', `No template ${id} in this workspace`);
+  return versions;
 }
 
 /** U+001F separates the parts. No search term contains it, so that a term never matches across two parts. */

@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely';
 import { endSilentCall } from '../../../src/campaigns/calls/call-events';
 import { slotsForFirstCalls, slotWait } from '../../../src/campaigns/calls/call-slots';
 import { endRecipient, openCall, recordStep, withdrawCall } from '../../../src/campaigns/calls/calls';
-import { changeDelivery } from '../../../src/campaigns/delivery-change';
+import { amendCampaign } from '../../../src/campaigns/change-campaign';
 import { applyEvents, readCursor } from '../../../src/campaigns/runs/outcomes';
 import type { CampaignTables } from '../../../src/campaigns/tables';
 import { messageUid } from '../../../src/domain/ids';
@@ -66,10 +66,10 @@ describeWithDatabase("places of a run's calls", (database) => {
 
     // A bound that was changed holds for the next call.
     const rest = others.filter((seq) => !first.includes(seq));
-    await changeDelivery(db, workspaceId, campaignId, { maxConcurrentCalls: 6 });
+    await amendCampaign(db, workspaceId, campaignId, { delivery: { maxConcurrentCalls: 6 } });
     const more = await openAll(runId, rest);
     expect(more).toHaveLength(2);
-    await changeDelivery(db, workspaceId, campaignId, { maxConcurrentCalls: 5 });
+    await amendCampaign(db, workspaceId, campaignId, { delivery: { maxConcurrentCalls: 5 } });
     await withdrawCall(db, call(runId, more[0] as number));
     const left = rest.filter((seq) => !more.includes(seq));
     expect(await openAll(runId, left)).toEqual([]);

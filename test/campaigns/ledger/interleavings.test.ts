@@ -194,7 +194,7 @@ describeWithDatabase('the ledger under anything at once', (database) => {
           return;
         case 'retry':
           await sql`update runs set phase = 'completed' where id = ${runId}`.execute(db);
-          await retryFailed(db, workspaceId, campaignId, one.states);
+          await retryFailed(db, workspaceId, campaignId, { states: one.states });
           this.model.retried(one.states);
           return;
       }

@@ -21,7 +21,7 @@ const ALLOWED: Record<MoveName, (from: RecipientState, to: RecipientState) => bo
   cancel: (from, to) => ['pending', 'waiting'].includes(from) && ['canceled', 'accepted'].includes(to),
   absent: (from, to) => ['pending', 'accepted'].includes(from) && to === 'canceled',
   overdue: (from, to) => ['pending', 'waiting'].includes(from) && to === 'expired',
-  retry: (from, to) => ['failed', 'undelivered', 'unknown'].includes(from) && to === 'waiting',
+  retry: (from, to) => ['failed', 'undelivered', 'unknown', 'rejected'].includes(from) && to === 'waiting',
   turn: (from, to) => from === 'waiting' && ['waiting', 'canceled'].includes(to),
   call: (from, to) => open.includes(from) && to !== 'pending',
   dial: (from, to) => from === 'waiting' && to === 'sending',

@@ -173,7 +173,7 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
       await set(runId, 'sms', contact, sms);
       await set(runId, 'voice', contact, voice);
     }
-    const { retried } = await retryFailed(db, workspaceId, campaignId, RETRIED);
+    const { retried } = await retryFailed(db, workspaceId, campaignId, { states: RETRIED });
     expect(retried).toEqual({ email: 1, sms: 2, voice: 2 });
     expect(await rows(runId, 'email')).toEqual([
       '1 waiting - due',

@@ -86,7 +86,7 @@ describeWithDatabase('events of one workspace that name recipients of another', 
     expect(await ledgerOf(runId)).toEqual(before);
     await tell(workspaceId, ...others.map((uid) => event(uid, 'sms', 'undelivered')));
     await sql`update runs set phase = 'completed' where id = ${runId}`.execute(db);
-    await retryFailed(db, workspaceId, campaignId, ['undelivered']);
+    await retryFailed(db, workspaceId, campaignId, { states: ['undelivered'] });
     const retried = await ledgerOf(runId);
     await tell(intruder, ...uidsOf(runId, 'sms', 4, 1).map((uid) => event(uid, 'sms', 'delivered')));
     expect(await ledgerOf(runId)).toEqual(retried);

@@ -51,7 +51,7 @@ describeWithDatabase('a launch that another one has followed', (database) => {
     await sql`update recipients set state = 'failed' where run_id = ${runId}`.execute(db);
     await sql`insert into shard_counts values (${runId}, 'sms', 0, 'failed', 1)`.execute(db);
     expect(await closeRun(db, runId, 'completed', undefined, 1)).toBe(true);
-    await retryFailed(db, workspaceId, campaignId, ['failed']);
+    await retryFailed(db, workspaceId, campaignId, { states: ['failed'] });
     expect(await closeRun(db, runId, 'completed', undefined, 1)).toBe(true);
     expect(await rowOf(runId)).toEqual(GOES_ON);
     expect(await closeRun(db, runId, 'completed', undefined, 2)).toBe(false);

@@ -174,7 +174,7 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
       );
       await sql`update runs set phase = 'running' where id = ${run.runId}`.execute(plain);
       at.take();
-      await retryFailed(at.db, run.workspaceId, run.campaignId, ['failed']);
+      await retryFailed(at.db, run.workspaceId, run.campaignId, { states: ['failed'] });
       expectBounded(at.take(), FOUND_AND_WRITTEN * LIMITS.retryFailedWindow);
     }, 150_000);
 

@@ -85,7 +85,7 @@ describeWithDatabase('outcomes from the event feed', (database) => {
       const { runId, workspaceId, campaignId } = await acceptedRun(1);
       await applyEvents(db, workspaceId, await readCursor(db, workspaceId), 'a', [event(runId, 0, 'failed')]);
       await sql`update runs set phase = 'completed' where id = ${runId}`.execute(db);
-      await retryFailed(db, workspaceId, campaignId, ['failed']);
+      await retryFailed(db, workspaceId, campaignId, { states: ['failed'] });
       const taking = await takePage(db, { runId, channel: 'sms', shard: 0, lane: 0 }, 1);
       if (taking.kind !== 'page') throw new Error('no page');
       const [again] = await offerChunk(db, taking.page, 1);

@@ -60,7 +60,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
 
   it('sends again to exactly the recipients in the chosen states', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
-    const found = await retryFailed(db, workspaceId, campaignId, ['failed', 'unknown']);
+    const found = await retryFailed(db, workspaceId, campaignId, { states: ['failed', 'unknown'] });
     expect(found).toEqual({ retried: { sms: 3 }, launch: { runId, launch: 2 } });
     expect(await states(runId)).toEqual({
       waiting: 3,
@@ -89,10 +89,20 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(taking).toMatchObject({ kind: 'page', page: { seqs: [1, 3, 6] } });
   });
 
+  it('sends again to those with one of the codes, even to those who were refused', async () => {
+    const { runId, workspaceId, campaignId } = await endedRun();
+    await sql`update recipients set code = 'c' || seq where run_id = ${runId}`.execute(db);
+    const which = { states: ['rejected', 'failed'] as const, codes: ['c4', 'c6', 'c0'] };
+    expect((await retryFailed(db, workspaceId, campaignId, which)).retried).toEqual({ sms: 2 });
+    expect((await sent(runId)).map((one) => one.startsWith('waiting'))).toEqual(
+      ENDS.map((_, seq) => seq === 4 || seq === 6),
+    );
+  });
+
   it('changes nothing more when it is asked again', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
-    await retryFailed(db, workspaceId, campaignId, RETRIED);
-    const again = await retryFailed(db, workspaceId, campaignId, RETRIED);
+    await retryFailed(db, workspaceId, campaignId, { states: RETRIED });
+    const again = await retryFailed(db, workspaceId, campaignId, { states: RETRIED });
     expect(again.retried).toEqual({ sms: 0 });
     expect(again.launch).toBeUndefined();
     expect(await rowOf(runId)).toMatchObject({ launches: 2 });
@@ -100,16 +110,18 @@ describeWithDatabase('a run that goes on after its end', (database) => {
 
   it('leaves a completed run without recipients to retry unchanged', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
-    await retryFailed(db, workspaceId, campaignId, RETRIED);
+    await retryFailed(db, workspaceId, campaignId, { states: RETRIED });
     await sql`update recipients set state = 'delivered' where run_id = ${runId}`.execute(db);
     await moveRun(db, runId, 'completed');
-    expect(await retryFailed(db, workspaceId, campaignId, RETRIED)).toEqual({ retried: { sms: 0 } });
+    expect(await retryFailed(db, workspaceId, campaignId, { states: RETRIED })).toEqual({
+      retried: { sms: 0 },
+    });
     expect(await rowOf(runId)).toMatchObject({ phase: 'completed', launches: 2 });
   });
 
   it('is not completed when a recipient was put back at the last moment', async () => {
     const { runId, workspaceId, campaignId } = await endedRun('failed');
-    await retryFailed(db, workspaceId, campaignId, ['unknown']);
+    await retryFailed(db, workspaceId, campaignId, { states: ['unknown'] });
     expect(await closeRun(db, runId, 'completed', undefined)).toBe(false);
     expect(await rowOf(runId)).toMatchObject({ phase: 'running' });
     expect(await dueShards(db, runId)).toEqual([{ channel: 'sms', shard: 0 }]);
@@ -117,7 +129,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
 
   it('wants a shard woken whose retries are overdue, unless it is at work', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
-    await retryFailed(db, workspaceId, campaignId, ['unknown']);
+    await retryFailed(db, workspaceId, campaignId, { states: ['unknown'] });
     expect(await dueShards(db, runId, { overdueMs: 3_000 })).toEqual([]);
     await sql`update recipients set retry_at = now() - interval '4 seconds'
       where run_id = ${runId} and state = 'waiting'`.execute(db);
@@ -137,7 +149,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
   it.each(['planning', 'canceled'] as const)('is refused while it is %s', async (phase) => {
     const { workspaceId, campaignId, runId } = await endedRun();
     await db.updateTable('runs').set({ phase }).where('id', '=', runId).execute();
-    await expect(retryFailed(db, workspaceId, campaignId, RETRIED)).rejects.toMatchObject({
+    await expect(retryFailed(db, workspaceId, campaignId, { states: RETRIED })).rejects.toMatchObject({
       code: 'illegal_transition',
       message: expect.stringContaining(phase),
     });
@@ -212,7 +224,9 @@ describeWithDatabase('a run that goes on after its end', (database) => {
       .execute();
     await moveRun(db, runId, 'running');
     expect(await dueShards(db, runId)).toEqual([]);
-    expect((await retryFailed(db, workspaceId, campaignId, RETRIED)).retried).toEqual({ voice: 1 });
+    expect((await retryFailed(db, workspaceId, campaignId, { states: RETRIED })).retried).toEqual({
+      voice: 1,
+    });
     expect(await dueShards(db, runId)).toEqual([{ channel: 'voice', shard: 0 }]);
     // A call that waits to be dialled again has a workflow that does it.
     const taking = await takePage(db, { runId, channel: 'voice', shard: 0, lane: 0 }, 10);

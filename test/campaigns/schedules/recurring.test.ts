@@ -37,7 +37,7 @@ describeWithDatabase('a recurring campaign', (database) => {
 
   it('sends again to those whom its newest occurrence did not reach, while it waits for the next', async () => {
     const { take, first, campaign, workspaceId, campaignId, act } = await daily();
-    const again = () => retryFailed(db, workspaceId, campaignId, ['failed']);
+    const again = () => retryFailed(db, workspaceId, campaignId, { states: ['failed'] });
     await expect(again()).rejects.toMatchObject({ code: 'illegal_transition' });
     const { runId } = (await take(first)) as { runId: string };
     await expect(again()).rejects.toMatchObject({ code: 'illegal_transition' });

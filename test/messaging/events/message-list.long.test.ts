@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { MessageList } from '../../../src/contracts/send';
+import type { MessageList } from '../../../src/contracts/messages';
 import { LIMITS } from '../../../src/domain/limits';
 import { listMessages } from '../../../src/messaging/events/message-list';
 import type { MessagingTables } from '../../../src/messaging/tables';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Kysely } from 'kysely';
 import { message as messageSchema } from '../../../src/contracts/send';
 import type { MessageState, ReceiptType } from '../../../src/domain/message';
-import { inboundRoutes } from '../../../src/http/routes/inbound';
+import { inboundRoutes } from '../../../src/http/inbound';
 import { buildServer } from '../../../src/http/server';
 import { createLog } from '../../../src/log';
 import { createDelivery, type Delivery } from '../../../src/messaging/delivery';

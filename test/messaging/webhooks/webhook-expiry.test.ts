@@ -1,9 +1,9 @@
 /** Proves how long ended deliveries and deleted endpoints are kept. */
 
 import { createLog } from '../../../src/log';
-import type { PeriodicCleanup } from '../../../src/storage/periodic-cleanup';
 import { keepWebhookExpiry } from '../../../src/messaging/webhooks/webhook-expiry';
 import { newId } from '../../../src/storage/new-id';
+import type { PeriodicCleanup } from '../../../src/storage/periodic-cleanup';
 import { describeWithDatabase } from '../../support/storage';
 import { createWebhookRig, type WebhookRig } from './webhook-rig';
 

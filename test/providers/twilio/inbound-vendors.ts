@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import { inboundVendorRoutes } from '../../../src/http/routes/inbound-vendors';
+import { inboundVendorRoutes } from '../../../src/http/inbound-vendors';
 import { buildServer } from '../../../src/http/server';
 import { createLog } from '../../../src/log';
 import type { VendorCalls } from '../../../src/messaging/vendor-calls';

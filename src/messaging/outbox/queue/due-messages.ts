@@ -160,7 +160,8 @@ function outgoing(row: Omit<Row, 'due_at'>): OutgoingMessage {
     workspaceId: row.workspace_id,
     uid: row.uid,
     channel: row.channel,
-    to: row.to_address,
+    // Only messages that have ended lose it.
+    to: row.to_address ?? '',
     from: row.from_address,
     templateId: row.template_id ?? undefined,
     templateVersion: row.template_version ?? undefined,

@@ -1,0 +1,29 @@
+import { useQuery } from '@tanstack/react-query';
+import { isProblem } from '../api/problem';
+import { EmptyState, ErrorState, Skeleton } from '../design/states';
+import { fill } from '../format';
+import { TEXTS } from '../texts';
+import { absentQuery } from './campaign-queries';
+
+const { campaign: texts } = TEXTS;
+
+/** Why an address is not among the recipients: it was left out before sending, or was never meant. */
+export function AbsentPerson({ id, to }: { id: string; to: string }) {
+  const found = useQuery(absentQuery(id, to));
+  if (found.isPending) return <Skeleton lines={2} />;
+  if (found.error && !isProblem(found.error, 404) && !isProblem(found.error, 422))
+    return <ErrorState error={found.error} />;
+  if (!found.data)
+    return <EmptyState title={texts.people.none}>{found.error?.message ?? texts.people.noneText}</EmptyState>;
+  const { summary, skipped } = found.data;
+  return (
+    <EmptyState title={fill(texts.people.why, { to })}>
+      <p>{summary}</p>
+      {skipped && (
+        <p>
+          {fill(texts.story.skipped, { reason: texts.skippedReasons[skipped.reason] })}. {skipped.evidence}
+        </p>
+      )}
+    </EmptyState>
+  );
+}

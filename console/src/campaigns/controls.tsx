@@ -1,0 +1,137 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { call } from '../api/client';
+import { isProblem } from '../api/problem';
+import { Button, type ButtonKind } from '../design/button';
+import { messageOf } from '../design/states';
+import { useToast } from '../design/toast';
+import { fill } from '../format';
+import { TEXTS } from '../texts';
+import { ApproveDialog } from './approve-dialog';
+import { campaignQuery, type Detail } from './campaign-queries';
+import { isOver, phaseWord } from './campaign-words';
+import { CancelDialog, PaceDialog, RetryDialog } from './control-dialogs';
+
+const texts = TEXTS.campaign.control;
+
+/** What can be done with a campaign now, each with what will happen in a sentence beside it. */
+export function Controls({ campaign }: { campaign: Detail }) {
+  const [open, setOpen] = useState<'cancel' | 'pace' | 'retry' | 'approve'>();
+  const act = useAct(campaign);
+  const close = () => setOpen(undefined);
+  const { phase } = campaign;
+  const needsApproval = isHeldForApproval(campaign);
+  const isHeldByGate = typeof campaign.reason === 'object' && campaign.reason?.code === 'gate';
+  const controls: Control[] = [
+    ...when(needsApproval, {
+      label: texts.approve,
+      means: texts.approveMeans,
+      press: () => setOpen('approve'),
+    }),
+    ...when(!needsApproval && phase === 'draft', {
+      ...{ label: texts.start, means: texts.startMeans, kind: 'primary', press: () => act.mutate('start') },
+    }),
+    ...when(phase === 'scheduled', {
+      ...{ label: texts.start, means: texts.startEarly, press: () => act.mutate('start') },
+    }),
+    ...when(['scheduled', 'planning', 'running', 'finishing'].includes(phase), {
+      ...{ label: texts.pause, means: texts.pauseMeans, press: () => act.mutate('pause') },
+    }),
+    ...when(!needsApproval && (phase === 'paused' || phase === 'failed'), {
+      label: texts.resume,
+      means: isHeldByGate ? texts.resumeGate : texts.resumeMeans,
+      kind: 'primary',
+      press: () => act.mutate('resume'),
+    }),
+    ...when(campaign.release?.next === 'manual', {
+      label: texts.release,
+      means: TEXTS.campaign.stages.manual,
+      press: () => act.mutate('release'),
+    }),
+    ...when(!isOver(phase) && phase !== 'draft', {
+      ...{ label: texts.pace, means: texts.paceMeans, press: () => setOpen('pace') },
+    }),
+    ...when(failedOf(campaign) > 0 && phase !== 'planning', {
+      ...{ label: texts.retry, means: texts.retryMeans, press: () => setOpen('retry') },
+    }),
+    { label: texts.duplicate, means: texts.duplicateMeans, press: () => act.mutate('duplicate') },
+    ...when(!isOver(phase), {
+      ...{ label: texts.cancel, means: texts.cancelMeans, kind: 'danger', press: () => setOpen('cancel') },
+    }),
+  ];
+  return (
+    <section className="card stack tight" aria-labelledby="control">
+      <h2 id="control">{texts.title}</h2>
+      <div className="controls">
+        {controls.map(({ label, means, kind, press }) => (
+          <div key={label} className="control">
+            <Button kind={kind} busy={act.isPending} onClick={press}>
+              {label}
+            </Button>
+            <p className="muted">{means}</p>
+          </div>
+        ))}
+      </div>
+      {open === 'cancel' && <CancelDialog campaign={campaign} onClose={close} />}
+      {open === 'pace' && <PaceDialog campaign={campaign} onClose={close} />}
+      {open === 'retry' && <RetryDialog campaign={campaign} onClose={close} />}
+      {open === 'approve' && <ApproveDialog campaign={campaign} onClose={close} />}
+    </section>
+  );
+}
+
+interface Control {
+  label: string;
+  means: string;
+  kind?: ButtonKind;
+  press(): void;
+}
+
+const when = (isSo: boolean, control: Control): Control[] => (isSo ? [control] : []);
+
+const isHeldForApproval = ({ reason, phase }: Detail): boolean =>
+  typeof reason === 'object' && reason?.code === 'approval_required' && !isOver(phase);
+
+const failedOf = ({ counts }: Detail): number =>
+  Object.values(counts).reduce(
+    (sum, one) => sum + one.failed + one.undelivered + one.unknown + one.rejected,
+    0,
+  );
+
+type Act = 'start' | 'pause' | 'resume' | 'release' | 'duplicate';
+
+function useAct({ id }: Detail) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const say = useToast();
+  const { queryKey } = campaignQuery(id);
+  return useMutation({
+    mutationFn: (act: Act) =>
+      call<
+        { url: `/api/campaign/{id}/${Act}`; path: { id: string }; body: object },
+        { data: { id: string; phase: Detail['phase'] } }
+      >('POST', `/api/campaign/{id}/${act}`, { path: { id }, body: {} }),
+    onSuccess: async ({ data }, act) => {
+      if (act === 'duplicate') {
+        say(texts.duplicated);
+        await navigate({ to: '/campaigns/$id', params: { id: data.id } });
+        return;
+      }
+      queries.setQueryData(queryKey, (known) => (known ? { ...known, phase: data.phase } : known));
+    },
+    onError: (error) => {
+      const phase = queries.getQueryData(queryKey)?.phase;
+      const isConflict = isProblem(error, 409) && phase !== undefined;
+      say(
+        isConflict
+          ? `${error.message} ${fill(texts.conflict, { phase: phaseWord(phase) })}`
+          : messageOf(error),
+        {
+          bad: true,
+        },
+      );
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey }),
+  });
+}

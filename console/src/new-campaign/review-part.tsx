@@ -1,0 +1,97 @@
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useRef } from 'react';
+import { call } from '../api/client';
+import type { DryRun, ReadPolicyData, ReadPolicyResponse } from '../api/types.gen';
+import { ForecastTable, Warnings } from '../campaigns/forecast';
+import { Button } from '../design/button';
+import { ErrorState } from '../design/states';
+import { type Column, Table } from '../design/table';
+import { fill, formatDuration, formatNumber, plural } from '../format';
+import { TEXTS } from '../texts';
+
+const texts = TEXTS.newCampaign.review;
+
+interface ReviewProps {
+  found: DryRun;
+  when: 'now' | 'later' | 'recurring';
+  error: Error | null;
+  isBusy: boolean;
+  onStart(): void;
+  onDraft(): void;
+}
+
+/** The dry run's answer, as a page to check before anything is sent. */
+export function ReviewPart({ found, when, error, isBusy, onStart, onDraft }: ReviewProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  // Who pressed the button begins to read here.
+  useEffect(() => heading.current?.focus(), []);
+  const forecasts = Object.values(found.channels);
+  const recipients = forecasts.reduce((sum, one) => sum + one.recipients, 0);
+  const contacts = Math.max(0, ...forecasts.map((one) => one.contacts));
+  const { isApproved, above } = useApproval(contacts, Object.keys(found.channels));
+  return (
+    <section className="card stack" aria-labelledby="review">
+      <h2 id="review" ref={heading} tabIndex={-1}>
+        {texts.title}
+      </h2>
+      <p>
+        {plural(recipients, texts.messages)}{' '}
+        {found.durationSeconds !== null &&
+          fill(texts.duration, { span: formatDuration(found.durationSeconds) })}
+      </p>
+      <ForecastTable channels={found.channels} />
+      <Offenders found={found} />
+      {found.rejected && found.rejected.length > 0 && (
+        <>
+          <h3>{plural(found.rejected.length, texts.rejected)}</h3>
+          <Table
+            caption={texts.rejectedTable}
+            columns={REJECTED}
+            rows={found.rejected.slice(0, 100)}
+            keyOf={({ index, field }) => `${index} ${field}`}
+          />
+        </>
+      )}
+      <Warnings warnings={found.warnings} />
+      {!isApproved && <p className="notice">{fill(texts.needsApproval, { n: formatNumber(above) })}</p>}
+      {error && <ErrorState error={error} />}
+      <div className="row">
+        <Button kind="primary" busy={isBusy} onClick={onStart}>
+          {isApproved ? texts.start : texts.ask}
+        </Button>
+        <Button busy={isBusy} onClick={onDraft}>
+          {texts.draft}
+        </Button>
+        <span className="muted">{isApproved ? texts.startMeans[when] : texts.askMeans}</span>
+      </div>
+    </section>
+  );
+}
+
+/** Whether so many contacts may be sent to without a second person, as the workspace's policy says. */
+function useApproval(contacts: number, channels: readonly string[]): { isApproved: boolean; above: number } {
+  const { data } = useQuery({
+    queryKey: ['policy'],
+    queryFn: async ({ signal }) =>
+      (await call<ReadPolicyData, ReadPolicyResponse>('GET', '/api/policy', { signal })).data,
+  });
+  const rule = (data as { approval?: { above: number; channels?: string[] } | null } | undefined)?.approval;
+  const isMeant = rule && (!rule.channels || channels.some((one) => rule.channels?.includes(one)));
+  return { isApproved: !isMeant || contacts <= rule.above, above: rule?.above ?? 0 };
+}
+
+function Offenders({ found }: { found: DryRun }) {
+  const missing = new Map<string, number>();
+  for (const { offenders } of Object.values(found.channels))
+    for (const offender of offenders)
+      for (const name of offender.missing) missing.set(name, (missing.get(name) ?? 0) + 1);
+  if (missing.size === 0) return null;
+  const names = [...missing].map(([name, count]) => `${name} (${formatNumber(count)})`).join(', ');
+  return <p className="notice warn">{fill(texts.missing, { names })}</p>;
+}
+
+const REJECTED: Column<NonNullable<DryRun['rejected']>[number]>[] = [
+  { key: 'row', head: texts.row, numeric: true, cell: ({ index }) => formatNumber(index + 1) },
+  { key: 'field', head: texts.field, cell: ({ field }) => <code>{field}</code> },
+  { key: 'message', head: texts.wrong, cell: ({ message }) => message },
+];

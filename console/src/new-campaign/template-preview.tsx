@@ -1,0 +1,44 @@
+import { useQuery } from '@tanstack/react-query';
+import { Badge } from '../design/badge';
+import { EmailFrame } from '../design/email-frame';
+import { ErrorState, Skeleton } from '../design/states';
+import { fill, plural } from '../format';
+import { TEXTS } from '../texts';
+import type { ChannelName, Draft } from './draft';
+import { previewQuery } from './new-campaign-queries';
+
+const texts = TEXTS.newCampaign.preview;
+
+/** What the first recipient would get, so that a wrong template or a missing value is seen before anything is sent. */
+export function TemplatePreview({ draft, channel }: { draft: Draft; channel: ChannelName }) {
+  const { data, error, isPending } = useQuery(previewQuery(draft, channel));
+  if (draft[channel].templateId === '') return null;
+  if (isPending) return <Skeleton lines={2} />;
+  if (error) return <ErrorState error={error} />;
+  return (
+    <details className="stack tight">
+      <summary>{texts.title}</summary>
+      {data.subject && (
+        <p>
+          <strong>{data.subject}</strong>
+        </p>
+      )}
+      {data.html ? (
+        <EmailFrame html={data.html} title={texts.title} width={640} />
+      ) : (
+        <p className="preview-text">{data.text ?? data.xml}</p>
+      )}
+      {data.segments !== undefined && (
+        <p className="muted">
+          {plural(data.segments, texts.segments)} · {data.encoding}
+        </p>
+      )}
+      {data.missing.length > 0 && (
+        <p>
+          <Badge tone="warn">{texts.missing}</Badge>{' '}
+          {fill(texts.missingText, { names: data.missing.join(', ') })}
+        </p>
+      )}
+    </details>
+  );
+}

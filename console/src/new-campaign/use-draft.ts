@@ -1,0 +1,50 @@
+import { useCallback, useState } from 'react';
+import { type Draft, emptyDraft } from './draft';
+
+const KEY = 'fanfare.new-campaign';
+
+/** The form's content: every change is kept in this browser at once. */
+export function useDraft() {
+  const [draft, setDraft] = useState<Draft>(kept);
+  const change = useCallback((changed: Partial<Draft>) => {
+    setDraft((before) => {
+      const after = { ...before, ...changed, key: newKey() };
+      keep(after);
+      return after;
+    });
+  }, []);
+  const clear = useCallback(() => {
+    localStorage.removeItem(KEY);
+    setDraft(fresh());
+  }, []);
+  return { draft, change, clear };
+}
+
+function kept(): Draft {
+  try {
+    const text = localStorage.getItem(KEY);
+    return text ? { ...fresh(), ...JSON.parse(text) } : fresh();
+  } catch {
+    return fresh();
+  }
+}
+
+function keep(draft: Draft): void {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(draft));
+  } catch {
+    // Too much for the browser's store: what is on the page stays there.
+  }
+}
+
+const fresh = (): Draft => ({
+  ...emptyDraft(),
+  timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  key: newKey(),
+});
+
+/** `crypto.randomUUID` is missing on addresses without TLS, other than this machine's own. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return `console-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}

@@ -1,0 +1,112 @@
+import { useQuery } from '@tanstack/react-query';
+import { CHANNELS } from '../campaigns/campaign-words';
+import { Choice, Field, Select } from '../design/field';
+import { ErrorState } from '../design/states';
+import { fill } from '../format';
+import { TEXTS } from '../texts';
+import type { ChannelName, Draft } from './draft';
+import { templatesQuery } from './new-campaign-queries';
+import { TemplatePreview } from './template-preview';
+
+const { newCampaign, channels } = TEXTS;
+const texts = newCampaign.what;
+
+interface PartProps {
+  draft: Draft;
+  change(changed: Partial<Draft>): void;
+}
+
+export function WhatPart({ draft, change }: PartProps) {
+  const toggle = (channel: ChannelName, isChosen: boolean) =>
+    change({
+      channels: CHANNELS.filter((one) => (one === channel ? isChosen : draft.channels.includes(one))),
+    });
+  return (
+    <fieldset className="group">
+      <legend>
+        <h2>{texts.title}</h2>
+      </legend>
+      <div className="row">
+        {CHANNELS.map((channel) => (
+          <Choice
+            key={channel}
+            label={channels[channel]}
+            checked={draft.channels.includes(channel)}
+            onChange={({ target }) => toggle(channel, target.checked)}
+          />
+        ))}
+      </div>
+      {draft.channels.map((channel) => (
+        <ChannelPart key={channel} channel={channel} draft={draft} change={change} />
+      ))}
+      {draft.channels.length > 1 && (
+        <div className="columns">
+          <Select
+            label={texts.strategy}
+            value={draft.strategy}
+            onChange={({ target }) => change({ strategy: target.value as Draft['strategy'] })}
+          >
+            <option value="broadcast">{texts.broadcast}</option>
+            <option value="fallback">{texts.fallback}</option>
+          </Select>
+          {draft.strategy === 'fallback' && (
+            <Field
+              label={texts.fallbackAfter}
+              type="number"
+              min="1"
+              value={draft.fallbackMinutes}
+              onChange={({ target }) => change({ fallbackMinutes: target.value })}
+            />
+          )}
+        </div>
+      )}
+      <Select
+        label={texts.class}
+        hint={texts.classHint}
+        value={draft.class}
+        onChange={({ target }) => change({ class: target.value as Draft['class'] })}
+      >
+        <option value="marketing">{texts.marketing}</option>
+        <option value="transactional">{texts.transactional}</option>
+      </Select>
+    </fieldset>
+  );
+}
+
+function ChannelPart({ channel, draft, change }: PartProps & { channel: ChannelName }) {
+  const found = useQuery(templatesQuery(channel));
+  const message = draft[channel];
+  const choose = (templateId: string) => {
+    const version = found.data?.find(({ id }) => id === templateId)?.version ?? 0;
+    change({ [channel]: { ...message, templateId, version } });
+  };
+  return (
+    <section className="card stack" aria-label={channels[channel]}>
+      <h3>{channels[channel]}</h3>
+      <div className="columns">
+        <Field
+          label={texts.senders[channel]}
+          hint={texts.senderHints[channel]}
+          value={message.sender}
+          autoComplete="off"
+          onChange={({ target }) => change({ [channel]: { ...message, sender: target.value } })}
+        />
+        <Select
+          label={fill(texts.template, { channel: channels[channel] })}
+          hint={found.data?.length === 0 ? texts.noTemplates : undefined}
+          value={message.templateId}
+          onChange={({ target }) => choose(target.value)}
+        >
+          <option value="">{texts.choose}</option>
+          {found.data?.map(({ id, templateName, version }) => (
+            <option key={id} value={id}>
+              {fill(texts.option, { name: templateName, version: String(version) })}
+            </option>
+          ))}
+        </Select>
+      </div>
+      {found.error && <ErrorState error={found.error} onRetry={() => found.refetch()} />}
+      <TemplatePreview draft={draft} channel={channel} />
+    </section>
+  );
+}

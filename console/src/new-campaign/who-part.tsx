@@ -1,0 +1,119 @@
+import { useQuery } from '@tanstack/react-query';
+import { type ChangeEvent, useMemo, useState } from 'react';
+import { Choice, Field, TextArea } from '../design/field';
+import { ErrorState, Skeleton } from '../design/states';
+import { fill, plural } from '../format';
+import { TEXTS } from '../texts';
+import type { Draft } from './draft';
+import { listsQuery } from './new-campaign-queries';
+import { recipientsOf } from './recipients-text';
+
+const texts = TEXTS.newCampaign.who;
+
+/** As many as one call takes (docs/api.md 19); more go into a contact list first. */
+const ROWS_MAX = 10_000;
+const FILE_MAX = 4_000_000;
+
+interface PartProps {
+  draft: Draft;
+  change(changed: Partial<Draft>): void;
+}
+
+export function WhoPart({ draft, change }: PartProps) {
+  return (
+    <fieldset className="group">
+      <legend>
+        <h2>{texts.title}</h2>
+      </legend>
+      <Lists draft={draft} change={change} />
+      <Pasted draft={draft} change={change} />
+    </fieldset>
+  );
+}
+
+function Lists({ draft, change }: PartProps) {
+  const found = useQuery(listsQuery);
+  return (
+    <div className="field">
+      <span className="label" id="lists">
+        {texts.lists}
+      </span>
+      {found.isPending && <Skeleton lines={2} />}
+      {found.error && <ErrorState error={found.error} onRetry={() => found.refetch()} />}
+      {found.data?.length === 0 && <p className="muted">{texts.noLists}</p>}
+      {/* biome-ignore lint/a11y/useSemanticElements: it stands inside a fieldset already */}
+      <div role="group" aria-labelledby="lists" className="choices">
+        {found.data?.map(({ id, name }) => (
+          <Choice
+            key={id}
+            label={name}
+            checked={draft.lists.includes(id)}
+            onChange={({ target }) =>
+              change({
+                lists: target.checked ? [...draft.lists, id] : draft.lists.filter((one) => one !== id),
+              })
+            }
+          />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Pasted({ draft, change }: PartProps) {
+  const [wrong, setWrong] = useState<string>();
+  const count = useMemo(() => recipientsOf(draft.pasted).length, [draft.pasted]);
+  const read = async ({ target }: ChangeEvent<HTMLInputElement>) => {
+    const [file] = target.files ?? [];
+    if (!file) return;
+    if (file.size > FILE_MAX) {
+      setWrong(fill(texts.tooLarge, { n: ROWS_MAX }));
+      return;
+    }
+    setWrong(undefined);
+    change({ pasted: await file.text() });
+  };
+  const isTooMany = count > ROWS_MAX;
+  return (
+    <>
+      <TextArea
+        label={texts.paste}
+        hint={texts.pasteHint}
+        wrong={isTooMany ? fill(texts.tooLarge, { n: ROWS_MAX }) : undefined}
+        value={draft.pasted}
+        spellCheck={false}
+        rows={5}
+        onChange={({ target }) => change({ pasted: target.value })}
+      />
+      {draft.pasted.trim() !== '' && (
+        <p className="muted" role="status">
+          {plural(count, texts.rows)}
+        </p>
+      )}
+      <div className="columns">
+        <Field
+          label={texts.file}
+          type="file"
+          accept=".csv,text/csv,text/plain"
+          wrong={wrong}
+          onChange={read}
+        />
+        <Field
+          label={texts.country}
+          hint={texts.countryHint}
+          value={draft.country}
+          maxLength={2}
+          onChange={({ target }) => change({ country: target.value.toUpperCase() })}
+        />
+      </div>
+      {draft.pasted.trim() !== '' && (
+        <Choice
+          label={texts.skipInvalid}
+          hint={texts.skipInvalidHint}
+          checked={draft.skipInvalid}
+          onChange={({ target }) => change({ skipInvalid: target.checked })}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,195 @@
+import {
+  accountBody,
+  accountChange,
+  accounts,
+  checkedAccount,
+  deletedAccount,
+  oneAccount,
+} from '../contracts/accounts';
+import { answer, idParams } from '../contracts/common';
+import type { Account } from '../domain/account';
+import type { Accounts } from '../messaging/carriers/accounts';
+import type { AccountState } from '../messaging/outbox/deliver/account-breaker';
+import { answered, EXAMPLE } from './openapi/examples';
+import { json, jsonBody, type Operation } from './openapi/operation';
+import { generatorOf } from './request/idempotency';
+import type { App } from './request/routing';
+import { parseBody } from './request/validation';
+
+export interface AdminAccountsDeps {
+  store: Accounts;
+  /** How they stand, as this process knows. */
+  states(): AccountState[];
+  /** Why nothing is handed over by an account, if it could not be opened. */
+  faultOf(accountId: string): string | undefined;
+  /** Connects, sends nothing; good, it lets a refused account be tried at once. */
+  check(account: Account): Promise<{ ok: boolean; detail: string }>;
+}
+
+/** Accounts at carriers: the installation's, so that only an owner sees and changes them (api.md 15). */
+export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccountsDeps): (app: App) => void {
+  const config = { auth: 'session' } as const;
+  const startedAt = new Date().toISOString();
+  const present = (account: Account) => ({
+    ...shown(account),
+    ...standing(account, states(), faultOf(account.id), startedAt),
+  });
+  return (app) => {
+    app.get('/api/admin/accounts', { config, schema: { operation: listAccounts } }, async () =>
+      answer(200, 'Accounts', (await store.list()).map(present)),
+    );
+
+    app.post(
+      '/api/admin/accounts',
+      { config: { ...config, idempotent: true }, schema: { operation: createAccount, body: accountBody } },
+      async (request, reply) => {
+        const made = await store.create(request.body, generatorOf(request));
+        return reply.code(201).send(answer(201, 'Account created', present(made)));
+      },
+    );
+
+    const one = (operation: typeof getAccount) => ({ config, schema: { operation, params: idParams } });
+    app.get('/api/admin/accounts/:id', one(getAccount), async ({ params }) =>
+      answer(200, 'Account', present(await store.read(params.id))),
+    );
+
+    app.patch(
+      '/api/admin/accounts/:id',
+      { config, schema: { operation: changeAccount, params: idParams, body: accountChange } },
+      async ({ params, body }) => {
+        const changed = await store.change(params.id, body, (merged) => parseBody(accountBody, merged));
+        return answer(200, 'Account changed', present(changed));
+      },
+    );
+
+    app.delete('/api/admin/accounts/:id', one(deleteAccount), async ({ params }) => {
+      await store.remove(params.id);
+      return answer(200, 'Account deleted', { id: params.id });
+    });
+
+    app.post('/api/admin/accounts/:id/check', one(checkAccount), async ({ params }) => {
+      const found = await check(await store.read(params.id));
+      return answer(200, found.ok ? 'Connected' : 'Not connected', found);
+    });
+  };
+}
+
+/** Of the secrets only the names that are set. */
+function shown({ secretNames, ratePerSecond, ...account }: Account) {
+  return { ...account, secrets: [...secretNames], ...(ratePerSecond === undefined ? {} : { ratePerSecond }) };
+}
+
+/** An account with several channels stands as its worst one. */
+function standing(
+  { id }: Account,
+  states: readonly AccountState[],
+  fault: string | undefined,
+  startedAt: string,
+): Pick<AccountState, 'state' | 'reason' | 'nextTryAt'> & { since: string } {
+  if (fault !== undefined) return { state: 'paused', reason: fault, since: startedAt };
+  const own = states.filter(({ account }) => account === id);
+  const worst =
+    own.find(({ state }) => state === 'paused') ?? own.find(({ state }) => state === 'throttled') ?? own[0];
+  const { state = 'ok', reason, since = startedAt, nextTryAt } = worst ?? {};
+  return { state, since, ...(reason ? { reason } : {}), ...(nextTryAt ? { nextTryAt } : {}) };
+}
+
+const tag = 'Carriers';
+const ONE = { tag, parameters: { id: EXAMPLE.account } } as const;
+
+const ACCOUNT = {
+  id: EXAMPLE.account,
+  name: 'Second SMS carrier',
+  kind: 'http' as const,
+  channels: ['sms' as const],
+  settings: { url: 'https://carrier.example/send', idempotent: true },
+  secrets: ['headers'],
+  workspaces: ['*'],
+  ratePerSecond: 50,
+  disabled: false,
+  source: 'api' as const,
+  state: 'ok' as const,
+  since: EXAMPLE.at,
+};
+
+const listAccounts: Operation = {
+  id: 'listAccounts',
+  access: { role: 'owner' },
+  tag,
+  summary: 'List accounts at carriers',
+  description:
+    'Those of the environment (`default-email`, `default-sms`, `default-voice`) come first. `state` is what the process that answers knows.',
+  answers: { 200: json('All of them.', accounts, answered(200, 'Accounts', [ACCOUNT])) },
+};
+
+const createAccount: Operation = {
+  id: 'createAccount',
+  access: { role: 'owner' },
+  tag,
+  summary: 'Create an account at a carrier',
+  description:
+    'Used within 5 seconds by every process, as soon as a route names it. The secrets are sealed; no answer shows them again.',
+  body: jsonBody(accountBody, {
+    http: {
+      name: ACCOUNT.name,
+      kind: 'http',
+      channels: ['sms'],
+      settings: ACCOUNT.settings,
+      secrets: { headers: { authorization: 'Bearer c4rr13r-t0k3n' } },
+      ratePerSecond: 50,
+    },
+  }),
+  answers: { 201: json('Created.', oneAccount, answered(201, 'Account created', ACCOUNT)) },
+  errors: ['limit_reached', 'dependency_down'],
+};
+
+const getAccount: Operation = {
+  ...ONE,
+  id: 'getAccount',
+  access: { role: 'owner' },
+  summary: 'Read an account',
+  description:
+    'With its state in the process that answers, and the names of the secrets that are set, never their values.',
+  answers: { 200: json('The account.', oneAccount, answered(200, 'Account', ACCOUNT)) },
+};
+
+const changeAccount: Operation = {
+  ...ONE,
+  id: 'changeAccount',
+  access: { role: 'owner' },
+  summary: 'Change an account',
+  description:
+    'Members of `settings` and `secrets` are changed one by one; null takes one away. A refused account is tried at once.',
+  body: jsonBody(accountChange, { slower: { ratePerSecond: 20 } }),
+  answers: {
+    200: json('Changed.', oneAccount, answered(200, 'Account changed', { ...ACCOUNT, ratePerSecond: 20 })),
+  },
+  errors: ['environment_account', 'dependency_down'],
+};
+
+const deleteAccount: Operation = {
+  ...ONE,
+  id: 'deleteAccount',
+  access: { role: 'owner' },
+  summary: 'Delete an account',
+  description: 'What its carrier reports later is taken for 7 days more.',
+  answers: {
+    200: json('Deleted.', deletedAccount, answered(200, 'Account deleted', { id: EXAMPLE.account })),
+  },
+  errors: ['environment_account', 'account_routed', 'account_busy'],
+};
+
+const checkAccount: Operation = {
+  ...ONE,
+  id: 'checkAccount',
+  access: { role: 'owner' },
+  summary: 'See whether an account’s carrier can be reached',
+  description: 'Connects and sends nothing. If it connects, a refused account is tried at once.',
+  answers: {
+    200: json(
+      'What was found.',
+      checkedAccount,
+      answered(200, 'Connected', { ok: true, detail: 'carrier.example:443: connected' }),
+    ),
+  },
+};

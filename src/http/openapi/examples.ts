@@ -1,0 +1,56 @@
+import { emptyBody } from '../../contracts/campaigns';
+import { jsonBody, type RequestBody } from './operation';
+
+export const NO_STORE = { 'cache-control': 'no-store' };
+export const EMPTY: RequestBody = { ...jsonBody(emptyBody, { empty: {} }), optional: true };
+export const paged = { page: '1', limit: '20' };
+
+/**
+ * What the examples of the document name. All of them tell of one bookshop, so that an id which one answer
+ * gives is the one that another request sends.
+ */
+export const EXAMPLE = {
+  workspace: 'ws_01kbnfk7cccccc8r3e6sn9k7bz',
+  user: 'usr_01kb3jt25h8r3t2ajt2adsg0g0',
+  colleague: 'usr_01kbadsg0bzype6sbccc8r8kxz',
+  client: 'cli_01kbg0g0bz3qvfk7bz3qp44444',
+  apiKeyId: 'key_01kb4z3jg0g0g0g0g0bpewjt2a',
+  apiKey: 'ffk_Zl2pGdV0kq4mY7uT1sXw9cBnR5jHe8aLoQv3iKfDz6E',
+  clientSecret: 'ffs_q8Wn3LkJ5xTz0RbVc2YfHs7MdGp4AeUi9KoXtNyE1wB',
+  token: 'fft_1bVn7KsXq4TzRk0YwLc9GmJd3HpAeUi8Fo2NtBx5yE6',
+  inboundSecret: 'ffi_c5RkYh0TzQw8LmNb2VxJd9GsPf4AeUi7Ko3XtByE1n6',
+  unsubscribeToken: 'aAbVn7KsXq4TzRk0YwLc9GmJd3HpAeUi8Fo2NtBx5yE6c5RkYh0TzQw8LmNb2VxJd9GsPf4AeUi7',
+  password: 'vR7-kQ2mX9wTz4LcB1nYsDpG',
+  email: 'owner@harbour-books.example',
+  smsTemplate: 'tpl_01kbjt2ajt25hdsg0gvfk71kr8',
+  emailTemplate: 'tpl_01kbr8r8r8r3qvfk7bz3qvfk7b',
+  voiceTemplate: 'tpl_01kbz3jt258r8k7bt2ajt2adsn',
+  list: 'lst_01kb1x4444444444z3qpe6yhds',
+  contact: 'con_01kbn1x444zs7bz3z3qva8ajt2',
+  campaign: 'cmp_01kb2dsg0bzype6sbccc8r8kxz',
+  digest: '8f2b6c0e1d4a7f3985b0c2d6e9f1a3475d8c0b2e4f6a819c3d5e7f9a0b1c2d3e',
+  send: 'snd_01kbq4m8c2v6z0x1n5t9w3e7ry',
+  run: 'run_01kbt2ajtx95hdmmmf9v1x95hd',
+  smsMessage: 'msg_01kbsnwwwwwwwwwwwwwwwwwqva',
+  emailMessage: 'msg_01kbjn15hdmmfk2adsn1x95hdm',
+  voiceMessage: 'msg_01kbmmfkfk7b0g0g0g0g0bnr8r',
+  testMessage: 'msg_01kbp7x3m0c2z4v6b8n1q5w9e7',
+  callToken: 'Y2FsbHMgYXJlIGtub3duIGJ5IHRva2Vu',
+  account: 'acc_01kbv5n2c8t4z0x6m9q3w7e1ry',
+  webhook: 'whk_01kbw3m8q2v6x0z4c9n5b1t7ek',
+  webhookDelivery: 'whd_01kbw4p6r0t8y2z5c7m1n3v9xk',
+  webhookSecret: 'whsec_Qk3n8VbZl2yTzR1mWc7fHxJd5GpAeUi9oKtLwNyE4s0=',
+  suppression: 'sup_01kbg0g0g0gv6ype6sn95h8r8r',
+  /** Of the feed; its form is nobody's business. */
+  feedCursor: 'e1kb7zq2m4x',
+  at: '2026-11-21T10:15:00.000Z',
+} as const;
+
+export const answered = <Data>(status: number, message: string, data: Data) => ({
+  result: 'success' as const,
+  status,
+  message,
+  data,
+});
+
+export const page = (total: number) => ({ page: 1, limit: 20, total });

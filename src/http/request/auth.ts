@@ -1,0 +1,155 @@
+import type { FastifyRequest } from 'fastify';
+import type { Scope } from '../../domain/access';
+import { DomainError, type FieldError, isDomainError } from '../../domain/errors';
+import { type Access, requireAccess } from './access';
+import type { Authenticator, AuthKind, Caller } from './caller';
+import { sessionTokenOf } from './cookie';
+import type { App } from './routing';
+import { refuseCrossSite } from './same-origin';
+import { invalidRequest } from './validation';
+
+/**
+ * Checks each request against its route's `config.auth` and its operation's `access` before the body is read. A
+ * route without a kind, or one for known callers without `access`, is refused at registration, so that none is
+ * open by mistake.
+ */
+export function checkCallers(app: App, authenticator: Authenticator, publicUrl: string | undefined): void {
+  const publicOrigin = publicUrl && new URL(publicUrl).origin;
+  app.decorateRequest('caller', undefined);
+
+  app.addHook('onRoute', ({ url, config, schema }) => {
+    if (!config?.auth) throw new Error(`Route ${url} does not say who may call it`);
+    const { access, bound } = schema?.operation ?? {};
+    if (access) config.access = access;
+    if (bound) config.bound = bound;
+    if (config.auth !== 'open' && !config.access) throw new Error(`Route ${url} does not say what it needs`);
+  });
+
+  app.addHook('onRequest', async (request) => {
+    const kind = request.routeOptions.config.auth;
+    // Without a kind there is no route: the answer will be 404 or 405.
+    if (kind === undefined || kind === 'open') return;
+    if (kind === 'metrics' && isFromHere(request)) return;
+    const caller = await ADMIT[kind](request, authenticator);
+    if (caller.via === 'cookie') refuseCrossSite(request, publicOrigin);
+    requireAccess(caller, needsOf(request));
+    request.caller = caller;
+  });
+
+  app.decorate('stillAdmits', async (request) => {
+    const kind = request.routeOptions.config.auth;
+    if (kind === undefined || kind === 'open' || kind === 'metrics') return true;
+    try {
+      const caller = await ADMIT[kind](request, authenticator);
+      requireAccess(caller, needsOf(request));
+      // A user whose addresses are masked from now on must not read on without the mask.
+      return caller.workspaceId === request.caller?.workspaceId && caller.role === request.caller.role;
+    } catch (error) {
+      // If credentials cannot be checked now (database down), keep the connection open.
+      return !isDomainError(error);
+    }
+  });
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Whether the credentials of a long request are still valid. */
+    stillAdmits(request: FastifyRequest): Promise<boolean>;
+  }
+}
+
+type Admit = (request: FastifyRequest, authenticator: Authenticator) => Promise<Caller>;
+
+const ADMIT: Record<Exclude<AuthKind, 'open'>, Admit> = {
+  app: byBearerOrCookie,
+  campaign: async (request, authenticator) => {
+    const caller = await byBearerOrCookie(request, authenticator);
+    const actingUser = actingUserOf(request);
+    if (caller.via === 'bearer') return { ...caller, userId: actingUser };
+    if (actingUser === undefined) {
+      const missing: FieldError = {
+        path: 'x-user-id',
+        code: 'required',
+        message: 'This header is required with a cookie',
+      };
+      throw invalidRequest([missing]);
+    }
+    if (actingUser === caller.userId) return caller;
+    throw new DomainError('user_mismatch', 'x-user-id is not the user of this session');
+  },
+  send: async (request, authenticator) => {
+    const token = bearerOf(request);
+    const key = request.headers['x-api-key'];
+    if (token === undefined || typeof key !== 'string') throw noCredentials('An API key and a Bearer token');
+    const [caller, holder] = await Promise.all([
+      authenticator.byAccessToken(token),
+      authenticator.byApiKey(key),
+    ]);
+    if (!caller || !holder) throw refused('The API key or the Bearer token is');
+    if (caller.workspaceId === holder.workspaceId) {
+      return { ...caller, scopes: common(caller.scopes, holder.scopes) };
+    }
+    throw new DomainError('forbidden', 'The API key and the Bearer token belong to different workspaces');
+  },
+  session: byCookie,
+  metrics: byBearer,
+};
+
+/** The scopes that both have. The same list twice, as with all scopes, needs no comparison. */
+const common = (some: readonly Scope[] = [], others: readonly Scope[] = []): readonly Scope[] =>
+  some === others ? some : some.filter((scope) => others.includes(scope));
+
+function needsOf({ routeOptions: { config, url } }: FastifyRequest): Access {
+  if (!config.access) throw new Error(`Route ${url} does not say what it needs`);
+  return config.access;
+}
+
+/** A local proxy also connects from this machine, on behalf of others, and its headers show that. */
+function isFromHere({ socket, headers }: FastifyRequest): boolean {
+  const address = socket.remoteAddress ?? '';
+  if (!/^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/i.test(address)) return false;
+  return !['x-forwarded-for', 'x-forwarded-host', 'forwarded', 'via', 'x-real-ip'].some(
+    (name) => name in headers,
+  );
+}
+
+async function byBearer(request: FastifyRequest, authenticator: Authenticator): Promise<Caller> {
+  const token = bearerOf(request);
+  if (token === undefined) throw noCredentials('A Bearer token');
+  const caller = await authenticator.byAccessToken(token);
+  if (!caller) throw refused('The Bearer token is');
+  return caller;
+}
+
+/**
+ * A Bearer token counts before a cookie, because the caller set it on purpose, while a browser sends the cookie
+ * by itself.
+ */
+async function byBearerOrCookie(request: FastifyRequest, authenticator: Authenticator): Promise<Caller> {
+  return bearerOf(request) === undefined
+    ? byCookie(request, authenticator)
+    : byBearer(request, authenticator);
+}
+
+async function byCookie(request: FastifyRequest, authenticator: Authenticator): Promise<Caller> {
+  const token = sessionTokenOf(request.headers.cookie);
+  if (token === undefined) throw noCredentials('A session cookie or a Bearer token');
+  const caller = await authenticator.bySession(token);
+  if (!caller) throw refused('The session is');
+  return caller;
+}
+
+function bearerOf(request: FastifyRequest): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
+}
+
+function actingUserOf(request: FastifyRequest): string | undefined {
+  const value = request.headers['x-user-id'];
+  if (value === undefined || value === '') return undefined;
+  if (typeof value === 'string' && /^[\x21-\x7e]{1,64}$/.test(value)) return value;
+  throw invalidRequest([{ path: 'x-user-id', code: 'invalid_format', message: 'This is not a user id' }]);
+}
+
+const noCredentials = (what: string) => new DomainError('unauthenticated', `${what} is needed here`);
+const refused = (whatIs: string) =>
+  new DomainError('unauthenticated', `${whatIs} unknown or no longer valid`);

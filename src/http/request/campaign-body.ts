@@ -1,0 +1,62 @@
+import type { FastifyRequest } from 'fastify';
+import type { CountryCode } from 'libphonenumber-js/max';
+import {
+  type InlineRecipients,
+  judgeRecipients,
+  type RecipientFinding,
+} from '../../campaigns/contacts/inline-recipients';
+import type { CampaignBody } from '../../contracts/campaigns';
+import { DomainError, type FieldError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import { regionOf } from './phone-country';
+import { invalidRequest } from './validation';
+
+export interface CampaignRequest {
+  recipients: InlineRecipients | undefined;
+  /** Part of an answer to `skipInvalid`; at most as many as a request has rows. */
+  rejected: { rejected?: RecipientFinding[] };
+}
+
+/**
+ * Judges a campaign's recipients. The route attaches the problems of the rest of the request, so that the
+ * caller gets both at once.
+ */
+export async function readCampaignRequest(
+  request: FastifyRequest<{ Body: CampaignBody; Querystring: { country?: string | undefined } }>,
+): Promise<CampaignRequest> {
+  const errors: FieldError[] = findingsOf(request.validationError);
+  const { country, foreign } = countryOf(request.query.country);
+  errors.push(...foreign);
+  const { recipients: raws, skipInvalid } = (request.body ?? {}) as Partial<CampaignBody>;
+  const judged =
+    Array.isArray(raws) && raws.length <= LIMITS.contactsPerRequest
+      ? await judgeRecipients(raws, country)
+      : undefined;
+  if (judged && skipInvalid !== true) {
+    errors.push(...judged.findings.slice(0, LIMITS.importErrorsListed).map(fieldErrorOf));
+  }
+  if (errors.length > 0) throw invalidRequest(errors);
+  const left = judged?.findings.slice(0, LIMITS.contactsPerRequest) ?? [];
+  return { recipients: judged, rejected: skipInvalid === true ? { rejected: left } : {} };
+}
+
+function findingsOf(error: unknown): FieldError[] {
+  if (error === undefined || error === null) return [];
+  if (error instanceof DomainError && error.code === 'invalid_request') return [...error.errors];
+  throw error;
+}
+
+function countryOf(name: unknown): { country: CountryCode | undefined; foreign: FieldError[] } {
+  try {
+    return { country: regionOf(typeof name === 'string' ? name : undefined), foreign: [] };
+  } catch (error) {
+    return { country: undefined, foreign: findingsOf(error) };
+  }
+}
+
+const fieldErrorOf = ({ index, field, code, message }: RecipientFinding): FieldError => ({
+  path: field === '' ? `recipients.${index}` : `recipients.${index}.${field}`,
+  // Rows are judged by codes of the same catalogue (domain/field-codes.ts).
+  code: code as FieldError['code'],
+  message,
+});

@@ -1,0 +1,95 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { DomainError, ERRORS, type ErrorCode, isDomainError } from '../../domain/errors';
+import type { Log } from '../../log';
+import { isUnavailable } from '../../messaging/database-error';
+import type { App } from './routing';
+
+/**
+ * The only place that turns an error into an answer: RFC 9457, with the members of the specification's own
+ * answers (`result`, `status`, `message`, `success`) in the same object (api.md 1).
+ */
+export function answerErrors(app: App, log: Log): void {
+  app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply, log));
+}
+
+/** Also for errors before a route is chosen, when no error handler applies. */
+export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
+  const known = isDomainError(error) ? error : (fromFramework(error as FastifyError) ?? fromDatabase(error));
+  if (known?.code === 'dependency_down') {
+    log.warn({ err: error, requestId: request.id }, 'a request met a dependency that is down');
+  } else if (!known) log.error({ err: error, requestId: request.id }, 'a request failed unexpectedly');
+  const told = known ?? UNEXPECTED;
+  const { retryAfterSeconds } = told;
+  const { status } = ERRORS[told.code];
+
+  const oauth = request.routeOptions.config.oauth === true;
+  if (status === 401) reply.header('www-authenticate', `${oauth ? 'Basic' : 'Bearer'} realm="fanfare"`);
+  if (status === 429 || status === 503 || retryAfterSeconds !== undefined) {
+    reply.header('retry-after', Math.ceil(retryAfterSeconds ?? 1));
+  }
+  const body = problemOf(told, { instance: request.id, oauth });
+  reply.code(status).type('application/problem+json').send(body);
+}
+
+/** The body of an error answer. */
+export function problemOf(
+  { code, message, errors, phase, scope }: DomainError,
+  { instance, oauth }: { instance: string; oauth: boolean },
+) {
+  const { title, status } = ERRORS[code];
+  return {
+    type: `/docs/errors#${code}`,
+    title,
+    status,
+    code,
+    detail: message,
+    instance,
+    errors,
+    result: 'error',
+    message,
+    success: false,
+    ...(phase ? { phase } : {}),
+    ...(scope ? { scope } : {}),
+    ...(oauth ? { error: oauthError(code) } : {}),
+  };
+}
+
+const UNEXPECTED = new DomainError('internal', 'Something went wrong on our side; the log has the details');
+
+const FRAMEWORK_ERRORS: Record<string, { code: ErrorCode; message: string }> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: { code: 'body_too_large', message: 'The body is larger than this path takes' },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    code: 'unsupported_media_type',
+    message: 'The body has a content type that this path does not take',
+  },
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
+    code: 'malformed_body',
+    message: 'The body is not as long as its Content-Length says',
+  },
+  FST_ERR_MAX_PARAM_LENGTH: { code: 'not_found', message: 'The path is longer than any there is' },
+  FST_ERR_BAD_URL: { code: 'not_found', message: 'The path is not a valid one' },
+};
+
+/** `undefined` for an unexpected error. */
+function fromFramework(error: FastifyError): DomainError | undefined {
+  const match = FRAMEWORK_ERRORS[error?.code];
+  return match && new DomainError(match.code, match.message, { cause: error });
+}
+
+function fromDatabase(error: unknown): DomainError | undefined {
+  if (!isUnavailable(error)) return undefined;
+  return new DomainError(
+    'dependency_down',
+    'The database could not do this now; repeat the call in a moment',
+    {
+      cause: error,
+      retryAfterSeconds: 1,
+    },
+  );
+}
+
+/** The `error` member that OAuth 2 clients of the token endpoint read (RFC 6749, 5.2). */
+function oauthError(code: ErrorCode): string {
+  if (code === 'invalid_client' || code === 'unsupported_grant_type') return code;
+  return ERRORS[code].status >= 500 ? 'server_error' : 'invalid_request';
+}

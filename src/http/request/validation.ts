@@ -1,0 +1,62 @@
+import type { FastifySchemaCompiler } from 'fastify';
+import type { z } from 'zod';
+import { DomainError, type FieldError } from '../../domain/errors';
+import type { FieldCode } from '../../domain/field-codes';
+import { findUnstorable } from './unstorable-text';
+
+/**
+ * Checks a request against its route's zod schemas. All problems are reported at once, as 422. A path parameter
+ * that cannot be an id names nothing and is a 404.
+ */
+export const validateWithZod: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
+  return (data) => {
+    const checked = schema.safeParse(data, { reportInput: true });
+    if (!checked.success) {
+      if (httpPart === 'params') return { error: noSuchId() };
+      return { error: invalidRequest(checked.error.issues.flatMap((issue) => fieldErrors(issue))) };
+    }
+    // Bodies were checked when they were parsed; the rest of a request arrives percent-encoded.
+    const unstorable = httpPart === 'body' ? undefined : findUnstorable(data);
+    if (!unstorable) return { value: checked.data };
+    return { error: httpPart === 'params' ? noSuchId() : invalidRequest([unstorable]) };
+  };
+};
+
+const noSuchId = () => new DomainError('not_found', 'No such id');
+
+/** For a route with more than one content type, whose body only its handler can check. */
+export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+  const checked = schema.safeParse(body, { reportInput: true });
+  if (checked.success) return checked.data;
+  throw invalidRequest(checked.error.issues.flatMap((issue) => fieldErrors(issue)));
+}
+
+/** For checks that need more than a schema; contracts and routes report in the same form. */
+export function invalidRequest(errors: FieldError[]): DomainError {
+  const [first, ...others] = errors;
+  const told = first ? [first.path, first.message].filter(Boolean).join(': ') : 'The request is not valid';
+  const more = others.length > 0 ? ` (and ${others.length} more)` : '';
+  return new DomainError('invalid_request', told + more, { errors });
+}
+
+export const unknownCursor = (): DomainError =>
+  invalidRequest([{ path: 'cursor', code: 'invalid_cursor', message: 'This is no cursor of this list' }]);
+
+/** Zod's codes for a missing value: of a type, or of one of several values. */
+const MISSING_AS = new Set(['invalid_type', 'invalid_value']);
+
+export function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
+  const path = issue.path.map(String).join('.');
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      path: path === '' ? key : `${path}.${key}`,
+      code: 'unknown_field',
+      message: 'This field is not known here',
+    }));
+  }
+  if (MISSING_AS.has(issue.code) && issue.input === undefined) {
+    return [{ path, code: 'required', message: 'This field is required' }];
+  }
+  const code = issue.code === 'custom' ? (issue.params?.code as FieldCode) : issue.code;
+  return [{ path, code, message: issue.message }];
+}

@@ -1,0 +1,225 @@
+import { z } from 'zod';
+import { answer } from '../contracts/common';
+import { accepted, bulk, bulkResults, message, outbox } from '../contracts/send';
+import { ERRORS, isDomainError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
+import type { Delivery } from '../messaging/delivery';
+import type { Accepted, Outcome } from '../messaging/outbox/outgoing';
+import { answered, EXAMPLE } from './openapi/examples';
+import { json, jsonBody, type Operation } from './openapi/operation';
+import { callerOf } from './request/caller';
+import type { App } from './request/routing';
+import { parseBody } from './request/validation';
+
+/** messaging-service.md, Send a message; api.md 4. */
+export function sendRoutes(
+  delivery: Pick<Delivery, 'accept' | 'acceptMany' | 'outboxDepth'>,
+): (app: App) => void {
+  // The uid makes both idempotent as long as its record exists; a key does so by its stored answer.
+  const config = { auth: 'send', idempotent: true } as const;
+
+  return (app) => {
+    const single = { config, schema: { operation: sendMessage, body: message } };
+    app.post('/send-msg', single, async (request, reply) => {
+      const { workspaceId } = callerOf(request);
+      const accepted = await delivery.accept(workspaceId, request.body);
+      void reply.header(ROOM_HEADER, roomText(delivery.outboxDepth(workspaceId)));
+      const status = accepted.duplicate ? 200 : 202;
+      const text = accepted.duplicate ? 'This message was accepted before' : 'Message accepted';
+      return reply.code(status).send(answer(status, text, accepted));
+    });
+
+    app.get('/outbox', { config: { auth: 'send' }, schema: { operation: readOutbox } }, async (request) =>
+      answer(200, 'What waits in the outbox', delivery.outboxDepth(callerOf(request).workspaceId)),
+    );
+
+    const many = { config, bodyLimit: LIMITS.bulkBodyBytes, schema: { operation: sendMessages, body: bulk } };
+    app.post('/send-msg/bulk', many, async (request, reply) => {
+      const judged = request.body.messages.map(judge);
+      const sendable = judged.flatMap((one) => (one.ok ? [one.answer] : []));
+      const { workspaceId } = callerOf(request);
+      const outcomes = await delivery.acceptMany(workspaceId, sendable);
+      void reply.header(ROOM_HEADER, roomText(delivery.outboxDepth(workspaceId)));
+      let taken = 0;
+      const results = judged.map((one, i) => {
+        const outcome = one.ok ? outcomes[taken++] : one;
+        return resultOf(outcome as Outcome<Accepted>, request.body.messages[i]);
+      });
+      return reply.code(207).send(answer(207, 'Each message was judged alone', { results }));
+    });
+  };
+}
+
+/** `marketing=<free>/<bound>, transactional=<free>/<bound>`, so that a sender of many messages knows when to wait. */
+const ROOM_HEADER = 'x-outbox-room';
+
+const roomText = (depth: ReturnType<Delivery['outboxDepth']>) =>
+  Object.entries(depth)
+    .map(([kind, { undelivered, bound }]) => `${kind}=${Math.max(0, bound - undelivered)}/${bound}`)
+    .join(', ');
+
+function judge(given: unknown) {
+  try {
+    return { ok: true, answer: parseBody(message, given) } as const;
+  } catch (error) {
+    return { ok: false, error } as const;
+  }
+}
+
+/** `uid` as it was given, if it is readable, because the caller knows the message by it. */
+function resultOf(outcome: Outcome<Accepted>, given: unknown) {
+  if (outcome.ok) {
+    const { uid, state, duplicate } = outcome.answer;
+    return { uid, status: duplicate ? 200 : 202, state, duplicate };
+  }
+  if (!isDomainError(outcome.error)) throw outcome.error;
+  const { code, message: text, errors, retryAfterSeconds } = outcome.error;
+  const uid = (given as { uid?: unknown } | null)?.uid;
+  return {
+    uid: typeof uid === 'string' ? uid.slice(0, LIMITS.uidChars) : null,
+    status: ERRORS[code].status,
+    code,
+    message: text,
+    ...(errors.length > 0 ? { errors } : {}),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  };
+}
+
+const SMS = {
+  channel: 'sms' as const,
+  uid: 'order-4711-ready',
+  to: '+1 202 555 0123',
+  from: '12345',
+  'template-id': EXAMPLE.smsTemplate,
+  params: { NAME: 'Ada', TOTAL: 42.5 },
+  campaign: 'spring-sale',
+};
+
+const EMAIL = {
+  channel: 'email' as const,
+  uid: 'order-4711-receipt',
+  to: 'ada@example.com',
+  from: '"Harbour Books" <shop@harbour-books.example>',
+  subject: 'Your order, {{NAME}}',
+  body: '<p>Dear {{NAME}}, your order is ready.</p>',
+  params: { NAME: 'Ada' },
+  class: 'transactional' as const,
+  replyTo: 'help@harbour-books.example',
+};
+
+const VOICE = {
+  channel: 'voice' as const,
+  uid: 'order-4711-call',
+  to: '+12025550123',
+  from: '+12025550100',
+  'template-id': EXAMPLE.voiceTemplate,
+  version: 1,
+  params: { NAME: 'Ada' },
+  voice: { machine: 'leave_message' as const, ringTimeoutSeconds: 25 },
+};
+
+const ACCEPTED = {
+  id: EXAMPLE.smsMessage,
+  uid: SMS.uid,
+  channel: SMS.channel,
+  to: '+12025550123',
+  state: 'accepted' as const,
+  segments: 1,
+  encoding: 'gsm7' as const,
+  duplicate: false,
+};
+
+const sendMessage: Operation = {
+  id: 'sendMessage',
+  access: { scopes: ['send'] },
+  bound: 'sending',
+  tag: 'Sending',
+  summary: 'Send a message',
+  description: `One message to one recipient. It is on disk before the answer: once accepted it will be sent, whatever crashes.
+
+**Idempotent on \`uid\`** within the workspace, for as long as the record lives. The same \`uid\` with the same content answers 200 with \`duplicate: true\` and the record's present state, and nothing is sent again; with other content it is 409 \`uid_conflict\`. Of two identical requests at the same moment one makes the message and both get it. So after a lost answer, send the very same request again.
+
+\`template-id\` is required, except for an email with \`subject\` and \`body\`; an email's \`body\` replaces its template's. A placeholder without a value is 422 \`missing_params\`. A recipient who is suppressed is answered 202 with \`state: "suppressed"\`, and never written to. \`sendAt\` lies at most a year ahead; after \`expiresAt\` the message is not given to a provider any more. A workspace with 20,000 undelivered due messages of class \`marketing\`, or 5,000 of class \`transactional\`, gets 429 \`outbox_full\` for further ones of that class, and should wait for \`Retry-After\` seconds.`,
+  body: jsonBody(message, { sms: SMS, email: EMAIL, voice: VOICE }),
+  answers: {
+    202: json('Accepted, and durable.', accepted, answered(202, 'Message accepted', ACCEPTED)),
+    200: json(
+      'This message was accepted before; nothing is sent again.',
+      accepted,
+      answered(200, 'This message was accepted before', { ...ACCEPTED, state: 'sent', duplicate: true }),
+    ),
+  },
+  errors: [
+    'uid_conflict',
+    'template_not_found',
+    'missing_params',
+    'outbox_full',
+    'overloaded',
+    'dependency_down',
+  ],
+};
+
+const sendMessages: Operation = {
+  id: 'sendMessages',
+  access: { scopes: ['send'] },
+  bound: 'sending',
+  tag: 'Sending',
+  summary: 'Send many messages',
+  description:
+    'Up to 1,000 messages in one request, each judged as if it had come alone: `data.results` has one entry for each, in order, with the status that it would have got. Only a malformed envelope fails as a whole. Sent again after a lost answer, what was taken already is a duplicate.',
+  body: jsonBody(
+    bulk,
+    {
+      mixed: {
+        messages: [
+          { ...SMS, uid: 'order-4712-ready' },
+          { ...SMS, uid: 'order-4713-ready', 'template-id': undefined },
+        ],
+      },
+    },
+    bulk.extend({ messages: z.array(message).min(1).max(LIMITS.bulkMessages) }),
+  ),
+  answers: {
+    207: json(
+      'Each message was judged alone.',
+      bulkResults,
+      answered(207, 'Each message was judged alone', {
+        results: [
+          { uid: 'order-4712-ready', status: 202, state: 'accepted', duplicate: false },
+          {
+            uid: 'order-4713-ready',
+            status: 422,
+            code: 'invalid_request',
+            message: 'template-id: This is required, except for email with subject and body',
+            errors: [
+              {
+                path: 'template-id',
+                code: 'required',
+                message: 'This is required, except for email with subject and body',
+              },
+            ],
+          },
+        ],
+      }),
+    ),
+  },
+};
+
+const readOutbox: Operation = {
+  id: 'readOutbox',
+  access: { scopes: ['read'] },
+  tag: 'Sending',
+  summary: 'Tell how much room the outbox has',
+  description:
+    'How many messages of each class are due and not with a provider, and how many there may be. A program that sends many messages asks here before it offers more, so that none is refused with 429. Answers to sending carry the same as `x-outbox-room`: the number that is free and, after a slash, the bound.',
+  answers: {
+    200: json(
+      'What waits in the outbox.',
+      outbox,
+      answered(200, 'What waits in the outbox', {
+        marketing: { undelivered: 1_250, bound: 20_000 },
+        transactional: { undelivered: 0, bound: 5_000 },
+      }),
+    ),
+  },
+};

@@ -1,0 +1,116 @@
+import { answer } from '../contracts/common';
+import { endedSession, loginBody, session } from '../contracts/session';
+import { DomainError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
+import type { Sessions } from '../messaging/access/sessions';
+import { answered, EXAMPLE, NO_STORE } from './openapi/examples';
+import { json, jsonBody, type Operation } from './openapi/operation';
+import { OPEN } from './request/access';
+import { callerOf } from './request/caller';
+import { callerAddress } from './request/caller-address';
+import { sessionCookies, sessionTokenOf } from './request/cookie';
+import type { App } from './request/routing';
+import { refuseCrossSite } from './request/same-origin';
+
+export interface SessionRoutesDeps {
+  sessions: Sessions;
+  /** If the public address is https, the cookie is sent over https only. */
+  publicUrl?: string | undefined;
+}
+
+/** api.md 11. */
+export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app: App) => void {
+  const secure = publicUrl?.startsWith('https:') ?? false;
+  const publicOrigin = publicUrl && new URL(publicUrl).origin;
+
+  return (app) => {
+    app.post(
+      '/api/session',
+      { config: { auth: 'open' }, schema: { operation: logIn, body: loginBody } },
+      async (request, reply) => {
+        // Another site could log a visitor in as another user.
+        refuseCrossSite(request, publicOrigin);
+        const { token, user } = await sessions.login({ ...request.body, address: callerAddress(request) });
+        const cookies = sessionCookies(token, { secure, maxAgeSeconds: LIMITS.sessionDaysMax * 86_400 });
+        return reply
+          .header('set-cookie', cookies)
+          .header('cache-control', 'no-store')
+          .send({ success: true, user });
+      },
+    );
+
+    app.get(
+      '/api/session',
+      { config: { auth: 'session' }, schema: { operation: whoAmI } },
+      async (request) => {
+        const user = await sessions.whoAmI(callerOf(request).userId ?? '');
+        if (!user) throw new DomainError('unauthenticated', 'This user no longer exists');
+        return { success: true, user };
+      },
+    );
+
+    app.delete(
+      '/api/session',
+      { config: { auth: 'session' }, schema: { operation: logOut } },
+      async (request, reply) => {
+        await sessions.logout(sessionTokenOf(request.headers.cookie) ?? '');
+        return reply
+          .header('set-cookie', sessionCookies('', { secure, maxAgeSeconds: 0 }))
+          .send({ success: true, ...answer(200, 'Session ended', null) });
+      },
+    );
+  };
+}
+
+const USER = {
+  id: EXAMPLE.user,
+  email: EXAMPLE.email,
+  role: 'owner' as const,
+  workspace: { id: EXAMPLE.workspace, name: 'Harbour Books' },
+};
+
+const logIn: Operation = {
+  id: 'logIn',
+  access: OPEN,
+  tag: 'Authentication',
+  summary: 'Log in',
+  description:
+    'The session is in a cookie that scripts cannot read. It ends 12 hours after it was last used, and after 7 days in any case. Five failures for a user or an address in 15 minutes lock both out for the rest of them.',
+  body: jsonBody(loginBody, { owner: { email: EXAMPLE.email, password: EXAMPLE.password } }),
+  answers: {
+    200: json(
+      'Logged in.',
+      session,
+      { success: true, user: USER },
+      { 'set-cookie': 'The session: `session_token`, `HttpOnly` and `SameSite=Lax`.', ...NO_STORE },
+    ),
+  },
+  errors: ['unauthenticated', 'cross_site', 'too_many_attempts', 'dependency_down'],
+};
+
+const whoAmI: Operation = {
+  id: 'whoAmI',
+  access: { role: 'viewer' },
+  tag: 'Authentication',
+  summary: 'Tell who is logged in',
+  description:
+    'The user of the session cookie, with role and workspace. 401 once the session has ended: after twelve hours without a call, after seven days, or when the user was disabled.',
+  answers: { 200: json('The user.', session, { success: true, user: USER }) },
+};
+
+const logOut: Operation = {
+  id: 'logOut',
+  access: { role: 'viewer' },
+  tag: 'Authentication',
+  summary: 'Log out',
+  description:
+    'Ends the session here at once, and on every other process within 5 seconds. The cookie is worth nothing afterwards.',
+  answers: {
+    200: json(
+      'The session has ended.',
+      endedSession,
+      { success: true, ...answered(200, 'Session ended', null) },
+      { 'set-cookie': 'Makes the browser forget the session.' },
+    ),
+  },
+};

@@ -1,0 +1,41 @@
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import type { ObservedPage } from './browser';
+import { faultsOf, LOOKS, signedIn } from './console';
+
+/** A page of the console to be looked at in both themes and at both widths. */
+export interface Look {
+  /** Of the picture, if `CONSOLE_PICTURES` names a folder for them. */
+  name: string;
+  path: string;
+  /** What shows that it is complete. */
+  ready(page: Page): Promise<unknown>;
+}
+
+/** Faults and complaints of each page, by page and look; empty when all is well. */
+export async function faultsOfPages(
+  browser: Browser,
+  url: string,
+  user: { email: string; password: string },
+  looks: readonly Look[],
+): Promise<Record<string, unknown>> {
+  const found: Record<string, unknown> = {};
+  for (const { name: way, options } of LOOKS) {
+    const one = await signedIn(browser, url, user, options);
+    for (const { name, path, ready } of looks) {
+      await one.page.goto(`${url}/console${path}`);
+      await ready(one.page);
+      await takePicture(one, `${name} ${way}`);
+      const faults = [...(await faultsOf(one)), ...one.complaints.splice(0)];
+      if (faults.length > 0) found[`${name}, ${way}`] = faults;
+    }
+    await one.close();
+  }
+  return found;
+}
+
+export async function takePicture({ page }: ObservedPage, name: string): Promise<void> {
+  const folder = process.env.CONSOLE_PICTURES;
+  if (!folder) return;
+  await page.screenshot({ path: join(folder, `${name.replace(/\W+/g, '-')}.png`), fullPage: true });
+}
