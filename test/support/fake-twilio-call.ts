@@ -52,12 +52,7 @@ export async function answerCall(
   return story;
 }
 
-export const tellCall = (
-  fake: FakeTwilio,
-  call: FakeCall,
-  status: string,
-  more: Record<string, string> = {},
-) => {
+const tellCall = (fake: FakeTwilio, call: FakeCall, status: string, more: Record<string, string> = {}) => {
   call.status = status;
   return fake.post(call.form.get('StatusCallback') as string, {
     ...ofCall(fake, call),
@@ -70,6 +65,7 @@ export const tellCall = (
   });
 };
 
+/** The call is over without an answer. */
 export const endCall = tellCall;
 
 const tellAmd = (fake: FakeTwilio, call: FakeCall, answeredBy: string) =>
