@@ -77,6 +77,7 @@ import { createTemplates } from '../messaging/templates/templates';
 import type { VendorCalls } from '../messaging/vendor-calls';
 import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Metrics } from '../metrics/metrics';
+import { VENDORS } from '../providers/vendor/vendors';
 import type { Tables } from '../storage/storage';
 import { contactNews } from './contact-news';
 import { suppressErased } from './erasures';
@@ -238,6 +239,7 @@ const vendorsOf = ({ storage, accounts, delivery, reachableAt, vendorCalls, log 
   inboundOf: delivery.inboundOf,
   publicUrl: reachableAt,
   calls: vendorCalls,
+  vendors: VENDORS,
   log,
 });
 

@@ -2,14 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
-import { VENDORS } from '../providers/vendor/vendors';
 import { callbackOf, type InboundVendorsDeps, takeBytes } from './inbound-vendors';
 import { EXAMPLE } from './openapi/examples';
 import type { Operation } from './openapi/operation';
 import { OPEN } from './request/access';
 import type { App } from './request/routing';
 
-type Deps = Pick<InboundVendorsDeps, 'accounts' | 'calls' | 'publicUrl' | 'receiptsOf'>;
+type Deps = Pick<InboundVendorsDeps, 'accounts' | 'calls' | 'publicUrl' | 'receiptsOf' | 'vendors'>;
 
 /**
  * What calls at vendors say, step by step. The token is known to the vendor alone, so that a request without a signature
@@ -33,7 +32,7 @@ export function callDocumentRoutes(deps: Deps): (app: App) => void {
 async function serve(deps: Deps, request: FastifyRequest, reply: FastifyReply) {
   const { token, step } = request.params as { token: string; step: string };
   const call = await deps.calls.accountOf(token);
-  const voice = call && VENDORS[call.kind]?.voice;
+  const voice = call && deps.vendors[call.kind]?.voice;
   const account = call && (await deps.accounts.find(call.kind, call.account_id));
   if (!voice || !account) throw nothing();
   const reading = voice.readRequest(callbackOf(request, deps.publicUrl()), account);

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { isVendor } from '../domain/account';
+import { isVendor, type VendorKind } from '../domain/account';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
@@ -9,7 +9,6 @@ import type { VendorCalls } from '../messaging/vendor-calls';
 import type { InboundSink, ReceiptSink } from '../providers/provider';
 import type { CallFacts } from '../providers/vendor/call-desk';
 import type { Callback, Vendor } from '../providers/vendor/vendor';
-import { VENDORS } from '../providers/vendor/vendors';
 import { EXAMPLE } from './openapi/examples';
 import type { Operation } from './openapi/operation';
 import { OPEN } from './request/access';
@@ -23,6 +22,8 @@ export interface InboundVendorsDeps {
   /** The address that carriers were given, without a slash at its end. */
   publicUrl(): string;
   calls: VendorCalls;
+  /** Every kind that messages can leave by. */
+  vendors: Partial<Record<VendorKind, Vendor>>;
   log: Log;
 }
 
@@ -55,7 +56,7 @@ type Request = FastifyRequest & { params: unknown };
 
 async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyReply) {
   const { vendor, account } = await accountOf(
-    deps.accounts,
+    deps,
     request.params as { kind: string; account: string },
   );
   const reading = vendor.readCallback(callbackOf(request, deps.publicUrl()), account);
@@ -95,10 +96,10 @@ async function hear(
 }
 
 async function accountOf(
-  accounts: CallbackAccounts,
+  { accounts, vendors }: InboundVendorsDeps,
   { kind, account: id }: { kind: string; account: string },
 ): Promise<{ vendor: Vendor; account: FoundAccount }> {
-  const vendor = isVendor(kind) ? VENDORS[kind] : undefined;
+  const vendor = isVendor(kind) ? vendors[kind] : undefined;
   const account = vendor && (await accounts.find(vendor.kind, id));
   if (!account) throw new DomainError('not_found', 'There is nothing at this path');
   return { vendor, account };

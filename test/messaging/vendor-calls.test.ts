@@ -9,6 +9,7 @@ import type { MessagingTables } from '../../src/messaging/tables';
 import { createVendorCalls, type VendorCalls } from '../../src/messaging/vendor-calls';
 import type { HandOver, HandOverResult, Provider, Receipt } from '../../src/providers/provider';
 import { openTwilioVoice } from '../../src/providers/twilio/twilio-voice';
+import { VENDORS } from '../../src/providers/vendor/vendors';
 import { type FakeTwilio, startFakeTwilio } from '../support/fake-twilio';
 import { answerCall, endCall } from '../support/fake-twilio-call';
 import { describeWithDatabase } from '../support/storage';
@@ -57,6 +58,7 @@ describeWithDatabase('a call at Twilio', (database) => {
       inboundOf: () => async () => undefined,
       publicUrl: () => publicUrl,
       calls,
+      vendors: VENDORS,
       log: createLog('silent'),
     };
     const nobody = async () => undefined;

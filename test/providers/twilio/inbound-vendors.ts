@@ -5,6 +5,7 @@ import { createLog } from '../../../src/log';
 import type { VendorCalls } from '../../../src/messaging/vendor-calls';
 import type { InboundSink, ReceiptSink } from '../../../src/providers/provider';
 import type { VendorAccount } from '../../../src/providers/vendor/vendor';
+import { VENDORS } from '../../../src/providers/vendor/vendors';
 
 const NO_CALLS: VendorCalls = {
   begin: async () => ({ path: 'token/start' }),
@@ -50,6 +51,7 @@ export async function startInboundVendors({
         inboundOf: () => takeInbound,
         publicUrl: () => publicUrl ?? url,
         calls: { ...NO_CALLS, ...calls },
+        vendors: VENDORS,
         log: createLog('silent'),
       }),
     ],
