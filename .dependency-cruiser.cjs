@@ -61,7 +61,7 @@ const FOLDERS = [
     name: 'messaging',
     at: '^src/messaging/',
     values: ['^src/domain/', '^src/csv/', '^src/storage/(new-id|periodic-cleanup)'],
-    types: ['^src/providers/provider', '^src/storage/storage', '^src/log', '^src/contracts/'],
+    types: ['^src/providers/(provider|vendor/(vendor|call-desk))', '^src/storage/storage', '^src/log', '^src/contracts/'],
     why: 'the service works without campaigns, Temporal and HTTP',
   },
   {
@@ -96,7 +96,7 @@ const FOLDERS = [
       '^src/temporal/',
       '^src/startup-error',
     ],
-    types: ['^src/storage/storage', '^src/log', '^src/providers/provider'],
+    types: ['^src/storage/storage', '^src/log', '^src/providers/(provider|vendor/(vendor|call-desk))'],
     why: 'routes translate between HTTP and the two halves',
   },
   {
