@@ -77,7 +77,12 @@ const FOLDERS = [
       '^src/audit/',
       '^src/storage/(new-id|periodic-cleanup|with-first-change)',
     ],
-    types: ['^src/providers/provider', '^src/storage/storage', '^src/log', '^src/contracts/'],
+    types: [
+      '^src/providers/(provider|vendor/(vendor|call-desk))',
+      '^src/storage/storage',
+      '^src/log',
+      '^src/contracts/',
+    ],
     why: 'the service works without campaigns, Temporal and HTTP',
   },
   {
@@ -114,7 +119,12 @@ const FOLDERS = [
       '^src/temporal/',
       '^src/startup-error',
     ],
-    types: ['^src/storage/storage', '^src/log', '^src/providers/provider', '^src/oidc/'],
+    types: [
+      '^src/storage/storage',
+      '^src/log',
+      '^src/providers/(provider|vendor/(vendor|call-desk))',
+      '^src/oidc/',
+    ],
     why: 'routes translate between HTTP and the two halves',
   },
   {

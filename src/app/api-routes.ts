@@ -30,6 +30,7 @@ import { adminRouteRoutes } from '../http/admin-routes';
 import { adminUserRoutes } from '../http/admin-users';
 import { adminWorkspaceRoutes } from '../http/admin-workspaces';
 import { auditRoutes } from '../http/audit';
+import { callDocumentRoutes } from '../http/call-documents';
 import { campaignApprovalRoutes } from '../http/campaign-approval';
 import { campaignCallRoutes } from '../http/campaign-calls';
 import { campaignControlRoutes } from '../http/campaign-control';
@@ -47,6 +48,7 @@ import { healthRoutes } from '../http/health';
 import { holdRoutes } from '../http/holds';
 import { inboundRoutes } from '../http/inbound';
 import { inboundKannelRoutes } from '../http/inbound-kannel';
+import { inboundVendorRoutes } from '../http/inbound-vendors';
 import { messageRoutes } from '../http/messages';
 import { metricsRoutes } from '../http/metrics';
 import { overviewRoutes } from '../http/overview';
@@ -68,6 +70,7 @@ import type { Log } from '../log';
 import type { Identity } from '../messaging/access/identity';
 import type { Sealing } from '../messaging/access/sealing';
 import { createAccounts } from '../messaging/carriers/accounts';
+import { createCallbackAccounts } from '../messaging/carriers/callback-accounts';
 import { createRoutes } from '../messaging/carriers/routes';
 import type { Delivery } from '../messaging/delivery';
 import { createSuppressionList } from '../messaging/suppression/suppression';
@@ -76,8 +79,10 @@ import type { UnsubscribeTokens } from '../messaging/suppression/unsubscribe-tok
 import type { MessagingTables } from '../messaging/tables';
 import type { TemplateVersions } from '../messaging/templates/template-versions';
 import { createTemplates } from '../messaging/templates/templates';
+import type { VendorCalls } from '../messaging/vendor-calls';
 import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Metrics } from '../metrics/metrics';
+import { VENDORS } from '../providers/vendor/vendors';
 import type { Tables } from '../storage/storage';
 import { contactNews } from './contact-news';
 import { suppressErased } from './erasures';
@@ -110,6 +115,9 @@ export interface ApiParts {
   auditReader: AuditReader;
   oidc: Omit<OidcRoutesDeps, 'sessions' | 'log'>;
   publicUrl: string | undefined;
+  /** Where carriers reach this installation: the public address, or else our own. */
+  reachableAt(): string;
+  vendorCalls: VendorCalls;
   /** Why marketing mail may not start, if it may not. */
   insecureLinks?: string | undefined;
   metrics: Pick<Metrics, 'read' | 'contentType'>;
@@ -121,7 +129,7 @@ export interface AccountsParts {
   environment: readonly Account[];
   sealing: Sealing;
   check(
-    account: Pick<Account, 'kind' | 'settings'>,
+    account: Pick<Account, 'id' | 'kind' | 'settings'>,
     secrets: Record<string, unknown>,
   ): Promise<{ ok: boolean; detail: string }>;
   /** Of an account of the environment, as far as `check` needs them. */
@@ -205,6 +213,8 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       takeInbound: delivery.inboundOf('kannel'),
       optedOut: parts.smsOptedOut,
     }),
+    inboundVendorRoutes(vendorsOf(parts)),
+    callDocumentRoutes(vendorsOf(parts)),
     unsubscribeRoutes(createUnsubscribe({ db: messagingDb, tokens: parts.unsubscribeTokens })),
     stopRoutes({ stops }),
     overviewRoutes(createOverview({ storage, delivery, accounts: accountsOf(parts).store })),
@@ -233,6 +243,17 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),
   ];
 }
+
+/** What requests of vendors need. */
+const vendorsOf = ({ storage, accounts, delivery, reachableAt, vendorCalls, log }: ApiParts) => ({
+  accounts: createCallbackAccounts({ db: storage.tables<MessagingTables>(), ...accounts }),
+  receiptsOf: delivery.receiptsOf,
+  inboundOf: delivery.inboundOf,
+  publicUrl: reachableAt,
+  calls: vendorCalls,
+  vendors: VENDORS,
+  log,
+});
 
 /** The store of accounts with what only this process knows of them. */
 function accountsOf({ storage, delivery, accounts }: ApiParts): AdminAccountsDeps {

@@ -28,6 +28,7 @@ import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
 import { createUnsubscribeTokens } from '../messaging/suppression/unsubscribe-tokens';
 import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/templates/template-versions';
+import { createVendorCalls } from '../messaging/vendor-calls';
 import type { Metrics } from '../metrics/metrics';
 import { createOidcProvider } from '../oidc/oidc-provider';
 import { StartupError } from '../startup-error';
@@ -41,7 +42,7 @@ import type { AppOptions } from './app';
 import { keepAuditRetention } from './audit-retention';
 import { keepErasing } from './erasures';
 import { policySource } from './policy-source';
-import { openProviders, type ProviderParts, unsubscribeAddress } from './providers';
+import { callDocumentsOf, openProviders, type ProviderParts, unsubscribeAddress } from './providers';
 import { openSecretsModule, type Secrets } from './secrets-module';
 import { campaignHolds, messageStories, type ServiceGateways, templateLookup } from './service-gateway';
 import type { Shutdown } from './shutdown';
@@ -99,8 +100,11 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     synthesizer,
     log,
     smsParts: (provider) => createSmsParts({ db: messagingDb, provider, observer: options.metrics.delivery }),
+    publicUrl: () => reachableAt ?? '',
     inboundUrl: (provider) => `${reachableAt}/inbound/${provider}/${inboundSecret}`,
   };
+  const calls = createVendorCalls({ db: requestsDb, documents: callDocumentsOf(config) });
+  parts.calls = calls;
   const environment = environmentAccounts(config);
   const delivery = createDelivery({
     db: messagingDb,
@@ -203,6 +207,8 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
         auditReader: createAuditReader(storage.forRequests.tables<AuditTables>(), secrets.ofWebhooks),
         metrics: options.metrics,
         publicUrl,
+        reachableAt: parts.publicUrl,
+        vendorCalls: calls,
         insecureLinks: config.insecureLinks,
         log,
       }),

@@ -1,7 +1,9 @@
 import type { Config } from '../config';
+import { isVendor, type VendorKind } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { type Place, placeOf, reach } from '../providers/reach';
+import { VENDORS } from '../providers/vendor/vendors';
 import type { Finding, Look } from './doctor';
 
 /**
@@ -14,6 +16,7 @@ export const lookAtProviders: Look = async ({ config }) =>
 async function lookAt(channel: Channel, config: Config): Promise<Finding> {
   const check = `${channel} provider`;
   const name = config.providers[channel];
+  if (isVendor(name)) return lookAtVendor(check, name, config);
   const peers = peersOf(channel, config);
   if (!peers) return { check, state: 'note', found: `${name}: nothing leaves this machine` };
   const problems = await Promise.all(
@@ -31,6 +34,32 @@ async function lookAt(channel: Channel, config: Config): Promise<Finding> {
     ...{ found: `${found} (${away.join('; ')})` },
     wayOut: `Start it, let this machine reach it, or correct ${peers.variable}.`,
   };
+}
+
+/** Asks the vendor about the account, which costs nothing, and names what keeps its callbacks from being taken. */
+async function lookAtVendor(check: string, kind: VendorKind, config: Config): Promise<Finding> {
+  const vendor = VENDORS[kind];
+  if (!vendor)
+    return { check, state: 'broken', found: `${kind} is not built yet`, wayOut: 'Choose another provider.' };
+  const { settings = {}, secrets = {} } = config.vendors[kind] ?? {};
+  const account = { id: check, settings, secrets };
+  const { ok, detail } = await vendor.check(account);
+  if (!ok) {
+    const wayOut = `Correct FANFARE_${kind.toUpperCase()}_…, or let this machine reach ${kind}.`;
+    return { check, state: 'broken', found: `${kind}: ${detail}`, wayOut };
+  }
+  const missing = [...vendor.warnings(account), ...publicUrlProblem(config.http.publicUrl)];
+  if (missing.length === 0) return { check, state: 'ok', found: `${kind}: ${detail}` };
+  const wayOut =
+    'Set FANFARE_PUBLIC_URL to the https address by which the vendor reaches this installation, and the token.';
+  return { check, state: 'note', found: `${kind}: ${detail}; ${missing.join('; ')}`, wayOut };
+}
+
+function publicUrlProblem(publicUrl: string | undefined): string[] {
+  if (publicUrl === undefined) return ['FANFARE_PUBLIC_URL is not set, so that no callback can arrive'];
+  if (!publicUrl.startsWith('https:')) return ['FANFARE_PUBLIC_URL is not https'];
+  const { hostname } = new URL(publicUrl);
+  return /_|^localhost$|^127\.|^\[?::1/.test(hostname) ? [`carriers cannot call ${hostname}`] : [];
 }
 
 interface Peers {

@@ -3,6 +3,7 @@ import type { MessageList } from '../contracts/messages';
 import type { Message } from '../contracts/send';
 import { type Account, defaultAccountId } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
+import { isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { MessageStory } from '../domain/message-story';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
@@ -29,6 +30,8 @@ import type { Accepted, Outcome } from './outbox/outgoing';
 import type { PolicySource } from './outbox/policy-rules';
 import { createRechecks } from './outbox/recheck';
 import type { StopRule } from './outbox/stop-rule';
+import { createWithdrawals } from './outbox/withdraw';
+import { createDoubts } from './receipts/doubts';
 import { createReceipts } from './receipts/receipts';
 import { createSenderLimitList, type SenderLimitList } from './senders/sender-limit-list';
 import { createSenderLimits, type SenderLimits } from './senders/sender-limits';
@@ -177,6 +180,13 @@ export function createDelivery(deps: {
       },
     });
   const doubts = createRechecks(() => dispatcher.lookAgain());
+  const called = (name: string, channel: Channel) => dispatcher.ways.called(name, channel)?.limiter.provider;
+  const withdrawals = createWithdrawals({ db: requestDb, providerOf: (name) => called(name, 'voice'), log });
+  const lookUps = createDoubts({
+    ...{ db, templates, log },
+    lookUp: (provider, channel, message) => called(provider, channel)?.lookUp?.(message),
+    take: (provider, some) => receipts.sinkOf(provider)(some),
+  });
   const acceptance = createAccept({
     db,
     templates,
@@ -230,6 +240,10 @@ export function createDelivery(deps: {
     list: (workspaceId, query) => listMessages(requestDb, workspaceId, query),
     async cancel(workspaceId, uid) {
       const [outcome] = await cancels.add(workspaceId, [uid]);
+      // It has left; a call that still rings is taken back all the same, which its receipt tells.
+      if (outcome?.ok === false && isDomainError(outcome.error) && outcome.error.code === 'not_cancelable') {
+        await withdrawals.ofMessage(workspaceId, uid);
+      }
       if (!outcome?.ok) throw outcome?.error;
       const canceled = outcome.answer;
       if (canceled !== 'already_canceled') {
@@ -257,7 +271,10 @@ export function createDelivery(deps: {
       dispatcher.ways.probe(accountId);
       dispatcher.wake();
     },
-    hold: holds.hold,
+    async hold(workspaceId, campaign) {
+      await holds.hold(workspaceId, campaign);
+      await withdrawals.ofTag(workspaceId, campaign);
+    },
     release: holds.release,
     stopsChanged: holds.refresh,
     async start() {
@@ -269,6 +286,7 @@ export function createDelivery(deps: {
       await lanes.start();
       await outbox.start();
       receipts.start();
+      lookUps.start();
       for (const provider of new Set(Object.values(providers))) {
         await provider.start(receipts.sinkOf(provider.name), inbound.sinkOf(provider.name));
       }
@@ -278,6 +296,7 @@ export function createDelivery(deps: {
       await inbound.stop();
       await acceptance.idle();
       doubts.stop();
+      await lookUps.stop();
       carriers?.stop();
       await dispatcher.stop(DRAIN_MS);
       await dispatcher.ways.closeProviders();

@@ -1,12 +1,13 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { Role, Scope } from '../domain/access';
-import type { AccountKind } from '../domain/account';
+import type { AccountKind, VendorKind } from '../domain/account';
 import type { Channel } from '../domain/channel';
 import type { MessageState } from '../domain/message';
 import type { KeywordAction } from '../domain/opt-out-keywords';
 import type { Route } from '../domain/route';
 import type { SuppressionLifter, SuppressionSource } from '../domain/suppression';
 import type { CallOptions } from '../domain/voice/call-options';
+import type { CallFact } from '../domain/voice/call-script';
 import type { DisabledReason, WebhookDeliveryState } from '../domain/webhook';
 
 /** The messaging service's tables, as Kysely sees them (schema: storage/migrations). */
@@ -278,12 +279,37 @@ export interface MessagingTables {
     secrets: string;
     key_id: string;
     secret_names: string[];
+    previous_secrets: string | null;
+    previous_key_id: string | null;
+    previous_until: Timestamp | null;
     workspaces: string[];
     rate_per_second: number | null;
     disabled: Generated<boolean>;
     created_at: CreatedAt;
     updated_at: CreatedAt;
     deleted_at: Timestamp | null;
+  };
+  vendor_calls: {
+    message_id: string;
+    token: string;
+    kind: VendorKind;
+    account_id: string;
+    provider: string;
+    document: string;
+    options: Json<CallOptions>;
+    facts: ColumnType<CallFact[], string | undefined, string>;
+    created_at: CreatedAt;
+    ended_at: Timestamp | null;
+    withdrawn: 'cancel' | 'hold' | null;
+  };
+  vendor_doubts: {
+    message_id: string;
+    provider: string;
+    channel: Channel;
+    since: Timestamp;
+    until: Timestamp;
+    looks: Generated<number>;
+    look_at: Timestamp;
   };
   carrier_settings: { singleton: Generated<boolean>; revision: number; routes: Json<Route[]> };
   webhooks: {

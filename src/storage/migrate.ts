@@ -36,6 +36,9 @@ import * as recipientsByCode from './migrations/0071-recipients-by-code';
 import * as audit from './migrations/0090-audit';
 import * as sessionsListed from './migrations/0091-sessions-listed';
 import * as totp from './migrations/0092-totp';
+import * as callbacks from './migrations/0095-callbacks';
+import * as vendorCalls from './migrations/0096-vendor-calls';
+import * as doubts from './migrations/0097-doubts';
 import * as tagsAndNotes from './migrations/0080-tags-and-notes';
 import * as runTimeline from './migrations/0081-run-timeline';
 import * as erasures from './migrations/0082-erasures';
@@ -82,6 +85,9 @@ export const MIGRATIONS: Record<string, string> = {
   '0090-audit': audit.UP,
   '0091-sessions-listed': sessionsListed.UP,
   '0092-totp': totp.UP,
+  '0095-callbacks': callbacks.UP,
+  '0096-vendor-calls': vendorCalls.UP,
+  '0097-doubts': doubts.UP,
   '0080-tags-and-notes': tagsAndNotes.UP,
   '0081-run-timeline': runTimeline.UP,
   '0082-erasures': erasures.UP,

@@ -4,6 +4,7 @@ import { apiRoutes } from '../../src/app/api-routes';
 import { createAuditLog, createAuditReader } from '../../src/audit/audit-log';
 import type { AuditTables } from '../../src/audit/tables';
 import type { TemplateLookup } from '../../src/campaigns/ports';
+import type { Account } from '../../src/domain/account';
 import type { App } from '../../src/http/request/routing';
 import { createLog, type Log } from '../../src/log';
 import { createIdentity, type Identity } from '../../src/messaging/access/identity';
@@ -13,6 +14,7 @@ import { outboxDepth } from '../../src/messaging/outbox/outbox-depth';
 import { createUnsubscribeTokens } from '../../src/messaging/suppression/unsubscribe-tokens';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
+import { createVendorCalls } from '../../src/messaging/vendor-calls';
 import { createTargetGuard } from '../../src/messaging/webhooks/target-guard';
 import { createWebhooks } from '../../src/messaging/webhooks/webhooks';
 import { createMetrics } from '../../src/metrics/metrics';
@@ -30,6 +32,16 @@ export interface WholeApi extends TestServer {
   stop(): Promise<void>;
 }
 
+/** What vendors were given, and sign. */
+export const PUBLIC_URL = 'https://fanfare.example';
+/** An account whose callbacks are believed. */
+const VENDOR: Account = {
+  ...{ id: 'vendor', name: 'Vendor', kind: 'twilio', channels: ['sms'], settings: { accountSid: 'AC1' } },
+  ...{ secretNames: [], workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' },
+};
+/** The token of a call at that account. */
+export const CALL_TOKEN = 'a-call-that-is-known';
+export const VENDOR_TOKEN = 'the vendor signs';
 export const INBOUND_SECRET = 'the-carrier-knows';
 export const UNSUBSCRIBE_TOKENS = createUnsubscribeTokens('the installation knows');
 
@@ -60,6 +72,14 @@ export async function startWholeApi(
       return { name: templateId, version, placeholders: [...found.placeholders], text };
     },
   };
+  await db
+    .insertInto('vendor_calls')
+    .values({
+      ...{ message_id: 'msg_of_a_vendor', token: CALL_TOKEN, kind: 'twilio', account_id: VENDOR.id },
+      ...{ provider: 'twilio', document: '<Response><Say>Hello</Say></Response>', options: '{}' },
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
   const { server, routes } = await withRoutes(() =>
     listen({
       authenticator: identity,
@@ -87,9 +107,9 @@ export async function startWholeApi(
           }),
           accounts: {
             ...{
-              environment: ENVIRONMENT,
+              environment: [...ENVIRONMENT, VENDOR],
               sealing: createSealing([Buffer.alloc(32, 2)]),
-              secretsOf: () => ({}),
+              secretsOf: () => ({ authToken: VENDOR_TOKEN }),
             },
             check: async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
           },
@@ -116,6 +136,11 @@ export async function startWholeApi(
             onError: () => undefined,
           }),
           publicUrl: undefined,
+          reachableAt: () => PUBLIC_URL,
+          vendorCalls: createVendorCalls({
+            db,
+            documents: { fetch: async () => ({ problem: 'document_unreachable' }) },
+          }),
           log,
         }),
       ],

@@ -1,0 +1,145 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { isVendor, type VendorKind } from '../domain/account';
+import { DomainError } from '../domain/errors';
+import { LIMITS } from '../domain/limits';
+import type { Log } from '../log';
+import type { CallbackAccounts, FoundAccount } from '../messaging/carriers/callback-accounts';
+import type { VendorCalls } from '../messaging/vendor-calls';
+import type { InboundSink, ReceiptSink } from '../providers/provider';
+import type { CallFacts } from '../providers/vendor/call-desk';
+import type { Callback, Vendor } from '../providers/vendor/vendor';
+import { EXAMPLE } from './openapi/examples';
+import type { Operation } from './openapi/operation';
+import { OPEN } from './request/access';
+import type { App } from './request/routing';
+
+export interface InboundVendorsDeps {
+  accounts: CallbackAccounts;
+  /** Of the provider that an account is called. */
+  receiptsOf(provider: string): ReceiptSink;
+  inboundOf(provider: string): InboundSink;
+  /** The address that carriers were given, without a slash at its end. */
+  publicUrl(): string;
+  calls: VendorCalls;
+  /** Every kind that messages can leave by. */
+  vendors: Partial<Record<VendorKind, Vendor>>;
+  log: Log;
+}
+
+/**
+ * Callbacks of carriers with an API of their own, one address for each account. The account is found by its id, the body
+ * is kept as it came, and the carrier's kind decides whether the signature is its own.
+ */
+export function inboundVendorRoutes(deps: InboundVendorsDeps): (app: App) => void {
+  const route = (operation: typeof reportByVendor) => ({
+    config: { auth: 'open' } as const,
+    schema: { operation, params: z.object({ kind: z.string(), account: z.string() }) },
+    bodyLimit: LIMITS.callbackBytes,
+  });
+  return (app) => {
+    takeBytes(app);
+    app.get('/inbound/:kind/:account', route(reportByVendor), (request, reply) => take(deps, request, reply));
+    app.post('/inbound/:kind/:account', route(reportByVendorPosted), (request, reply) =>
+      take(deps, request, reply),
+    );
+  };
+}
+
+/** Whatever a carrier sends, for the scope of these routes: a signature covers bytes. */
+export function takeBytes(app: App): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+}
+
+type Request = FastifyRequest & { params: unknown };
+
+async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyReply) {
+  const { vendor, account } = await accountOf(
+    deps,
+    request.params as { kind: string; account: string },
+  );
+  const reading = vendor.readCallback(callbackOf(request, deps.publicUrl()), account);
+  if (reading.kind === 'refused') throw new DomainError('forbidden', 'The signature is not the carrier’s');
+  if (reading.kind === 'unsigned') {
+    const text = 'There is no signature; sent again with one, it is taken';
+    throw new DomainError('dependency_down', text, { retryAfterSeconds: 1 });
+  }
+  await deps.receiptsOf(account.provider)(reading.receipts);
+  for (const facts of reading.calls) await hear(deps, vendor, account, facts);
+  await deps.inboundOf(account.provider)(reading.inbound);
+  return reply.type(reading.reply.type).send(reading.reply.body);
+}
+
+/** What comes of it is stored before the call is steered, and before it may be forgotten. */
+async function hear(
+  deps: InboundVendorsDeps,
+  vendor: Vendor,
+  account: FoundAccount,
+  facts: CallFacts,
+): Promise<void> {
+  const { receipts, isOver, steer } = await deps.calls.hear(account.provider, facts);
+  await deps.receiptsOf(account.provider)(receipts);
+  if (isOver && facts.messageId !== undefined) await deps.calls.ended(facts.messageId);
+  const {
+    secrets: [present = {}],
+    settings,
+    id,
+  } = account;
+  if (!steer || !vendor.voice || facts.providerId === undefined) return;
+  const to = 'path' in steer ? { url: `${deps.publicUrl()}/calls/${steer.path}` } : steer;
+  try {
+    await vendor.voice.steer({ id, settings, secrets: present }, facts.providerId, to);
+  } catch (error) {
+    deps.log.warn({ err: error }, 'A call could not be steered; it goes on as it is until its next step');
+  }
+}
+
+async function accountOf(
+  { accounts, vendors }: InboundVendorsDeps,
+  { kind, account: id }: { kind: string; account: string },
+): Promise<{ vendor: Vendor; account: FoundAccount }> {
+  const vendor = isVendor(kind) ? vendors[kind] : undefined;
+  const account = vendor && (await accounts.find(vendor.kind, id));
+  if (!account) throw new DomainError('not_found', 'There is nothing at this path');
+  return { vendor, account };
+}
+
+/** The address as the carrier has it: what stands in front of our path is known only to the operator. */
+export function callbackOf({ raw, body, method }: FastifyRequest, publicUrl: string): Callback {
+  const target = raw.url ?? '';
+  const at = target.indexOf('?');
+  return {
+    method,
+    url: publicUrl + target,
+    query: new URLSearchParams(at < 0 ? '' : target.slice(at + 1)),
+    headers: raw.headers,
+    body: Buffer.isBuffer(body) ? body : Buffer.alloc(0),
+  };
+}
+
+const reportByVendor: Operation = {
+  id: 'reportByVendor',
+  access: OPEN,
+  tag: 'Provider callbacks',
+  summary: 'Report by a vendor',
+  description: `For Twilio and other carriers with an API of their own: \`kind\` is the account's, \`account\` its id. Status of messages and calls, and what subscribers write, in the vendor's own form and with its own signature, which covers the address: it is compared with \`FANFARE_PUBLIC_URL\`, path and query.
+
+403 for a signature that is not the account's. Telling it again changes nothing, and it may come before the answer to what it is about.`,
+  parameters: { kind: 'twilio', account: EXAMPLE.account },
+  answers: {
+    200: {
+      description: 'Taken and stored, in the form that the vendor expects.',
+      content: {
+        'text/xml': { schema: z.string(), example: '<?xml version="1.0" encoding="UTF-8"?><Response/>' },
+      },
+    },
+  },
+  errors: ['forbidden', 'not_found', 'overloaded', 'dependency_down'],
+};
+
+const reportByVendorPosted: Operation = {
+  ...reportByVendor,
+  id: 'reportByVendorPosted',
+  description: 'The same, with the fields in the body, as vendors do it unless they are told otherwise.',
+};
