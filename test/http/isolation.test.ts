@@ -12,6 +12,8 @@ interface Things {
   template: string;
   list: string;
   contact: string;
+  /** One more of the list, to be erased. */
+  erasedContact: string;
   campaign: string;
   endedCampaign: string;
   /** Of the campaign that has ended. */
@@ -216,7 +218,7 @@ const PROBES: Record<string, Probe> = {
     () => ({ contacts: [{ email: 'new@example.com' }] }),
   ),
   'GET /api/contact-list/:id/contacts': at((of) => `/api/contact-list/${of.list}/contacts`),
-  'DELETE /api/contact/:id': at((of) => `/api/contact/${of.contact}?erase=true`),
+  'DELETE /api/contact/:id': at((of) => `/api/contact/${of.erasedContact}?erase=true`),
   'DELETE /api/contact-list/:id/contacts/:contactId': at(
     (of) => `/api/contact-list/${of.list}/contacts/${of.contact}`,
   ),
@@ -255,6 +257,7 @@ const NOWHERE: Things = {
   template: newId('tpl'),
   list: newId('lst'),
   contact: newId('con'),
+  erasedContact: newId('con'),
   campaign: newId('cmp'),
   endedCampaign: newId('cmp'),
   recipient: `${newId('run')}.sms.0`,
@@ -323,7 +326,10 @@ describeWithDatabase('isolation between workspaces', (database) => {
       channel: 'sms',
     });
     const list = (await make('/api/contact-list', { name: "victim's list" })).data.id;
-    const contacts = [{ email: 'victims-contact@example.com', phone: '+12025550111', name: 'V' }];
+    const contacts = [
+      { email: 'victims-contact@example.com', phone: '+12025550111', name: 'V' },
+      { email: 'victims-other@example.com' },
+    ];
     await make(`/api/contact-list/${list}/contacts`, { contacts });
     const members = await call(as, 'GET', `/api/contact-list/${list}/contacts`);
     const [uid, tag] = [newId('uid'), newId('tag')];
@@ -346,6 +352,7 @@ describeWithDatabase('isolation between workspaces', (database) => {
       recipient: await freezeOne(as, endedCampaign, list),
       send: (await make('/api/send', sms(template.id))).data.id,
       contact: members.body.data[0].id,
+      erasedContact: members.body.data[1].id,
       campaign: (await make('/api/campaign', campaign(of, { start: false }))).data.id,
       user,
       client: (await make('/api/admin/clients', { name: "victim's" })).data.id,
