@@ -149,6 +149,11 @@ export type Campaign = {
      */
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     createdAt: string;
+    tags: Array<string>;
+    /**
+     * It was put away, and lists leave it out.
+     */
+    archived: boolean;
 };
 
 export type CampaignDetail = {
@@ -161,6 +166,11 @@ export type CampaignDetail = {
      */
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     createdAt: string;
+    tags: Array<string>;
+    /**
+     * It was put away, and lists leave it out.
+     */
+    archived: boolean;
     updatedAt: string;
     createdBy: string | null;
     /**
@@ -450,6 +460,30 @@ export type CampaignDigest = {
     };
 };
 
+export type CampaignTimeline = {
+    channels: {
+        [key: string]: {
+            stepSeconds: number;
+            points: Array<{
+                at: string;
+                pending?: number;
+                waiting?: number;
+                sending?: number;
+                accepted?: number;
+                sent?: number;
+                delivered?: number;
+                undelivered?: number;
+                failed?: number;
+                rejected?: number;
+                suppressed?: number;
+                expired?: number;
+                canceled?: number;
+                unknown?: number;
+            }>;
+        };
+    };
+};
+
 export type ChangedDelivery = {
     id: string;
     name: string;
@@ -460,6 +494,11 @@ export type ChangedDelivery = {
      */
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     createdAt: string;
+    tags: Array<string>;
+    /**
+     * It was put away, and lists leave it out.
+     */
+    archived: boolean;
     delivery: {
         ratePerSecond?: number;
         maxConcurrentCalls?: number;
@@ -1006,7 +1045,10 @@ export type MessageRecord = {
     id: string;
     uid: string;
     channel: 'email' | 'sms' | 'voice';
-    to: string;
+    /**
+     * Null once the person was erased.
+     */
+    to: string | null;
     from: string;
     'template-id'?: string;
     version?: number;
@@ -1246,7 +1288,10 @@ export type Recipient = {
     id: string;
     contactId: string;
     channel: 'email' | 'sms' | 'voice';
-    address: string;
+    /**
+     * Null once the person was erased.
+     */
+    address: string | null;
     state: 'pending' | 'waiting' | 'sending' | 'accepted' | 'sent' | 'delivered' | 'undelivered' | 'failed' | 'rejected' | 'suppressed' | 'expired' | 'canceled' | 'unknown';
     outcome: string | null;
     code: string | null;
@@ -1328,6 +1373,11 @@ export type ReleasedCampaign = {
      */
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     createdAt: string;
+    tags: Array<string>;
+    /**
+     * It was put away, and lists leave it out.
+     */
+    archived: boolean;
     release: Release;
 };
 
@@ -1341,8 +1391,17 @@ export type RetriedCampaign = {
      */
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     createdAt: string;
+    tags: Array<string>;
     /**
-     * Recipients that are sent to again.
+     * It was put away, and lists leave it out.
+     */
+    archived: boolean;
+    /**
+     * Recipients that are sent to again; 0 when none matches.
+     */
+    count: number;
+    /**
+     * The same by channel.
      */
     retried: {
         [key: string]: number;
@@ -1438,6 +1497,11 @@ export type SavedCampaign = {
      */
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     createdAt: string;
+    tags: Array<string>;
+    /**
+     * It was put away, and lists leave it out.
+     */
+    archived: boolean;
     /**
      * With `skipInvalid`: the rows that were left out, counted from 0; `field` is empty for a row as a whole.
      */
@@ -1511,13 +1575,16 @@ export type Stop = {
 export type Suppression = {
     id: string;
     channel: 'email' | 'sms' | 'voice' | 'all';
-    address: string;
+    /**
+     * Null for a person who was erased: a hash is kept.
+     */
+    address: string | null;
     reason: string;
     /**
      * `workspace`, or `sender:` and one sender.
      */
     scope: string;
-    source: 'api' | 'csv' | 'keyword' | 'complaint' | 'bounce' | 'unsubscribe' | 'voice' | 'provider';
+    source: 'api' | 'csv' | 'keyword' | 'complaint' | 'bounce' | 'unsubscribe' | 'voice' | 'provider' | 'erased';
     createdAt: string;
     updatedAt: string;
 };
@@ -1546,6 +1613,13 @@ export type TemplatePreview = {
     warnings: Array<Finding>;
 };
 
+export type TemplateVersion = {
+    version: number;
+    createdAt: string;
+    createdBy: string | null;
+    note?: string;
+};
+
 export type TimelineEntry = {
     kind: 'recipient';
     at: string;
@@ -1558,7 +1632,7 @@ export type TimelineEntry = {
      * Of the policy in force then; 0 without one.
      */
     policyVersion: number;
-    address: string;
+    address: string | null;
     state: 'pending' | 'waiting' | 'sending' | 'accepted' | 'sent' | 'delivered' | 'undelivered' | 'failed' | 'rejected' | 'suppressed' | 'expired' | 'canceled' | 'unknown';
     outcome: string | null;
     code: string | null;
@@ -1643,7 +1717,10 @@ export type TrackedMessage = {
     id: string;
     uid: string;
     channel: 'email' | 'sms' | 'voice';
-    to: string;
+    /**
+     * Null once the person was erased.
+     */
+    to: string | null;
     from: string;
     'template-id'?: string;
     version?: number;
@@ -4239,10 +4316,18 @@ export type CreateTemplateData = {
         template?: {
             [key: string]: unknown;
         } | null;
+        /**
+         * What is said about this version; shown with it in the list of versions.
+         */
+        note?: string | null;
     } | {
         channel: 'sms';
         templateName: string;
         body: string;
+        /**
+         * What is said about this version; shown with it in the list of versions.
+         */
+        note?: string | null;
     } | {
         channel: 'voice';
         templateName: string;
@@ -4250,6 +4335,10 @@ export type CreateTemplateData = {
         voiceJson: {
             [key: string]: unknown;
         };
+        /**
+         * What is said about this version; shown with it in the list of versions.
+         */
+        note?: string | null;
     };
     headers?: {
         /**
@@ -4470,10 +4559,18 @@ export type ReplaceTemplateData = {
         template?: {
             [key: string]: unknown;
         } | null;
+        /**
+         * What is said about this version; shown with it in the list of versions.
+         */
+        note?: string | null;
     } | {
         channel: 'sms';
         templateName: string;
         body: string;
+        /**
+         * What is said about this version; shown with it in the list of versions.
+         */
+        note?: string | null;
     } | {
         channel: 'voice';
         templateName: string;
@@ -4481,6 +4578,10 @@ export type ReplaceTemplateData = {
         voiceJson: {
             [key: string]: unknown;
         };
+        /**
+         * What is said about this version; shown with it in the list of versions.
+         */
+        note?: string | null;
     };
     headers?: {
         /**
@@ -4585,6 +4686,59 @@ export type ReplaceTemplateResponses = {
 };
 
 export type ReplaceTemplateResponse = ReplaceTemplateResponses[keyof ReplaceTemplateResponses];
+
+export type ListTemplateVersionsData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/template/{id}/versions';
+};
+
+export type ListTemplateVersionsErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ListTemplateVersionsError = ListTemplateVersionsErrors[keyof ListTemplateVersionsErrors];
+
+export type ListTemplateVersionsResponses = {
+    /**
+     * All of them.
+     */
+    200: {
+        success: true;
+        result: 'success';
+        status: number;
+        message: string;
+        data: Array<TemplateVersion>;
+    };
+};
+
+export type ListTemplateVersionsResponse = ListTemplateVersionsResponses[keyof ListTemplateVersionsResponses];
 
 export type PreviewTemplateData = {
     body: {
@@ -7665,6 +7819,74 @@ export type FindContactsResponses = {
 
 export type FindContactsResponse = FindContactsResponses[keyof FindContactsResponses];
 
+export type EraseContactData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query: {
+        erase: 'true';
+    };
+    url: '/api/contact/{id}';
+};
+
+export type EraseContactErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`).
+     */
+    403: Problem & {
+        code?: 'cross_site';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type EraseContactError = EraseContactErrors[keyof EraseContactErrors];
+
+export type EraseContactResponses = {
+    /**
+     * The person is being erased.
+     */
+    202: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: {
+            id: string;
+        };
+    };
+};
+
+export type EraseContactResponse = EraseContactResponses[keyof EraseContactResponses];
+
 export type ReadContactData = {
     body?: never;
     path: {
@@ -8477,6 +8699,11 @@ export type ListCampaignsData = {
         status?: 'active' | 'paused' | 'completed';
         dateFrom?: string;
         dateTo?: string;
+        tag?: string;
+        /**
+         * Those that were put away; without it, those that were not.
+         */
+        archived?: 'true' | 'false';
     };
     url: '/api/campaign';
 };
@@ -9202,7 +9429,10 @@ export type ReadCampaignResponse = ReadCampaignResponses[keyof ReadCampaignRespo
 
 export type ChangeCampaignData = {
     body: {
-        delivery: {
+        name?: string;
+        tags?: Array<string>;
+        archived?: boolean;
+        delivery?: {
             ratePerSecond?: number | null;
             maxConcurrentCalls?: number | null;
         };
@@ -9837,7 +10067,14 @@ export type CancelCampaignResponse = CancelCampaignResponses[keyof CancelCampaig
 
 export type RetryFailedRecipientsData = {
     body?: {
-        states?: Array<'failed' | 'undelivered' | 'unknown'>;
+        /**
+         * Without it failed, undelivered and unknown; `rejected` needs `codes`.
+         */
+        states?: Array<'failed' | 'undelivered' | 'unknown' | 'rejected'>;
+        /**
+         * Only recipients with one of these codes.
+         */
+        codes?: Array<string>;
     };
     headers?: {
         /**
@@ -10586,6 +10823,82 @@ export type ReadCampaignOutcomesResponses = {
 };
 
 export type ReadCampaignOutcomesResponse = ReadCampaignOutcomesResponses[keyof ReadCampaignOutcomesResponses];
+
+export type ReadCampaignTimelineData = {
+    body?: never;
+    headers?: {
+        /**
+         * Who acts. Required with a session cookie, and then the user of the session; with a Bearer token it is recorded.
+         */
+        'x-user-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: {
+        /**
+         * Of this run of the campaign; without it, of the current one.
+         */
+        runId?: string;
+        points?: number;
+    };
+    url: '/api/campaign/{id}/timeline';
+};
+
+export type ReadCampaignTimelineErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * User does not match the session (`user_mismatch`).
+     */
+    403: Problem & {
+        code?: 'user_mismatch';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ReadCampaignTimelineError = ReadCampaignTimelineErrors[keyof ReadCampaignTimelineErrors];
+
+export type ReadCampaignTimelineResponses = {
+    /**
+     * All channels of the campaign.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: CampaignTimeline;
+    };
+};
+
+export type ReadCampaignTimelineResponse = ReadCampaignTimelineResponses[keyof ReadCampaignTimelineResponses];
 
 export type ExportCampaignRecipientsData = {
     body?: never;

@@ -17,7 +17,7 @@ import type {
   ReadCampaignResponse,
 } from '../api/types.gen';
 
-export type Detail = CampaignDetail & { tags?: string[]; archived?: boolean };
+export type Detail = CampaignDetail;
 export type Outcome = ReadCampaignOutcomesResponse['data'][number];
 /** `others`: the person's recipients of other channels or runs. */
 export type Story = Explanation & { others?: string[] };
