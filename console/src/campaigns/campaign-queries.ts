@@ -15,6 +15,7 @@ import type {
   ReadCampaignOutcomesData,
   ReadCampaignOutcomesResponse,
   ReadCampaignResponse,
+  ReadCampaignTimelineData,
 } from '../api/types.gen';
 
 export type Detail = CampaignDetail;
@@ -79,10 +80,11 @@ export const timelineQuery = (id: string) =>
     refetchInterval: 10_000,
     queryFn: async ({ signal }): Promise<Timeline> =>
       (
-        await call<
-          { url: '/api/campaign/{id}/timeline'; path: { id: string }; query: { points: number } },
-          { data: Timeline }
-        >('GET', '/api/campaign/{id}/timeline', { path: { id }, query: { points: 200 }, signal })
+        await call<ReadCampaignTimelineData, { data: Timeline }>('GET', '/api/campaign/{id}/timeline', {
+          path: { id },
+          query: { points: 200 },
+          signal,
+        })
       ).data,
   });
 
