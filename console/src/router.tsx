@@ -121,7 +121,32 @@ const newCampaign = createRoute({
 const templates = createRoute({
   getParentRoute: () => signedIn,
   path: '/templates',
+  validateSearch: (search): Paged & { channel?: Channel; order?: TemplateOrder } => {
+    const channel = CHANNELS.find((one) => one === search.channel);
+    const order = TEMPLATE_ORDERS.find((one) => one === search.order);
+    return { ...pagedOf(search), ...(channel && { channel }), ...(order && { order }) };
+  },
   component: lazyRouteComponent(() => import('./templates/templates-page'), 'TemplatesPage'),
+});
+
+const newTemplate = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/templates/new/$channel',
+  params: {
+    parse: ({ channel }): { channel: Channel } => ({
+      channel: CHANNELS.find((one) => one === channel) ?? 'email',
+    }),
+    stringify: ({ channel }) => ({ channel }),
+  },
+  component: lazyRouteComponent(() => import('./templates/new-template-page'), 'NewTemplatePage'),
+});
+
+const template = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/templates/$templateId',
+  validateSearch: ({ view }): { view?: 'test' | 'versions' } =>
+    view === 'test' || view === 'versions' ? { view } : {},
+  component: lazyRouteComponent(() => import('./templates/template-page'), 'TemplatePage'),
 });
 
 const contacts = createRoute({
@@ -156,6 +181,10 @@ const contact = createRoute({
 const suppression = createRoute({
   getParentRoute: () => signedIn,
   path: '/suppression',
+  validateSearch: (search): Paged & { channel?: Channel | 'all' } => {
+    const channel = [...CHANNELS, 'all' as const].find((one) => one === search.channel);
+    return { ...pagedOf(search), ...(channel && { channel }) };
+  },
   component: lazyRouteComponent(() => import('./suppression/suppression-page'), 'SuppressionPage'),
 });
 
@@ -163,6 +192,12 @@ const webhooks = createRoute({
   getParentRoute: () => signedIn,
   path: '/webhooks',
   component: lazyRouteComponent(() => import('./webhooks/webhooks-page'), 'WebhooksPage'),
+});
+
+const webhook = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/webhooks/$webhookId',
+  component: lazyRouteComponent(() => import('./webhooks/webhook-page'), 'WebhookPage'),
 });
 
 const policy = createRoute({
@@ -174,18 +209,29 @@ const policy = createRoute({
 const carriers = createRoute({
   getParentRoute: () => signedIn,
   path: '/carriers',
+  validateSearch: ({ view }): { view?: 'routes' | 'senders' } =>
+    view === 'routes' || view === 'senders' ? { view } : {},
   component: lazyRouteComponent(() => import('./carriers/carriers-page'), 'CarriersPage'),
 });
 
 const access = createRoute({
   getParentRoute: () => signedIn,
   path: '/access',
+  validateSearch: ({ view }): { view?: 'clients' | 'keys' } =>
+    view === 'clients' || view === 'keys' ? { view } : {},
   component: lazyRouteComponent(() => import('./access/access-page'), 'AccessPage'),
 });
 
 const audit = createRoute({
   getParentRoute: () => signedIn,
   path: '/audit',
+  validateSearch: (search): { [filter in 'actor' | 'action' | 'object' | 'from' | 'to']?: string } => ({
+    ...textOf(search, 'actor'),
+    ...textOf(search, 'action'),
+    ...textOf(search, 'object'),
+    ...textOf(search, 'from'),
+    ...textOf(search, 'to'),
+  }),
   component: lazyRouteComponent(() => import('./audit/audit-page'), 'AuditPage'),
 });
 
@@ -206,9 +252,9 @@ const tree = root.addChildren([
   signedIn.addChildren([
     ...[home, campaigns, newCampaign],
     campaign.addChildren([campaignOverview, campaignPeople, campaignStory, campaignSettings]),
-    ...[templates, suppression],
+    ...[templates, newTemplate, template, suppression],
     ...[contacts, contactList, contactImport, contact],
-    ...[webhooks, policy, carriers, access, audit, system, account],
+    ...[webhooks, webhook, policy, carriers, access, audit, system, account],
   ]),
 ]);
 
@@ -233,6 +279,11 @@ declare module '@tanstack/react-router' {
 
 const textOf = <Name extends string>(search: Record<string, unknown>, name: Name) =>
   (typeof search[name] === 'string' ? { [name]: search[name] } : {}) as { [key in Name]?: string };
+
+const CHANNELS = ['email', 'sms', 'voice'] as const;
+type Channel = (typeof CHANNELS)[number];
+const TEMPLATE_ORDERS = ['name', 'changed', 'oldest'] as const;
+type TemplateOrder = (typeof TEMPLATE_ORDERS)[number];
 
 const oneOf = <Name extends string, const Value extends string>(
   search: Record<string, unknown>,

@@ -1,6 +1,203 @@
-import { UnbuiltPage } from '../shell/unbuilt-page';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { call } from '../api/client';
+import { findingAt } from '../api/findings';
+import type {
+  Policy,
+  ReadPolicyData,
+  ReadPolicyResponse,
+  SetPolicyData,
+  SetPolicyResponse,
+} from '../api/types.gen';
+import { Button } from '../design/button';
+import { Choice, Field, TextArea } from '../design/field';
+import { Loaded } from '../design/loaded';
+import { Page } from '../design/page';
+import { ErrorState } from '../design/states';
+import { useToast } from '../design/toast';
+import { fill, formatTime } from '../format';
 import { TEXTS } from '../texts';
+import { CapsPart } from './caps-part';
+import { type Draft, draftOf, policyOf } from './policy-draft';
 
+const { policy: texts } = TEXTS;
+
+/** What the workspace asks of every campaign. */
 export function PolicyPage() {
-  return <UnbuiltPage title={TEXTS.nav.policy} />;
+  const policy = useQuery({
+    queryKey: ['policy'],
+    queryFn: ({ signal }) =>
+      call<ReadPolicyData, ReadPolicyResponse>('GET', '/api/policy', { signal }).then(({ data }) => data),
+  });
+  const { version, updatedAt } = policy.data ?? {};
+  return (
+    <Page
+      title={TEXTS.nav.policy}
+      lead={
+        updatedAt ? fill(texts.changed, { at: formatTime(updatedAt), version: version ?? 0 }) : texts.lead
+      }
+    >
+      <Loaded query={policy}>{(known) => <PolicyForm key={known.version} policy={known} />}</Loaded>
+    </Page>
+  );
+}
+
+function PolicyForm({ policy }: { policy: Policy }) {
+  const [draft, setDraft] = useState<Draft>(() => draftOf(policy));
+  const queries = useQueryClient();
+  const say = useToast();
+  const set = (changed: Partial<Draft>) => setDraft({ ...draft, ...changed });
+  const save = useMutation({
+    mutationFn: () => call<SetPolicyData, SetPolicyResponse>('PUT', '/api/policy', { body: policyOf(draft) }),
+    onSuccess: ({ data }) => {
+      say(texts.saved);
+      queries.setQueryData(['policy'], data);
+    },
+  });
+  return (
+    <form
+      className="stack form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.mutate();
+      }}
+    >
+      <QuietHours draft={draft} set={set} error={save.error} />
+      <CapsPart caps={draft.caps} wrong={findingAt(save.error, 'caps')} onChange={(caps) => set({ caps })} />
+      <section className="card stack" aria-label={texts.senders}>
+        <h2>{texts.senders}</h2>
+        <p className="muted">{texts.sendersText}</p>
+        {(['email', 'sms', 'voice'] as const).map((channel) => (
+          <TextArea
+            key={channel}
+            label={TEXTS.channels[channel]}
+            hint={texts.senderHints[channel]}
+            rows={2}
+            value={draft.senders[channel]}
+            wrong={findingAt(save.error, `allowedSenders.${channel}`)}
+            onChange={({ target }) => set({ senders: { ...draft.senders, [channel]: target.value } })}
+          />
+        ))}
+      </section>
+      <section className="card stack" aria-label={texts.optOut}>
+        <h2>{texts.optOut}</h2>
+        <Field
+          label={texts.optOutText}
+          hint={texts.optOutHint}
+          value={draft.optOutText}
+          wrong={findingAt(save.error, 'smsOptOutText')}
+          onChange={({ target }) => set({ optOutText: target.value })}
+        />
+        <Choice
+          label={texts.onlyFirst}
+          checked={draft.onlyFirst}
+          onChange={({ target }) => set({ onlyFirst: target.checked })}
+        />
+      </section>
+      <Approval draft={draft} set={set} error={save.error} />
+      {save.error && <ErrorState error={save.error} />}
+      <div className="row">
+        <Button kind="primary" type="submit" busy={save.isPending}>
+          {texts.save}
+        </Button>
+        <Button kind="quiet" onClick={() => setDraft(draftOf(policy))}>
+          {texts.reset}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+interface PartProps {
+  draft: Draft;
+  set(changed: Partial<Draft>): void;
+  error: unknown;
+}
+
+const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+
+function QuietHours({ draft: { quiet }, set, error }: PartProps) {
+  const change = (changed: Partial<Draft['quiet']>) => set({ quiet: { ...quiet, ...changed } });
+  return (
+    <section className="card stack" aria-label={texts.quiet}>
+      <h2>{texts.quiet}</h2>
+      <Choice
+        label={texts.quietOn}
+        hint={texts.quietText}
+        checked={quiet.isOn}
+        onChange={({ target }) => change({ isOn: target.checked })}
+      />
+      {quiet.isOn && (
+        <>
+          <div className="columns">
+            <Field
+              label={texts.from}
+              type="time"
+              required
+              value={quiet.from}
+              wrong={findingAt(error, 'quietHours.from')}
+              onChange={({ target }) => change({ from: target.value })}
+            />
+            <Field
+              label={texts.to}
+              type="time"
+              required
+              value={quiet.to}
+              wrong={findingAt(error, 'quietHours.to')}
+              onChange={({ target }) => change({ to: target.value })}
+            />
+            <Field
+              label={texts.timezone}
+              hint={texts.timezoneHint}
+              value={quiet.timezone}
+              wrong={findingAt(error, 'quietHours.timezone')}
+              onChange={({ target }) => change({ timezone: target.value })}
+            />
+          </div>
+          <fieldset className="fieldset">
+            <legend>{texts.days}</legend>
+            <div className="row">
+              {DAYS.map((day) => (
+                <Choice
+                  key={day}
+                  label={texts.dayNames[day]}
+                  checked={quiet.days.includes(day)}
+                  onChange={({ target }) =>
+                    change({
+                      days: target.checked ? [...quiet.days, day] : quiet.days.filter((one) => one !== day),
+                    })
+                  }
+                />
+              ))}
+            </div>
+          </fieldset>
+        </>
+      )}
+    </section>
+  );
+}
+
+function Approval({ draft: { approval }, set, error }: PartProps) {
+  return (
+    <section className="card stack" aria-label={texts.approval}>
+      <h2>{texts.approval}</h2>
+      <Choice
+        label={texts.approvalOn}
+        hint={texts.approvalText}
+        checked={approval.isOn}
+        onChange={({ target }) => set({ approval: { ...approval, isOn: target.checked } })}
+      />
+      {approval.isOn && (
+        <Field
+          label={texts.above}
+          type="number"
+          min={0}
+          required
+          value={approval.above}
+          wrong={findingAt(error, 'approval.above')}
+          onChange={({ target }) => set({ approval: { ...approval, above: target.value } })}
+        />
+      )}
+    </section>
+  );
 }

@@ -1,0 +1,121 @@
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { TotpData } from '../api/ahead';
+import { call } from '../api/client';
+import { isProblem } from '../api/problem';
+import { Button } from '../design/button';
+import { Confirm } from '../design/confirm';
+import { Field } from '../design/field';
+import { SecretDialog } from '../design/secret';
+import { ErrorState } from '../design/states';
+import { useToast } from '../design/toast';
+import { TEXTS } from '../texts';
+
+const { account: texts } = TEXTS;
+
+interface Begun {
+  data: { secret: string; otpauthUrl: string };
+}
+interface Confirmed {
+  data: { recoveryCodes: string[] };
+}
+
+/** One-time codes of an authenticator, as a second factor beside the password. */
+export function SecondFactor() {
+  const [code, setCode] = useState('');
+  const [isTurningOff, setTurningOff] = useState(false);
+  const begin = useMutation({
+    mutationFn: () => call<TotpData, Begun>('POST', '/api/session/totp', { body: {} }),
+  });
+  const confirm = useMutation({
+    mutationFn: () => call<TotpData, Confirmed>('POST', '/api/session/totp', { body: { code: code.trim() } }),
+  });
+  const isOn = isProblem(begin.error, 409);
+  const done = () => {
+    begin.reset();
+    confirm.reset();
+    setCode('');
+  };
+  return (
+    <section className="card stack form" aria-label={texts.totp}>
+      <h2>{texts.totp}</h2>
+      <p className="muted">{texts.totpText}</p>
+      {begin.data && !confirm.data && (
+        <form
+          className="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            confirm.mutate();
+          }}
+        >
+          <p>{texts.totpEnter}</p>
+          <code className="secret">{begin.data.data.secret}</code>
+          <p>
+            <a href={begin.data.data.otpauthUrl}>{texts.totpLink}</a>
+          </p>
+          <Field
+            label={texts.totpCode}
+            inputMode="numeric"
+            autoComplete="one-time-code"
+            value={code}
+            required
+            onChange={({ target }) => setCode(target.value)}
+          />
+          {confirm.error && <ErrorState error={confirm.error} />}
+          <div className="row">
+            <Button kind="primary" type="submit" busy={confirm.isPending}>
+              {texts.totpConfirm}
+            </Button>
+            <Button onClick={done}>{TEXTS.common.cancel}</Button>
+          </div>
+        </form>
+      )}
+      {begin.error && !isOn && <ErrorState error={begin.error} />}
+      {isOn && <p className="notice">{texts.totpIsOn}</p>}
+      {!begin.data && (
+        <div className="row">
+          <Button busy={begin.isPending} onClick={() => begin.mutate()}>
+            {texts.totpBegin}
+          </Button>
+          <Button kind="danger" onClick={() => setTurningOff(true)}>
+            {texts.totpOff}
+          </Button>
+        </div>
+      )}
+      {confirm.data && (
+        <SecretDialog
+          title={texts.recoveryTitle}
+          text={texts.recoveryText}
+          values={[{ label: texts.recoveryCodes, value: confirm.data.data.recoveryCodes.join(' ') }]}
+          onClose={done}
+        />
+      )}
+      {isTurningOff && <TurnOff onClose={() => setTurningOff(false)} onDone={done} />}
+    </section>
+  );
+}
+
+function TurnOff({ onClose, onDone }: { onClose(): void; onDone(): void }) {
+  const say = useToast();
+  const off = useMutation({
+    mutationFn: () => call<TotpData, unknown>('DELETE', '/api/session/totp'),
+    onSuccess: () => {
+      say(texts.totpIsOff);
+      onDone();
+      onClose();
+    },
+  });
+  return (
+    <Confirm
+      danger
+      title={texts.totpOffTitle}
+      confirm={texts.totpOff}
+      busy={off.isPending}
+      error={off.error}
+      onConfirm={() => off.mutate()}
+      onClose={onClose}
+    >
+      <p>{texts.totpOffText}</p>
+    </Confirm>
+  );
+}

@@ -1,0 +1,153 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { DeleteSenderData, Sender, SendersData } from '../api/ahead';
+import { call } from '../api/client';
+import { findingAt } from '../api/findings';
+import { sessionQuery } from '../api/session';
+import { Button } from '../design/button';
+import { Confirm } from '../design/confirm';
+import { Field, Select, TextArea } from '../design/field';
+import { Loaded } from '../design/loaded';
+import { EmptyState } from '../design/states';
+import { Table } from '../design/table';
+import { fill } from '../format';
+import { TEXTS } from '../texts';
+
+const { carriers: texts, channels } = TEXTS;
+const CHANNELS = ['email', 'sms', 'voice'] as const;
+
+/** Senders that belong to one workspace. */
+export function Senders() {
+  const [open, setOpen] = useState<'new' | Sender>();
+  const list = useQuery({
+    queryKey: ['senders'],
+    queryFn: ({ signal }) =>
+      call<SendersData, { data: Sender[] }>('GET', '/api/admin/senders', { signal }).then(({ data }) => data),
+  });
+  return (
+    <div className="stack">
+      <div>
+        <Button kind="primary" onClick={() => setOpen('new')}>
+          {texts.newSender}
+        </Button>
+      </div>
+      <Loaded query={list}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <EmptyState title={texts.noSenders}>{texts.noSendersText}</EmptyState>
+          ) : (
+            <Table
+              caption={texts.senders}
+              rows={rows}
+              keyOf={({ id }) => id}
+              columns={[
+                { key: 'sender', head: texts.sender, cell: ({ sender }) => sender },
+                { key: 'channel', head: texts.channel, cell: ({ channel }) => channels[channel] },
+                {
+                  key: 'workspace',
+                  head: texts.workspace,
+                  cell: ({ workspace }) => <code>{workspace}</code>,
+                },
+                { key: 'dkim', head: texts.dkim, cell: ({ dkim }) => dkim?.selector ?? '–' },
+                {
+                  key: 'actions',
+                  head: TEXTS.common.actions,
+                  cell: (one) => (
+                    <Button small kind="quiet" onClick={() => setOpen(one)}>
+                      {TEXTS.common.remove}
+                      <span className="only-heard">: {one.sender}</span>
+                    </Button>
+                  ),
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+      {open === 'new' && <NewSender onClose={() => setOpen(undefined)} />}
+      {open !== undefined && open !== 'new' && (
+        <DeleteSender sender={open} onClose={() => setOpen(undefined)} />
+      )}
+    </div>
+  );
+}
+
+function NewSender({ onClose }: { onClose(): void }) {
+  const { data: user } = useQuery(sessionQuery);
+  const [typed, setTyped] = useState({
+    channel: 'email' as Sender['channel'],
+    sender: '',
+    workspace: user?.workspace.id ?? '',
+    selector: '',
+    privateKey: '',
+  });
+  const queries = useQueryClient();
+  const creation = useMutation({
+    mutationFn: () => {
+      const { channel, sender, workspace, selector, privateKey } = typed;
+      const dkim = channel === 'email' && selector ? { dkim: { selector, privateKey } } : {};
+      return call<SendersData, unknown>('POST', '/api/admin/senders', {
+        body: { channel, sender, workspace, ...dkim },
+      });
+    },
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ['senders'] });
+      onClose();
+    },
+  });
+  const shared = (name: keyof typeof typed, path: string = name) => ({
+    value: typed[name],
+    wrong: findingAt(creation.error, path),
+    onChange: ({ target }: { target: { value: string } }) => setTyped({ ...typed, [name]: target.value }),
+  });
+  return (
+    <Confirm
+      title={texts.newSender}
+      confirm={TEXTS.common.create}
+      busy={creation.isPending}
+      error={creation.error}
+      onConfirm={() => creation.mutate()}
+      onClose={onClose}
+    >
+      <Select label={texts.channel} {...shared('channel')}>
+        {CHANNELS.map((one) => (
+          <option key={one} value={one}>
+            {channels[one]}
+          </option>
+        ))}
+      </Select>
+      <Field label={texts.sender} hint={texts.senderHint} {...shared('sender')} />
+      <Field label={texts.workspace} {...shared('workspace')} />
+      {typed.channel === 'email' && (
+        <>
+          <Field label={texts.selector} hint={texts.selectorHint} {...shared('selector', 'dkim.selector')} />
+          <TextArea label={texts.privateKey} rows={3} {...shared('privateKey', 'dkim.privateKey')} />
+        </>
+      )}
+    </Confirm>
+  );
+}
+
+function DeleteSender({ sender: { id, sender }, onClose }: { sender: Sender; onClose(): void }) {
+  const queries = useQueryClient();
+  const deletion = useMutation({
+    mutationFn: () => call<DeleteSenderData, unknown>('DELETE', '/api/admin/senders/{id}', { path: { id } }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ['senders'] });
+      onClose();
+    },
+  });
+  return (
+    <Confirm
+      danger
+      title={fill(texts.changeTitle, { verb: TEXTS.common.remove, name: sender })}
+      confirm={TEXTS.common.remove}
+      busy={deletion.isPending}
+      error={deletion.error}
+      onConfirm={() => deletion.mutate()}
+      onClose={onClose}
+    >
+      <p>{texts.deleteSenderText}</p>
+    </Confirm>
+  );
+}

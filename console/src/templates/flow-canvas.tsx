@@ -1,0 +1,122 @@
+import {
+  Background,
+  Controls,
+  type Edge,
+  Handle,
+  type Node,
+  type NodeChange,
+  type NodeProps,
+  Position,
+  ReactFlow,
+} from '@xyflow/react';
+import { useMemo } from 'react';
+import { chosenTheme } from '../shell/theme';
+import { TEXTS } from '../texts';
+import { type Flow, keyOf, kindOf, nameOfStep, withEdge, withNode, withoutEdge, withoutStep } from './flow';
+import '@xyflow/react/dist/style.css';
+
+const { flow: texts } = TEXTS;
+
+interface FlowCanvasProps {
+  flow: Flow;
+  chosen: string | undefined;
+  /** By the node's index. */
+  findings: ReadonlyMap<number, string>;
+  onChoose(id: string): void;
+  onChange(flow: Flow): void;
+}
+
+type StepNode = Node<{
+  name: string;
+  kind: string;
+  marks: string;
+  wrong: string | undefined;
+  isChosen: boolean;
+}>;
+
+/** The steps of a call and where each leads, to be moved and joined. */
+export function FlowCanvas({ flow, chosen, findings, onChoose, onChange }: FlowCanvasProps) {
+  const nodes = useMemo(
+    () =>
+      flow.nodes.map((node, index): StepNode => {
+        const kind = kindOf(node);
+        const marks = [
+          node.data?.isStart === true && texts.isStart,
+          node.data?.isEndNode === true && texts.isEnd,
+        ];
+        const name = nameOfStep(node);
+        const kindName = kind ? texts.kinds[kind] : (node.type ?? '');
+        return {
+          id: node.id,
+          type: 'step',
+          position: node.position ?? { x: 0, y: index * 150 },
+          ariaLabel: `${kindName}: ${name}`,
+          data: {
+            name,
+            kind: kindName,
+            marks: marks.filter(Boolean).join(' · '),
+            wrong: findings.get(index),
+            isChosen: node.id === chosen,
+          },
+        };
+      }),
+    [flow.nodes, findings, chosen],
+  );
+  const edges = useMemo(
+    () =>
+      flow.edges.map(
+        (edge): Edge => ({ id: edge.id, source: edge.source, target: edge.target, label: keyOf(edge) }),
+      ),
+    [flow.edges],
+  );
+  const change = (changes: NodeChange<StepNode>[]) => {
+    let next = flow;
+    for (const one of changes) {
+      if (one.type === 'position' && one.position) next = withNode(next, one.id, { position: one.position });
+      if (one.type === 'remove') next = withoutStep(next, one.id);
+      if (one.type === 'select' && one.selected) onChoose(one.id);
+    }
+    if (next !== flow) onChange(next);
+  };
+  return (
+    <div className="flow">
+      <ReactFlow
+        aria-label={texts.graph}
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={NODE_TYPES}
+        colorMode={chosenTheme()}
+        fitView
+        fitViewOptions={{ maxZoom: 1 }}
+        minZoom={0.2}
+        // The page scrolls with the wheel; the buttons zoom.
+        zoomOnScroll={false}
+        preventScrolling={false}
+        proOptions={{ hideAttribution: true }}
+        onNodesChange={change}
+        onEdgesDelete={(gone) => onChange(gone.reduce((next, { id }) => withoutEdge(next, id), flow))}
+        onConnect={({ source, target }) => onChange(withEdge(flow, source, target))}
+      >
+        <Background />
+        <Controls showInteractive={false} />
+      </ReactFlow>
+    </div>
+  );
+}
+
+function Step({ data: { name, kind, marks, wrong, isChosen } }: NodeProps<StepNode>) {
+  return (
+    <div className={`flow-step${isChosen ? ' chosen' : ''}${wrong ? ' wrong' : ''}`}>
+      <Handle type="target" position={Position.Top} />
+      <div className="muted small">
+        {kind}
+        {marks && ` · ${marks}`}
+      </div>
+      <p>{name}</p>
+      {wrong && <p className="tone-bad">{wrong}</p>}
+      <Handle type="source" position={Position.Bottom} />
+    </div>
+  );
+}
+
+const NODE_TYPES = { step: Step };

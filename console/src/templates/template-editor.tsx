@@ -1,0 +1,159 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { call } from '../api/client';
+import { findingAt } from '../api/findings';
+import type {
+  CreateTemplateData,
+  CreateTemplateResponse,
+  Finding,
+  ReplaceTemplateData,
+  ReplaceTemplateResponse,
+} from '../api/types.gen';
+import { Button } from '../design/button';
+import { Field } from '../design/field';
+import { ErrorState, Skeleton } from '../design/states';
+import { useToast } from '../design/toast';
+import { fill } from '../format';
+import { TEXTS } from '../texts';
+import { bodyOf, type Channel, type Draft, draftOf, type Template, textsOf, useDraft } from './draft';
+import { placeholdersIn } from './placeholders';
+import { SmsEditor } from './sms-editor';
+import './templates.css';
+
+const { templates: texts } = TEXTS;
+const EmailEditor = lazy(() => import('./email-editor').then((one) => ({ default: one.EmailEditor })));
+const VoiceEditor = lazy(() => import('./voice-editor').then((one) => ({ default: one.VoiceEditor })));
+
+/** What each channel's editor gets. */
+export interface EditorProps {
+  draft: Draft;
+  onChange(changed: Partial<Draft>): void;
+  /** Sample values of placeholders, by name. */
+  values: Readonly<Record<string, string>>;
+  error: unknown;
+}
+
+/** Writes a new template, or a new version of one. */
+export function TemplateEditor({ channel, template }: { channel: Channel; template?: Template }) {
+  const key = template ? `${template.id}.${template.version}` : `new-${channel}`;
+  const { draft, setDraft, isChanged, forget } = useDraft(key, draftOf(channel, template));
+  const [values, setValues] = useState<Readonly<Record<string, string>>>({});
+  const { save, warnings } = useSave(channel, template, forget);
+  const onChange = (changed: Partial<Draft>) => setDraft((now) => ({ ...now, ...changed }));
+  const Editor = { sms: SmsEditor, email: EmailEditor, voice: VoiceEditor }[channel];
+  return (
+    <form
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.mutate(draft);
+      }}
+    >
+      <div className="form">
+        <Field
+          label={texts.name}
+          value={draft.templateName}
+          maxLength={200}
+          required
+          wrong={findingAt(save.error, 'templateName')}
+          onChange={({ target }) => onChange({ templateName: target.value })}
+        />
+      </div>
+      <Suspense fallback={<Skeleton />}>
+        <Editor draft={draft} onChange={onChange} values={values} error={save.error} />
+      </Suspense>
+      <Samples names={placeholdersIn(textsOf(channel, draft))} values={values} onChange={setValues} />
+      {save.error && <ErrorState error={save.error} />}
+      {warnings.length > 0 && <Warnings warnings={warnings} />}
+      <div className="row">
+        <Button
+          kind="primary"
+          type="submit"
+          busy={save.isPending}
+          unavailable={template !== undefined && !isChanged}
+        >
+          {template ? texts.saveVersion : texts.create}
+        </Button>
+        {isChanged && (
+          <Button kind="quiet" onClick={() => setDraft(draftOf(channel, template))}>
+            {texts.discard}
+          </Button>
+        )}
+        <span className="muted small" role="status">
+          {isChanged ? texts.unsaved : template ? fill(texts.savedAs, { version: template.version }) : ''}
+        </span>
+      </div>
+    </form>
+  );
+}
+
+function useSave(channel: Channel, template: Template | undefined, forget: () => void) {
+  const [warnings, setWarnings] = useState<readonly Finding[]>([]);
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const say = useToast();
+  const save = useMutation({
+    mutationFn: (draft: Draft) => {
+      const body = bodyOf(channel, draft);
+      return template
+        ? call<ReplaceTemplateData, ReplaceTemplateResponse>('PUT', '/api/template/{id}', {
+            path: { id: template.id },
+            body,
+          })
+        : call<CreateTemplateData, CreateTemplateResponse>('POST', '/api/template', { body });
+    },
+    onSuccess: async (answer) => {
+      forget();
+      setWarnings(answer.warnings);
+      say(fill(texts.savedAs, { version: answer.template.version }));
+      await queries.invalidateQueries({ queryKey: ['templates'] });
+      queries.setQueryData(['template', answer.template.id], answer.template);
+      if (!template)
+        await navigate({ to: '/templates/$templateId', params: { templateId: answer.template.id } });
+    },
+  });
+  return { save, warnings };
+}
+
+/** Findings that did not keep it from being saved. */
+export function Warnings({ warnings }: { warnings: readonly Finding[] }) {
+  return (
+    <section className="notice warn stack tight" aria-label={texts.warnings}>
+      <h2>{texts.warnings}</h2>
+      <ul className="bullets">
+        {warnings.map(({ path, code, message }) => (
+          <li key={`${path} ${code} ${message}`}>
+            <code>{path}</code> {message}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+interface SamplesProps {
+  names: readonly string[];
+  values: Readonly<Record<string, string>>;
+  onChange(values: Readonly<Record<string, string>>): void;
+}
+
+function Samples({ names, values, onChange }: SamplesProps) {
+  if (names.length === 0) return <p className="muted small">{texts.noPlaceholders}</p>;
+  return (
+    <fieldset className="fieldset stack tight">
+      <legend>{texts.samples}</legend>
+      <p className="muted small">{texts.samplesHint}</p>
+      <div className="settings">
+        {names.map((name) => (
+          <Field
+            key={name}
+            label={name}
+            value={values[name] ?? ''}
+            onChange={({ target }) => onChange({ ...values, [name]: target.value })}
+          />
+        ))}
+      </div>
+    </fieldset>
+  );
+}
