@@ -71,6 +71,10 @@ export type ApiKey = {
     id: string;
     name: string;
     prefix: string;
+    /**
+     * What it may do (docs/access.md).
+     */
+    scopes: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     createdAt: string;
     revokedAt: string | null;
 };
@@ -525,6 +529,10 @@ export type ChangedDelivery = {
 export type Client = {
     id: string;
     name: string;
+    /**
+     * What it may do (docs/access.md).
+     */
+    scopes: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     createdAt: string;
     disabledAt: string | null;
     /**
@@ -536,6 +544,10 @@ export type Client = {
 export type ClientWithSecret = {
     id: string;
     name: string;
+    /**
+     * What it may do (docs/access.md).
+     */
+    scopes: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     createdAt: string;
     disabledAt: string | null;
     /**
@@ -1139,6 +1151,10 @@ export type NewApiKey = {
     id: string;
     name: string;
     prefix: string;
+    /**
+     * What it may do (docs/access.md).
+     */
+    scopes: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     createdAt: string;
     revokedAt: string | null;
     /**
@@ -1174,7 +1190,75 @@ export type OAuthProblem = {
      * Of a campaign that is in no phase for what was asked.
      */
     phase?: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
+    /**
+     * The scope that is missing.
+     */
+    scope?: 'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks';
     error: 'invalid_client' | 'unsupported_grant_type' | 'invalid_request' | 'server_error';
+};
+
+export type Overview = {
+    campaigns: Array<{
+        id: string;
+        name: string;
+        phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
+        counts: {
+            [key: string]: {
+                total: number;
+                pending: number;
+                waiting: number;
+                sending: number;
+                accepted: number;
+                sent: number;
+                delivered: number;
+                undelivered: number;
+                failed: number;
+                rejected: number;
+                suppressed: number;
+                expired: number;
+                canceled: number;
+                unknown: number;
+            };
+        };
+        ratePerSecond: number;
+        /**
+         * Null when it is not known.
+         */
+        eta: string | null;
+    }>;
+    outbox: Array<{
+        channel: 'email' | 'sms' | 'voice';
+        /**
+         * Messages that are due and not with a provider.
+         */
+        due: number;
+        /**
+         * How long the oldest of them has been due.
+         */
+        oldestSeconds: number;
+        /**
+         * Of those, the ones that a hold or a stop keeps back.
+         */
+        held: number;
+    }>;
+    accounts: Array<{
+        id: string;
+        name: string;
+        kind: 'http' | 'smtp' | 'smpp' | 'kannel' | 'simulator';
+        state: 'ok' | 'paused' | 'throttled';
+        reason?: string;
+        since: string;
+    }>;
+    lastHour: {
+        [key: string]: {
+            sent: number;
+            delivered: number;
+            /**
+             * Rejected and undelivered ones included.
+             */
+            failed: number;
+        };
+    };
 };
 
 export type PersonExplanation = {
@@ -1282,6 +1366,10 @@ export type Problem = {
      * Of a campaign that is in no phase for what was asked.
      */
     phase?: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
+    /**
+     * The scope that is missing.
+     */
+    scope?: 'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks';
 };
 
 export type Recipient = {
@@ -1532,7 +1620,10 @@ export type SenderLimit = {
 export type SessionUser = {
     id: string;
     email: string;
-    role: 'owner' | 'admin' | 'member';
+    /**
+     * Each may what those after it may (docs/access.md).
+     */
+    role: 'owner' | 'admin' | 'sender' | 'editor' | 'viewer';
     workspace: {
         id: string;
         name: string;
@@ -1749,7 +1840,10 @@ export type TrackedMessage = {
 export type User = {
     id: string;
     email: string;
-    role: 'owner' | 'admin' | 'member';
+    /**
+     * Each may what those after it may (docs/access.md).
+     */
+    role: 'owner' | 'admin' | 'sender' | 'editor' | 'viewer';
     createdAt: string;
     disabledAt: string | null;
 };
@@ -1757,7 +1851,10 @@ export type User = {
 export type UserWithPassword = {
     id: string;
     email: string;
-    role: 'owner' | 'admin' | 'member';
+    /**
+     * Each may what those after it may (docs/access.md).
+     */
+    role: 'owner' | 'admin' | 'sender' | 'editor' | 'viewer';
     createdAt: string;
     disabledAt: string | null;
     /**
@@ -1976,6 +2073,18 @@ export type ReadMetricsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -2160,6 +2269,12 @@ export type LogOutErrors = {
         code?: 'cross_site';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -2197,6 +2312,12 @@ export type WhoAmIErrors = {
      */
     401: Problem & {
         code?: 'unauthenticated';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -2335,6 +2456,12 @@ export type ListUsersErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -2372,7 +2499,10 @@ export type ListUsersResponse = ListUsersResponses[keyof ListUsersResponses];
 export type CreateUserData = {
     body: {
         email: string;
-        role?: 'owner' | 'admin' | 'member';
+        /**
+         * `member` is taken as `sender`.
+         */
+        role?: 'owner' | 'admin' | 'sender' | 'editor' | 'viewer' | 'member';
         password?: string;
     };
     headers?: {
@@ -2436,6 +2566,12 @@ export type CreateUserErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -2461,7 +2597,10 @@ export type CreateUserResponse = CreateUserResponses[keyof CreateUserResponses];
 
 export type ChangeUserData = {
     body: {
-        role: 'owner' | 'admin' | 'member';
+        /**
+         * `member` is taken as `sender`.
+         */
+        role: 'owner' | 'admin' | 'sender' | 'editor' | 'viewer' | 'member';
     };
     path: {
         id: string;
@@ -2524,6 +2663,12 @@ export type ChangeUserErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -2622,6 +2767,12 @@ export type DisableUserErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -2710,6 +2861,12 @@ export type EnableUserErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -2814,6 +2971,12 @@ export type ResetPasswordErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -2873,6 +3036,12 @@ export type ListClientsErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -2910,6 +3079,10 @@ export type ListClientsResponse = ListClientsResponses[keyof ListClientsResponse
 export type CreateClientData = {
     body: {
         name: string;
+        /**
+         * Without them all but `suppression:lift` and `policy`.
+         */
+        scopes?: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     };
     headers?: {
         /**
@@ -2970,6 +3143,12 @@ export type CreateClientErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -3069,6 +3248,12 @@ export type RotateSecretErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -3157,6 +3342,12 @@ export type DisableClientErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -3249,6 +3440,12 @@ export type EnableClientErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -3308,6 +3505,12 @@ export type ListApiKeysErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -3345,6 +3548,10 @@ export type ListApiKeysResponse = ListApiKeysResponses[keyof ListApiKeysResponse
 export type CreateApiKeyData = {
     body: {
         name: string;
+        /**
+         * Without them all but `suppression:lift` and `policy`.
+         */
+        scopes?: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     };
     headers?: {
         /**
@@ -3407,6 +3614,12 @@ export type CreateApiKeyErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -3457,6 +3670,12 @@ export type RevokeApiKeyErrors = {
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -3554,6 +3773,12 @@ export type CreateWorkspaceErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -3616,6 +3841,12 @@ export type ListAccountsErrors = {
      */
     403: Problem & {
         code?: 'forbidden';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -3794,6 +4025,12 @@ export type CreateAccountErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -3850,6 +4087,12 @@ export type DeleteAccountErrors = {
      */
     409: Problem & {
         code?: 'environment_account' | 'account_routed' | 'account_busy';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -3910,6 +4153,12 @@ export type GetAccountErrors = {
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4020,6 +4269,12 @@ export type ChangeAccountErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -4078,6 +4333,12 @@ export type CheckAccountErrors = {
         code?: 'not_found';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -4129,6 +4390,12 @@ export type GetRoutesErrors = {
      */
     403: Problem & {
         code?: 'forbidden';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -4220,6 +4487,12 @@ export type PutRoutesErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -4270,10 +4543,22 @@ export type ListTemplatesErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4365,10 +4650,10 @@ export type CreateTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -4399,6 +4684,12 @@ export type CreateTemplateErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -4440,16 +4731,22 @@ export type ArchiveTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4503,6 +4800,12 @@ export type ReadTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
@@ -4513,6 +4816,12 @@ export type ReadTemplateErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4610,10 +4919,10 @@ export type ReplaceTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -4650,6 +4959,12 @@ export type ReplaceTemplateErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4704,10 +5019,22 @@ export type ListTemplateVersionsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4769,10 +5096,10 @@ export type PreviewTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -4803,6 +5130,12 @@ export type PreviewTemplateErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4871,10 +5204,10 @@ export type SendTestMessageErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -4913,10 +5246,10 @@ export type SendTestMessageErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'missing_params';
     };
     /**
-     * Outbox is full (`outbox_full`).
+     * Too many requests of this workspace (`too_many_requests`). Outbox is full (`outbox_full`).
      */
     429: Problem & {
-        code?: 'outbox_full';
+        code?: 'too_many_requests' | 'outbox_full';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4976,10 +5309,10 @@ export type SendMessageErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -5065,10 +5398,16 @@ export type ReadOutboxErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -5144,10 +5483,10 @@ export type SendMessagesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -5231,16 +5570,22 @@ export type ListMessagesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5297,16 +5642,22 @@ export type ReadStoriesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5355,10 +5706,10 @@ export type CancelMessageErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -5371,6 +5722,12 @@ export type CancelMessageErrors = {
      */
     409: Problem & {
         code?: 'not_cancelable';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5419,16 +5776,22 @@ export type TrackMessageErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5479,10 +5842,10 @@ export type ReadEventsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Events at this cursor are no longer kept (`cursor_expired`).
@@ -5495,6 +5858,12 @@ export type ReadEventsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5547,16 +5916,22 @@ export type ReleaseMessagesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5608,16 +5983,22 @@ export type HoldMessagesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5670,10 +6051,10 @@ export type LiftSenderLimitErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -5686,6 +6067,12 @@ export type LiftSenderLimitErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5738,10 +6125,22 @@ export type ListSenderLimitsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5805,10 +6204,10 @@ export type SetSenderLimitErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -5833,6 +6232,12 @@ export type SetSenderLimitErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -5877,10 +6282,10 @@ export type LiftSuppressionErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -5893,6 +6298,12 @@ export type LiftSuppressionErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5953,10 +6364,22 @@ export type ListSuppressionsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6025,10 +6448,10 @@ export type AddSuppressionErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -6059,6 +6482,12 @@ export type AddSuppressionErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -6113,6 +6542,18 @@ export type ExportSuppressionsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -6149,10 +6590,22 @@ export type ListWebhooksErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6220,10 +6673,10 @@ export type CreateWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -6254,6 +6707,12 @@ export type CreateWebhookErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused' | 'private_target';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -6296,16 +6755,22 @@ export type DeleteWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6356,10 +6821,22 @@ export type ReadWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6419,10 +6896,10 @@ export type ChangeWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6453,6 +6930,12 @@ export type ChangeWebhookErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'private_target';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6515,10 +6998,10 @@ export type RotateWebhookSecretErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6555,6 +7038,12 @@ export type RotateWebhookSecretErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6617,10 +7106,10 @@ export type TestWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6657,6 +7146,12 @@ export type TestWebhookErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6712,6 +7207,12 @@ export type ListWebhookDeliveriesErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
@@ -6722,6 +7223,12 @@ export type ListWebhookDeliveriesErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6780,10 +7287,10 @@ export type RedeliverWebhookDeliveryErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6820,6 +7327,12 @@ export type RedeliverWebhookDeliveryErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6877,10 +7390,10 @@ export type RedeliverFailedDeliveriesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6917,6 +7430,12 @@ export type RedeliverFailedDeliveriesErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -7347,16 +7866,22 @@ export type EndStopErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -7403,16 +7928,22 @@ export type ReadStopErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -7473,10 +8004,10 @@ export type BeginStopErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -7503,6 +8034,12 @@ export type BeginStopErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -7526,6 +8063,68 @@ export type BeginStopResponses = {
 
 export type BeginStopResponse = BeginStopResponses[keyof BeginStopResponses];
 
+export type ReadOverviewData = {
+    body?: never;
+    headers?: {
+        /**
+         * Who acts. Required with a session cookie, and then the user of the session; with a Bearer token it is recorded.
+         */
+        'x-user-id'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/overview';
+};
+
+export type ReadOverviewErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'user_mismatch' | 'scope_missing';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ReadOverviewError = ReadOverviewErrors[keyof ReadOverviewErrors];
+
+export type ReadOverviewResponses = {
+    /**
+     * All of it.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: Overview;
+    };
+};
+
+export type ReadOverviewResponse = ReadOverviewResponses[keyof ReadOverviewResponses];
+
 export type ReadPolicyData = {
     body?: never;
     path?: never;
@@ -7539,6 +8138,18 @@ export type ReadPolicyErrors = {
      */
     401: Problem & {
         code?: 'unauthenticated';
+    };
+    /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -7634,10 +8245,10 @@ export type SetPolicyErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -7668,6 +8279,12 @@ export type SetPolicyErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`). Too much work waiting (`overloaded`).
@@ -7716,6 +8333,12 @@ export type ReadContactTimelineErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
@@ -7726,6 +8349,12 @@ export type ReadContactTimelineErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -7783,10 +8412,22 @@ export type FindContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -7838,10 +8479,10 @@ export type EraseContactErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -7854,6 +8495,12 @@ export type EraseContactErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -7904,10 +8551,22 @@ export type ReadContactErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -7962,10 +8621,10 @@ export type ChangeContactErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8002,6 +8661,12 @@ export type ChangeContactErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8050,10 +8715,22 @@ export type ExportContactErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'forbidden' | 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8107,10 +8784,22 @@ export type ListContactListsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8176,10 +8865,10 @@ export type CreateContactListErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -8210,6 +8899,12 @@ export type CreateContactListErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -8252,10 +8947,10 @@ export type DeleteContactListErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8268,6 +8963,12 @@ export type DeleteContactListErrors = {
      */
     409: Problem & {
         code?: 'list_in_use';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8318,10 +9019,22 @@ export type ReadContactListErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8378,10 +9091,10 @@ export type RenameContactListErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8412,6 +9125,12 @@ export type RenameContactListErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8470,6 +9189,12 @@ export type ListContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
@@ -8480,6 +9205,12 @@ export type ListContactsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8545,10 +9276,10 @@ export type ImportContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8585,6 +9316,12 @@ export type ImportContactsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8634,16 +9371,22 @@ export type RemoveContactErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8716,16 +9459,22 @@ export type ListCampaignsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8988,10 +9737,10 @@ export type CreateCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9024,10 +9773,16 @@ export type CreateCampaignErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Campaign has no recipients (`no_audience`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Links in mail would not be https (`insecure_links`). Campaign has no recipients (`no_audience`).
      */
     422: Problem & {
-        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'no_audience';
+        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'insecure_links' | 'no_audience';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9286,10 +10041,10 @@ export type DryRunCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9326,6 +10081,12 @@ export type DryRunCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9380,10 +10141,10 @@ export type ReadCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9396,6 +10157,12 @@ export type ReadCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9464,10 +10231,10 @@ export type ChangeCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9504,6 +10271,12 @@ export type ChangeCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9570,10 +10343,10 @@ export type DuplicateCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9610,6 +10383,12 @@ export type DuplicateCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9676,10 +10455,10 @@ export type StartCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9712,10 +10491,16 @@ export type StartCampaignErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Campaign has no recipients (`no_audience`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Links in mail would not be https (`insecure_links`). Campaign has no recipients (`no_audience`).
      */
     422: Problem & {
-        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'no_audience';
+        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'insecure_links' | 'no_audience';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9782,10 +10567,10 @@ export type PauseCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9822,6 +10607,12 @@ export type PauseCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9888,10 +10679,10 @@ export type ResumeCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9928,6 +10719,12 @@ export type ResumeCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9994,10 +10791,10 @@ export type CancelCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10034,6 +10831,12 @@ export type CancelCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10107,10 +10910,10 @@ export type RetryFailedRecipientsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10147,6 +10950,12 @@ export type RetryFailedRecipientsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10216,10 +11025,10 @@ export type ReleaseCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10256,6 +11065,12 @@ export type ReleaseCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10316,10 +11131,10 @@ export type ListCampaignRunsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10332,6 +11147,12 @@ export type ListCampaignRunsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10391,10 +11212,10 @@ export type ReadCampaignDigestErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10407,6 +11228,12 @@ export type ReadCampaignDigestErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'sender_not_allowed';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10473,10 +11300,10 @@ export type ApproveCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). A client cannot do this (`user_required`). Own campaigns are approved by others (`own_campaign`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). A client cannot do this (`user_required`). Own campaigns are approved by others (`own_campaign`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'user_required' | 'own_campaign';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'user_required' | 'own_campaign';
     };
     /**
      * Not found (`not_found`).
@@ -10509,10 +11336,16 @@ export type ApproveCampaignErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Campaign has no recipients (`no_audience`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Links in mail would not be https (`insecure_links`). Campaign has no recipients (`no_audience`).
      */
     422: Problem & {
-        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'no_audience';
+        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'insecure_links' | 'no_audience';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10584,10 +11417,10 @@ export type ListCampaignRecipientsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10600,6 +11433,12 @@ export type ListCampaignRecipientsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10673,10 +11512,10 @@ export type AddCampaignRecipientsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10713,6 +11552,12 @@ export type AddCampaignRecipientsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10772,10 +11617,10 @@ export type ReadCampaignOutcomesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10788,6 +11633,12 @@ export type ReadCampaignOutcomesErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10853,10 +11704,10 @@ export type ReadCampaignTimelineErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10869,6 +11720,12 @@ export type ReadCampaignTimelineErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10935,10 +11792,10 @@ export type ExportCampaignRecipientsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10951,6 +11808,12 @@ export type ExportCampaignRecipientsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11001,10 +11864,10 @@ export type ExplainRecipientErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11017,6 +11880,12 @@ export type ExplainRecipientErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11087,10 +11956,10 @@ export type ExplainPersonErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11103,6 +11972,12 @@ export type ExplainPersonErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11169,10 +12044,10 @@ export type ListSkippedContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11185,6 +12060,12 @@ export type ListSkippedContactsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11247,10 +12128,10 @@ export type ExportSkippedContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11263,6 +12144,12 @@ export type ExportSkippedContactsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11317,10 +12204,10 @@ export type SummarizeCampaignCallsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11333,6 +12220,12 @@ export type SummarizeCampaignCallsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11392,10 +12285,10 @@ export type ExportCampaignCallsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11408,6 +12301,12 @@ export type ExportCampaignCallsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11461,10 +12360,10 @@ export type CreateDurableSendErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -11537,10 +12436,10 @@ export type CancelDurableSendErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11553,6 +12452,12 @@ export type CancelDurableSendErrors = {
      */
     409: Problem & {
         code?: 'not_cancelable';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11610,10 +12515,22 @@ export type ReadDurableSendErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11668,10 +12585,10 @@ export type WatchCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11686,10 +12603,10 @@ export type WatchCampaignErrors = {
         code?: 'invalid_request';
     };
     /**
-     * Too many progress streams (`too_many_streams`).
+     * Too many requests of this workspace (`too_many_requests`). Too many progress streams (`too_many_streams`).
      */
     429: Problem & {
-        code?: 'too_many_streams';
+        code?: 'too_many_requests' | 'too_many_streams';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11774,7 +12691,7 @@ export type ReadErrorsResponses = {
      */
     200: {
         errors: Array<{
-            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'webhook_disabled' | 'outbox_full' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
+            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'insecure_links' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'scope_missing' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'webhook_disabled' | 'outbox_full' | 'too_many_requests' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
             title: string;
             status: number;
             retry: 'permanent' | 'transient' | 'throttled' | 'account' | 'unknown';
