@@ -137,7 +137,7 @@ describe('campaigns in the console, of the whole program', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Reason').fill('wrong price');
     await dialog.getByRole('button', { name: 'Stop everything' }).click();
-    await page.getByText('wrong price').waitFor();
+    await page.getByText('Reason: wrong price').waitFor();
     await page.getByRole('button', { name: 'Let everything go on' }).click();
     await page.getByRole('button', { name: 'Stop everything' }).waitFor();
   }, 120_000);

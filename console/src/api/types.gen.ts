@@ -71,6 +71,10 @@ export type ApiKey = {
     id: string;
     name: string;
     prefix: string;
+    /**
+     * What it may do (docs/access.md).
+     */
+    scopes: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     createdAt: string;
     revokedAt: string | null;
 };
@@ -149,6 +153,11 @@ export type Campaign = {
      */
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     createdAt: string;
+    tags: Array<string>;
+    /**
+     * It was put away, and lists leave it out.
+     */
+    archived: boolean;
 };
 
 export type CampaignDetail = {
@@ -161,6 +170,11 @@ export type CampaignDetail = {
      */
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     createdAt: string;
+    tags: Array<string>;
+    /**
+     * It was put away, and lists leave it out.
+     */
+    archived: boolean;
     updatedAt: string;
     createdBy: string | null;
     /**
@@ -450,6 +464,30 @@ export type CampaignDigest = {
     };
 };
 
+export type CampaignTimeline = {
+    channels: {
+        [key: string]: {
+            stepSeconds: number;
+            points: Array<{
+                at: string;
+                pending?: number;
+                waiting?: number;
+                sending?: number;
+                accepted?: number;
+                sent?: number;
+                delivered?: number;
+                undelivered?: number;
+                failed?: number;
+                rejected?: number;
+                suppressed?: number;
+                expired?: number;
+                canceled?: number;
+                unknown?: number;
+            }>;
+        };
+    };
+};
+
 export type ChangedDelivery = {
     id: string;
     name: string;
@@ -460,6 +498,11 @@ export type ChangedDelivery = {
      */
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     createdAt: string;
+    tags: Array<string>;
+    /**
+     * It was put away, and lists leave it out.
+     */
+    archived: boolean;
     delivery: {
         ratePerSecond?: number;
         maxConcurrentCalls?: number;
@@ -486,6 +529,10 @@ export type ChangedDelivery = {
 export type Client = {
     id: string;
     name: string;
+    /**
+     * What it may do (docs/access.md).
+     */
+    scopes: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     createdAt: string;
     disabledAt: string | null;
     /**
@@ -497,6 +544,10 @@ export type Client = {
 export type ClientWithSecret = {
     id: string;
     name: string;
+    /**
+     * What it may do (docs/access.md).
+     */
+    scopes: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     createdAt: string;
     disabledAt: string | null;
     /**
@@ -1006,7 +1057,10 @@ export type MessageRecord = {
     id: string;
     uid: string;
     channel: 'email' | 'sms' | 'voice';
-    to: string;
+    /**
+     * Null once the person was erased.
+     */
+    to: string | null;
     from: string;
     'template-id'?: string;
     version?: number;
@@ -1097,6 +1151,10 @@ export type NewApiKey = {
     id: string;
     name: string;
     prefix: string;
+    /**
+     * What it may do (docs/access.md).
+     */
+    scopes: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     createdAt: string;
     revokedAt: string | null;
     /**
@@ -1132,7 +1190,75 @@ export type OAuthProblem = {
      * Of a campaign that is in no phase for what was asked.
      */
     phase?: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
+    /**
+     * The scope that is missing.
+     */
+    scope?: 'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks';
     error: 'invalid_client' | 'unsupported_grant_type' | 'invalid_request' | 'server_error';
+};
+
+export type Overview = {
+    campaigns: Array<{
+        id: string;
+        name: string;
+        phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
+        counts: {
+            [key: string]: {
+                total: number;
+                pending: number;
+                waiting: number;
+                sending: number;
+                accepted: number;
+                sent: number;
+                delivered: number;
+                undelivered: number;
+                failed: number;
+                rejected: number;
+                suppressed: number;
+                expired: number;
+                canceled: number;
+                unknown: number;
+            };
+        };
+        ratePerSecond: number;
+        /**
+         * Null when it is not known.
+         */
+        eta: string | null;
+    }>;
+    outbox: Array<{
+        channel: 'email' | 'sms' | 'voice';
+        /**
+         * Messages that are due and not with a provider.
+         */
+        due: number;
+        /**
+         * How long the oldest of them has been due.
+         */
+        oldestSeconds: number;
+        /**
+         * Of those, the ones that a hold or a stop keeps back.
+         */
+        held: number;
+    }>;
+    accounts: Array<{
+        id: string;
+        name: string;
+        kind: 'http' | 'smtp' | 'smpp' | 'kannel' | 'simulator';
+        state: 'ok' | 'paused' | 'throttled';
+        reason?: string;
+        since: string;
+    }>;
+    lastHour: {
+        [key: string]: {
+            sent: number;
+            delivered: number;
+            /**
+             * Rejected and undelivered ones included.
+             */
+            failed: number;
+        };
+    };
 };
 
 export type PersonExplanation = {
@@ -1240,13 +1366,20 @@ export type Problem = {
      * Of a campaign that is in no phase for what was asked.
      */
     phase?: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
+    /**
+     * The scope that is missing.
+     */
+    scope?: 'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks';
 };
 
 export type Recipient = {
     id: string;
     contactId: string;
     channel: 'email' | 'sms' | 'voice';
-    address: string;
+    /**
+     * Null once the person was erased.
+     */
+    address: string | null;
     state: 'pending' | 'waiting' | 'sending' | 'accepted' | 'sent' | 'delivered' | 'undelivered' | 'failed' | 'rejected' | 'suppressed' | 'expired' | 'canceled' | 'unknown';
     outcome: string | null;
     code: string | null;
@@ -1328,6 +1461,11 @@ export type ReleasedCampaign = {
      */
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     createdAt: string;
+    tags: Array<string>;
+    /**
+     * It was put away, and lists leave it out.
+     */
+    archived: boolean;
     release: Release;
 };
 
@@ -1341,8 +1479,17 @@ export type RetriedCampaign = {
      */
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     createdAt: string;
+    tags: Array<string>;
     /**
-     * Recipients that are sent to again.
+     * It was put away, and lists leave it out.
+     */
+    archived: boolean;
+    /**
+     * Recipients that are sent to again; 0 when none matches.
+     */
+    count: number;
+    /**
+     * The same by channel.
      */
     retried: {
         [key: string]: number;
@@ -1438,6 +1585,11 @@ export type SavedCampaign = {
      */
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     createdAt: string;
+    tags: Array<string>;
+    /**
+     * It was put away, and lists leave it out.
+     */
+    archived: boolean;
     /**
      * With `skipInvalid`: the rows that were left out, counted from 0; `field` is empty for a row as a whole.
      */
@@ -1468,7 +1620,10 @@ export type SenderLimit = {
 export type SessionUser = {
     id: string;
     email: string;
-    role: 'owner' | 'admin' | 'member';
+    /**
+     * Each may what those after it may (docs/access.md).
+     */
+    role: 'owner' | 'admin' | 'sender' | 'editor' | 'viewer';
     workspace: {
         id: string;
         name: string;
@@ -1511,13 +1666,16 @@ export type Stop = {
 export type Suppression = {
     id: string;
     channel: 'email' | 'sms' | 'voice' | 'all';
-    address: string;
+    /**
+     * Null for a person who was erased: a hash is kept.
+     */
+    address: string | null;
     reason: string;
     /**
      * `workspace`, or `sender:` and one sender.
      */
     scope: string;
-    source: 'api' | 'csv' | 'keyword' | 'complaint' | 'bounce' | 'unsubscribe' | 'voice' | 'provider';
+    source: 'api' | 'csv' | 'keyword' | 'complaint' | 'bounce' | 'unsubscribe' | 'voice' | 'provider' | 'erased';
     createdAt: string;
     updatedAt: string;
 };
@@ -1546,6 +1704,13 @@ export type TemplatePreview = {
     warnings: Array<Finding>;
 };
 
+export type TemplateVersion = {
+    version: number;
+    createdAt: string;
+    createdBy: string | null;
+    note?: string;
+};
+
 export type TimelineEntry = {
     kind: 'recipient';
     at: string;
@@ -1558,7 +1723,7 @@ export type TimelineEntry = {
      * Of the policy in force then; 0 without one.
      */
     policyVersion: number;
-    address: string;
+    address: string | null;
     state: 'pending' | 'waiting' | 'sending' | 'accepted' | 'sent' | 'delivered' | 'undelivered' | 'failed' | 'rejected' | 'suppressed' | 'expired' | 'canceled' | 'unknown';
     outcome: string | null;
     code: string | null;
@@ -1643,7 +1808,10 @@ export type TrackedMessage = {
     id: string;
     uid: string;
     channel: 'email' | 'sms' | 'voice';
-    to: string;
+    /**
+     * Null once the person was erased.
+     */
+    to: string | null;
     from: string;
     'template-id'?: string;
     version?: number;
@@ -1672,7 +1840,10 @@ export type TrackedMessage = {
 export type User = {
     id: string;
     email: string;
-    role: 'owner' | 'admin' | 'member';
+    /**
+     * Each may what those after it may (docs/access.md).
+     */
+    role: 'owner' | 'admin' | 'sender' | 'editor' | 'viewer';
     createdAt: string;
     disabledAt: string | null;
 };
@@ -1680,7 +1851,10 @@ export type User = {
 export type UserWithPassword = {
     id: string;
     email: string;
-    role: 'owner' | 'admin' | 'member';
+    /**
+     * Each may what those after it may (docs/access.md).
+     */
+    role: 'owner' | 'admin' | 'sender' | 'editor' | 'viewer';
     createdAt: string;
     disabledAt: string | null;
     /**
@@ -1899,6 +2073,18 @@ export type ReadMetricsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -2083,6 +2269,12 @@ export type LogOutErrors = {
         code?: 'cross_site';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -2120,6 +2312,12 @@ export type WhoAmIErrors = {
      */
     401: Problem & {
         code?: 'unauthenticated';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -2258,6 +2456,12 @@ export type ListUsersErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -2295,7 +2499,10 @@ export type ListUsersResponse = ListUsersResponses[keyof ListUsersResponses];
 export type CreateUserData = {
     body: {
         email: string;
-        role?: 'owner' | 'admin' | 'member';
+        /**
+         * `member` is taken as `sender`.
+         */
+        role?: 'owner' | 'admin' | 'sender' | 'editor' | 'viewer' | 'member';
         password?: string;
     };
     headers?: {
@@ -2359,6 +2566,12 @@ export type CreateUserErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -2384,7 +2597,10 @@ export type CreateUserResponse = CreateUserResponses[keyof CreateUserResponses];
 
 export type ChangeUserData = {
     body: {
-        role: 'owner' | 'admin' | 'member';
+        /**
+         * `member` is taken as `sender`.
+         */
+        role: 'owner' | 'admin' | 'sender' | 'editor' | 'viewer' | 'member';
     };
     path: {
         id: string;
@@ -2447,6 +2663,12 @@ export type ChangeUserErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -2545,6 +2767,12 @@ export type DisableUserErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -2633,6 +2861,12 @@ export type EnableUserErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -2737,6 +2971,12 @@ export type ResetPasswordErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -2796,6 +3036,12 @@ export type ListClientsErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -2833,6 +3079,10 @@ export type ListClientsResponse = ListClientsResponses[keyof ListClientsResponse
 export type CreateClientData = {
     body: {
         name: string;
+        /**
+         * Without them all but `suppression:lift` and `policy`.
+         */
+        scopes?: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     };
     headers?: {
         /**
@@ -2893,6 +3143,12 @@ export type CreateClientErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -2992,6 +3248,12 @@ export type RotateSecretErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -3080,6 +3342,12 @@ export type DisableClientErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -3172,6 +3440,12 @@ export type EnableClientErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -3231,6 +3505,12 @@ export type ListApiKeysErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -3268,6 +3548,10 @@ export type ListApiKeysResponse = ListApiKeysResponses[keyof ListApiKeysResponse
 export type CreateApiKeyData = {
     body: {
         name: string;
+        /**
+         * Without them all but `suppression:lift` and `policy`.
+         */
+        scopes?: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     };
     headers?: {
         /**
@@ -3330,6 +3614,12 @@ export type CreateApiKeyErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -3380,6 +3670,12 @@ export type RevokeApiKeyErrors = {
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -3477,6 +3773,12 @@ export type CreateWorkspaceErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -3539,6 +3841,12 @@ export type ListAccountsErrors = {
      */
     403: Problem & {
         code?: 'forbidden';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -3717,6 +4025,12 @@ export type CreateAccountErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -3773,6 +4087,12 @@ export type DeleteAccountErrors = {
      */
     409: Problem & {
         code?: 'environment_account' | 'account_routed' | 'account_busy';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -3833,6 +4153,12 @@ export type GetAccountErrors = {
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -3943,6 +4269,12 @@ export type ChangeAccountErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -4001,6 +4333,12 @@ export type CheckAccountErrors = {
         code?: 'not_found';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -4052,6 +4390,12 @@ export type GetRoutesErrors = {
      */
     403: Problem & {
         code?: 'forbidden';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -4143,6 +4487,12 @@ export type PutRoutesErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -4193,10 +4543,22 @@ export type ListTemplatesErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4239,10 +4601,18 @@ export type CreateTemplateData = {
         template?: {
             [key: string]: unknown;
         } | null;
+        /**
+         * What is said about this version; shown with it in the list of versions.
+         */
+        note?: string | null;
     } | {
         channel: 'sms';
         templateName: string;
         body: string;
+        /**
+         * What is said about this version; shown with it in the list of versions.
+         */
+        note?: string | null;
     } | {
         channel: 'voice';
         templateName: string;
@@ -4250,6 +4620,10 @@ export type CreateTemplateData = {
         voiceJson: {
             [key: string]: unknown;
         };
+        /**
+         * What is said about this version; shown with it in the list of versions.
+         */
+        note?: string | null;
     };
     headers?: {
         /**
@@ -4276,10 +4650,10 @@ export type CreateTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -4310,6 +4684,12 @@ export type CreateTemplateErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -4351,16 +4731,22 @@ export type ArchiveTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4414,6 +4800,12 @@ export type ReadTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
@@ -4424,6 +4816,12 @@ export type ReadTemplateErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4470,10 +4868,18 @@ export type ReplaceTemplateData = {
         template?: {
             [key: string]: unknown;
         } | null;
+        /**
+         * What is said about this version; shown with it in the list of versions.
+         */
+        note?: string | null;
     } | {
         channel: 'sms';
         templateName: string;
         body: string;
+        /**
+         * What is said about this version; shown with it in the list of versions.
+         */
+        note?: string | null;
     } | {
         channel: 'voice';
         templateName: string;
@@ -4481,6 +4887,10 @@ export type ReplaceTemplateData = {
         voiceJson: {
             [key: string]: unknown;
         };
+        /**
+         * What is said about this version; shown with it in the list of versions.
+         */
+        note?: string | null;
     };
     headers?: {
         /**
@@ -4509,10 +4919,10 @@ export type ReplaceTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -4551,6 +4961,12 @@ export type ReplaceTemplateErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -4586,6 +5002,71 @@ export type ReplaceTemplateResponses = {
 
 export type ReplaceTemplateResponse = ReplaceTemplateResponses[keyof ReplaceTemplateResponses];
 
+export type ListTemplateVersionsData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/template/{id}/versions';
+};
+
+export type ListTemplateVersionsErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ListTemplateVersionsError = ListTemplateVersionsErrors[keyof ListTemplateVersionsErrors];
+
+export type ListTemplateVersionsResponses = {
+    /**
+     * All of them.
+     */
+    200: {
+        success: true;
+        result: 'success';
+        status: number;
+        message: string;
+        data: Array<TemplateVersion>;
+    };
+};
+
+export type ListTemplateVersionsResponse = ListTemplateVersionsResponses[keyof ListTemplateVersionsResponses];
+
 export type PreviewTemplateData = {
     body: {
         params?: {
@@ -4615,10 +5096,10 @@ export type PreviewTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -4649,6 +5130,12 @@ export type PreviewTemplateErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4717,10 +5204,10 @@ export type SendTestMessageErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -4759,10 +5246,10 @@ export type SendTestMessageErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'missing_params';
     };
     /**
-     * Outbox is full (`outbox_full`).
+     * Too many requests of this workspace (`too_many_requests`). Outbox is full (`outbox_full`).
      */
     429: Problem & {
-        code?: 'outbox_full';
+        code?: 'too_many_requests' | 'outbox_full';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -4822,10 +5309,10 @@ export type SendMessageErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -4911,10 +5398,16 @@ export type ReadOutboxErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -4990,10 +5483,10 @@ export type SendMessagesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -5077,16 +5570,22 @@ export type ListMessagesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5143,16 +5642,22 @@ export type ReadStoriesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5201,10 +5706,10 @@ export type CancelMessageErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -5217,6 +5722,12 @@ export type CancelMessageErrors = {
      */
     409: Problem & {
         code?: 'not_cancelable';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5265,16 +5776,22 @@ export type TrackMessageErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5325,10 +5842,10 @@ export type ReadEventsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Events at this cursor are no longer kept (`cursor_expired`).
@@ -5341,6 +5858,12 @@ export type ReadEventsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5393,16 +5916,22 @@ export type ReleaseMessagesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5454,16 +5983,22 @@ export type HoldMessagesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5516,10 +6051,10 @@ export type LiftSenderLimitErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -5532,6 +6067,12 @@ export type LiftSenderLimitErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5584,10 +6125,22 @@ export type ListSenderLimitsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5651,10 +6204,10 @@ export type SetSenderLimitErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -5679,6 +6232,12 @@ export type SetSenderLimitErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -5723,10 +6282,10 @@ export type LiftSuppressionErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -5739,6 +6298,12 @@ export type LiftSuppressionErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5799,10 +6364,22 @@ export type ListSuppressionsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -5871,10 +6448,10 @@ export type AddSuppressionErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -5905,6 +6482,12 @@ export type AddSuppressionErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -5959,6 +6542,18 @@ export type ExportSuppressionsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -5995,10 +6590,22 @@ export type ListWebhooksErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6066,10 +6673,10 @@ export type CreateWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -6100,6 +6707,12 @@ export type CreateWebhookErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused' | 'private_target';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -6142,16 +6755,22 @@ export type DeleteWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6202,10 +6821,22 @@ export type ReadWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6265,10 +6896,10 @@ export type ChangeWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6299,6 +6930,12 @@ export type ChangeWebhookErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'private_target';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6361,10 +6998,10 @@ export type RotateWebhookSecretErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6401,6 +7038,12 @@ export type RotateWebhookSecretErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6463,10 +7106,10 @@ export type TestWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6503,6 +7146,12 @@ export type TestWebhookErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6558,6 +7207,12 @@ export type ListWebhookDeliveriesErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
@@ -6568,6 +7223,12 @@ export type ListWebhookDeliveriesErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6626,10 +7287,10 @@ export type RedeliverWebhookDeliveryErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6666,6 +7327,12 @@ export type RedeliverWebhookDeliveryErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6723,10 +7390,10 @@ export type RedeliverFailedDeliveriesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6763,6 +7430,12 @@ export type RedeliverFailedDeliveriesErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -7193,16 +7866,22 @@ export type EndStopErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -7249,16 +7928,22 @@ export type ReadStopErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -7319,10 +8004,10 @@ export type BeginStopErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -7349,6 +8034,12 @@ export type BeginStopErrors = {
         code?: 'invalid_request';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -7372,6 +8063,68 @@ export type BeginStopResponses = {
 
 export type BeginStopResponse = BeginStopResponses[keyof BeginStopResponses];
 
+export type ReadOverviewData = {
+    body?: never;
+    headers?: {
+        /**
+         * Who acts. Required with a session cookie, and then the user of the session; with a Bearer token it is recorded.
+         */
+        'x-user-id'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/overview';
+};
+
+export type ReadOverviewErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'user_mismatch' | 'scope_missing';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ReadOverviewError = ReadOverviewErrors[keyof ReadOverviewErrors];
+
+export type ReadOverviewResponses = {
+    /**
+     * All of it.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: Overview;
+    };
+};
+
+export type ReadOverviewResponse = ReadOverviewResponses[keyof ReadOverviewResponses];
+
 export type ReadPolicyData = {
     body?: never;
     path?: never;
@@ -7385,6 +8138,18 @@ export type ReadPolicyErrors = {
      */
     401: Problem & {
         code?: 'unauthenticated';
+    };
+    /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -7480,10 +8245,10 @@ export type SetPolicyErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -7514,6 +8279,12 @@ export type SetPolicyErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`). Too much work waiting (`overloaded`).
@@ -7562,6 +8333,12 @@ export type ReadContactTimelineErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
@@ -7572,6 +8349,12 @@ export type ReadContactTimelineErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -7629,10 +8412,22 @@ export type FindContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -7665,6 +8460,80 @@ export type FindContactsResponses = {
 
 export type FindContactsResponse = FindContactsResponses[keyof FindContactsResponses];
 
+export type EraseContactData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query: {
+        erase: 'true';
+    };
+    url: '/api/contact/{id}';
+};
+
+export type EraseContactErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type EraseContactError = EraseContactErrors[keyof EraseContactErrors];
+
+export type EraseContactResponses = {
+    /**
+     * The person is being erased.
+     */
+    202: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: {
+            id: string;
+        };
+    };
+};
+
+export type EraseContactResponse = EraseContactResponses[keyof EraseContactResponses];
+
 export type ReadContactData = {
     body?: never;
     path: {
@@ -7682,10 +8551,22 @@ export type ReadContactErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -7740,10 +8621,10 @@ export type ChangeContactErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -7780,6 +8661,12 @@ export type ChangeContactErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -7828,10 +8715,22 @@ export type ExportContactErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'forbidden' | 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -7885,10 +8784,22 @@ export type ListContactListsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -7954,10 +8865,10 @@ export type CreateContactListErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -7988,6 +8899,12 @@ export type CreateContactListErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * A dependency is not available (`dependency_down`).
@@ -8030,10 +8947,10 @@ export type DeleteContactListErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8046,6 +8963,12 @@ export type DeleteContactListErrors = {
      */
     409: Problem & {
         code?: 'list_in_use';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8096,10 +9019,22 @@ export type ReadContactListErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8156,10 +9091,10 @@ export type RenameContactListErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8190,6 +9125,12 @@ export type RenameContactListErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8248,6 +9189,12 @@ export type ListContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
@@ -8258,6 +9205,12 @@ export type ListContactsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8323,10 +9276,10 @@ export type ImportContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8363,6 +9316,12 @@ export type ImportContactsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8412,16 +9371,22 @@ export type RemoveContactErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8477,6 +9442,11 @@ export type ListCampaignsData = {
         status?: 'active' | 'paused' | 'completed';
         dateFrom?: string;
         dateTo?: string;
+        tag?: string;
+        /**
+         * Those that were put away; without it, those that were not.
+         */
+        archived?: 'true' | 'false';
     };
     url: '/api/campaign';
 };
@@ -8489,16 +9459,22 @@ export type ListCampaignsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -8761,10 +9737,10 @@ export type CreateCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8797,10 +9773,16 @@ export type CreateCampaignErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Campaign has no recipients (`no_audience`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Links in mail would not be https (`insecure_links`). Campaign has no recipients (`no_audience`).
      */
     422: Problem & {
-        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'no_audience';
+        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'insecure_links' | 'no_audience';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9059,10 +10041,10 @@ export type DryRunCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9099,6 +10081,12 @@ export type DryRunCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9153,10 +10141,10 @@ export type ReadCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9169,6 +10157,12 @@ export type ReadCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9202,7 +10196,10 @@ export type ReadCampaignResponse = ReadCampaignResponses[keyof ReadCampaignRespo
 
 export type ChangeCampaignData = {
     body: {
-        delivery: {
+        name?: string;
+        tags?: Array<string>;
+        archived?: boolean;
+        delivery?: {
             ratePerSecond?: number | null;
             maxConcurrentCalls?: number | null;
         };
@@ -9234,10 +10231,10 @@ export type ChangeCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9274,6 +10271,12 @@ export type ChangeCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9340,10 +10343,10 @@ export type DuplicateCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9380,6 +10383,12 @@ export type DuplicateCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9446,10 +10455,10 @@ export type StartCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9482,10 +10491,16 @@ export type StartCampaignErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Campaign has no recipients (`no_audience`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Links in mail would not be https (`insecure_links`). Campaign has no recipients (`no_audience`).
      */
     422: Problem & {
-        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'no_audience';
+        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'insecure_links' | 'no_audience';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9552,10 +10567,10 @@ export type PauseCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9592,6 +10607,12 @@ export type PauseCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9658,10 +10679,10 @@ export type ResumeCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9698,6 +10719,12 @@ export type ResumeCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9764,10 +10791,10 @@ export type CancelCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9806,6 +10833,12 @@ export type CancelCampaignErrors = {
         code?: 'invalid_request' | 'idempotency_key_reused';
     };
     /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -9837,7 +10870,14 @@ export type CancelCampaignResponse = CancelCampaignResponses[keyof CancelCampaig
 
 export type RetryFailedRecipientsData = {
     body?: {
-        states?: Array<'failed' | 'undelivered' | 'unknown'>;
+        /**
+         * Without it failed, undelivered and unknown; `rejected` needs `codes`.
+         */
+        states?: Array<'failed' | 'undelivered' | 'unknown' | 'rejected'>;
+        /**
+         * Only recipients with one of these codes.
+         */
+        codes?: Array<string>;
     };
     headers?: {
         /**
@@ -9870,10 +10910,10 @@ export type RetryFailedRecipientsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9910,6 +10950,12 @@ export type RetryFailedRecipientsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -9979,10 +11025,10 @@ export type ReleaseCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10019,6 +11065,12 @@ export type ReleaseCampaignErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10079,10 +11131,10 @@ export type ListCampaignRunsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10095,6 +11147,12 @@ export type ListCampaignRunsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10154,10 +11212,10 @@ export type ReadCampaignDigestErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10170,6 +11228,12 @@ export type ReadCampaignDigestErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'sender_not_allowed';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10236,10 +11300,10 @@ export type ApproveCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). A client cannot do this (`user_required`). Own campaigns are approved by others (`own_campaign`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). A client cannot do this (`user_required`). Own campaigns are approved by others (`own_campaign`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'user_required' | 'own_campaign';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'user_required' | 'own_campaign';
     };
     /**
      * Not found (`not_found`).
@@ -10272,10 +11336,16 @@ export type ApproveCampaignErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Campaign has no recipients (`no_audience`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Links in mail would not be https (`insecure_links`). Campaign has no recipients (`no_audience`).
      */
     422: Problem & {
-        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'no_audience';
+        code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'insecure_links' | 'no_audience';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10347,10 +11417,10 @@ export type ListCampaignRecipientsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10363,6 +11433,12 @@ export type ListCampaignRecipientsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10436,10 +11512,10 @@ export type AddCampaignRecipientsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`).
+     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch';
+        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10476,6 +11552,12 @@ export type AddCampaignRecipientsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10535,10 +11617,10 @@ export type ReadCampaignOutcomesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10551,6 +11633,12 @@ export type ReadCampaignOutcomesErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10587,6 +11675,88 @@ export type ReadCampaignOutcomesResponses = {
 
 export type ReadCampaignOutcomesResponse = ReadCampaignOutcomesResponses[keyof ReadCampaignOutcomesResponses];
 
+export type ReadCampaignTimelineData = {
+    body?: never;
+    headers?: {
+        /**
+         * Who acts. Required with a session cookie, and then the user of the session; with a Bearer token it is recorded.
+         */
+        'x-user-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: {
+        /**
+         * Of this run of the campaign; without it, of the current one.
+         */
+        runId?: string;
+        points?: number;
+    };
+    url: '/api/campaign/{id}/timeline';
+};
+
+export type ReadCampaignTimelineErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'user_mismatch' | 'scope_missing';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ReadCampaignTimelineError = ReadCampaignTimelineErrors[keyof ReadCampaignTimelineErrors];
+
+export type ReadCampaignTimelineResponses = {
+    /**
+     * All channels of the campaign.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: CampaignTimeline;
+    };
+};
+
+export type ReadCampaignTimelineResponse = ReadCampaignTimelineResponses[keyof ReadCampaignTimelineResponses];
+
 export type ExportCampaignRecipientsData = {
     body?: never;
     headers?: {
@@ -10622,10 +11792,10 @@ export type ExportCampaignRecipientsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10638,6 +11808,12 @@ export type ExportCampaignRecipientsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10688,10 +11864,10 @@ export type ExplainRecipientErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10704,6 +11880,12 @@ export type ExplainRecipientErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10774,10 +11956,10 @@ export type ExplainPersonErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10790,6 +11972,12 @@ export type ExplainPersonErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10856,10 +12044,10 @@ export type ListSkippedContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10872,6 +12060,12 @@ export type ListSkippedContactsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -10934,10 +12128,10 @@ export type ExportSkippedContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10950,6 +12144,12 @@ export type ExportSkippedContactsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11004,10 +12204,10 @@ export type SummarizeCampaignCallsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11020,6 +12220,12 @@ export type SummarizeCampaignCallsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11079,10 +12285,10 @@ export type ExportCampaignCallsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11095,6 +12301,12 @@ export type ExportCampaignCallsErrors = {
      */
     422: Problem & {
         code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11148,10 +12360,10 @@ export type CreateDurableSendErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -11224,10 +12436,10 @@ export type CancelDurableSendErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11240,6 +12452,12 @@ export type CancelDurableSendErrors = {
      */
     409: Problem & {
         code?: 'not_cancelable';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11297,10 +12515,22 @@ export type ReadDurableSendErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'scope_missing';
+    };
+    /**
      * Not found (`not_found`).
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11355,10 +12585,10 @@ export type WatchCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * User does not match the session (`user_mismatch`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'user_mismatch';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11373,10 +12603,10 @@ export type WatchCampaignErrors = {
         code?: 'invalid_request';
     };
     /**
-     * Too many progress streams (`too_many_streams`).
+     * Too many requests of this workspace (`too_many_requests`). Too many progress streams (`too_many_streams`).
      */
     429: Problem & {
-        code?: 'too_many_streams';
+        code?: 'too_many_requests' | 'too_many_streams';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -11461,7 +12691,7 @@ export type ReadErrorsResponses = {
      */
     200: {
         errors: Array<{
-            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'webhook_disabled' | 'outbox_full' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
+            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'insecure_links' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'scope_missing' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'webhook_disabled' | 'outbox_full' | 'too_many_requests' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
             title: string;
             status: number;
             retry: 'permanent' | 'transient' | 'throttled' | 'account' | 'unknown';

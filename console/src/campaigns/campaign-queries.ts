@@ -15,9 +15,10 @@ import type {
   ReadCampaignOutcomesData,
   ReadCampaignOutcomesResponse,
   ReadCampaignResponse,
+  ReadCampaignTimelineData,
 } from '../api/types.gen';
 
-export type Detail = CampaignDetail & { tags?: string[]; archived?: boolean };
+export type Detail = CampaignDetail;
 export type Outcome = ReadCampaignOutcomesResponse['data'][number];
 /** `others`: the person's recipients of other channels or runs. */
 export type Story = Explanation & { others?: string[] };
@@ -79,10 +80,11 @@ export const timelineQuery = (id: string) =>
     refetchInterval: 10_000,
     queryFn: async ({ signal }): Promise<Timeline> =>
       (
-        await call<
-          { url: '/api/campaign/{id}/timeline'; path: { id: string }; query: { points: number } },
-          { data: Timeline }
-        >('GET', '/api/campaign/{id}/timeline', { path: { id }, query: { points: 200 }, signal })
+        await call<ReadCampaignTimelineData, { data: Timeline }>('GET', '/api/campaign/{id}/timeline', {
+          path: { id },
+          query: { points: 200 },
+          signal,
+        })
       ).data,
   });
 

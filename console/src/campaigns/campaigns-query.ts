@@ -3,7 +3,7 @@ import { call } from '../api/client';
 import type { ListCampaignsData, ListCampaignsResponse } from '../api/types.gen';
 import { CHANNELS, type Channel } from './campaign-words';
 
-export type ListedCampaign = ListCampaignsResponse['data'][number] & { tags?: string[] };
+export type ListedCampaign = ListCampaignsResponse['data'][number];
 
 /** As it stands in the page's address. */
 export interface CampaignFilter {
@@ -34,15 +34,15 @@ async function listCampaigns(filter: CampaignFilter, signal: AbortSignal) {
   const channels = filter.channel ? [filter.channel] : CHANNELS;
   const answers = await Promise.all(channels.map((channel) => listChannel({ ...filter, channel }, signal)));
   if (answers.length === 1 && answers[0])
-    return { rows: answers[0].data as ListedCampaign[], total: answers[0].pagination.total };
+    return { rows: answers[0].data, total: answers[0].pagination.total };
   const rows = new Map(answers.flatMap(({ data }) => data).map((one) => [one.id, one]));
   const total = Math.max(...answers.map(({ pagination }) => pagination.total), rows.size);
-  return { rows: [...rows.values()].sort(orderOf(filter)).slice(0, PAGE_SIZE) as ListedCampaign[], total };
+  return { rows: [...rows.values()].sort(orderOf(filter)).slice(0, PAGE_SIZE), total };
 }
 
 function listChannel(filter: CampaignFilter & { channel: Channel }, signal: AbortSignal) {
   const { search, status, channel, from, to, order, page = 1, tag, archived } = filter;
-  const query: ListCampaignsData['query'] & { tag?: string; archived?: boolean } = {
+  const query: ListCampaignsData['query'] = {
     ...{ page: filter.channel ? page : 1, limit: PAGE_SIZE, channel },
     ...(search ? { search } : {}),
     ...(status ? { status } : {}),
@@ -50,7 +50,7 @@ function listChannel(filter: CampaignFilter & { channel: Channel }, signal: Abor
     ...(to ? { dateTo: monthFirst(to) } : {}),
     ...(order ? { column: order === 'name' ? 'name' : 'createdAt', direction: 'asc' } : {}),
     ...(tag ? { tag } : {}),
-    ...(archived ? { archived } : {}),
+    ...(archived ? { archived: 'true' as const } : {}),
   };
   return call<ListCampaignsData, ListCampaignsResponse>('GET', '/api/campaign', { query, signal });
 }

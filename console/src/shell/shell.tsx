@@ -10,6 +10,7 @@ import icon from '../icon.svg';
 import { TEXTS } from '../texts';
 import { NAVIGATION } from './navigation';
 import { OfflineBanner } from './offline-banner';
+import { StoppedBanner } from './stopped-banner';
 import { applyTheme, chosenTheme, THEMES, type Theme } from './theme';
 import './shell.css';
 
@@ -45,7 +46,10 @@ export function Shell() {
           </div>
           <PersonBar />
         </header>
-        <OfflineBanner />
+        <div className="banners">
+          <OfflineBanner />
+          <StoppedBanner />
+        </div>
         <nav id="menu" className={isMenuOpen ? 'side is-open' : 'side'} aria-label={shell.navigation}>
           {NAVIGATION.map(({ title, places }) => (
             <div key={title}>

@@ -175,7 +175,9 @@ function channelName(channel: Suppression['channel']): string {
 }
 
 function Lift({ entry, onClose, onDone }: { entry: Suppression; onClose(): void; onDone(): void }) {
-  const { channel, address, scope } = entry;
+  const { channel, scope } = entry;
+  // One without an address, because its person was erased, has no button that leads here.
+  const address = entry.address ?? '';
   const say = useToast();
   const lift = useMutation({
     mutationFn: () =>
