@@ -1218,9 +1218,4 @@ export const TEXTS = {
     atOnce: 'At once',
     noWarnings: 'No warnings.',
   },
-  unbuilt: {
-    title: 'Not in the console yet',
-    text: 'Until then the API and the command line do this.',
-    link: 'The API’s reference',
-  },
 } as const;
