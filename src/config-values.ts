@@ -8,6 +8,9 @@ export const port = z.coerce.number().int().min(0).max(65_535);
 export const httpUrl = z.url({ protocol: /^https?$/ });
 export const baseUrl = httpUrl.transform((value) => value.replace(/\/+$/, ''));
 export const rate = z.coerce.number().positive().max(100_000);
+/** A number of things, from one to the given most. */
+export const countUpTo = (most: number) => z.coerce.number().int().min(1).max(most);
+
 export const flag = z
   .enum(['true', 'false'])
   .default('false')

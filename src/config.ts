@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   baseUrl,
+  countUpTo,
   domain,
   flag,
   hostAndPort,
@@ -47,6 +48,9 @@ export const VARIABLES = z.object({
   FANFARE_METRICS_PORT: port.optional(),
   FANFARE_TEMPORAL_METRICS_PORT: port.min(1).optional(),
   FANFARE_TRUST_PROXY: trustedProxies.optional(),
+  FANFARE_REQUESTS_PER_SECOND: countUpTo(1_000_000).default(LIMITS.requestsPerSecondDefault),
+  FANFARE_REQUESTS_AT_ONCE: countUpTo(100_000).default(LIMITS.requestsAtOnceDefault),
+  FANFARE_INSECURE_LINKS: flag,
   FANFARE_AUTH_URL: baseUrl.optional(),
   FANFARE_SEND_URL: baseUrl.optional(),
   FANFARE_APP_URL: baseUrl.optional(),
@@ -136,6 +140,10 @@ export interface Config {
     console: boolean;
     trustProxy: string[] | number | undefined;
   };
+  /** Requests of one workspace to one process. */
+  requestBounds: { perSecond: number; atOnce: number };
+  /** Why mail of class `marketing` may not leave, if it may not: the links in it would not be https. */
+  insecureLinks: string | undefined;
   /** Separate ports for metrics, on the address that HTTP listens on: ours, and the Temporal library's. */
   metrics: { port: number | undefined; temporalPort: number | undefined };
   /** The messaging service that campaigns use; missing parts are those of this process. */
@@ -237,6 +245,8 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       console: v.FANFARE_CONSOLE === 'on',
       trustProxy: v.FANFARE_TRUST_PROXY,
     },
+    requestBounds: { perSecond: v.FANFARE_REQUESTS_PER_SECOND, atOnce: v.FANFARE_REQUESTS_AT_ONCE },
+    insecureLinks: insecureLinksOf(v),
     metrics: { port: v.FANFARE_METRICS_PORT, temporalPort: v.FANFARE_TEMPORAL_METRICS_PORT },
     service: {
       authUrl: v.FANFARE_AUTH_URL,
@@ -296,6 +306,13 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     workerBuildId: v.FANFARE_WORKER_BUILD_ID,
     logLevel: v.LOG_LEVEL,
   };
+}
+
+/** A link without https can be read and changed on the way, and one to this machine leads nowhere. */
+function insecureLinksOf(v: Variables): string | undefined {
+  if (v.FANFARE_EMAIL_PROVIDER !== 'smtp' || v.FANFARE_INSECURE_LINKS) return undefined;
+  if (v.FANFARE_PUBLIC_URL?.startsWith('https:')) return undefined;
+  return 'links in marketing mail need FANFARE_PUBLIC_URL with https; FANFARE_INSECURE_LINKS=true sends without';
 }
 
 /** Related variables are checked even when single values are wrong, so that all problems are reported at once. */

@@ -1,5 +1,5 @@
-/** Numbers, times and plurals as the person's own language and zone write them. */
-const LANGUAGE = typeof navigator === 'undefined' ? 'en' : navigator.language;
+/** Numbers, times and plurals as the person's own language and zone write them: those of the browser. */
+const LANGUAGE = undefined;
 /** The texts are English, so their plurals are. */
 const plurals = new Intl.PluralRules('en');
 const numbers = new Intl.NumberFormat(LANGUAGE);
@@ -24,13 +24,9 @@ export function plural(n: number, forms: { one: string; other: string }): string
 }
 
 const DATE_TIME = { dateStyle: 'medium', timeStyle: 'short' } as const;
-const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const;
 
 export const formatTime = (at: string | number | Date): string =>
   new Intl.DateTimeFormat(LANGUAGE, DATE_TIME).format(new Date(at));
-
-export const formatClock = (at: string | number | Date): string =>
-  new Intl.DateTimeFormat(LANGUAGE, CLOCK).format(new Date(at));
 
 /** As the API writes it, for those who compare with logs. */
 export const formatUtc = (at: string | number | Date): string =>

@@ -962,7 +962,6 @@ export const TEXTS = {
     },
     people: {
       title: 'Recipients',
-      search: 'Search',
       searchHint: 'Whole or beginning: email, phone or your own id',
       address: 'Address',
       outcome: 'Outcome',

@@ -47,6 +47,7 @@ import { inboundRoutes } from '../http/inbound';
 import { inboundKannelRoutes } from '../http/inbound-kannel';
 import { messageRoutes } from '../http/messages';
 import { metricsRoutes } from '../http/metrics';
+import { overviewRoutes } from '../http/overview';
 import { policyRoutes } from '../http/policy';
 import type { App } from '../http/request/routing';
 import { sendRoutes } from '../http/send';
@@ -77,6 +78,7 @@ import type { Tables } from '../storage/storage';
 import { contactNews } from './contact-news';
 import { suppressErased } from './erasures';
 import { isToldHowToOptOut } from './notice-rule';
+import { createOverview } from './overview';
 import { suppression } from './suppression-rule';
 
 /** Dependencies of the routes of the whole API. */
@@ -102,6 +104,8 @@ export interface ApiParts {
   smsOptedOut?: OptedOutCodes | undefined;
   unsubscribeTokens: UnsubscribeTokens;
   publicUrl: string | undefined;
+  /** Why marketing mail may not start, if it may not. */
+  insecureLinks?: string | undefined;
   metrics: Pick<Metrics, 'read' | 'contentType'>;
   log: Log;
 }
@@ -137,6 +141,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     suppression,
     isToldHowToOptOut,
     senderRate: delivery.senderRate,
+    insecureLinks: parts.insecureLinks,
     log,
   });
   const timeline = createContactTimeline({ db: campaignsDb, news: contactNews(messagingDb) });
@@ -171,6 +176,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       contactParams: createContactParams({ db: campaignsDb }),
       delivery,
       stops,
+      isUserAddress: identity.users.isAddress,
     }),
     sendRoutes(delivery),
     messageRoutes(delivery, stops),
@@ -192,6 +198,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     }),
     unsubscribeRoutes(createUnsubscribe({ db: messagingDb, tokens: parts.unsubscribeTokens })),
     stopRoutes({ stops }),
+    overviewRoutes(createOverview({ storage, delivery, accounts: accountsOf(parts).store })),
     policyRoutes({
       policies: createPolicies({ db: campaignsDb, changed: tellOfPolicy }),
       timeline,

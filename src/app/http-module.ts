@@ -70,6 +70,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   const messagingDb = storage.tables<MessagingTables>();
   const { publicUrl, trustProxy } = config.http;
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
+  if (config.insecureLinks) log.warn(`campaigns of marketing mail do not start: ${config.insecureLinks}`);
   const requestsDb = storage.forRequests.tables<MessagingTables>();
   const identity = createIdentity({ db: requestsDb });
   const versions = createTemplateVersions(messagingDb);
@@ -147,6 +148,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     publicUrl,
     trustProxy,
     observe: options.metrics.requests,
+    requestBounds: config.requestBounds,
     idempotency: createIdempotency({ db: requestsDb }),
     routes: [
       ...consoleOf(options),
@@ -173,6 +175,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
         unsubscribeTokens,
         metrics: options.metrics,
         publicUrl,
+        insecureLinks: config.insecureLinks,
         log,
       }),
     ],

@@ -69,6 +69,12 @@ export function requireAudience(id: string, { contactListIds }: CampaignContent,
   );
 }
 
+/** Fails with `insecure_links` when marketing mail is to start and its links would not be https; `why` says what to do. */
+export function requireSecureLinks({ channels, options }: CampaignContent, why: string | undefined): void {
+  if (why === undefined || !channels.includes('email') || options.class === 'transactional') return;
+  throw new DomainError('insecure_links', `Marketing mail does not start: ${why}`);
+}
+
 /**
  * Returns the lists that the workspace does not have. Within a transaction, the others cannot be deleted until
  * its end.

@@ -11,6 +11,7 @@ import { lockContacts } from './contacts/contacts';
 import { copyOwnAudience } from './own-audience';
 import { ownColumns } from './save-campaign';
 import type { CampaignTables } from './tables';
+import { requireRoom } from './workspace-room';
 
 /**
  * Creates a draft with the content, audience and options of another campaign of the workspace. Its lists and
@@ -24,6 +25,7 @@ export async function copyCampaign(
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     if (await findCampaign(tx, workspaceId, id)) return;
+    await requireRoom(tx, workspaceId, 'campaigns');
     let original = await readCampaign(tx, workspaceId, campaignId);
     if (original.ownListId !== undefined) {
       // Under this lock the own audience neither grows nor is replaced.

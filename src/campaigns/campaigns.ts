@@ -11,7 +11,13 @@ import { createApprovals } from './approval/approvals';
 import { creationWarnings } from './audience/campaign-warnings';
 import { createDryRuns } from './audience/dry-run';
 import { changeCampaign, launchAgain } from './campaign-actions';
-import { checkFound, checkReferences, lookUpTemplates, requireAudience } from './campaign-checks';
+import {
+  checkFound,
+  checkReferences,
+  lookUpTemplates,
+  requireAudience,
+  requireSecureLinks,
+} from './campaign-checks';
 import { copyCampaign } from './campaign-copy';
 import { describeCampaign } from './campaign-detail';
 import { listCampaigns } from './campaign-list';
@@ -60,6 +66,7 @@ import { type RunTimeline, readTimeline } from './runs/run-timeline';
 import { contentOf, insertCampaign, replaceCampaign } from './save-campaign';
 import { readStop } from './stops/stops';
 import type { CampaignTables } from './tables';
+import { createContactRoom, requireRoom } from './workspace-room';
 
 export interface CampaignsDeps {
   db: Kysely<CampaignTables>;
@@ -75,6 +82,8 @@ export interface CampaignsDeps {
   isToldHowToOptOut?: NoticeRule | undefined;
   /** Without it, senders have no limit. */
   senderRate?: SenderRate | undefined;
+  /** Why marketing mail may not start, if it may not. */
+  insecureLinks?: string | undefined;
   /** The current time, for warnings and forecasts. */
   now?: (() => number) | undefined;
   log: Log;
@@ -89,6 +98,8 @@ interface SaveCall {
   recipients?: InlineRecipients | undefined;
   /** With a note, an edit is applied once, however often the call is repeated. */
   note?: CallNote | undefined;
+  /** Called for an edit that leaves a campaign to start by itself; throws if the caller may start none. */
+  requireStart?: (() => void) | undefined;
 }
 
 export type Campaigns = ReturnType<typeof createCampaigns>;
@@ -102,6 +113,7 @@ export function createCampaigns(deps: CampaignsDeps) {
   });
 
   const { launch, carryOut } = createCarryOut(deps);
+  const room = createContactRoom(db);
 
   async function warningsAgain(workspaceId: string, campaign: CampaignRecord): Promise<Finding[]> {
     const { sms } = campaign.settings;
@@ -120,7 +132,7 @@ export function createCampaigns(deps: CampaignsDeps) {
   };
 
   return {
-    ...createApprovals({ db, templates, carryOut, dryRun, limited }),
+    ...createApprovals({ db, templates, carryOut, dryRun, limited, insecureLinks: deps.insecureLinks }),
 
     /**
      * Creates a campaign, or with `campaignId` replaces one that has not started. If the id given for a new
@@ -129,13 +141,15 @@ export function createCampaigns(deps: CampaignsDeps) {
     async save(
       workspaceId: string,
       body: CampaignBody,
-      { userId, newCampaignId = newId('cmp'), recipients, note }: SaveCall = {},
+      { userId, newCampaignId = newId('cmp'), recipients, note, requireStart }: SaveCall = {},
     ) {
       const earlier = body.campaignId ? undefined : await findCampaign(db, workspaceId, newCampaignId);
       if (earlier) {
         await launch(workspaceId, earlier.id, launchAgain(earlier));
         return { ...summaryOf(earlier), warnings: await warningsAgain(workspaceId, earlier) };
       }
+      if (recipients) room.require(workspaceId);
+      if (!body.campaignId) await requireRoom(db, workspaceId, 'campaigns');
       const policy = await readPolicy(db, workspaceId);
       // Look up templates before the transaction, because that takes HTTP requests.
       const templatesFound = await lookUpTemplates(templates, workspaceId, contentOf(body));
@@ -144,6 +158,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         const campaign = body.campaignId ? await lockCampaign(tx, workspaceId, body.campaignId) : undefined;
         const ownListId = own ? (own.listId ?? undefined) : campaign?.ownListId;
         const content: CampaignContent = { ...contentOf(body), ownListId };
+        if (campaign && body.start === undefined && campaign.stage !== 'draft') requireStart?.();
         const found = await checkFound(tx, workspaceId, content, templatesFound, policy);
         const smsText = found.sms?.text;
         const warnings = await creationWarnings(tx, workspaceId, content, { smsText, now: now(), policy });
@@ -151,6 +166,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         if (excess) warnings.push(approvalWarning(excess));
         const edit = { start: body.start, needsApproval: excess !== undefined, own, note };
         const start = (body.start ?? true) && !excess;
+        if (start) requireSecureLinks(content, deps.insecureLinks);
         const saved = campaign
           ? await replaceCampaign(tx, workspaceId, campaign, edit, content)
           : await insertCampaign(
@@ -188,8 +204,10 @@ export function createCampaigns(deps: CampaignsDeps) {
     },
 
     /** Fails for a campaign that takes no more recipients, before any of an upload is read. */
-    requireAppendable: (campaign: { workspaceId: string; campaignId: string }) =>
-      requireAppendable(db, campaign),
+    async requireAppendable(campaign: { workspaceId: string; campaignId: string }) {
+      room.require(campaign.workspaceId);
+      await requireAppendable(db, campaign);
+    },
 
     appendRows: (target: AppendTarget, rows: Iterable<ImportRow>) => appendRecipients(db, target, rows),
 
@@ -212,6 +230,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         const campaign = await readCampaign(db, workspaceId, campaignId);
         if (campaign.stage === 'draft') requireAudience(campaignId, campaign, campaign.ownMembers);
         if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign);
+        requireSecureLinks(campaign, deps.insecureLinks);
       }
       const consequence = await changeCampaign(db, workspaceId, campaignId, action, note);
       await carryOut(workspaceId, campaignId, consequence, { holds: action !== 'resume' });

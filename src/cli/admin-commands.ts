@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import { ROLES, SCOPES } from '../domain/access';
 import type { ApiClient } from './api-client';
 import { print, withApi } from './command';
 import { openInstance } from './instance';
@@ -12,7 +13,7 @@ export function addAdminCommands(program: Command): void {
     .command('create')
     .description('create a user; the password is made, and printed once')
     .requiredOption('--email <address>', 'what the user logs in with')
-    .addOption(new Option('--role <role>', 'what the user may do').choices(ROLES).default('member'))
+    .addOption(new Option('--role <role>', 'what the user may do').choices(ROLES).default('sender'))
     .option('--password-stdin', 'read a password from the standard input instead of making one')
     .option('--json', 'print the user as JSON')
     .action((options: UserOptions) => withApi(openInstance(), (api) => createUser(api, options)));
@@ -22,11 +23,15 @@ export function addAdminCommands(program: Command): void {
     .command('create')
     .description('create a client; its secret is printed once')
     .requiredOption('--name <name>', 'what lists show')
+    .addOption(
+      new Option(
+        '--scopes <scope...>',
+        'what it may do; without them all but suppression:lift and policy',
+      ).choices(SCOPES),
+    )
     .option('--json', 'print the client as JSON')
     .action((options: ClientOptions) => withApi(openInstance(), (api) => createClient(api, options)));
 }
-
-const ROLES = ['owner', 'admin', 'member'];
 
 interface UserOptions {
   email: string;
@@ -37,6 +42,7 @@ interface UserOptions {
 
 interface ClientOptions {
   name: string;
+  scopes?: string[];
   json?: boolean;
 }
 
@@ -56,7 +62,7 @@ async function createUser(api: ApiClient, { email, role, passwordStdin, json }: 
 
 const createdClient = z.object({ data: z.looseObject({ id: z.string(), secret: z.string() }) });
 
-async function createClient(api: ApiClient, { name, json }: ClientOptions): Promise<void> {
-  const { data } = await api.post('/api/admin/clients', { name }, createdClient);
+async function createClient(api: ApiClient, { name, scopes, json }: ClientOptions): Promise<void> {
+  const { data } = await api.post('/api/admin/clients', { name, scopes }, createdClient);
   print(json, data, [`Client ${data.id} was created.`, `Secret, shown this once: ${data.secret}`]);
 }

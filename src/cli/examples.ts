@@ -44,7 +44,7 @@ export const EXAMPLES: Record<string, string> = {
   'template push': 'templates/',
   'template pull': 'templates/',
   'template preview': 'order-ready.json --params ada.json',
-  'user create': '--email grace@example.com --role member',
+  'user create': '--email grace@example.com --role sender',
   'user list': '--limit 50',
   'user role': 'usr_01kbn1x444zs7bz3z3qva8ajt2 admin',
   'user disable': 'usr_01kbn1x444zs7bz3z3qva8ajt2',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ROLES, roleOf, SCOPES } from '../domain/access';
 import { LIMITS } from '../domain/limits';
 import { email } from './addresses';
 import { displayName, emptyAsAbsent, pageLimit, pageNumber, pageQuery } from './common';
@@ -6,7 +7,20 @@ import { id, pageOf, success, time } from './envelope';
 
 /** What administrators write (api.md 11). All of it is ours, so all of it is strict. */
 
-export const role = z.enum(['owner', 'admin', 'member']);
+export const role = z.enum(ROLES).meta({ description: 'Each may what those after it may (docs/access.md).' });
+
+/** `member` is what earlier versions called a sender. */
+const roleGiven = z
+  .enum([...ROLES, 'member'])
+  .meta({ description: '`member` is taken as `sender`.' })
+  .transform(roleOf);
+
+const scopes = z.array(z.enum(SCOPES)).meta({ description: 'What it may do (docs/access.md).' });
+const scopesGiven = z
+  .array(z.enum(SCOPES))
+  .max(SCOPES.length)
+  .optional()
+  .meta({ description: 'Without them all but `suppression:lift` and `policy`.' });
 
 /** Long rather than intricate: NIST SP 800-63B asks for no more than a length. */
 const password = z.string().min(LIMITS.passwordCharsMin).max(LIMITS.passwordChars);
@@ -14,11 +28,11 @@ const password = z.string().min(LIMITS.passwordCharsMin).max(LIMITS.passwordChar
 /** Without a password one is made, and told in the answer. */
 export const userBody = z.strictObject({
   email,
-  role: role.default('member'),
+  role: roleGiven.default('sender'),
   password: password.optional(),
 });
 
-export const userChangeBody = z.strictObject({ role });
+export const userChangeBody = z.strictObject({ role: roleGiven });
 
 export const passwordBody = z.strictObject({ password: password.optional() }).prefault({});
 
@@ -29,7 +43,7 @@ export const adminListQuery = z.object({
   limit: emptyAsAbsent(pageLimit().default(LIMITS.pageSizeDefault)),
 });
 
-export const clientBody = z.strictObject({ name: displayName });
+export const clientBody = z.strictObject({ name: displayName, scopes: scopesGiven });
 
 export const rotateBody = z
   .strictObject({
@@ -38,7 +52,7 @@ export const rotateBody = z
   })
   .prefault({});
 
-export const apiKeyBody = z.strictObject({ name: displayName });
+export const apiKeyBody = z.strictObject({ name: displayName, scopes: scopesGiven });
 
 export const workspaceBody = z.strictObject({ name: displayName, email });
 
@@ -63,6 +77,7 @@ export const userWithPassword = success(
 const clientMembers = {
   id,
   name: z.string(),
+  scopes,
   createdAt: time,
   disabledAt: time.nullable(),
   oldSecretValidTill: time
@@ -80,6 +95,7 @@ const keyMembers = {
   id,
   name: z.string(),
   prefix: z.string(),
+  scopes,
   createdAt: time,
   revokedAt: time.nullable(),
 };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SCOPES } from '../domain/access';
 import { PHASES } from '../domain/campaign';
 import { FIELD_CODES, type FieldCode } from '../domain/field-codes';
 
@@ -35,6 +36,7 @@ const problemMembers = {
     .enum(PHASES)
     .optional()
     .meta({ description: 'Of a campaign that is in no phase for what was asked.' }),
+  scope: z.enum(SCOPES).optional().meta({ description: 'The scope that is missing.' }),
 };
 
 /** RFC 9457, with the specification's own members in the same object (api.md 1). */

@@ -1,3 +1,4 @@
+import type { Scope } from './access';
 import type { Phase } from './campaign';
 import type { FieldCode } from './field-codes';
 
@@ -39,6 +40,7 @@ export const ERRORS = {
   contact_list_not_found: { title: 'Contact list not found', status: 422, retry: 'permanent' },
   // Concerns all messages of the sender alike: a run stops for it and can be resumed.
   sender_not_allowed: { title: 'Sender not allowed by the policy', status: 422, retry: 'account' },
+  insecure_links: { title: 'Links in mail would not be https', status: 422, retry: 'account' },
   no_audience: { title: 'Campaign has no recipients', status: 422, retry: 'permanent' },
   campaign_not_found: { title: 'Campaign not found', status: 422, retry: 'permanent' },
   method_not_allowed: { title: 'Method not allowed', status: 405, retry: 'permanent' },
@@ -51,6 +53,7 @@ export const ERRORS = {
   invalid_client: { title: 'Client credentials refused', status: 401, retry: 'account' },
   unauthenticated: { title: 'Not authenticated', status: 401, retry: 'account' },
   forbidden: { title: 'Not allowed', status: 403, retry: 'account' },
+  scope_missing: { title: 'Client or key without the scope', status: 403, retry: 'account' },
   user_mismatch: { title: 'User does not match the session', status: 403, retry: 'permanent' },
   user_required: { title: 'A client cannot do this', status: 403, retry: 'permanent' },
   own_campaign: { title: 'Own campaigns are approved by others', status: 403, retry: 'permanent' },
@@ -82,6 +85,7 @@ export const ERRORS = {
   webhook_disabled: { title: 'Webhook is disabled', status: 409, retry: 'permanent' },
   // Capacity and dependencies
   outbox_full: { title: 'Outbox is full', status: 429, retry: 'throttled' },
+  too_many_requests: { title: 'Too many requests of this workspace', status: 429, retry: 'throttled' },
   too_many_streams: { title: 'Too many progress streams', status: 429, retry: 'throttled' },
   overloaded: { title: 'Too much work waiting', status: 503, retry: 'throttled' },
   dependency_down: { title: 'A dependency is not available', status: 503, retry: 'transient' },
@@ -129,11 +133,19 @@ export class DomainError extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** Phase of the campaign, if the phase forbids the action. */
   readonly phase: Phase | undefined;
+  /** The scope that is missing. */
+  readonly scope: Scope | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    details: { errors?: FieldError[]; retryAfterSeconds?: number; phase?: Phase; cause?: unknown } = {},
+    details: {
+      errors?: FieldError[];
+      retryAfterSeconds?: number;
+      phase?: Phase;
+      scope?: Scope;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: details.cause });
     this.name = 'DomainError';
@@ -141,6 +153,7 @@ export class DomainError extends Error {
     this.errors = details.errors ?? [];
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.phase = details.phase;
+    this.scope = details.scope;
   }
 }
 

@@ -24,6 +24,11 @@ export const LIMITS = {
   /** Points of a timeline: as many as a wide screen has columns, and unless asked, as many as a plot needs. */
   timelinePoints: 1_000,
   timelinePointsDefault: 200,
+  /** What a page shows of what goes on, and how long one reading of the outbox serves everybody who looks. */
+  liveCampaignsListed: 50,
+  outboxOverviewMs: 1_000,
+  /** Minutes are asked for an hour; some more are kept, since a sweep comes by once in a while. */
+  messageMinutesKeptHours: 3,
   /** Persons who are erased in one round, and how much of each in one statement: some ten milliseconds of work. */
   erasuresAtOnce: 100,
   erasedMessages: 100,
@@ -62,10 +67,16 @@ export const LIMITS = {
   tokenChars: 1_000,
   sessionIdleHours: 12,
   sessionDaysMax: 7,
+  /** Failed log-ins of one user, or one client, from one address within the window. */
   loginFailuresMax: 5,
+  /** Of one user from all addresses: enough that strangers cannot lock the user out by guessing. */
+  loginFailuresPerUserMax: 100,
+  /** Of all users, or all clients, from one address: there may be an office of them behind one router. */
+  loginFailuresPerAddressMax: 1_000,
   loginFailureWindowMinutes: 15,
-  /** Failures of all clients at one address, which may be many clients behind one router. */
-  clientFailuresPerAddressMax: 50,
+  /** The first wait after too many failures; each further failure doubles it, up to the longest. */
+  loginWaitSecondsMin: 60,
+  loginWaitSecondsMax: 900,
   /** How long a process may trust a cached token: a revoked token stops within this time on every process. */
   authCacheSeconds: 4,
   /** From this age on, a cached token is read again in the background, so that no request in a steady stream
@@ -399,6 +410,20 @@ export const LIMITS = {
   wrongLinksPerMinute: 60,
   /** Links and addresses that are counted at once. */
   rateWindowKeys: 10_000,
+  /** Requests of a workspace, per process, but for sending: what two cores answer in a second with room for
+   * others, and as many at once as fill the connections for requests several times over. */
+  requestsPerSecondDefault: 500,
+  requestsAtOnceDefault: 50,
+  /** Of a workspace, per process: long polls, progress streams and exports. */
+  streamsPerWorkspace: 200,
+  /** Of a workspace, per process: more than the connections for requests, which they take in turn. */
+  importsPerWorkspace: 10,
+  /** Of a workspace: each makes pages of lists and sweeps longer, and none of them is deleted by itself. */
+  campaignsPerWorkspace: 100_000,
+  listsPerWorkspace: 10_000,
+  contactsPerWorkspace: 10_000_000,
+  /** How old a count of a workspace's contacts may be. */
+  contactCountSeconds: 600,
 
   // Providers
   /** Receipts that a provider gives to the product in one call. */

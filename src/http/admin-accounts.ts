@@ -28,7 +28,7 @@ export interface AdminAccountsDeps {
 
 /** Accounts at carriers: the installation's, so that only an owner sees and changes them (api.md 15). */
 export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccountsDeps): (app: App) => void {
-  const config = { auth: 'owner' } as const;
+  const config = { auth: 'session' } as const;
   const startedAt = new Date().toISOString();
   const present = (account: Account) => ({
     ...shown(account),
@@ -114,6 +114,7 @@ const ACCOUNT = {
 
 const listAccounts: Operation = {
   id: 'listAccounts',
+  access: { role: 'owner' },
   tag,
   summary: 'List accounts at carriers',
   description:
@@ -123,6 +124,7 @@ const listAccounts: Operation = {
 
 const createAccount: Operation = {
   id: 'createAccount',
+  access: { role: 'owner' },
   tag,
   summary: 'Create an account at a carrier',
   description:
@@ -144,6 +146,7 @@ const createAccount: Operation = {
 const getAccount: Operation = {
   ...ONE,
   id: 'getAccount',
+  access: { role: 'owner' },
   summary: 'Read an account',
   description:
     'With its state in the process that answers, and the names of the secrets that are set, never their values.',
@@ -153,6 +156,7 @@ const getAccount: Operation = {
 const changeAccount: Operation = {
   ...ONE,
   id: 'changeAccount',
+  access: { role: 'owner' },
   summary: 'Change an account',
   description:
     'Members of `settings` and `secrets` are changed one by one; null takes one away. A refused account is tried at once.',
@@ -166,6 +170,7 @@ const changeAccount: Operation = {
 const deleteAccount: Operation = {
   ...ONE,
   id: 'deleteAccount',
+  access: { role: 'owner' },
   summary: 'Delete an account',
   description: 'What its carrier reports later is taken for 7 days more.',
   answers: {
@@ -177,6 +182,7 @@ const deleteAccount: Operation = {
 const checkAccount: Operation = {
   ...ONE,
   id: 'checkAccount',
+  access: { role: 'owner' },
   summary: 'See whether an account’s carrier can be reached',
   description: 'Connects and sends nothing. If it connects, a refused account is tried at once.',
   answers: {

@@ -18,8 +18,8 @@ import { parseBody } from './request/validation';
 
 /** The clients of the token endpoint that belong to the caller's workspace (api.md 11). */
 export function adminClientRoutes(clients: Clients): (app: App) => void {
-  const config = { auth: 'admin' } as const;
-  const secretive = { auth: 'admin', idempotent: 'secret' } as const;
+  const config = { auth: 'session' } as const;
+  const secretive = { auth: 'session', idempotent: 'secret' } as const;
 
   return (app) => {
     app.get(
@@ -95,6 +95,7 @@ const tag = 'Administration';
 const CLIENT = {
   id: EXAMPLE.client,
   name: 'Shop backend',
+  scopes: ['campaigns' as const, 'send' as const],
   createdAt: EXAMPLE.at,
   disabledAt: null,
   oldSecretValidTill: null,
@@ -103,6 +104,7 @@ const A_CLIENT = { tag, parameters: { id: EXAMPLE.client } } as const;
 
 const listClients: Operation = {
   id: 'listClients',
+  access: { role: 'admin' },
   tag,
   summary: 'List clients of the token endpoint',
   description:
@@ -115,10 +117,11 @@ const listClients: Operation = {
 
 const createClient: Operation = {
   id: 'createClient',
+  access: { role: 'admin' },
   tag,
   summary: 'Create a client of the token endpoint',
   description: 'Its secret is in this answer and nowhere else.',
-  body: jsonBody(clientBody, { backend: { name: CLIENT.name } }),
+  body: jsonBody(clientBody, { backend: { name: CLIENT.name, scopes: CLIENT.scopes } }),
   answers: {
     201: json(
       'Created.',
@@ -133,6 +136,7 @@ const createClient: Operation = {
 const rotateSecret: Operation = {
   ...A_CLIENT,
   id: 'rotateSecret',
+  access: { role: 'admin' },
   summary: 'Give a client a new secret',
   description:
     'The old one works on for `overlapHours`, so that backends can be changed one after the other. `revokeTokens` ends what was issued until now, as after a theft.',
@@ -155,6 +159,7 @@ const rotateSecret: Operation = {
 const disableClient: Operation = {
   ...A_CLIENT,
   id: 'disableClient',
+  access: { role: 'admin' },
   summary: 'Disable a client',
   description: 'Its tokens stop at once here, and within 5 seconds on every process.',
   body: EMPTY,
@@ -170,6 +175,7 @@ const disableClient: Operation = {
 const enableClient: Operation = {
   ...A_CLIENT,
   id: 'enableClient',
+  access: { role: 'admin' },
   summary: 'Enable a client again',
   description: 'The client may fetch tokens again, with the secret of before. Repeating it changes nothing.',
   body: EMPTY,

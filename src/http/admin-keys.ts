@@ -9,8 +9,8 @@ import type { App } from './request/routing';
 
 /** The API keys of the caller's workspace (api.md 11). */
 export function adminKeyRoutes(apiKeys: ApiKeys): (app: App) => void {
-  const config = { auth: 'admin' } as const;
-  const secretive = { auth: 'admin', idempotent: 'secret' } as const;
+  const config = { auth: 'session' } as const;
+  const secretive = { auth: 'session', idempotent: 'secret' } as const;
 
   return (app) => {
     app.get(
@@ -57,12 +57,14 @@ const KEY = {
   id: EXAMPLE.apiKeyId,
   name: 'Shop backend',
   prefix: EXAMPLE.apiKey.slice(0, 10),
+  scopes: ['campaigns' as const, 'send' as const],
   createdAt: EXAMPLE.at,
   revokedAt: null,
 };
 
 const listApiKeys: Operation = {
   id: 'listApiKeys',
+  access: { role: 'admin' },
   tag,
   summary: 'List API keys',
   description:
@@ -75,10 +77,11 @@ const listApiKeys: Operation = {
 
 const createApiKey: Operation = {
   id: 'createApiKey',
+  access: { role: 'admin' },
   tag,
   summary: 'Create an API key',
   description: 'The key itself is in this answer and nowhere else; lists show how it begins.',
-  body: jsonBody(apiKeyBody, { backend: { name: KEY.name } }),
+  body: jsonBody(apiKeyBody, { backend: { name: KEY.name, scopes: KEY.scopes } }),
   answers: {
     201: json(
       'Created.',
@@ -91,6 +94,7 @@ const createApiKey: Operation = {
 
 const revokeApiKey: Operation = {
   id: 'revokeApiKey',
+  access: { role: 'admin' },
   tag,
   summary: 'Revoke an API key',
   description: 'At once here, and within 5 seconds on every process. Repeating it is harmless.',

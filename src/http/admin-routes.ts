@@ -7,7 +7,7 @@ import type { App } from './request/routing';
 
 /** By which account messages leave, as one list that is replaced as a whole (api.md 15). */
 export function adminRouteRoutes(routes: Routes): (app: App) => void {
-  const config = { auth: 'owner' } as const;
+  const config = { auth: 'session' } as const;
   return (app) => {
     app.get('/api/admin/routes', { config, schema: { operation: getRoutes } }, async () =>
       answer(200, 'Routes', { routes: await routes.read() }),
@@ -39,6 +39,7 @@ const ROUTES = {
 
 const getRoutes: Operation = {
   id: 'getRoutes',
+  access: { role: 'owner' },
   tag,
   summary: 'Read the routes',
   description: 'In the order in which they are matched; of a message the first that matches decides.',
@@ -47,6 +48,7 @@ const getRoutes: Operation = {
 
 const putRoutes: Operation = {
   id: 'putRoutes',
+  access: { role: 'owner' },
   tag,
   summary: 'Replace the routes',
   description:

@@ -19,8 +19,8 @@ import { parseBody } from './request/validation';
 
 /** The users of the caller's workspace (api.md 11). */
 export function adminUserRoutes(users: Users): (app: App) => void {
-  const config = { auth: 'admin' } as const;
-  const secretive = { auth: 'admin', idempotent: 'secret' } as const;
+  const config = { auth: 'session' } as const;
+  const secretive = { auth: 'session', idempotent: 'secret' } as const;
 
   return (app) => {
     app.get(
@@ -89,7 +89,7 @@ export function adminUserRoutes(users: Users): (app: App) => void {
 }
 
 /** The route admits administrators only, so that the role is known. */
-const actorOf = ({ workspaceId, role = 'member' }: Caller): Actor => ({ workspaceId, role });
+const actorOf = ({ workspaceId, role = 'viewer' }: Caller): Actor => ({ workspaceId, role });
 
 const present = ({ createdAt, disabledAt, ...user }: UserRecord) => ({
   ...user,
@@ -102,7 +102,7 @@ const tag = 'Administration';
 const USER = {
   id: EXAMPLE.colleague,
   email: 'grace@harbour-books.example',
-  role: 'member' as const,
+  role: 'sender' as const,
   createdAt: EXAMPLE.at,
   disabledAt: null,
 };
@@ -110,6 +110,7 @@ const A_USER = { tag, parameters: { id: EXAMPLE.colleague } } as const;
 
 const listUsers: Operation = {
   id: 'listUsers',
+  access: { role: 'admin' },
   tag,
   summary: 'List users',
   description:
@@ -122,10 +123,11 @@ const listUsers: Operation = {
 
 const createUser: Operation = {
   id: 'createUser',
+  access: { role: 'admin' },
   tag,
   summary: 'Create a user',
   description: 'Without a `password` a strong one is made; it is in this answer and nowhere else.',
-  body: jsonBody(userBody, { colleague: { email: USER.email, role: 'member' } }),
+  body: jsonBody(userBody, { colleague: { email: USER.email, role: 'sender' } }),
   answers: {
     201: json(
       'Created.',
@@ -140,6 +142,7 @@ const createUser: Operation = {
 const changeUser: Operation = {
   ...A_USER,
   id: 'changeUser',
+  access: { role: 'admin' },
   summary: 'Change a user’s role',
   description: 'Only an owner makes owners, or takes that from one.',
   body: jsonBody(userChangeBody, { promote: { role: 'admin' } }),
@@ -152,6 +155,7 @@ const changeUser: Operation = {
 const disableUser: Operation = {
   ...A_USER,
   id: 'disableUser',
+  access: { role: 'admin' },
   summary: 'Disable a user',
   description: 'Sessions end at once here, and within 5 seconds on every process.',
   body: EMPTY,
@@ -164,6 +168,7 @@ const disableUser: Operation = {
 const enableUser: Operation = {
   ...A_USER,
   id: 'enableUser',
+  access: { role: 'admin' },
   summary: 'Enable a user again',
   description:
     'The user may log in again, with the password of before. Sessions that ended stay ended. Repeating it changes nothing.',
@@ -174,6 +179,7 @@ const enableUser: Operation = {
 const resetPassword: Operation = {
   ...A_USER,
   id: 'resetPassword',
+  access: { role: 'admin' },
   summary: 'Give a user a new password',
   description: 'Ends the user’s sessions. Without a `password` a strong one is made, and told once.',
   body: { ...jsonBody(passwordBody, { made: {} }), optional: true },

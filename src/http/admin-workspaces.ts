@@ -11,7 +11,7 @@ export function adminWorkspaceRoutes(identity: Pick<Identity, 'createWorkspace'>
     app.post(
       '/api/admin/workspaces',
       {
-        config: { auth: 'owner', idempotent: 'secret' },
+        config: { auth: 'session', idempotent: 'secret' },
         schema: { operation: createWorkspace, body: workspaceBody },
       },
       async (request, reply) => {
@@ -29,6 +29,7 @@ const tag = 'Administration';
 
 const createWorkspace: Operation = {
   id: 'createWorkspace',
+  access: { role: 'owner' },
   tag,
   summary: 'Create a workspace',
   description:

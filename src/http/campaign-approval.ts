@@ -36,25 +36,17 @@ export function campaignApprovalRoutes(
   });
 }
 
-/** Roles that may start a campaign. */
-const MAY_APPROVE: readonly Caller['role'][] = ['owner', 'admin', 'member'];
-
 /** A session proves who the person is; a client only says for whom it acts. */
-function approverOf({ via, userId, role }: Caller): string {
-  if (via !== 'cookie' || userId === undefined) {
-    throw new DomainError(
-      'user_required',
-      'A campaign is approved by a person who has logged in, never by a client',
-    );
-  }
-  if (MAY_APPROVE.includes(role)) return userId;
-  throw new DomainError('forbidden', 'This role may not start campaigns, and so not approve them');
+function approverOf({ userId }: Caller): string {
+  if (userId !== undefined) return userId;
+  throw new DomainError('user_required', 'A campaign is approved by a person who has logged in');
 }
 
 const NONE_SKIPPED = Object.fromEntries(SKIP_REASONS.map((reason) => [reason, 0])) as Skipped;
 
 const readDigest: Operation = {
   id: 'readCampaignDigest',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'What an approval is of',
   description:
@@ -102,9 +94,9 @@ const readDigest: Operation = {
 
 const approveCampaign: Operation = {
   id: 'approveCampaign',
+  access: { role: 'sender' },
   tag: 'Campaigns',
   summary: 'Approve a campaign',
-  byUser: true,
   description:
     'By a user who may start campaigns and is neither its creator nor the user for whom a client created it; never by a client. A draft starts; runs that were paused with `approval_required` go on; what its owner has paused may be resumed. 409 `digest_changed` when anything that the digest covers has changed since, or more than 1 % of the members were added or removed. Changing the campaign takes the approval back. Repeating it is harmless.',
   parameters: { id: EXAMPLE.campaign },
@@ -135,6 +127,7 @@ const approveCampaign: Operation = {
     'contact_list_not_found',
     'campaign_not_found',
     'missing_params',
+    'insecure_links',
     'no_audience',
     'dependency_down',
   ],

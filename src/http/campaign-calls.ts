@@ -73,6 +73,7 @@ function cellOf(value: unknown): string {
 
 const summarizeCalls: Operation = {
   id: 'summarizeCampaignCalls',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Count how the calls of a campaign ended',
   description:
@@ -95,6 +96,8 @@ const HEADER =
 
 const exportCalls: Operation = {
   id: 'exportCampaignCalls',
+  access: { role: 'viewer', scopes: ['read'] },
+  bound: 'streams',
   tag: 'Campaigns',
   summary: 'Export the calls of a campaign',
   description:

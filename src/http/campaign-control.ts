@@ -57,6 +57,9 @@ const ACTIONS: Record<Action, string> = {
   cancel: 'Campaign canceled',
 };
 
+/** An editor may stop what sends, and start nothing. */
+const SENDS: ReadonlySet<Action> = new Set(['start', 'resume']);
+
 const acting = (
   action: Action,
   summary: string,
@@ -69,6 +72,7 @@ const acting = (
 ): Operation => ({
   ...ONE,
   id: `${action}Campaign`,
+  access: { role: SENDS.has(action) ? 'sender' : 'editor', scopes: ['send'] },
   tag: 'Campaigns',
   summary,
   description: `${description} Repeating it is harmless, and under an \`Idempotency-Key\` is the same call; where the phase does not allow it, 409 names the phase.`,
@@ -93,7 +97,7 @@ const campaignActions: Record<Action, Operation> = {
       message: 'Campaign started',
       status: 'active',
       phase: 'planning',
-      errors: [...REFERENCES, 'no_audience', 'approval_required', 'dependency_down'],
+      errors: [...REFERENCES, 'insecure_links', 'no_audience', 'approval_required', 'dependency_down'],
     },
   ),
   pause: acting('pause', 'Pause a campaign', 'Nothing more is handed to a provider.', {
@@ -122,6 +126,7 @@ const campaignActions: Record<Action, Operation> = {
 const retryFailed: Operation = {
   ...ONE,
   id: 'retryFailedRecipients',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Campaigns',
   summary: 'Send again to recipients that were not reached',
   description:
@@ -152,6 +157,7 @@ const retryFailed: Operation = {
 const releaseStages: Operation = {
   ...ONE,
   id: 'releaseCampaign',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Campaigns',
   summary: 'Let the next stage go',
   description:

@@ -17,6 +17,7 @@ import { callerOf } from './request/caller';
 import { regionOf } from './request/phone-country';
 import type { App } from './request/routing';
 import { parseBody, unknownCursor } from './request/validation';
+import { seesAddresses } from './request/viewers';
 
 const STREAMED = { 'text/csv': 'csv', 'application/x-ndjson': 'ndjson' } as const;
 
@@ -57,6 +58,7 @@ export function campaignRecipientRoutes(app: App, { campaigns }: { campaigns: Ca
       const { workspaceId } = callerOf(request);
       const { recipients, next } = await campaigns.recipients(workspaceId, request.params.id, {
         ...options,
+        hidesAddresses: !seesAddresses(request),
         after,
       });
       const stopped = await campaigns.currentStop(workspaceId);
@@ -79,6 +81,8 @@ c-3,+12025550147,A-17
 
 const appendRecipients: Operation = {
   id: 'addCampaignRecipients',
+  access: { role: 'editor', scopes: ['campaigns'] },
+  bound: 'imports',
   tag: 'Campaigns',
   summary: 'Add recipients to a campaign',
   description:
@@ -118,6 +122,7 @@ const appendRecipients: Operation = {
 
 const listRecipients: Operation = {
   id: 'listCampaignRecipients',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'List the recipients of a campaign',
   description: 'Of the current run or the one of `runId`, by channel and in the order in which they are due.',

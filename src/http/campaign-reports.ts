@@ -12,6 +12,7 @@ import { answered, EXAMPLE } from './openapi/examples';
 import { json, type Operation } from './openapi/operation';
 import { callerOf } from './request/caller';
 import type { App } from './request/routing';
+import { seesAddresses } from './request/viewers';
 
 const config = { auth: 'campaign' } as const;
 
@@ -39,7 +40,8 @@ export function campaignReportRoutes(
   const options = { config, schema: exporting, exposeHeadRoute: false };
   app.get('/api/campaign/:id/recipients.csv', options, async (request, reply) => {
     const { id } = request.params;
-    const pages = await campaigns.recipientPages(callerOf(request).workspaceId, id, request.query);
+    const filter = { ...request.query, hidesAddresses: !seesAddresses(request) };
+    const pages = await campaigns.recipientPages(callerOf(request).workspaceId, id, filter);
     return reply
       .type('text/csv; charset=utf-8')
       .header('content-disposition', `attachment; filename="recipients-${fileNameOf(id)}.csv"`)
@@ -85,6 +87,7 @@ const HEADER = 'contactId,channel,address,state,outcome,code,attempts,uid,update
 
 const readOutcomes: Operation = {
   id: 'readCampaignOutcomes',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Count the recipients of a campaign by state and code',
   description: `Of the current run or the one of \`runId\`, the largest count first, at most ${LIMITS.outcomesListed}. \`code\` is what the carrier or the product answered, and null where nothing more is to be said than the state.`,
@@ -103,6 +106,7 @@ const readOutcomes: Operation = {
 
 const readTimeline: Operation = {
   id: 'readCampaignTimeline',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'See when recipients of a campaign entered each state',
   description: `Of the current run or the one of \`runId\`, from its start to now or to its end, in at most \`points\` steps of \`stepSeconds\`. Each point counts the recipients that entered a state from \`at\` on until the next point; states that none entered are left out. A recipient who is sent to again enters a state again. Receipts that come after the end are shown where they came, for as long again as the run took, and later ones in the last point. Cheap whatever the audience’s size.`,
@@ -134,6 +138,8 @@ const readTimeline: Operation = {
 
 const exportRecipients: Operation = {
   id: 'exportCampaignRecipients',
+  access: { role: 'viewer', scopes: ['read'] },
+  bound: 'streams',
   tag: 'Campaigns',
   summary: 'Export the recipients of a campaign',
   description:
@@ -170,6 +176,8 @@ const PROGRESS = {
 
 export const watchCampaign: Operation = {
   id: 'watchCampaign',
+  access: { role: 'viewer', scopes: ['read'] },
+  bound: 'streams',
   tag: 'Campaigns',
   summary: 'Watch the progress of a campaign',
   description:

@@ -27,6 +27,7 @@ export function campaignRunRoutes(app: App, { campaigns }: { campaigns: Campaign
 
 const listRuns: Operation = {
   id: 'listCampaignRuns',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'List the runs of a campaign',
   description:

@@ -18,6 +18,7 @@ import { RECIPIENT_STATES, type RecipientState, SKIP_REASONS, type Skipped } fro
 import { contactRow } from './openapi/contact-row';
 import { answered, EXAMPLE, page } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
+import { requireMore } from './request/access';
 import { callerOf } from './request/caller';
 import { readCampaignRequest } from './request/campaign-body';
 import { generatorOf, noteOf } from './request/idempotency';
@@ -34,10 +35,12 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   const posted = { body: campaignBody, querystring: contactImportQuery };
   const creating = { ...large, config: once, schema: { operation: createCampaign, ...posted } } as const;
   app.post('/api/campaign', creating, async (request, reply) => {
+    if (startsIt(request.body)) requireMore(request);
     const { recipients, rejected } = await readCampaignRequest(request);
     const { workspaceId, userId } = callerOf(request);
     const newCampaignId = generatorOf(request).id('cmp');
-    const call = { userId, newCampaignId, recipients, note: noteOf(request) };
+    const requireStart = () => requireMore(request);
+    const call = { userId, newCampaignId, recipients, note: noteOf(request), requireStart };
     const saved = { ...(await campaigns.save(workspaceId, request.body, call)), ...rejected };
     if (request.body.campaignId) return answer(200, 'Campaign updated', saved);
     return reply.code(201).send(answer(201, 'Campaign created', saved));
@@ -72,6 +75,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
 
   const changing = { operation: changeCampaign, params: idParams, body: campaignChange };
   app.patch('/api/campaign/:id', { config, schema: changing }, async (request) => {
+    if (request.body.delivery !== undefined) requireMore(request);
     const { workspaceId } = callerOf(request);
     const found = await campaigns.amend(workspaceId, request.params.id, request.body);
     return answer(200, 'Campaign updated', found);
@@ -88,6 +92,16 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     const copy = await campaigns.duplicate(workspaceId, request.params.id, { userId, newCampaignId });
     return reply.code(201).send(answer(201, 'Campaign duplicated', copy));
   });
+}
+
+/**
+ * Problems of the body are reported later, so that it may be anything. An edit without `start` leaves a draft a
+ * draft; what it means for other campaigns is known once the campaign is read (`requireStart`).
+ */
+function startsIt(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null) return false;
+  const { start, campaignId } = body as { start?: unknown; campaignId?: unknown };
+  return start === undefined ? !campaignId : start !== false;
 }
 
 const CREATE = {
@@ -159,6 +173,14 @@ export const NONE_SKIPPED = Object.fromEntries(SKIP_REASONS.map((reason) => [rea
 
 const createCampaign: Operation = {
   id: 'createCampaign',
+  access: {
+    ...{ role: 'editor', scopes: ['campaigns'] },
+    more: {
+      when: '`start` is not false, or the edited campaign would start by itself',
+      role: 'sender',
+      scopes: ['campaigns', 'send'],
+    },
+  },
   tag: 'Campaigns',
   summary: 'Create or edit a campaign',
   description:
@@ -169,11 +191,19 @@ const createCampaign: Operation = {
     201: json('Created.', savedCampaign, answered(201, 'Campaign created', { ...DRAFT, warnings: [] })),
     200: json('Edited.', savedCampaign, answered(200, 'Campaign updated', { ...EDITED, warnings: [] })),
   },
-  errors: ['not_found', 'campaign_started', ...REFERENCES, 'no_audience', 'dependency_down'],
+  errors: [
+    'not_found',
+    'campaign_started',
+    ...REFERENCES,
+    'insecure_links',
+    'no_audience',
+    'dependency_down',
+  ],
 };
 
 const dryRunCampaign: Operation = {
   id: 'dryRunCampaign',
+  access: { role: 'editor', scopes: ['campaigns'] },
   tag: 'Campaigns',
   summary: 'Try a campaign without sending',
   description:
@@ -214,6 +244,7 @@ const dryRunCampaign: Operation = {
 
 const listCampaigns: Operation = {
   id: 'listCampaigns',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'List campaigns',
   description: 'Newest first unless a `column` is named. Dates are inclusive.',
@@ -234,6 +265,7 @@ export const CAMPAIGN_COUNTS = Object.fromEntries(
 const readCampaign: Operation = {
   ...ONE,
   id: 'readCampaign',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Read a campaign, with counts',
   description:
@@ -276,6 +308,10 @@ const readCampaign: Operation = {
 const changeCampaign: Operation = {
   ...ONE,
   id: 'changeCampaign',
+  access: {
+    ...{ role: 'editor', scopes: ['campaigns'] },
+    more: { when: '`delivery` is given', role: 'sender', scopes: ['campaigns'] },
+  },
   tag: 'Campaigns',
   summary: 'Change the name, tags or pace of a campaign',
   description:
@@ -302,6 +338,7 @@ const changeCampaign: Operation = {
 const duplicateCampaign: Operation = {
   ...ONE,
   id: 'duplicateCampaign',
+  access: { role: 'editor', scopes: ['campaigns'] },
   tag: 'Campaigns',
   summary: 'Duplicate a campaign',
   description:

@@ -25,6 +25,7 @@ import { generatorOf } from './request/idempotency';
 import { regionOf } from './request/phone-country';
 import type { App } from './request/routing';
 import { parseBody } from './request/validation';
+import { seesAddresses } from './request/viewers';
 
 const config = { auth: 'app' } as const;
 
@@ -104,7 +105,10 @@ function contactRoutes(app: App, contactLists: ContactLists): void {
   app.get('/api/contact-list/:id/contacts', { config, schema: listing }, async (request) => {
     const list = { workspaceId: callerOf(request).workspaceId, listId: request.params.id };
     await contactLists.require(list);
-    const { contacts, next } = await contactLists.contacts(list, request.query);
+    const { contacts, next } = await contactLists.contacts(list, {
+      ...request.query,
+      hidesAddresses: !seesAddresses(request),
+    });
     return { ...answer(200, 'Contacts', contacts), next };
   });
 
@@ -124,6 +128,7 @@ const ONE = { parameters: { id: EXAMPLE.list } };
 
 const createContactList: Operation = {
   id: 'createContactList',
+  access: { role: 'editor', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Create a contact list',
   description:
@@ -136,6 +141,7 @@ const createContactList: Operation = {
 
 const listContactLists: Operation = {
   id: 'listContactLists',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Contact lists',
   summary: 'List contact lists',
   description: 'Newest first. `search` finds its term in names.',
@@ -151,6 +157,7 @@ const listContactLists: Operation = {
 const readContactList: Operation = {
   ...ONE,
   id: 'readContactList',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Contact lists',
   summary: 'Read a contact list, with counts',
   description: 'The list with the number of its contacts, counted when you ask.',
@@ -166,6 +173,7 @@ const readContactList: Operation = {
 const renameContactList: Operation = {
   ...ONE,
   id: 'renameContactList',
+  access: { role: 'editor', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Rename a contact list',
   description: 'Changes the name and nothing else; campaigns refer to a list by its id.',
@@ -182,6 +190,7 @@ const renameContactList: Operation = {
 const deleteContactList: Operation = {
   ...ONE,
   id: 'deleteContactList',
+  access: { role: 'editor', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Delete a contact list',
   description: 'With those of its contacts that are in no other list. Refused while a live campaign uses it.',
@@ -196,6 +205,8 @@ c-2,Grace,grace@example.com,,New York
 
 const importContacts: Operation = {
   id: 'importContacts',
+  access: { role: 'editor', scopes: ['contacts'] },
+  bound: 'imports',
   tag: 'Contact lists',
   summary: 'Import contacts into a list',
   description: `JSON of up to 10,000 contacts, or CSV of any length, which is read as fast as it can be stored. A CSV has a header row; the columns \`externalId\`, \`name\`, \`email\`, \`phone\`, \`timezone\` and \`locale\` are fields, and every other column becomes a param, its name in upper case. Comma, semicolon and tab are told apart.
@@ -243,6 +254,7 @@ A contact is known by its \`externalId\`, else its email address, else its phone
 
 const listContacts: Operation = {
   id: 'listContacts',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Contact lists',
   summary: 'List the contacts of a list',
   description: 'Oldest first. `search` finds its term in names, addresses and external ids.',
@@ -270,6 +282,7 @@ const listContacts: Operation = {
 
 const removeContact: Operation = {
   id: 'removeContact',
+  access: { role: 'editor', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Take a contact out of a list',
   description: 'A contact that is in no other list is deleted.',

@@ -18,6 +18,7 @@ import { json, jsonBody, type Operation } from './openapi/operation';
 import { presentEntry } from './policy';
 import { callerOf } from './request/caller';
 import type { App } from './request/routing';
+import { seesAddresses } from './request/viewers';
 
 const config = { auth: 'app' } as const;
 
@@ -25,7 +26,8 @@ const config = { auth: 'app' } as const;
 export function contactRoutes(app: App, { contacts }: { contacts: Contacts }): void {
   const finding = { operation: findContacts, querystring: contactSearchQuery };
   app.get('/api/contact', { config, schema: finding }, async (request) => {
-    const { contacts: found, next } = await contacts.find(callerOf(request).workspaceId, request.query);
+    const page = { ...request.query, hidesAddresses: !seesAddresses(request) };
+    const { contacts: found, next } = await contacts.find(callerOf(request).workspaceId, page);
     return { ...answer(200, 'Contacts', found), next };
   });
 
@@ -95,6 +97,7 @@ const ONE = { parameters: { id: EXAMPLE.contact } };
 
 const findContacts: Operation = {
   id: 'findContacts',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Contact lists',
   summary: 'Find contacts of the workspace',
   description:
@@ -108,6 +111,7 @@ const findContacts: Operation = {
 const readContact: Operation = {
   ...ONE,
   id: 'readContact',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Contact lists',
   summary: 'Read a contact',
   description:
@@ -118,6 +122,7 @@ const readContact: Operation = {
 const changeContact: Operation = {
   ...ONE,
   id: 'changeContact',
+  access: { role: 'editor', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Change a contact',
   description:
@@ -134,6 +139,7 @@ const changeContact: Operation = {
 const eraseContact: Operation = {
   parameters: { id: EXAMPLE.contact, erase: 'true' },
   id: 'eraseContact',
+  access: { role: 'admin', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Erase a person',
   description:
@@ -150,6 +156,8 @@ const eraseContact: Operation = {
 const exportContact: Operation = {
   ...ONE,
   id: 'exportContact',
+  access: { role: 'editor', scopes: ['read'] },
+  bound: 'streams',
   tag: 'Contact lists',
   summary: 'Export all that is known of a contact',
   description:

@@ -4,6 +4,7 @@ import { errorCatalogue, openApiAnswer } from '../contracts/docs';
 import { openApiDocument } from './openapi/document';
 import { json, type Operation } from './openapi/operation';
 import { ASSETS, assetOf, errorList, errorsPage, PAGE_POLICY, referencePage } from './pages/reference-page';
+import { OPEN } from './request/access';
 import type { App, KnownRoutes } from './request/routing';
 
 const assetParams = z.object({ file: z.enum(ASSETS) });
@@ -58,6 +59,7 @@ function prefersJson({ headers }: FastifyRequest): boolean {
 
 const readDocument: Operation = {
   id: 'readDocument',
+  access: OPEN,
   tag: 'Documentation',
   summary: 'Read this document',
   description:
@@ -75,6 +77,7 @@ const html = z.string().regex(/^<!doctype html>/i);
 
 const readReference: Operation = {
   id: 'readReference',
+  access: OPEN,
   tag: 'Documentation',
   summary: 'Browse this document',
   description:
@@ -90,6 +93,7 @@ const readReference: Operation = {
 
 const readAsset: Operation = {
   id: 'readAsset',
+  access: OPEN,
   tag: 'Documentation',
   summary: 'Get a file of the reference page',
   description: 'What the reference page loads. For browsers.',
@@ -108,6 +112,7 @@ const readAsset: Operation = {
 
 const readErrors: Operation = {
   id: 'readErrors',
+  access: OPEN,
   tag: 'Documentation',
   summary: 'Read the catalogue of errors',
   description:

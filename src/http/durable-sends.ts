@@ -95,6 +95,8 @@ const CANCELED = {
 
 const createDurableSend: Operation = {
   id: 'createDurableSend',
+  access: { role: 'sender', scopes: ['send'] },
+  bound: 'sending',
   tag: 'Durable sends',
   summary: 'Send a message durably',
   description: `A message with a workflow of its own, which waits for \`sendAt\`, sends, tries again what failed for the moment, redials, and ends with the outcome. It is on disk before the answer, and goes on across any crash. It is sent through the messaging service that this installation is set up with, which also judges the template and its values: a message that it refuses ends as \`rejected\`.
@@ -111,6 +113,7 @@ const createDurableSend: Operation = {
 
 const readDurableSend: Operation = {
   id: 'readDurableSend',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Durable sends',
   summary: 'Read a durable send',
   description:
@@ -121,6 +124,7 @@ const readDurableSend: Operation = {
 
 const cancelDurableSend: Operation = {
   id: 'cancelDurableSend',
+  access: { role: 'editor', scopes: ['send'] },
   tag: 'Durable sends',
   summary: 'Cancel a durable send',
   description:

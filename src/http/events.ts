@@ -32,6 +32,8 @@ export function eventRoutes(delivery: Pick<Delivery, 'readEvents'>): (app: App) 
 
 const readEvents: Operation = {
   id: 'readEvents',
+  access: { scopes: ['read'] },
+  bound: 'streams',
   tag: 'Events',
   summary: 'Read the event feed',
   description: `Every event of the workspace's messages, in one total order. \`next\` is the cursor of what comes after this page: pass it back as \`after\`. Keep it where you keep what you made of the events, and move both together; then none is missed and none is taken twice. Without \`after\` the feed begins at its beginning. \`next\` is never null: when nothing has happened since, \`data\` is empty and \`next\` what you sent. \`wait\` holds an answer that would be empty back for so many seconds, until something happens. A cursor so old that the events after it are deleted is 410 \`cursor_expired\`.`,

@@ -15,6 +15,7 @@ import {
   skippedPosition,
   skippedQuery,
 } from '../contracts/explain';
+import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import { fileNameOf } from './campaign-reports';
 import { answered, EXAMPLE } from './openapi/examples';
@@ -22,6 +23,7 @@ import { json, type Operation } from './openapi/operation';
 import { callerOf } from './request/caller';
 import type { App } from './request/routing';
 import { unknownCursor } from './request/validation';
+import { seesAddresses } from './request/viewers';
 
 const config = { auth: 'campaign' } as const;
 
@@ -44,6 +46,7 @@ export function explainRoutes(
   app.get('/api/explain', { config, schema: ofPerson }, async (request) => {
     const { campaign: campaignId, ...query } = request.query;
     const { workspaceId } = callerOf(request);
+    if (query.to !== undefined && !seesAddresses(request)) throw notFoundByAddress(campaignId);
     const { others, ...found } = await explanations.person({ workspaceId, campaignId, ...query });
     return answer(200, 'Explanation', { ...present(found), others });
   });
@@ -71,6 +74,13 @@ export function explainRoutes(
       .send(Readable.from(toCsv(pages), { objectMode: false }));
   });
 }
+
+/** As for an address that the campaign does not have. */
+const notFoundByAddress = (campaignId: string) =>
+  new DomainError(
+    'not_found',
+    `Campaign ${campaignId} neither has this person as a recipient nor left them out`,
+  );
 
 const COLUMNS = ['contactId', 'channel', 'address', 'reason', 'evidence'] as const;
 
@@ -134,6 +144,7 @@ const TOLD = `\`summary\`, \`detail\` and \`evidence\` are sentences that can be
 
 const explainRecipient: Operation = {
   id: 'explainRecipient',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Explain one recipient',
   description: TOLD,
@@ -149,6 +160,7 @@ const explainRecipient: Operation = {
 
 const explainPerson: Operation = {
   id: 'explainPerson',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'Explain why a person was, or was not, sent a campaign',
   description: `Of the newest run that has the person, and the channel that was last acted on there, unless \`runId\` and \`channel\` say otherwise; \`others\` names the person’s other recipients in the campaign. A person whom the campaign neither has nor left out is 404.
@@ -178,6 +190,7 @@ const BY_REASON =
 
 const listSkipped: Operation = {
   id: 'listSkippedContacts',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'List the contacts that a campaign left out',
   description: BY_REASON,
@@ -194,6 +207,8 @@ const HEADER = 'contactId,channel,address,reason,evidence\r\n';
 
 const exportSkipped: Operation = {
   id: 'exportSkippedContacts',
+  access: { role: 'viewer', scopes: ['read'] },
+  bound: 'streams',
   tag: 'Campaigns',
   summary: 'Export the contacts that a campaign left out',
   description: `${BY_REASON} Streamed, whatever their number. Values stand as they are: to open the file in a spreadsheet, import it with every column as text.`,

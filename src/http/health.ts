@@ -2,6 +2,7 @@ import { alive, ready } from '../contracts/health';
 import { DomainError } from '../domain/errors';
 import type { AccountState } from '../messaging/outbox/deliver/account-breaker';
 import { json, type Operation } from './openapi/operation';
+import { OPEN } from './request/access';
 import type { App } from './request/routing';
 
 /**
@@ -31,6 +32,7 @@ export function healthRoutes(
 
 const healthz: Operation = {
   id: 'readHealth',
+  access: OPEN,
   tag: 'Operation',
   summary: 'Tell that the process is alive',
   description:
@@ -40,6 +42,7 @@ const healthz: Operation = {
 
 const readyz: Operation = {
   id: 'readReadiness',
+  access: OPEN,
   tag: 'Operation',
   summary: 'Tell whether everything is there',
   description:

@@ -33,6 +33,7 @@ const HOLD = { parameters: { campaign: 'spring-sale' } };
 const hold: Operation = {
   ...HOLD,
   id: 'holdMessages',
+  access: { scopes: ['send'] },
   tag: 'Holds',
   summary: 'Hold messages back',
   description:
@@ -43,6 +44,7 @@ const hold: Operation = {
 const release: Operation = {
   ...HOLD,
   id: 'releaseMessages',
+  access: { scopes: ['send'] },
   tag: 'Holds',
   summary: 'Let held messages go on',
   description: 'In the order in which they were accepted. Repeating it changes nothing.',

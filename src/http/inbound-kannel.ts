@@ -8,6 +8,7 @@ import { hashSecret, matchesHash } from '../messaging/access/secrets';
 import type { InboundSink, Receipt, ReceiptSink } from '../providers/provider';
 import { answered, EXAMPLE } from './openapi/examples';
 import { json, type Operation } from './openapi/operation';
+import { OPEN } from './request/access';
 import type { App } from './request/routing';
 import { invalidRequest } from './request/validation';
 
@@ -97,6 +98,7 @@ function codeIn(words: string, optedOut: OptedOutCodes) {
 
 const reportByKannel: Operation = {
   id: 'reportByKannel',
+  access: OPEN,
   tag: 'Provider callbacks',
   summary: 'Report by Kannel',
   description: `For Kannel, everything in the query. With \`dlr\` it is a receipt, of the kind that \`%d\` gives, about the message \`id\`; Kannel is given the address with every message. Without, it is what a subscriber has written, for the \`get-url\` of an \`sms-service\`: \`?from=%p&to=%P&text=%a&id=%I&time=%T\`. Known by the secret in the path.
@@ -116,6 +118,7 @@ const reportByKannel: Operation = {
 const reportByKannelPosted: Operation = {
   ...reportByKannel,
   id: 'reportByKannelPosted',
+  access: OPEN,
   description: 'The same as by GET, for a Kannel that posts; the body is passed over.',
   parameters: {
     secret: EXAMPLE.inboundSecret,

@@ -7,6 +7,7 @@ import { hashSecret, matchesHash } from '../messaging/access/secrets';
 import type { InboundSink, ReceiptSink } from '../providers/provider';
 import { answered, EXAMPLE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
+import { OPEN } from './request/access';
 import type { App } from './request/routing';
 import { invalidRequest, parseBody } from './request/validation';
 
@@ -74,6 +75,7 @@ function sort(body: z.output<typeof inboundBody>): { entries: Entry[]; errors: F
 
 const reportReceipts: Operation = {
   id: 'reportReceipts',
+  access: OPEN,
   tag: 'Provider callbacks',
   summary: 'Report what became of messages',
   description: `For the carrier behind the HTTP provider: one object or an array of them, in any order, as often as it likes and as early as it likes, even before its answer to the hand-over. Known by the secret in the path.

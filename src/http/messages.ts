@@ -87,6 +87,7 @@ export const CANCELED = { ...EVENT, seq: 2, type: 'canceled' as const, state: 'c
 
 const listMessages: Operation = {
   id: 'listMessages',
+  access: { scopes: ['read'] },
   tag: 'Messages',
   summary: 'List messages',
   description:
@@ -103,6 +104,7 @@ const listMessages: Operation = {
 
 const trackMessage: Operation = {
   id: 'trackMessage',
+  access: { scopes: ['read'] },
   tag: 'Messages',
   summary: 'Follow a message',
   description: `The record, with its events in order. States go
@@ -118,6 +120,7 @@ and end in \`delivered\`, \`undelivered\`, \`failed\`, \`expired\`, \`rejected\`
 
 const readStories: Operation = {
   id: 'readStories',
+  access: { scopes: ['read'] },
   tag: 'Messages',
   summary: 'Explain messages',
   description:
@@ -147,6 +150,7 @@ const readStories: Operation = {
 
 const cancelMessage: Operation = {
   id: 'cancelMessage',
+  access: { scopes: ['send'] },
   tag: 'Messages',
   summary: 'Cancel a message',
   description:

@@ -15,6 +15,7 @@ export function metricsRoutes(metrics: { read(): Promise<string>; contentType: s
 
 const readMetrics: Operation = {
   id: 'readMetrics',
+  access: { scopes: ['read'] },
   tag: 'Operation',
   summary: 'Read what the process counts',
   description:

@@ -86,6 +86,7 @@ const OFF = { quietHours: null, caps: null, allowedSenders: null, smsOptOutText:
 
 const readPolicy: Operation = {
   id: 'readPolicy',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Policy',
   summary: 'Read the workspace’s policy',
   description: 'Everything is off, and null, until it is set.',
@@ -96,6 +97,7 @@ const readPolicy: Operation = {
 
 const setPolicy: Operation = {
   id: 'setPolicy',
+  access: { role: 'admin', scopes: ['policy'] },
   tag: 'Policy',
   summary: 'Set the workspace’s policy',
   description: `Replaces the whole: what is null or left out is off. It counts within a second for single messages and from the next page on for campaigns that are running.
@@ -128,6 +130,7 @@ const setPolicy: Operation = {
 
 const readContactTimeline: Operation = {
   id: 'readContactTimeline',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Policy',
   summary: 'Why a contact was, or was not, contacted',
   description: `Everything that is known of one contact, newest first, at most ${LIMITS.timelinePageMax} a page: its part in every run with the messages and their events, runs that left it out and why, durable sends to its address, messages that count for caps, and blocks of the suppression list, also those that were lifted since, with what lifted them.`,

@@ -131,6 +131,8 @@ const ACCEPTED = {
 
 const sendMessage: Operation = {
   id: 'sendMessage',
+  access: { scopes: ['send'] },
+  bound: 'sending',
   tag: 'Sending',
   summary: 'Send a message',
   description: `One message to one recipient. It is on disk before the answer: once accepted it will be sent, whatever crashes.
@@ -159,6 +161,8 @@ const sendMessage: Operation = {
 
 const sendMessages: Operation = {
   id: 'sendMessages',
+  access: { scopes: ['send'] },
+  bound: 'sending',
   tag: 'Sending',
   summary: 'Send many messages',
   description:
@@ -203,6 +207,7 @@ const sendMessages: Operation = {
 
 const readOutbox: Operation = {
   id: 'readOutbox',
+  access: { scopes: ['read'] },
   tag: 'Sending',
   summary: 'Tell how much room the outbox has',
   description:

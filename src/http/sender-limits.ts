@@ -72,6 +72,7 @@ const LIMIT = {
 
 const listSenderLimits: Operation = {
   id: 'listSenderLimits',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Sender limits',
   summary: 'List the limits of senders',
   description:
@@ -87,6 +88,7 @@ const listSenderLimits: Operation = {
 
 const setSenderLimit: Operation = {
   id: 'setSenderLimit',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Sender limits',
   summary: 'Limit a sender',
   description:
@@ -97,6 +99,7 @@ const setSenderLimit: Operation = {
 
 const liftSenderLimit: Operation = {
   id: 'liftSenderLimit',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Sender limits',
   summary: 'Limit a sender as all others',
   description:

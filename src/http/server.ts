@@ -13,9 +13,11 @@ import { parseJsonBodies } from './request/json-body';
 import { answerUnknownPaths, rememberRoutes } from './request/known-paths';
 import { observeRequests, type RequestObserver } from './request/observer';
 import { answerErrors, sendProblem } from './request/problem';
+import { boundRequests, type RequestBounds } from './request/request-bounds';
 import type { App } from './request/routing';
 import { refuseSlowBodies } from './request/slow-bodies';
 import { validateWithZod } from './request/validation';
+import { maskForViewers } from './request/viewers';
 
 export interface ServerDeps {
   authenticator: Authenticator;
@@ -28,6 +30,8 @@ export interface ServerDeps {
   trustProxy?: string[] | number | undefined;
   /** Called for every request. */
   observe?: RequestObserver | undefined;
+  /** Of each workspace; without them, as many requests as come. */
+  requestBounds?: RequestBounds | undefined;
   /** How long a body that is read as a whole may take; default `LIMITS.httpBodyMs`. */
   bodyWithinMs?: number | undefined;
   /** Each in its own scope, so that what one adds, such as a content type, does not apply to the others. */
@@ -60,11 +64,14 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
     reply.header('x-request-id', request.id);
     done();
   });
+  protectAnswers(app, publicUrl);
   if (deps.observe) observeRequests(app, deps.observe);
   answerErrors(app, log);
   answerUnknownPaths(app);
   const known = rememberRoutes(app);
   checkCallers(app, authenticator, publicUrl);
+  maskForViewers(app);
+  if (deps.requestBounds) boundRequests(app, deps.requestBounds);
   if (deps.idempotency) acceptIdempotencyKeys(app, deps.idempotency, log);
   discardLargeBodies(app);
   refuseSlowBodies(app, log, deps.bodyWithinMs ?? LIMITS.httpBodyMs);
@@ -80,6 +87,28 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
 /** Hops are counted from us outwards; the address that is connected to us is hop 0. */
 function trusted(proxies: string[] | number | undefined) {
   return typeof proxies === 'number' ? (_address: string, hop: number) => hop < proxies : (proxies ?? false);
+}
+
+/** A year, as browsers' own lists of https sites ask for. */
+const HSTS = 'max-age=31536000; includeSubDomains';
+
+/**
+ * Headers of every answer (api.md 17). An answer is what its type says and nothing else, is read by our own
+ * origin only, and JSON is kept by no cache, because nearly all of it belongs to one caller.
+ */
+function protectAnswers(app: App, publicUrl: string | undefined): void {
+  const https = publicUrl?.startsWith('https:') ?? false;
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('x-content-type-options', 'nosniff');
+    reply.header('cross-origin-resource-policy', 'same-origin');
+    reply.header('cross-origin-opener-policy', 'same-origin');
+    if (https) reply.header('strict-transport-security', HSTS);
+    done();
+  });
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (/\bjson\b/.test(String(reply.getHeader('content-type')))) reply.header('cache-control', 'no-store');
+    done(null, payload);
+  });
 }
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;

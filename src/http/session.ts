@@ -5,9 +5,10 @@ import { LIMITS } from '../domain/limits';
 import type { Sessions } from '../messaging/access/sessions';
 import { answered, EXAMPLE, NO_STORE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
+import { OPEN } from './request/access';
 import { callerOf } from './request/caller';
 import { callerAddress } from './request/caller-address';
-import { sessionCookie, sessionTokenOf } from './request/cookie';
+import { sessionCookies, sessionTokenOf } from './request/cookie';
 import type { App } from './request/routing';
 import { refuseCrossSite } from './request/same-origin';
 
@@ -30,9 +31,9 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
         // Another site could log a visitor in as another user.
         refuseCrossSite(request, publicOrigin);
         const { token, user } = await sessions.login({ ...request.body, address: callerAddress(request) });
-        const cookie = sessionCookie(token, { secure, maxAgeSeconds: LIMITS.sessionDaysMax * 86_400 });
+        const cookies = sessionCookies(token, { secure, maxAgeSeconds: LIMITS.sessionDaysMax * 86_400 });
         return reply
-          .header('set-cookie', cookie)
+          .header('set-cookie', cookies)
           .header('cache-control', 'no-store')
           .send({ success: true, user });
       },
@@ -54,7 +55,7 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
       async (request, reply) => {
         await sessions.logout(sessionTokenOf(request.headers.cookie) ?? '');
         return reply
-          .header('set-cookie', sessionCookie('', { secure, maxAgeSeconds: 0 }))
+          .header('set-cookie', sessionCookies('', { secure, maxAgeSeconds: 0 }))
           .send({ success: true, ...answer(200, 'Session ended', null) });
       },
     );
@@ -70,6 +71,7 @@ const USER = {
 
 const logIn: Operation = {
   id: 'logIn',
+  access: OPEN,
   tag: 'Authentication',
   summary: 'Log in',
   description:
@@ -88,6 +90,7 @@ const logIn: Operation = {
 
 const whoAmI: Operation = {
   id: 'whoAmI',
+  access: { role: 'viewer' },
   tag: 'Authentication',
   summary: 'Tell who is logged in',
   description:
@@ -97,6 +100,7 @@ const whoAmI: Operation = {
 
 const logOut: Operation = {
   id: 'logOut',
+  access: { role: 'viewer' },
   tag: 'Authentication',
   summary: 'Log out',
   description:

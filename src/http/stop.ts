@@ -35,6 +35,7 @@ const STOP = { since: EXAMPLE.at, by: EXAMPLE.client, reason: 'Wrong price in th
 
 const beginStop: Operation = {
   id: 'beginStop',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Stop',
   summary: 'Stop all that the workspace sends',
   description:
@@ -45,6 +46,7 @@ const beginStop: Operation = {
 
 const readStop: Operation = {
   id: 'readStop',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Stop',
   summary: 'Whether the workspace is stopped',
   description:
@@ -56,6 +58,7 @@ const readStop: Operation = {
 
 const endStop: Operation = {
   id: 'endStop',
+  access: { role: 'sender', scopes: ['send'] },
   tag: 'Stop',
   summary: 'End the stop',
   description:

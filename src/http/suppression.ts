@@ -21,6 +21,7 @@ import { callerOf } from './request/caller';
 import { generatorOf } from './request/idempotency';
 import type { App } from './request/routing';
 import { fieldErrors, parseBody } from './request/validation';
+import { seesAddresses } from './request/viewers';
 
 const config = { auth: 'app' } as const;
 
@@ -35,7 +36,11 @@ export function suppressionRoutes(suppression: SuppressionList): (app: App) => v
       { config, schema: { operation: listSuppressions, querystring: suppressionQuery } },
       async (request) => {
         const { page, limit } = request.query;
-        const { suppressions, total } = await suppression.list(callerOf(request).workspaceId, request.query);
+        // A search looks for addresses and nothing else.
+        const none = request.query.search && !seesAddresses(request);
+        const { suppressions, total } = none
+          ? { suppressions: [], total: 0 }
+          : await suppression.list(callerOf(request).workspaceId, request.query);
         return {
           ...answer(200, 'Suppressed addresses', suppressions.map(present)),
           pagination: { page, limit, total },
@@ -144,6 +149,7 @@ const BLOCK = {
 
 const listSuppressions: Operation = {
   id: 'listSuppressions',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Suppression',
   summary: 'List suppressed addresses',
   description: 'Newest first. `search` finds its term in addresses and reasons.',
@@ -164,6 +170,7 @@ const CSV_REPORT = { received: 2, created: 2, updated: 0, unchanged: 0, rejected
 
 const addSuppression: Operation = {
   id: 'addSuppression',
+  access: { role: 'editor', scopes: ['suppression'] },
   tag: 'Suppression',
   summary: 'Suppress an address, or a CSV of them',
   description:
@@ -190,6 +197,7 @@ const addSuppression: Operation = {
 
 const liftSuppression: Operation = {
   id: 'liftSuppression',
+  access: { role: 'admin', scopes: ['suppression:lift'] },
   tag: 'Suppression',
   summary: 'Lift a suppression',
   description:
@@ -207,6 +215,8 @@ const liftSuppression: Operation = {
 
 const exportSuppressions: Operation = {
   id: 'exportSuppressions',
+  access: { role: 'viewer', scopes: ['read'] },
+  bound: 'streams',
   tag: 'Suppression',
   summary: 'Export the suppressed addresses',
   description:

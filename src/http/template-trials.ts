@@ -9,6 +9,7 @@ import { placeholdersIn, previewOf } from '../messaging/templates/template-previ
 import type { Templates } from '../messaging/templates/templates';
 import { answered, EXAMPLE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
+import { requireMore } from './request/access';
 import { callerOf } from './request/caller';
 import { generatorOf } from './request/idempotency';
 import type { App } from './request/routing';
@@ -20,6 +21,8 @@ export interface TemplateTrialDeps {
   contactParams: ContactParams;
   delivery: Pick<Delivery, 'accept'>;
   stops: Pick<Stops, 'read'>;
+  /** An editor sends tests to these addresses only. */
+  isUserAddress(workspaceId: string, email: string): Promise<boolean>;
 }
 
 /** Shows a template filled with values, and sends it as a test message (api.md 5). */
@@ -28,6 +31,7 @@ export function templateTrialRoutes({
   contactParams,
   delivery,
   stops,
+  isUserAddress,
 }: TemplateTrialDeps): (app: App) => void {
   const config = { auth: 'app' } as const;
 
@@ -71,6 +75,7 @@ export function templateTrialRoutes({
     app.post('/api/template/:id/test-send', sending, async (request, reply) => {
       const { workspaceId } = callerOf(request);
       const { to, from, params, version } = request.body;
+      if (!(await isUserAddress(workspaceId, to))) requireMore(request);
       const template = await templateOf(workspaceId, request.params.id, version);
       await refuseWhileStopped(workspaceId);
       const accepted = await delivery.accept(
@@ -93,6 +98,7 @@ export function templateTrialRoutes({
 const previewTemplate: Operation = {
   ...ONE,
   id: 'previewTemplate',
+  access: { role: 'editor', scopes: ['templates'] },
   tag: 'Templates',
   summary: 'See what a template makes of values',
   description:
@@ -119,6 +125,10 @@ const previewTemplate: Operation = {
 const testTemplate: Operation = {
   ...ONE,
   id: 'sendTestMessage',
+  access: {
+    ...{ role: 'editor', scopes: ['templates', 'send'] },
+    more: { when: '`to` is not the address of a user of the workspace', role: 'sender', scopes: [] },
+  },
   tag: 'Templates',
   summary: 'Send a test message',
   description: 'A transactional message to whoever is named, tracked and counted as any other.',

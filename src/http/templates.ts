@@ -230,6 +230,7 @@ export const ONE = { parameters: { id: EXAMPLE.smsTemplate } };
 
 const listTemplates: Operation = {
   id: 'listTemplates',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Templates',
   summary: 'List templates',
   description:
@@ -248,6 +249,7 @@ const listTemplates: Operation = {
 
 const createTemplate: Operation = {
   id: 'createTemplate',
+  access: { role: 'editor', scopes: ['templates'] },
   tag: 'Templates',
   summary: 'Create a template',
   description:
@@ -265,6 +267,7 @@ const createTemplate: Operation = {
 
 const readOneTemplate: Operation = {
   id: 'readTemplate',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Templates',
   summary: 'Read a template',
   description:
@@ -288,6 +291,7 @@ const SECOND = {
 const replaceTemplate: Operation = {
   ...ONE,
   id: 'replaceTemplate',
+  access: { role: 'editor', scopes: ['templates'] },
   tag: 'Templates',
   summary: 'Save a new version',
   description:
@@ -307,6 +311,7 @@ const replaceTemplate: Operation = {
 const listTemplateVersions: Operation = {
   ...ONE,
   id: 'listTemplateVersions',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Templates',
   summary: 'List the versions of a template',
   description:
@@ -325,6 +330,7 @@ const listTemplateVersions: Operation = {
 const archiveTemplate: Operation = {
   ...ONE,
   id: 'archiveTemplate',
+  access: { role: 'editor', scopes: ['templates'] },
   tag: 'Templates',
   summary: 'Archive a template',
   description: 'Gone from lists, and its name is free; versions that something refers to keep working.',

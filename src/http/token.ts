@@ -4,6 +4,7 @@ import { DomainError, isDomainError } from '../domain/errors';
 import type { AccessTokens, KnownClient } from '../messaging/access/access-tokens';
 import { EXAMPLE, NO_STORE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
+import { OPEN } from './request/access';
 import { callerAddress } from './request/caller-address';
 import type { App } from './request/routing';
 import { parseBody } from './request/validation';
@@ -89,6 +90,7 @@ function clientOf(request: FastifyRequest): KnownClient {
 
 const createToken: Operation = {
   id: 'createToken',
+  access: OPEN,
   tag: 'Authentication',
   summary: 'Create an access token',
   description:
@@ -115,6 +117,7 @@ const REVOKE = { token: EXAMPLE.token };
 
 const revokeToken: Operation = {
   id: 'revokeToken',
+  access: OPEN,
   tag: 'Authentication',
   summary: 'Revoke an access token',
   description:

@@ -10,6 +10,7 @@ import { answered, EXAMPLE } from './openapi/examples';
 import type { Operation } from './openapi/operation';
 import { UNSUBSCRIBE_POLICY, type UnsubscribePage, unsubscribePage } from './pages/unsubscribe-page';
 import { preferredLanguage } from './request/accept-language';
+import { OPEN } from './request/access';
 import { callerAddress } from './request/caller-address';
 import { createRateWindow } from './request/rate-window';
 import type { App } from './request/routing';
@@ -133,6 +134,7 @@ const page = (title: string) => ({
 
 const showUnsubscribePage: Operation = {
   id: 'showUnsubscribePage',
+  access: OPEN,
   tag: 'Suppression',
   summary: 'Show the page behind a link in a mail',
   description:
@@ -144,6 +146,7 @@ const showUnsubscribePage: Operation = {
 
 const unsubscribeByLink: Operation = {
   id: 'unsubscribeByLink',
+  access: OPEN,
   tag: 'Suppression',
   summary: 'Unsubscribe by the link in a mail',
   description:

@@ -186,6 +186,7 @@ const EMPTY = { ...jsonBody(emptyBody, { empty: {} }), optional: true } as const
 
 const listWebhooks: Operation = {
   id: 'listWebhooks',
+  access: { role: 'viewer', scopes: ['read'] },
   tag,
   summary: 'List webhooks',
   description:
@@ -201,6 +202,7 @@ const listWebhooks: Operation = {
 
 const createWebhook: Operation = {
   id: 'createWebhook',
+  access: { role: 'sender', scopes: ['webhooks'] },
   tag,
   summary: 'Create a webhook',
   description:
@@ -222,6 +224,7 @@ const createWebhook: Operation = {
 const readWebhook: Operation = {
   ...A_WEBHOOK,
   id: 'readWebhook',
+  access: { role: 'viewer', scopes: ['read'] },
   summary: 'Read a webhook',
   description:
     'The webhook without its secret. `disabledAt` says since when nothing is delivered to it, because its receiver answered 410, failed for too long, or because you disabled it.',
@@ -231,6 +234,7 @@ const readWebhook: Operation = {
 const changeWebhook: Operation = {
   ...A_WEBHOOK,
   id: 'changeWebhook',
+  access: { role: 'sender', scopes: ['webhooks'] },
   summary: 'Change, disable or enable a webhook',
   description:
     'Only what is given changes. While it is disabled it is told nothing; enabled again, it is told what happens from then on, and what was waiting before.',
@@ -242,6 +246,7 @@ const changeWebhook: Operation = {
 const deleteWebhook: Operation = {
   ...A_WEBHOOK,
   id: 'deleteWebhook',
+  access: { role: 'sender', scopes: ['webhooks'] },
   summary: 'Delete a webhook with its deliveries',
   description:
     'Nothing more is delivered to it, and its past deliveries are gone. This cannot be undone; to stop deliveries for a while, disable it by PATCH.',
@@ -253,6 +258,7 @@ const deleteWebhook: Operation = {
 const rotateWebhookSecret: Operation = {
   ...A_WEBHOOK,
   id: 'rotateWebhookSecret',
+  access: { role: 'sender', scopes: ['webhooks'] },
   summary: 'Give a webhook a new secret',
   description:
     'For 24 hours deliveries are signed with the former secret too: two signatures with a space between them. The new one is in this answer and nowhere else.',
@@ -289,6 +295,7 @@ const DELIVERY = {
 const testWebhook: Operation = {
   ...A_WEBHOOK,
   id: 'testWebhook',
+  access: { role: 'sender', scopes: ['webhooks'] },
   summary: 'Send a test event',
   description: '`webhook.test`, whatever the webhook is for. What became of it stands in its deliveries.',
   body: EMPTY,
@@ -304,6 +311,7 @@ const testWebhook: Operation = {
 
 const listWebhookDeliveries: Operation = {
   id: 'listWebhookDeliveries',
+  access: { role: 'viewer', scopes: ['read'] },
   tag,
   summary: 'List deliveries of a webhook',
   description: 'Newest first: those that were taken for 3 days, those that were not for 30.',
@@ -318,6 +326,7 @@ const listWebhookDeliveries: Operation = {
 
 const redeliver: Operation = {
   id: 'redeliverWebhookDelivery',
+  access: { role: 'sender', scopes: ['webhooks'] },
   tag,
   summary: 'Deliver an event again',
   description:
@@ -333,6 +342,7 @@ const redeliver: Operation = {
 const redeliverFailed: Operation = {
   ...A_WEBHOOK,
   id: 'redeliverFailedDeliveries',
+  access: { role: 'sender', scopes: ['webhooks'] },
   summary: 'Deliver all again that failed for good',
   description: 'The oldest first, 1,000 with one call. `since` leaves out older ones.',
   body: { ...jsonBody(redeliverBody, { since: { since: EXAMPLE.at, state: 'failed' } }), optional: true },

@@ -64,6 +64,8 @@ export interface Delivery {
   senderRate: SenderLimits['rateOf'];
   /** The state of each channel's account at its carrier, as this process knows it. */
   accounts(): AccountState[];
+  /** The same, each with the time since when it stands so. */
+  accountStands(): (AccountState & { since: string })[];
   /** Accounts or routes were changed: this process need not wait to learn of it. */
   carriersChanged(): Promise<void>;
   /** Why nothing is handed over by an account in this process, if it could not be opened. */
@@ -244,6 +246,11 @@ export function createDelivery(deps: {
     senderLimits: createSenderLimitList({ db, onChanged: limits.refresh }),
     senderRate: limits.rateOf,
     accounts: () => [...dispatcher.ways.all()].map(({ limiter }) => limiter.account),
+    accountStands: () =>
+      [...dispatcher.ways.all()].map(({ limiter }) => ({
+        ...limiter.account,
+        since: new Date(limiter.stateSinceMs).toISOString(),
+      })),
     carriersChanged: async () => carriers?.refresh(),
     accountFault: (accountId) => carriers?.faultOf(accountId),
     probeAccount(accountId) {

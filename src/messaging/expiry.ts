@@ -30,7 +30,7 @@ export function keepExpiring({ db, log, now = Date.now }: ExpiryDeps): Expiry {
     const idle = before(LIMITS.sessionIdleHours * HOUR_MS);
     await deleteAll(db, 'sessions', sql`last_seen_at < ${idle}::timestamptz`);
     const windowBegan = before(LIMITS.loginFailureWindowMinutes * 60_000);
-    await deleteAll(db, 'failed_attempts', sql`since < ${windowBegan}::timestamptz`);
+    await deleteAll(db, 'failed_attempts', sql`greatest(since, blocked_until) < ${windowBegan}::timestamptz`);
     const kept = before(LIMITS.idempotencyKeptHours * HOUR_MS);
     await deleteAll(db, 'idempotency_keys', sql`created_at < ${kept}::timestamptz`);
   }

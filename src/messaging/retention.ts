@@ -33,6 +33,7 @@ export function keepRetention({
       ...(days === undefined ? [] : await stepsOfRecords(days)),
       () => deleteInbound(db, before(LIMITS.inboundKeptDays)),
       () => deleteSoftBounces(db, before(LIMITS.softBounceWindowDays)),
+      () => deleteMinutes(db, now() - LIMITS.messageMinutesKeptHours * HOUR_MS),
       () => deleteBuckets(db, before(BUCKET_DAYS)),
     ];
   }
@@ -58,6 +59,7 @@ export function keepRetention({
 }
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 const BUCKET_DAYS = 7;
 
 /** By id, which begins with the time, so that each step reads the primary key from its beginning. */
@@ -123,6 +125,17 @@ async function deleteSoftBounces(db: Kysely<MessagingTables>, beforeMs: number):
       select workspace_id, address, message_id from soft_bounces
       where day < ${new Date(beforeMs).toISOString()}::timestamptz::date
       order by day limit ${LIMITS.retentionRows}
+    )
+  `.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
+
+async function deleteMinutes(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from message_minutes where (workspace_id, minute, channel) in (
+      select workspace_id, minute, channel from message_minutes
+      where minute < ${new Date(beforeMs).toISOString()}::timestamptz
+      order by minute limit ${LIMITS.retentionRows}
     )
   `.execute(db);
   return Number(numAffectedRows ?? 0);

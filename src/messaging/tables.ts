@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely';
+import type { Role, Scope } from '../domain/access';
 import type { AccountKind } from '../domain/account';
 import type { Channel } from '../domain/channel';
 import type { MessageState } from '../domain/message';
@@ -15,7 +16,8 @@ export interface MessagingTables {
     id: string;
     workspace_id: string;
     email: string;
-    role: 'owner' | 'admin' | 'member';
+    /** `member` in installations of earlier versions (domain/access.ts). */
+    role: Role | 'member';
     password_hash: string;
     created_at: CreatedAt;
     disabled_at: Timestamp | null;
@@ -31,6 +33,8 @@ export interface MessagingTables {
     id: string;
     workspace_id: string;
     name: string;
+    /** Null means all of them, also those of later versions. */
+    scopes: ColumnType<Scope[] | null, Scope[] | null | undefined>;
     created_at: CreatedAt;
     disabled_at: Timestamp | null;
   };
@@ -54,10 +58,11 @@ export interface MessagingTables {
     name: string;
     key_hash: string;
     prefix: string;
+    scopes: ColumnType<Scope[] | null, Scope[] | null | undefined>;
     created_at: CreatedAt;
     revoked_at: Timestamp | null;
   };
-  failed_attempts: { subject_hash: string; count: number; since: Timestamp };
+  failed_attempts: { subject_hash: string; count: number; since: Timestamp; blocked_until: Timestamp | null };
   idempotency_keys: {
     workspace_id: string;
     key_hash: string;
@@ -235,6 +240,14 @@ export interface MessagingTables {
     created_at: CreatedAt;
   };
   event_heads: { workspace_id: string; next_seq: number; kept_from: Generated<number> };
+  message_minutes: {
+    workspace_id: string;
+    minute: Timestamp;
+    channel: Channel;
+    sent: Generated<number>;
+    delivered: Generated<number>;
+    failed: Generated<number>;
+  };
   event_log: {
     workspace_id: string;
     first_seq: number;

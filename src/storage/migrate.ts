@@ -36,6 +36,9 @@ import * as recipientsByCode from './migrations/0071-recipients-by-code';
 import * as tagsAndNotes from './migrations/0080-tags-and-notes';
 import * as runTimeline from './migrations/0081-run-timeline';
 import * as erasures from './migrations/0082-erasures';
+import * as rolesAndScopes from './migrations/0085-roles-and-scopes';
+import * as logInDelays from './migrations/0086-log-in-delays';
+import * as messageMinutes from './migrations/0083-message-minutes';
 import * as runRetention from './migrations/0110-run-retention';
 import { splitStatements } from './split-statements';
 
@@ -76,6 +79,9 @@ export const MIGRATIONS: Record<string, string> = {
   '0080-tags-and-notes': tagsAndNotes.UP,
   '0081-run-timeline': runTimeline.UP,
   '0082-erasures': erasures.UP,
+  '0085-roles-and-scopes': rolesAndScopes.UP,
+  '0086-log-in-delays': logInDelays.UP,
+  '0083-message-minutes': messageMinutes.UP,
   '0110-run-retention': runRetention.UP,
 };
 

@@ -77,6 +77,7 @@ describeWithDatabase('fanfare template, and campaigns from files', (database) =>
           contactParams: createContactParams({ db }),
           delivery: { accept: () => Promise.reject(new Error('nothing is sent here')) },
           stops: { read: () => Promise.reject(new Error('nothing is sent here')) },
+          isUserAddress: async () => true,
         }),
       ],
     });

@@ -1,6 +1,7 @@
 /** Proves how clients, keys and workspaces are created, rotated and ended. */
 
 import type { Kysely } from 'kysely';
+import { SCOPES_DEFAULT } from '../../src/domain/access';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';
 import { type AdminRig, startAdministration } from './admin-rig';
@@ -41,6 +42,7 @@ describeWithDatabase('administration of credentials', (database) => {
       expect(client).toEqual({
         id: expect.stringMatching(/^cli_/),
         name: 'Backend',
+        scopes: SCOPES_DEFAULT,
         createdAt: expect.any(String),
         disabledAt: null,
         oldSecretValidTill: null,
@@ -137,6 +139,7 @@ describeWithDatabase('administration of credentials', (database) => {
         id: expect.stringMatching(/^key_/),
         name: 'Sender',
         prefix: key.slice(0, 10),
+        scopes: SCOPES_DEFAULT,
         createdAt: expect.any(String),
         revokedAt: null,
       });
@@ -146,7 +149,8 @@ describeWithDatabase('administration of credentials', (database) => {
           () =>
             identity.byApiKey(key),
       );
-      for (const find of workspaceOf) expect(await find()).toBe(rig.other.workspace.id);
+      for (const find of workspaceOf)
+        expect(await find()).toEqual({ workspaceId: rig.other.workspace.id, scopes: SCOPES_DEFAULT });
 
       const revoked = await call('DELETE', `/api-keys/${listed.id}`);
       expect(revoked.body.data.revokedAt).toBe(new Date(clock.nowMs).toISOString());

@@ -75,7 +75,7 @@ describeWithDatabase('administration of users', (database) => {
       expect(user).toEqual({
         id: expect.stringMatching(/^usr_/),
         email,
-        role: 'member',
+        role: 'sender',
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*\.\d{3}Z$/),
         disabledAt: null,
       });
@@ -205,7 +205,7 @@ describeWithDatabase('administration of users', (database) => {
       const { users } = service.identity;
       const second = await users.create(actor, { email: `pair-${process.pid}@example.com`, role: 'admin' });
       const answers = await Promise.allSettled([
-        users.setRole(actor, second.user.id, 'member'),
+        users.setRole(actor, second.user.id, 'sender'),
         elsewhere.identity.users.disable(actor, made.user.id),
       ]);
       expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);

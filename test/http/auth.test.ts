@@ -1,3 +1,5 @@
+import { SCOPES } from '../../src/domain/access';
+import type { Access } from '../../src/http/request/access';
 import { type AuthKind, callerOf } from '../../src/http/request/caller';
 import type { App } from '../../src/http/request/routing';
 import type { NewWorkspace } from '../../src/messaging/access/workspaces';
@@ -5,13 +7,16 @@ import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 
+const KINDS = ['app', 'campaign', 'send', 'session'] satisfies AuthKind[];
+const access: Access = { role: 'viewer', scopes: ['read'] };
+
 /** A route of each kind that answers with who called. */
 function whoCalls(app: App): void {
-  for (const auth of ['app', 'campaign', 'send', 'session', 'admin'] satisfies AuthKind[]) {
+  for (const auth of KINDS) {
     app.route({
       method: ['GET', 'POST'],
       url: `/who/${auth}`,
-      config: { auth },
+      config: { auth, access },
       handler: async (request) => callerOf(request),
     });
   }
@@ -51,6 +56,7 @@ describeWithDatabase('callers', (database) => {
     expect((await get('app', bearer)).body).toEqual({
       workspaceId,
       clientId: service.workspace.client.id,
+      scopes: [...SCOPES],
       via: 'bearer',
     });
     const spelled = { authorization: service.bearer.replace('Bearer', 'bearer') };
@@ -62,21 +68,18 @@ describeWithDatabase('callers', (database) => {
     expect([answer.status, answer.body.code]).toEqual([401, 'unauthenticated']);
   });
 
-  test.each(['app', 'campaign', 'send', 'session', 'admin'] as const)(
-    'a %s route needs credentials',
-    async (kind) => {
-      for (const headers of [
-        {},
-        { cookie: 'session_token=' },
-        { cookie: 'other=1' },
-        { 'x-user-id': 'usr_1' },
-      ]) {
-        const answer = await get(kind, headers as Record<string, string>);
-        expect([answer.status, answer.body.code]).toEqual([401, 'unauthenticated']);
-        expect(answer.headers['www-authenticate']).toBe('Bearer realm="fanfare"');
-      }
-    },
-  );
+  test.each(KINDS)('a %s route needs credentials', async (kind) => {
+    for (const headers of [
+      {},
+      { cookie: 'session_token=' },
+      { cookie: 'other=1' },
+      { 'x-user-id': 'usr_1' },
+    ]) {
+      const answer = await get(kind, headers as Record<string, string>);
+      expect([answer.status, answer.body.code]).toEqual([401, 'unauthenticated']);
+      expect(answer.headers['www-authenticate']).toBe('Bearer realm="fanfare"');
+    }
+  });
 
   test('who may call is checked before the body is read', async () => {
     const answer = await service.call('POST', '/who/app', { body: 'not json', type: 'text/nonsense' });
@@ -109,11 +112,9 @@ describeWithDatabase('callers', (database) => {
     expect([mixed.status, mixed.body.code]).toEqual([403, 'forbidden']);
   });
 
-  test('session and admin routes do not take a Bearer token', async () => {
+  test('a session route does not take a Bearer token', async () => {
     expect((await get('session', bearer)).status).toBe(401);
-    expect((await get('admin', bearer)).status).toBe(401);
     expect((await get('session', { cookie })).status).toBe(200);
-    expect((await get('admin', { cookie })).status).toBe(200);
   });
 
   test.each([
@@ -137,12 +138,5 @@ describeWithDatabase('callers', (database) => {
     ]) {
       expect((await post('app', { cookie, ...headers } as Record<string, string>)).status).toBe(200);
     }
-  });
-
-  test('a member is no admin', async () => {
-    const member = await newWorkspace(service.identity);
-    const { email, password } = member.user;
-    const { token } = await service.identity.login({ email, password, address: 'y' });
-    expect((await get('admin', { cookie: `session_token=${token}` })).body.role).toBe('admin');
   });
 });

@@ -6,6 +6,7 @@ import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import { createProgressFeed, type ProgressFeed } from '../../src/campaigns/progress-feed';
 import type { CampaignTables } from '../../src/campaigns/tables';
+import { SCOPES } from '../../src/domain/access';
 import { LIMITS } from '../../src/domain/limits';
 import { campaignProgressRoutes } from '../../src/http/campaign-progress';
 import { createLog } from '../../src/log';
@@ -68,7 +69,9 @@ describeWithDatabase('progress of a campaign as server-sent events', (database) 
       authenticator: {
         bySession: async () => undefined,
         byAccessToken: async (token) =>
-          revoked.has(token) ? undefined : { workspaceId: token.split('.')[0] as string, via: 'bearer' },
+          revoked.has(token)
+            ? undefined
+            : { workspaceId: token.split('.')[0] as string, scopes: SCOPES, via: 'bearer' },
         byApiKey: async () => undefined,
       },
       routes: [(scope) => campaignProgressRoutes(scope, { progress, heartbeatMs, recheckMs: 30 })],

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { Kysely } from 'kysely';
 import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
 import type { CampaignTables } from '../../src/campaigns/tables';
+import { SCOPES } from '../../src/domain/access';
 import { contactListRoutes } from '../../src/http/contact-lists';
 import type { App } from '../../src/http/request/routing';
 import { buildServer } from '../../src/http/server';
@@ -10,7 +11,7 @@ import { createLog } from '../../src/log';
 /** Who the test server takes a Bearer token for: `ws_a` is workspace a's, and so on. */
 const authenticator = {
   bySession: async () => undefined,
-  byAccessToken: async (token: string) => ({ workspaceId: token, via: 'bearer' as const }),
+  byAccessToken: async (token: string) => ({ workspaceId: token, scopes: SCOPES, via: 'bearer' as const }),
   byApiKey: async () => undefined,
 };
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { DomainError } from '../../src/domain/errors';
+import type { Access } from '../../src/http/request/access';
 import { callerOf } from '../../src/http/request/caller';
 import { generatorOf } from '../../src/http/request/idempotency';
 import type { App } from '../../src/http/request/routing';
@@ -10,19 +11,21 @@ import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 
+const access: Access = { role: 'viewer', scopes: ['read'] };
+
 /** What the next call of the route below does before it answers. */
 let meanwhile: () => Promise<void> | void = () => undefined;
 const made: string[] = [];
 
 /** Creates a thing whose id is the generator's; a second attempt finds it there. */
 function thingRoutes(app: App): void {
-  app.post('/things/:kind', { config: { auth: 'app', idempotent: true } }, async (request, reply) => {
+  app.post('/things/:kind', { config: { auth: 'app', access, idempotent: true } }, async (request, reply) => {
     const id = generatorOf(request).id('thg');
     if (!made.includes(id)) made.push(id);
     await meanwhile();
     return reply.code(201).send({ id, for: callerOf(request).workspaceId });
   });
-  app.post('/plain', { config: { auth: 'app' } }, async (request) => ({
+  app.post('/plain', { config: { auth: 'app', access } }, async (request) => ({
     id: generatorOf(request).id('thg'),
   }));
 }

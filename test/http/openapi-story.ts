@@ -184,6 +184,7 @@ export const STORY: Step[] = [
   { operation: 'exportSkippedContacts', status: 200 },
   { operation: 'readCampaignOutcomes', status: 200 },
   { operation: 'readCampaignTimeline', status: 200 },
+  { operation: 'readOverview', status: 200 },
   { operation: 'findContacts', status: 200, without: ['search', 'cursor'] },
   { operation: 'readContact', status: 200 },
   { operation: 'changeContact', status: 200 },

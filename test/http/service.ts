@@ -8,6 +8,7 @@ import { adminWorkspaceRoutes } from '../../src/http/admin-workspaces';
 import { healthRoutes } from '../../src/http/health';
 import type { Authenticator } from '../../src/http/request/caller';
 import type { RequestObserver } from '../../src/http/request/observer';
+import type { RequestBounds } from '../../src/http/request/request-bounds';
 import type { App } from '../../src/http/request/routing';
 import { buildServer } from '../../src/http/server';
 import { sessionRoutes } from '../../src/http/session';
@@ -48,6 +49,7 @@ export async function listen(options: {
   publicUrl?: string | undefined;
   trustProxy?: string[] | undefined;
   bodyWithinMs?: number | undefined;
+  requestBounds?: RequestBounds | undefined;
   observe?: RequestObserver | undefined;
   log?: Log | undefined;
 }): Promise<TestServer> {

@@ -31,7 +31,7 @@ describeWithDatabase('trying a template', (database) => {
     const trials = { templates, contactParams: createContactParams({ db }), delivery, stops };
     service = await startService(rig.db, {
       routes: [
-        templateTrialRoutes(trials),
+        templateTrialRoutes({ ...trials, isUserAddress: async () => true }),
         (scope) => contactListRoutes(scope, { contactLists: createContactLists({ db }) }),
       ],
     });

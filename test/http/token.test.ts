@@ -172,7 +172,7 @@ describeWithDatabase('creating a token', (database) => {
     expect((await ask({}, '')).headers['cache-control']).toBe('no-store');
   });
 
-  test('five wrong secrets of a client from one address close the door for a quarter of an hour', async () => {
+  test('five wrong secrets of a client from one address make it wait for a minute', async () => {
     const { client } = await newWorkspace(service.identity);
     const wrong = () => ask({ grant_type: 'client_credentials' }, basic(client.id, 'wrong'));
     const right = () => ask({ grant_type: 'client_credentials' }, basic(client.id, client.secret));
@@ -185,9 +185,9 @@ describeWithDatabase('creating a token', (database) => {
       'too_many_attempts',
       'invalid_request',
     ]);
-    expect(Number(closed.headers['retry-after'])).toBeGreaterThan(800);
+    expect(closed.headers['retry-after']).toBe('60');
     expect((await ask({ grant_type: 'client_credentials' })).status).toBe(200);
-    laterMs(15 * 60_000);
+    laterMs(60_000);
     expect((await right()).status).toBe(200);
   });
 

@@ -1,5 +1,6 @@
 import { runPhases } from '../../src/campaigns/runs/run-phases';
 import type { CampaignTables } from '../../src/campaigns/tables';
+import { SCOPES } from '../../src/domain/access';
 import { metricsRoutes } from '../../src/http/metrics';
 import { outboxDepth } from '../../src/messaging/outbox/outbox-depth';
 import type { MessagingTables } from '../../src/messaging/tables';
@@ -108,9 +109,9 @@ describe('reading metrics', () => {
     const metrics = away([]);
     const server = await listen({
       authenticator: {
-        bySession: async () => ({ workspaceId: 'ws_1', via: 'cookie' }),
+        bySession: async () => ({ workspaceId: 'ws_1', role: 'admin', via: 'cookie' }),
         byAccessToken: async (token) =>
-          token === 'good' ? { workspaceId: 'ws_1', via: 'bearer' } : undefined,
+          token === 'good' ? { workspaceId: 'ws_1', scopes: SCOPES, via: 'bearer' } : undefined,
         byApiKey: async () => undefined,
       },
       routes: [metricsRoutes(metrics)],

@@ -7,8 +7,8 @@ import { ROOT } from './root';
 /** The console as `npm run build` has made it. */
 export const builtConsole = () => consoleRoutes(join(ROOT, 'dist/console'));
 
-export const PHONE = { width: 360, height: 740 };
-export const DESK = { width: 1_280, height: 800 };
+const PHONE = { width: 360, height: 740 };
+const DESK = { width: 1_280, height: 800 };
 
 /** The ways in which each page of the console is looked at. */
 export const LOOKS: { name: string; options: BrowserContextOptions }[] = [

@@ -29,7 +29,7 @@ export class Unreachable extends Error {
 }
 
 export async function problemOf(response: Response): Promise<ApiProblem> {
-  const body: Record<string, unknown> = await response.json().catch(() => ({}));
+  const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
   const text = (key: string) => (typeof body[key] === 'string' ? (body[key] as string) : undefined);
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
   return new ApiProblem(

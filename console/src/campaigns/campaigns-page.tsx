@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
 import { Badge } from '../design/badge';
 import { Button } from '../design/button';
 import { Field, Select } from '../design/field';
 import { Page } from '../design/page';
+import { SearchField } from '../design/search-field';
 import { EmptyState, ErrorState, Skeleton } from '../design/states';
 import { type Column, Table } from '../design/table';
 import { Time } from '../design/time';
@@ -60,105 +60,81 @@ function Filters({
   onChange(changed: Partial<CampaignFilter>): void;
 }) {
   return (
-    <search>
-      <form className="filters" onSubmit={(event) => event.preventDefault()}>
-        <SearchField
-          value={filter.search ?? ''}
-          onChange={(search) => onChange({ search: search || undefined })}
-        />
-        <Select
-          label={texts.channel}
-          value={filter.channel ?? ''}
-          onChange={({ target }) =>
-            onChange({ channel: (target.value || undefined) as CampaignFilter['channel'] })
-          }
-        >
-          <option value="">{texts.allChannels}</option>
-          {CHANNELS.map((one) => (
-            <option key={one} value={one}>
-              {channels[one]}
-            </option>
-          ))}
-        </Select>
-        <Select
-          label={texts.status}
-          value={filter.status ?? ''}
-          onChange={({ target }) =>
-            onChange({ status: (target.value || undefined) as CampaignFilter['status'] })
-          }
-        >
-          <option value="">{texts.anyStatus}</option>
-          {(['active', 'paused', 'completed'] as const).map((one) => (
-            <option key={one} value={one}>
-              {texts.statuses[one]}
-            </option>
-          ))}
-        </Select>
-        <Select
-          label={texts.order}
-          value={filter.order ?? 'newest'}
-          onChange={({ target }) =>
-            onChange({
-              order: (target.value === 'newest' ? undefined : target.value) as CampaignFilter['order'],
-            })
-          }
-        >
-          {(['newest', 'oldest', 'name'] as const).map((one) => (
-            <option key={one} value={one}>
-              {texts.orders[one]}
-            </option>
-          ))}
-        </Select>
-        <Field
-          label={texts.from}
-          type="date"
-          value={filter.from ?? ''}
-          onChange={({ target }) => onChange({ from: target.value || undefined })}
-        />
-        <Field
-          label={texts.to}
-          type="date"
-          value={filter.to ?? ''}
-          onChange={({ target }) => onChange({ to: target.value || undefined })}
-        />
-        <Field
-          label={texts.tag}
-          value={filter.tag ?? ''}
-          maxLength={40}
-          onChange={({ target }) => onChange({ tag: target.value || undefined })}
-        />
-        <Select
-          label={texts.archived}
-          value={filter.archived ? 'yes' : ''}
-          onChange={({ target }) => onChange({ archived: target.value === 'yes' || undefined })}
-        >
-          <option value="">{TEXTS.common.no}</option>
-          <option value="yes">{TEXTS.common.yes}</option>
-        </Select>
-      </form>
+    <search className="filters">
+      <SearchField
+        value={filter.search ?? ''}
+        onSearch={(search) => onChange({ search: search.trim() || undefined })}
+      />
+      <Select
+        label={texts.channel}
+        value={filter.channel ?? ''}
+        onChange={({ target }) =>
+          onChange({ channel: (target.value || undefined) as CampaignFilter['channel'] })
+        }
+      >
+        <option value="">{texts.allChannels}</option>
+        {CHANNELS.map((one) => (
+          <option key={one} value={one}>
+            {channels[one]}
+          </option>
+        ))}
+      </Select>
+      <Select
+        label={texts.status}
+        value={filter.status ?? ''}
+        onChange={({ target }) =>
+          onChange({ status: (target.value || undefined) as CampaignFilter['status'] })
+        }
+      >
+        <option value="">{texts.anyStatus}</option>
+        {(['active', 'paused', 'completed'] as const).map((one) => (
+          <option key={one} value={one}>
+            {texts.statuses[one]}
+          </option>
+        ))}
+      </Select>
+      <Select
+        label={texts.order}
+        value={filter.order ?? 'newest'}
+        onChange={({ target }) =>
+          onChange({
+            order: (target.value === 'newest' ? undefined : target.value) as CampaignFilter['order'],
+          })
+        }
+      >
+        {(['newest', 'oldest', 'name'] as const).map((one) => (
+          <option key={one} value={one}>
+            {texts.orders[one]}
+          </option>
+        ))}
+      </Select>
+      <Field
+        label={texts.from}
+        type="date"
+        value={filter.from ?? ''}
+        onChange={({ target }) => onChange({ from: target.value || undefined })}
+      />
+      <Field
+        label={texts.to}
+        type="date"
+        value={filter.to ?? ''}
+        onChange={({ target }) => onChange({ to: target.value || undefined })}
+      />
+      <Field
+        label={texts.tag}
+        value={filter.tag ?? ''}
+        maxLength={40}
+        onChange={({ target }) => onChange({ tag: target.value || undefined })}
+      />
+      <Select
+        label={texts.archived}
+        value={filter.archived ? 'yes' : ''}
+        onChange={({ target }) => onChange({ archived: target.value === 'yes' || undefined })}
+      >
+        <option value="">{TEXTS.common.no}</option>
+        <option value="yes">{TEXTS.common.yes}</option>
+      </Select>
     </search>
-  );
-}
-
-/** What is typed is asked for after a short rest, not at every letter. */
-const REST_MS = 250;
-
-function SearchField({ value, onChange }: { value: string; onChange(value: string): void }) {
-  const [typed, setTyped] = useState(value);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts the rest anew
-  useEffect(() => {
-    if (typed === value) return undefined;
-    const timer = setTimeout(() => onChange(typed), REST_MS);
-    return () => clearTimeout(timer);
-  }, [typed]);
-  return (
-    <Field
-      label={TEXTS.common.search}
-      type="search"
-      value={typed}
-      maxLength={200}
-      onChange={({ target }) => setTyped(target.value)}
-    />
   );
 }
 

@@ -56,7 +56,7 @@ function listChannel(filter: CampaignFilter & { channel: Channel }, signal: Abor
 }
 
 /** The specification's dates are `MM/DD/YYYY`. */
-export const monthFirst = (date: string) => date.replace(/^(\d{4})-(\d\d)-(\d\d)$/, '$2/$3/$1');
+const monthFirst = (date: string) => date.replace(/^(\d{4})-(\d\d)-(\d\d)$/, '$2/$3/$1');
 
 function orderOf({ order }: CampaignFilter): (a: ListedCampaign, b: ListedCampaign) => number {
   if (order === 'name') return (a, b) => a.name.localeCompare(b.name);

@@ -90,7 +90,7 @@ interface Control {
 
 const when = (isSo: boolean, control: Control): Control[] => (isSo ? [control] : []);
 
-export const isHeldForApproval = ({ reason, phase }: Detail): boolean =>
+const isHeldForApproval = ({ reason, phase }: Detail): boolean =>
   typeof reason === 'object' && reason?.code === 'approval_required' && !isOver(phase);
 
 const failedOf = ({ counts }: Detail): number =>

@@ -1,11 +1,13 @@
+import type { ReadCampaignOutcomesResponse } from '../api/types.gen';
 import { TEXTS } from '../texts';
-import type { State } from './campaign-words';
 
 /** What an outcome means and what to do about it, in words for people who have never seen the code. */
 export interface Meaning {
   means: string;
   todo: string;
 }
+
+type State = ReadCampaignOutcomesResponse['data'][number]['state'];
 
 const { outcomes } = TEXTS;
 const BY_CODE: Record<string, Meaning> = outcomes.byCode;

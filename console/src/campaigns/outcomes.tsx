@@ -73,6 +73,7 @@ export function Outcomes({ id, phase }: { id: string; phase: Phase }) {
       {found.data?.length === 0 && <p className="muted">{texts.empty}</p>}
       {found.data && found.data.length > 0 && (
         <Table
+          stacks
           caption={texts.title}
           columns={columns}
           rows={found.data}

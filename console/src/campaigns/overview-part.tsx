@@ -63,51 +63,53 @@ function Facts({ campaign, isLive }: { campaign: Detail; isLive: boolean }) {
   const { ratePerSecond, eta, startedAt, finishedAt, nextRunAt, delivery, phase } = campaign;
   const isMoving = ['planning', 'running', 'finishing'].includes(phase);
   return (
-    <dl className="tiles">
-      {isMoving && (
+    <div className="row spread end">
+      <dl className="tiles">
+        {isMoving && (
+          <div>
+            <dt>{texts.rate}</dt>
+            <dd>{fill(texts.rateNow, { n: Math.round(ratePerSecond * 10) / 10 })}</dd>
+          </div>
+        )}
+        {eta && (
+          <div>
+            <dt>{texts.eta}</dt>
+            <dd>
+              <Time at={eta} />
+            </dd>
+          </div>
+        )}
+        {nextRunAt && (
+          <div>
+            <dt>{texts.nextRun}</dt>
+            <dd>
+              <Time at={nextRunAt} />
+            </dd>
+          </div>
+        )}
         <div>
-          <dt>{texts.rate}</dt>
-          <dd>{fill(texts.rateNow, { n: Math.round(ratePerSecond * 10) / 10 })}</dd>
-        </div>
-      )}
-      {eta && (
-        <div>
-          <dt>{texts.eta}</dt>
+          <dt>{startedAt ? texts.started : texts.createdAt}</dt>
           <dd>
-            <Time at={eta} />
+            <Time at={startedAt ?? campaign.createdAt} />
           </dd>
         </div>
-      )}
-      {nextRunAt && (
+        {finishedAt && (
+          <div>
+            <dt>{texts.finished}</dt>
+            <dd>
+              <Time at={finishedAt} />
+            </dd>
+          </div>
+        )}
         <div>
-          <dt>{texts.nextRun}</dt>
+          <dt>{texts.limit}</dt>
           <dd>
-            <Time at={nextRunAt} />
+            {delivery?.ratePerSecond ? fill(texts.rateNow, { n: delivery.ratePerSecond }) : texts.noLimit}
           </dd>
         </div>
-      )}
-      <div>
-        <dt>{startedAt ? texts.started : texts.createdAt}</dt>
-        <dd>
-          <Time at={startedAt ?? campaign.createdAt} />
-        </dd>
-      </div>
-      {finishedAt && (
-        <div>
-          <dt>{texts.finished}</dt>
-          <dd>
-            <Time at={finishedAt} />
-          </dd>
-        </div>
-      )}
-      <div>
-        <dt>{texts.limit}</dt>
-        <dd>
-          {delivery?.ratePerSecond ? fill(texts.rateNow, { n: delivery.ratePerSecond }) : texts.noLimit}
-        </dd>
-      </div>
-      {isMoving && <div className="muted small live">{isLive ? texts.live : texts.notLive}</div>}
-    </dl>
+      </dl>
+      {isMoving && <p className="muted small">{isLive ? texts.live : texts.notLive}</p>}
+    </div>
   );
 }
 

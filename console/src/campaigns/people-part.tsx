@@ -1,13 +1,14 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import { addressOf } from '../api/client';
 import type { Recipient } from '../api/types.gen';
 import { Badge } from '../design/badge';
 import { Button } from '../design/button';
 import { ExportButton } from '../design/export-button';
 import { Field, Select } from '../design/field';
+import { SearchField } from '../design/search-field';
 import { EmptyState, ErrorState, Skeleton } from '../design/states';
 import { Time } from '../design/time';
 import { useMedia } from '../design/use-media';
@@ -53,61 +54,46 @@ function PeopleFilter({
   filter: RecipientFilter;
   onChange(changed: Partial<RecipientFilter>): void;
 }) {
-  const [typed, setTyped] = useState(filter.search ?? '');
-  useEffect(() => setTyped(filter.search ?? ''), [filter.search]);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    onChange({ search: typed.trim() || undefined });
-  };
   return (
-    <search>
-      <form className="filters" onSubmit={submit}>
-        <Field
-          label={texts.people.search}
-          hint={texts.people.searchHint}
-          type="search"
-          value={typed}
-          maxLength={200}
-          onChange={({ target }) => {
-            setTyped(target.value);
-            if (target.value === '') onChange({ search: undefined });
-          }}
-          onBlur={() => onChange({ search: typed.trim() || undefined })}
-        />
-        <Select
-          label={TEXTS.campaigns.channel}
-          value={filter.channel ?? ''}
-          onChange={({ target }) =>
-            onChange({ channel: (target.value || undefined) as RecipientFilter['channel'] })
-          }
-        >
-          <option value="">{TEXTS.campaigns.allChannels}</option>
-          {CHANNELS.map((one) => (
-            <option key={one} value={one}>
-              {channels[one]}
-            </option>
-          ))}
-        </Select>
-        <Select
-          label={texts.state}
-          value={filter.state ?? ''}
-          onChange={({ target }) =>
-            onChange({ state: (target.value || undefined) as RecipientFilter['state'] })
-          }
-        >
-          <option value="">{texts.people.any}</option>
-          {STATES.map((one) => (
-            <option key={one} value={one}>
-              {stateWord(one)}
-            </option>
-          ))}
-        </Select>
-        <Field
-          label={texts.people.code}
-          value={filter.code ?? ''}
-          onChange={({ target }) => onChange({ code: target.value || undefined })}
-        />
-      </form>
+    <search className="filters">
+      <SearchField
+        hint={texts.people.searchHint}
+        value={filter.search ?? ''}
+        onSearch={(search) => onChange({ search: search.trim() || undefined })}
+      />
+      <Select
+        label={TEXTS.campaigns.channel}
+        value={filter.channel ?? ''}
+        onChange={({ target }) =>
+          onChange({ channel: (target.value || undefined) as RecipientFilter['channel'] })
+        }
+      >
+        <option value="">{TEXTS.campaigns.allChannels}</option>
+        {CHANNELS.map((one) => (
+          <option key={one} value={one}>
+            {channels[one]}
+          </option>
+        ))}
+      </Select>
+      <Select
+        label={texts.state}
+        value={filter.state ?? ''}
+        onChange={({ target }) =>
+          onChange({ state: (target.value || undefined) as RecipientFilter['state'] })
+        }
+      >
+        <option value="">{texts.people.any}</option>
+        {STATES.map((one) => (
+          <option key={one} value={one}>
+            {stateWord(one)}
+          </option>
+        ))}
+      </Select>
+      <Field
+        label={texts.people.code}
+        value={filter.code ?? ''}
+        onChange={({ target }) => onChange({ code: target.value || undefined })}
+      />
     </search>
   );
 }

@@ -1,4 +1,5 @@
-import { useEffect, useState } from 'react';
+import { useRouter } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
 import { TEXTS } from '../texts';
 import { Field } from './field';
 
@@ -15,11 +16,16 @@ interface SearchFieldProps {
 /** Searches when typing pauses, or at once with Enter. */
 export function SearchField({ value, onSearch, hint }: SearchFieldProps) {
   const [typed, setTyped] = useState(value);
+  const router = useRouter();
+  const page = useRef(router.latestLocation.pathname);
   useEffect(() => setTyped(value), [value]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts the clock
   useEffect(() => {
     if (typed === value) return undefined;
-    const timer = setTimeout(() => onSearch(typed), PAUSE_MS);
+    const timer = setTimeout(() => {
+      // Otherwise a search would lead back from a page that the person has chosen and that is still loading.
+      if (router.latestLocation.pathname === page.current) onSearch(typed);
+    }, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [typed]);
   return (

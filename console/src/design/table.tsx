@@ -14,15 +14,18 @@ interface TableProps<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   keyOf(row: Row): string;
+  /** On a narrow screen a row's cells stand below each other, instead of being scrolled to. */
+  stacks?: boolean;
 }
 
 /** A table that scrolls within itself on narrow screens; the first column names its row. */
-export function Table<Row>({ caption, columns, rows, keyOf }: TableProps<Row>) {
+export function Table<Row>({ caption, columns, rows, keyOf, stacks }: TableProps<Row>) {
   return (
-    // A region that scrolls must be reached by keyboard (WCAG 2.1.1).
+    // What scrolls must be reached by keyboard (WCAG 2.1.1), and is no landmark, of which a page has few.
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
-    <section className="table-frame" tabIndex={0} aria-label={caption}>
-      <table className="table">
+    <div className="table-frame" role="group" tabIndex={0} aria-label={caption}>
+      <table className={stacks ? 'table stacks' : 'table'}>
         <caption className="only-heard">{caption}</caption>
         <thead>
           <tr>
@@ -45,6 +48,6 @@ export function Table<Row>({ caption, columns, rows, keyOf }: TableProps<Row>) {
           ))}
         </tbody>
       </table>
-    </section>
+    </div>
   );
 }

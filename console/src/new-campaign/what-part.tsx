@@ -23,7 +23,9 @@ export function WhatPart({ draft, change }: PartProps) {
     });
   return (
     <fieldset className="group">
-      <legend>{texts.title}</legend>
+      <legend>
+        <h2>{texts.title}</h2>
+      </legend>
       <div className="row">
         {CHANNELS.map((channel) => (
           <Choice

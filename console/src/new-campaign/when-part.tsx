@@ -14,7 +14,9 @@ interface PartProps {
 export function WhenPart({ draft, change }: PartProps) {
   return (
     <fieldset className="group">
-      <legend>{texts.title}</legend>
+      <legend>
+        <h2>{texts.title}</h2>
+      </legend>
       <div className="columns">
         <Select
           label={texts.when}

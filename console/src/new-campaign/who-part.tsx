@@ -22,7 +22,9 @@ interface PartProps {
 export function WhoPart({ draft, change }: PartProps) {
   return (
     <fieldset className="group">
-      <legend>{texts.title}</legend>
+      <legend>
+        <h2>{texts.title}</h2>
+      </legend>
       <Lists draft={draft} change={change} />
       <Pasted draft={draft} change={change} />
     </fieldset>

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import type { createDryRuns, DryRun } from '../audience/dry-run';
-import { checkReferences } from '../campaign-checks';
+import { checkReferences, requireSecureLinks } from '../campaign-checks';
 import { inUtc } from '../campaign-detail';
 import {
   type CampaignOptions,
@@ -34,10 +34,12 @@ type Deps = Pick<ReturnType<typeof createCarryOut>, 'carryOut'> &
   Pick<ReturnType<typeof createDryRuns>, 'dryRun' | 'limited'> & {
     db: Kysely<CampaignTables>;
     templates: TemplateLookup;
+    /** Why marketing mail may not start, if it may not. */
+    insecureLinks: string | undefined;
   };
 
 /** What a person is shown of a campaign before they approve it, and their approval (docs/approval.md). */
-export function createApprovals({ db, templates, carryOut, dryRun, limited }: Deps) {
+export function createApprovals({ db, templates, carryOut, dryRun, limited, insecureLinks }: Deps) {
   return {
     /** The audience is judged as a dry run judges it. */
     async digest(workspaceId: string, campaignId: string): Promise<CampaignDigest> {
@@ -61,6 +63,7 @@ export function createApprovals({ db, templates, carryOut, dryRun, limited }: De
       const campaign = await readCampaign(db, workspaceId, campaignId);
       refuseOwn(campaign, call.userId);
       if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign);
+      requireSecureLinks(campaign, insecureLinks);
       const consequence = await approveCampaign(db, workspaceId, campaignId, call);
       await carryOut(workspaceId, campaignId, consequence, { holds: false });
       return summaryOf(await readCampaign(db, workspaceId, campaignId));

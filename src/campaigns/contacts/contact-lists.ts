@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors';
 import { newId } from '../../storage/new-id';
 import { likePattern } from '../like-pattern';
 import type { CampaignTables } from '../tables';
+import { createContactRoom, requireRoom } from '../workspace-room';
 import { type ImportRow, type ImportTarget, importContacts } from './contact-import';
 import { type ListKey, lockContacts, requireList, upsertContacts } from './contacts';
 import { readCsvRows } from './csv-rows';
@@ -28,22 +29,25 @@ export type ContactLists = ReturnType<typeof createContactLists>;
 
 /** Contact lists and their contacts, as the API offers them (api.md 6). */
 export function createContactLists({ db }: { db: Db }) {
-  const into = (list: ListImport): ImportTarget => ({
-    country: list.country,
-    store: (batch) => upsertContacts(db, list, batch),
-  });
+  const room = createContactRoom(db);
+  const into = (list: ListImport): ImportTarget => {
+    room.require(list.workspaceId);
+    return { country: list.country, store: (batch) => upsertContacts(db, list, batch) };
+  };
   return {
     /** A list with this id was created by an earlier attempt at the same call. */
-    create: (workspaceId: string, input: { name: string }, id = newId('lst')) =>
-      createList(db, { workspaceId, listId: id }, input),
+    async create(workspaceId: string, input: { name: string }, id = newId('lst')) {
+      await requireRoom(db, workspaceId, 'contact_lists');
+      return createList(db, { workspaceId, listId: id }, input);
+    },
     list: (workspaceId: string, page: ListPage) => listLists(db, workspaceId, page),
     read: (list: ListKey) => readList(db, list),
     rename: (list: ListKey, input: { name: string }) => renameList(db, list, input),
     delete: (list: ListKey) => deleteList(db, list),
     /** Fails for a list that the workspace does not have, before any of an upload is read. */
     require: (list: ListKey) => requireList(db, list),
-    importCsv: (list: ListImport, source: Readable) => importContacts(into(list), readCsvRows(source)),
-    importRows: (list: ListImport, rows: Iterable<ImportRow>) => importContacts(into(list), rows),
+    importCsv: async (list: ListImport, source: Readable) => importContacts(into(list), readCsvRows(source)),
+    importRows: async (list: ListImport, rows: Iterable<ImportRow>) => importContacts(into(list), rows),
     contacts: (list: ListKey, page: MemberPage) => listMembers(db, list, page),
     removeContact: (list: ListKey, contactId: string) => removeMember(db, list, contactId),
   };

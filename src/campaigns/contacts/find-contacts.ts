@@ -9,15 +9,17 @@ export interface ContactPage {
   limit: number;
   /** An external id, an email address or a phone number, or how one begins. */
   search?: string | undefined;
+  /** The caller may not know addresses, so that only external ids are compared. */
+  hidesAddresses?: boolean | undefined;
 }
 
 /** One page of a workspace's contacts, oldest first. */
 export async function findContacts(
   db: Kysely<CampaignTables>,
   workspaceId: string,
-  { cursor, limit, search }: ContactPage,
+  { cursor, limit, search, hidesAddresses }: ContactPage,
 ): Promise<{ contacts: ContactView[]; next: string | null }> {
-  const prefix = search === undefined ? undefined : contactPrefix(search);
+  const prefix = contactPrefix(search, { hidesAddresses });
   const few = prefix && (await fewMatching(db, workspaceId, prefix));
   const matches = few ? sql`c.id = any(${few}::text[])` : prefix ? beginsWith(prefix) : sql`true`;
   const { rows } = await sql<ContactRecord>`
@@ -33,15 +35,19 @@ export async function findContacts(
 export interface ContactPrefix {
   text: string;
   phone: string | undefined;
+  hidesAddresses: boolean;
 }
 
 /** Undefined for a search without a word, which finds everything. */
-export function contactPrefix(search: string): ContactPrefix | undefined {
-  const text = search.trim().toLowerCase();
-  if (text === '') return undefined;
+export function contactPrefix(
+  search: string | undefined,
+  { hidesAddresses = false }: Pick<ContactPage, 'hidesAddresses'>,
+): ContactPrefix | undefined {
+  const text = search?.trim().toLowerCase();
+  if (!text) return undefined;
   const digits = text.replace(/\D/g, '');
   const mayBePhone = /^\+?[\d\s().\-/]+$/.test(text) && digits !== '';
-  return { text, phone: mayBePhone ? `+${digits.replace(/^00/, '')}` : undefined };
+  return { text, phone: mayBePhone ? `+${digits.replace(/^00/, '')}` : undefined, hidesAddresses };
 }
 
 /**
@@ -51,20 +57,23 @@ export function contactPrefix(search: string): ContactPrefix | undefined {
 export async function fewMatching(
   db: Kysely<CampaignTables>,
   workspaceId: string,
-  { text, phone }: ContactPrefix,
+  { text, phone, hidesAddresses }: ContactPrefix,
 ): Promise<string[] | undefined> {
   const identity = sql`lower(identity collate "C")`;
-  const conditions = [
-    within(identity, `x:${text}`),
+  const emails = [
     within(identity, `e:${text}`),
     sql`${within(sql`lower(email collate "C")`, text)} and email is not null and left(identity, 2) <> 'e:'`,
-    ...(phone === undefined
+  ];
+  const phones =
+    phone === undefined
       ? []
       : [
           within(identity, `p:${phone}`),
           sql`${within(sql`(phone collate "C")`, phone)} and phone is not null and left(identity, 2) <> 'p:'`,
-        ]),
-  ];
+        ];
+  const conditions = hidesAddresses
+    ? [sql`${within(identity, `x:${text}`)} and ${NO_ADDRESS}`]
+    : [within(identity, `x:${text}`), ...emails, ...phones];
   const most = LIMITS.searchedByIdMax + 1;
   // Each by its own index, and no further than is needed to know that they are many.
   const parts = conditions.map(
@@ -72,12 +81,16 @@ export async function fewMatching(
       sql`(select id from contacts where workspace_id = ${workspaceId} and ${condition} limit ${most})`,
   );
   const { rows } = await sql<{ id: string }>`
-    ${sql.join(parts, sql` union `)} limit ${most}`.execute(db);
+    select id from (${sql.join(parts, sql` union `)}) found limit ${most}`.execute(db);
   return rows.length < most ? rows.map(({ id }) => id) : undefined;
 }
 
+/** An external id may be an address itself, which a caller who may not know addresses could guess letter by letter. */
+const NO_ADDRESS = sql`external_id !~ '[@+]'`;
+
 /** SQL over `contacts c`: the same rule as that of the indexes, for rows that are read anyway. */
-export function beginsWith({ text, phone }: ContactPrefix): RawBuilder<unknown> {
+export function beginsWith({ text, phone, hidesAddresses }: ContactPrefix): RawBuilder<unknown> {
+  if (hidesAddresses) return sql`(starts_with(lower(c.external_id), ${text}) and ${NO_ADDRESS})`;
   return sql`(
     starts_with(lower(c.external_id), ${text}) or starts_with(lower(c.email), ${text})
     or ${phone === undefined ? sql`false` : sql`starts_with(c.phone, ${phone})`})`;

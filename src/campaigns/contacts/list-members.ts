@@ -9,6 +9,8 @@ export interface MemberPage {
   cursor?: string | undefined;
   limit: number;
   search?: string | undefined;
+  /** The caller may not know addresses, so that a search compares names and external ids alone. */
+  hidesAddresses?: boolean | undefined;
 }
 
 /** One page of a list's contacts, oldest first; `next` is the cursor of the following page. */
@@ -28,11 +30,12 @@ export async function listMembers(
   if (page.cursor !== undefined) query = query.where('m.contact_id', '>', page.cursor);
   if (page.search) {
     const pattern = likePattern(page.search);
+    const addresses = page.hidesAddresses ? [] : (['email', 'phone'] as const);
+    // Addresses also stand in names and external ids.
+    if (page.hidesAddresses) query = query.where(sql<boolean>`concat(c.name, c.external_id) !~ '[@+]'`);
     query = query.where((eb) =>
       eb.or(
-        (['name', 'email', 'phone', 'external_id'] as const).map((field) =>
-          eb(`c.${field}`, 'ilike', pattern),
-        ),
+        (['name', 'external_id', ...addresses] as const).map((field) => eb(`c.${field}`, 'ilike', pattern)),
       ),
     );
   }

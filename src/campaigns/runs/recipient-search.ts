@@ -1,5 +1,11 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { beginsWith, type ContactPrefix, contactPrefix, fewMatching } from '../contacts/find-contacts';
+import {
+  beginsWith,
+  type ContactPage,
+  type ContactPrefix,
+  contactPrefix,
+  fewMatching,
+} from '../contacts/find-contacts';
 import type { CampaignTables } from '../tables';
 
 /** Which rows of `recipients` a search for a person reads, and which of those match. */
@@ -20,9 +26,9 @@ const ALL_RECIPIENTS: RecipientSource = { rows: sql`recipients`, matches: sql`tr
 export async function searchedRecipients(
   db: Kysely<CampaignTables>,
   runId: string,
-  search: string | undefined,
+  { search, hidesAddresses }: Pick<ContactPage, 'search' | 'hidesAddresses'>,
 ): Promise<RecipientSource> {
-  const prefix = search === undefined ? undefined : contactPrefix(search);
+  const prefix = contactPrefix(search, { hidesAddresses });
   if (!prefix) return ALL_RECIPIENTS;
   const run = await db
     .selectFrom('runs')
@@ -31,6 +37,12 @@ export async function searchedRecipients(
     .executeTakeFirstOrThrow();
   const few = await fewMatching(db, run.workspace_id, prefix);
   if (!few) return { rows: sql`recipients`, matches: matchesOf(prefix) };
+  if (prefix.hidesAddresses) {
+    return {
+      rows: sql`(select * from recipients where contact_id = any(${few}::text[]) offset 0)`,
+      matches: sql`true`,
+    };
+  }
   // The offset keeps the planner from reading all of the run beside these indexes.
   const rows = sql`(
     select * from recipients where contact_id = any(${few}::text[])
@@ -55,8 +67,10 @@ function mailboxesOf(runId: string, prefix: ContactPrefix): RawBuilder<unknown> 
 /** A subquery with one value is asked for each row; of `exists` the planner would read and hash all contacts first. */
 function matchesOf(prefix: ContactPrefix): RawBuilder<unknown> {
   const { text, phone } = prefix;
+  const contact = sql`coalesce((select ${beginsWith(prefix)} from contacts c where c.id = r.contact_id), false)`;
+  if (prefix.hidesAddresses) return contact;
   return sql`(
     starts_with(lower(r.address), ${text})
     or ${phone === undefined ? sql`false` : sql`starts_with(r.address, ${phone})`}
-    or coalesce((select ${beginsWith(prefix)} from contacts c where c.id = r.contact_id), false))`;
+    or ${contact})`;
 }

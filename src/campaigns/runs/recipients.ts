@@ -40,6 +40,8 @@ export interface RecipientFilter {
   code?: string | undefined;
   /** An external id, an email address or a phone number, or how one begins. */
   search?: string | undefined;
+  /** The caller may not know addresses, so that a search compares external ids alone. */
+  hidesAddresses?: boolean | undefined;
 }
 
 /**
@@ -71,12 +73,12 @@ export async function listRecipients(
   runId: string,
   options: RecipientFilter & { after?: RecipientPosition | undefined; limit: number },
 ): Promise<{ recipients: RecipientView[]; next: RecipientPosition | undefined }> {
-  const { after, channel, state, code, search, limit } = options;
+  const { after, channel, state, code, limit } = options;
   const known =
     state && SETTLED.includes(state) ? await countIn(db, runId, state, channel) : Number.POSITIVE_INFINITY;
   const most = Math.min(limit + 1, known);
   if (most === 0) return { recipients: [], next: undefined };
-  const source = await searchedRecipients(db, runId, search);
+  const source = await searchedRecipients(db, runId, options);
   const { rows } = await sql<ListedRow>`
     select * from (
       select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.updated_at,

@@ -1,5 +1,7 @@
 import type { RouteOptions } from 'fastify';
 import { z } from 'zod';
+import type { Needs } from '../../domain/access';
+import { type Access, OPEN } from '../request/access';
 import type { KnownRoutes } from '../request/routing';
 import { createErrorExamples, type ErrorExamples, errorAnswers } from './errors';
 import { type AnswerDoc, type Operation, type RequestBody, TAGS } from './operation';
@@ -71,8 +73,9 @@ function describe(
     operationId: operation.id,
     tags: [operation.tag],
     summary: operation.summary,
-    description: operation.description,
-    security: operation.byUser ? SECURITY.session : securityOf(route),
+    description: [operation.description, ...needsOf(operation.access)].join('\n\n'),
+    ...(operation.access === OPEN ? {} : { 'x-access': operation.access }),
+    security: securityOf(route, operation.access),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: requestBody(body, schemas) }),
     responses: {
@@ -171,6 +174,20 @@ function success(answer: AnswerDoc, schemas: Schemas, idempotent: boolean): Resp
 /** Removes undefined members. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-function securityOf({ config }: RouteOptions): Record<string, []>[] {
-  return config?.oauth ? [{ client: [] }] : SECURITY[config?.auth ?? 'open'];
+/** What is for people alone takes no token. */
+function securityOf({ config }: RouteOptions, { role, scopes }: Access): Record<string, []>[] {
+  if (config?.oauth) return [{ client: [] }];
+  return role && !scopes ? SECURITY.session : SECURITY[config?.auth ?? 'open'];
 }
+
+function needsOf({ more, ...needs }: Access): string[] {
+  const first = inWords(needs);
+  if (first === '') return [];
+  return [`Needs ${first}.${more ? ` Where ${more.when}: ${inWords(more)}.` : ''}`];
+}
+
+const inWords = ({ role, scopes = [] }: Needs): string =>
+  [
+    ...(role ? [`the role \`${role}\``] : []),
+    ...(scopes.length > 0 ? [`the scope ${scopes.map((scope) => `\`${scope}\``).join(' and ')}`] : []),
+  ].join(', or ');

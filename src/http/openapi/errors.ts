@@ -1,6 +1,7 @@
 import type { RouteOptions } from 'fastify';
 import { oauthProblem, problem } from '../../contracts/problem';
 import { DomainError, ERRORS, type ErrorCode } from '../../domain/errors';
+import type { Access } from '../request/access';
 import type { AuthKind } from '../request/caller';
 import { problemOf } from '../request/problem';
 import { READING } from '../request/same-origin';
@@ -48,6 +49,10 @@ function impliedBy(route: RouteOptions, operation: Operation): ErrorCode[] {
   const changes = [route.method].flat().some((method) => !READING.has(method));
   return [
     ...(config.oauth ? (['invalid_client'] as const) : BY_CALLER[config.auth ?? 'open'](changes)),
+    ...(isForKnownCallers(route) ? byAccess(route, operation.access) : []),
+    ...(isForKnownCallers(route) && !config.oauth && operation.bound !== 'sending'
+      ? (['too_many_requests'] as const)
+      : []),
     ...(isForKnownCallers(route) ? (['dependency_down'] as const) : []),
     ...(operation.body ? BY_BODY : []),
     ...(schema.querystring ? (['invalid_request'] as const) : []),
@@ -75,14 +80,23 @@ const BY_IDEMPOTENCY: ErrorCode[] = ['invalid_request', 'idempotency_key_reused'
 const byCookie = (changes: boolean): ErrorCode[] =>
   changes ? ['unauthenticated', 'cross_site'] : ['unauthenticated'];
 
+/** Viewers and those above them are all users, so that no user is refused where that is enough. */
+function byAccess({ config = {} }: RouteOptions, { role, scopes, more }: Access): ErrorCode[] {
+  const roles = [role, more?.role].some((lowest) => lowest !== undefined && lowest !== 'viewer');
+  const takesClients = config.auth !== 'session' && !config.oauth;
+  return [
+    ...(roles ? (['forbidden'] as const) : []),
+    ...(scopes ? (['scope_missing'] as const) : []),
+    ...(takesClients && !scopes ? (['user_required'] as const) : []),
+  ];
+}
+
 const BY_CALLER: Record<AuthKind, (changes: boolean) => ErrorCode[]> = {
   open: () => [],
   app: byCookie,
   campaign: (changes) => [...byCookie(changes), 'user_mismatch', 'invalid_request'],
   send: () => ['unauthenticated', 'forbidden'],
   session: byCookie,
-  admin: (changes) => [...byCookie(changes), 'forbidden'],
-  owner: (changes) => [...byCookie(changes), 'forbidden'],
   metrics: () => ['unauthenticated'],
 };
 

@@ -1,5 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../../domain/errors';
+import type { Access } from '../request/access';
+import type { Bound } from '../request/request-bounds';
 
 /**
  * A route's documentation, in addition to its schemas and `config` (openapi.ts). It stands in the route's
@@ -11,6 +13,10 @@ import type { ErrorCode } from '../../domain/errors';
 export interface Operation {
   /** `operationId`: the function's name in generated clients. */
   id: string;
+  /** Whose calls are taken; docs/access.md has the table. */
+  access: Access;
+  /** Which bound on a workspace's requests it counts for; default `requests`. */
+  bound?: Bound;
   tag: TagName;
   summary: string;
   /** What it guarantees, in which order answers come, what repeating it does. */
@@ -18,8 +24,6 @@ export interface Operation {
   /** Example values of parameters in path and query. */
   parameters?: Record<string, string>;
   body?: RequestBody;
-  /** A client is refused: only a person who has logged in may do it. */
-  byUser?: true;
   /** Successful answers, by status. */
   answers: Record<number, AnswerDoc>;
   /** In addition to those that follow from the route's schemas and callers (openapi-errors.ts). */

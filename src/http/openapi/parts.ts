@@ -17,8 +17,6 @@ export const SECURITY: Record<AuthKind, Record<string, []>[]> = {
   campaign: BEARER_OR_COOKIE,
   send: [{ apiKey: [], bearer: [] }],
   session: [{ session: [] }],
-  admin: [{ session: [] }],
-  owner: [{ session: [] }],
   // Or no credentials, on the same machine.
   metrics: [{ bearer: [] }, {}],
 };

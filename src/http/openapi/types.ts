@@ -1,3 +1,4 @@
+import type { Access } from '../request/access';
 import type { JsonSchema } from './schemas';
 
 /** The parts of OpenAPI 3.1 that the document uses. */
@@ -17,6 +18,8 @@ export interface OperationObject {
   tags: string[];
   summary: string;
   description: string;
+  /** What it needs of its caller (docs/access.md); absent: nothing. */
+  'x-access'?: Access;
   parameters?: ParameterObject[];
   requestBody?: { required: boolean; content: Record<string, MediaObject> };
   responses: Record<string, ResponseObject>;

@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify';
+import type { Scope } from '../../domain/access';
 import { DomainError, type FieldError, isDomainError } from '../../domain/errors';
+import { type Access, requireAccess } from './access';
 import type { Authenticator, AuthKind, Caller } from './caller';
 import { sessionTokenOf } from './cookie';
 import type { App } from './routing';
@@ -7,15 +9,20 @@ import { refuseCrossSite } from './same-origin';
 import { invalidRequest } from './validation';
 
 /**
- * Checks each request against its route's `config.auth` before the body is read. A route without a kind is
- * refused at registration, so that none is open by mistake.
+ * Checks each request against its route's `config.auth` and its operation's `access` before the body is read. A
+ * route without a kind, or one for known callers without `access`, is refused at registration, so that none is
+ * open by mistake.
  */
 export function checkCallers(app: App, authenticator: Authenticator, publicUrl: string | undefined): void {
   const publicOrigin = publicUrl && new URL(publicUrl).origin;
   app.decorateRequest('caller', undefined);
 
-  app.addHook('onRoute', ({ url, config }) => {
+  app.addHook('onRoute', ({ url, config, schema }) => {
     if (!config?.auth) throw new Error(`Route ${url} does not say who may call it`);
+    const { access, bound } = schema?.operation ?? {};
+    if (access) config.access = access;
+    if (bound) config.bound = bound;
+    if (config.auth !== 'open' && !config.access) throw new Error(`Route ${url} does not say what it needs`);
   });
 
   app.addHook('onRequest', async (request) => {
@@ -25,6 +32,7 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
     if (kind === 'metrics' && isFromHere(request)) return;
     const caller = await ADMIT[kind](request, authenticator);
     if (caller.via === 'cookie') refuseCrossSite(request, publicOrigin);
+    requireAccess(caller, needsOf(request));
     request.caller = caller;
   });
 
@@ -32,8 +40,10 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
     const kind = request.routeOptions.config.auth;
     if (kind === undefined || kind === 'open' || kind === 'metrics') return true;
     try {
-      const { workspaceId } = await ADMIT[kind](request, authenticator);
-      return workspaceId === request.caller?.workspaceId;
+      const caller = await ADMIT[kind](request, authenticator);
+      requireAccess(caller, needsOf(request));
+      // A user whose addresses are masked from now on must not read on without the mask.
+      return caller.workspaceId === request.caller?.workspaceId && caller.role === request.caller.role;
     } catch (error) {
       // If credentials cannot be checked now (database down), keep the connection open.
       return !isDomainError(error);
@@ -71,28 +81,27 @@ const ADMIT: Record<Exclude<AuthKind, 'open'>, Admit> = {
     const token = bearerOf(request);
     const key = request.headers['x-api-key'];
     if (token === undefined || typeof key !== 'string') throw noCredentials('An API key and a Bearer token');
-    const [caller, workspaceId] = await Promise.all([
+    const [caller, holder] = await Promise.all([
       authenticator.byAccessToken(token),
       authenticator.byApiKey(key),
     ]);
-    if (!caller || workspaceId === undefined) throw refused('The API key or the Bearer token is');
-    if (caller.workspaceId === workspaceId) return caller;
+    if (!caller || !holder) throw refused('The API key or the Bearer token is');
+    if (caller.workspaceId === holder.workspaceId) {
+      return { ...caller, scopes: common(caller.scopes, holder.scopes) };
+    }
     throw new DomainError('forbidden', 'The API key and the Bearer token belong to different workspaces');
   },
   session: byCookie,
-  admin: (request, authenticator) => byCookieOf(['owner', 'admin'], request, authenticator),
-  owner: (request, authenticator) => byCookieOf(['owner'], request, authenticator),
   metrics: byBearer,
 };
 
-async function byCookieOf(
-  roles: readonly Caller['role'][],
-  request: FastifyRequest,
-  authenticator: Authenticator,
-): Promise<Caller> {
-  const caller = await byCookie(request, authenticator);
-  if (roles.includes(caller.role)) return caller;
-  throw new DomainError('forbidden', `This needs a user with the role ${roles.join(' or ')}`);
+/** The scopes that both have. The same list twice, as with all scopes, needs no comparison. */
+const common = (some: readonly Scope[] = [], others: readonly Scope[] = []): readonly Scope[] =>
+  some === others ? some : some.filter((scope) => others.includes(scope));
+
+function needsOf({ routeOptions: { config, url } }: FastifyRequest): Access {
+  if (!config.access) throw new Error(`Route ${url} does not say what it needs`);
+  return config.access;
 }
 
 /** A local proxy also connects from this machine, on behalf of others, and its headers show that. */

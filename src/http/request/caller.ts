@@ -1,20 +1,20 @@
 import type { FastifyRequest } from 'fastify';
+import type { Role, Scope } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 
 /**
  * The caller of a request, and the callers that a route admits (api.md 2). A route names its kind in
- * `config: { auth }`; the hook in http/auth.ts checks it before the body is parsed and sets `caller`.
+ * `config: { auth }`; the hook in http/auth.ts checks it before the body is parsed and sets `caller`. What the
+ * caller may do there is the operation's `access`.
  *
  * - `open`      every caller
  * - `app`       session cookie or Bearer token
  * - `campaign`  as `app`; with a cookie also `x-user-id`, equal to the session's user
  * - `send`      `x-api-key` and Bearer token of the same workspace
  * - `session`   session cookie
- * - `admin`     session cookie of an owner or admin
- * - `owner`     session cookie of an owner
  * - `metrics`   every caller on this machine without a proxy; otherwise Bearer token
  */
-export type AuthKind = 'open' | 'app' | 'campaign' | 'send' | 'session' | 'admin' | 'owner' | 'metrics';
+export type AuthKind = 'open' | 'app' | 'campaign' | 'send' | 'session' | 'metrics';
 
 export interface Caller {
   workspaceId: string;
@@ -22,7 +22,10 @@ export interface Caller {
   userId?: string | undefined;
   /** The client whose Bearer token it is. */
   clientId?: string | undefined;
-  role?: 'owner' | 'admin' | 'member' | undefined;
+  /** Of the session's user. */
+  role?: Role | undefined;
+  /** Of the client; where an API key is needed too, those that both have. */
+  scopes?: readonly Scope[] | undefined;
   via: 'cookie' | 'bearer';
 }
 
@@ -30,8 +33,7 @@ export interface Caller {
 export interface Authenticator {
   bySession(token: string): Promise<Caller | undefined>;
   byAccessToken(token: string): Promise<Caller | undefined>;
-  /** Returns the key's workspace. */
-  byApiKey(key: string): Promise<string | undefined>;
+  byApiKey(key: string): Promise<Pick<Caller, 'workspaceId' | 'scopes'> | undefined>;
 }
 
 declare module 'fastify' {

@@ -33,7 +33,7 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
 
 /** The body of an error answer. */
 export function problemOf(
-  { code, message, errors, phase }: DomainError,
+  { code, message, errors, phase, scope }: DomainError,
   { instance, oauth }: { instance: string; oauth: boolean },
 ) {
   const { title, status } = ERRORS[code];
@@ -49,6 +49,7 @@ export function problemOf(
     message,
     success: false,
     ...(phase ? { phase } : {}),
+    ...(scope ? { scope } : {}),
     ...(oauth ? { error: oauthError(code) } : {}),
   };
 }

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { type Scope, scopesOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../tables';
@@ -30,6 +31,7 @@ export interface IssuedToken {
 export interface TokenCaller {
   workspaceId: string;
   clientId: string;
+  scopes: readonly Scope[];
   via: 'bearer';
 }
 
@@ -56,15 +58,17 @@ export interface AccessTokensDeps {
 export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): AccessTokens {
   const cache = createCredentialCache({
     now,
-    load: (hash) =>
-      db
+    async load(hash) {
+      const token = await db
         .selectFrom('access_tokens as t')
         .innerJoin('api_clients as c', 'c.id', 't.client_id')
-        .select(['t.workspace_id', 't.client_id', 't.valid_till'])
+        .select(['t.workspace_id', 't.client_id', 't.valid_till', 'c.scopes'])
         .where('t.token_hash', '=', hash)
         .where('t.revoked_at', 'is', null)
         .where('c.disabled_at', 'is', null)
-        .executeTakeFirst(),
+        .executeTakeFirst();
+      return token && { ...token, scopes: scopesOf(token.scopes) };
+    },
   });
 
   return {
@@ -73,7 +77,7 @@ export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): Acc
       // stranger who knows only its id could lock its owner out, and stop all campaigns.
       const subjects = [
         { name: `client ${id} from ${address}`, failuresMax: LIMITS.loginFailuresMax },
-        { name: `clients from ${address}`, failuresMax: LIMITS.clientFailuresPerAddressMax },
+        { name: `clients from ${address}`, failuresMax: LIMITS.loginFailuresPerAddressMax },
       ];
       const client = await attempts.attempt(subjects, () => clientOf(db, { id, secret, now: now() }));
       // A caller who knows the secret is not guessing, so that a client that is enabled again need not wait.
@@ -99,7 +103,8 @@ export function createAccessTokens({ db, now, attempts }: AccessTokensDeps): Acc
     async byAccessToken(token) {
       const held = await cache.find(token);
       if (!held || now() >= held.valid_till.getTime()) return undefined;
-      return { workspaceId: held.workspace_id, clientId: held.client_id, via: 'bearer' };
+      const { workspace_id: workspaceId, client_id: clientId, scopes } = held;
+      return { workspaceId, clientId, scopes, via: 'bearer' };
     },
     async revokeToken({ clientId }, token) {
       await db

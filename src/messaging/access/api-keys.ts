@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { SCOPES_DEFAULT, type Scope, scopesOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../tables';
@@ -13,13 +14,19 @@ export interface ApiKey {
   id: string;
   name: string;
   prefix: string;
+  scopes: readonly Scope[];
   createdAt: Date;
   revokedAt: Date | null;
 }
 
+/** What a valid key proves. */
+export interface KeyHolder {
+  workspaceId: string;
+  scopes: readonly Scope[];
+}
+
 export interface ApiKeys {
-  /** Returns the key's workspace. */
-  byApiKey(key: string): Promise<string | undefined>;
+  byApiKey(key: string): Promise<KeyHolder | undefined>;
   /** Newest first. */
   list(
     workspaceId: string,
@@ -28,7 +35,7 @@ export interface ApiKeys {
   /** Returns the key itself, which is never shown again. */
   create(
     workspaceId: string,
-    input: { name: string },
+    input: { name: string; scopes?: readonly Scope[] | undefined },
     generator?: IdGenerator,
   ): Promise<{ apiKey: ApiKey; key: string }>;
   /** Stops the key at once on this process and within 5 seconds on every other. Repeating it is harmless. */
@@ -38,17 +45,19 @@ export interface ApiKeys {
 export function createApiKeys(db: Kysely<MessagingTables>, now: () => number): ApiKeys {
   const cache = createCredentialCache({
     now,
-    load: (hash) =>
-      db
+    async load(hash): Promise<KeyHolder | undefined> {
+      const key = await db
         .selectFrom('api_keys')
-        .select('workspace_id')
+        .select(['workspace_id', 'scopes'])
         .where('key_hash', '=', hash)
         .where('revoked_at', 'is', null)
-        .executeTakeFirst(),
+        .executeTakeFirst();
+      return key && { workspaceId: key.workspace_id, scopes: scopesOf(key.scopes) };
+    },
   });
 
   return {
-    byApiKey: async (key) => (await cache.find(key))?.workspace_id,
+    byApiKey: (key) => cache.find(key),
 
     async list(workspaceId, { page, limit }) {
       const keys = await selectKeys(db, workspaceId)
@@ -61,12 +70,12 @@ export function createApiKeys(db: Kysely<MessagingTables>, now: () => number): A
         .select(sql<number>`count(*)::int`.as('total'))
         .where('workspace_id', '=', workspaceId)
         .executeTakeFirstOrThrow();
-      return { keys, total };
+      return { keys: keys.map(toApiKey), total };
     },
 
-    async create(workspaceId, { name }, generator = RANDOM) {
+    async create(workspaceId, { name, scopes = SCOPES_DEFAULT }, generator = RANDOM) {
       const [id, key] = [generator.id('key'), generator.secret('ffk')];
-      const find = () => selectKeys(db, workspaceId).where('id', '=', id).executeTakeFirst();
+      const find = () => findKey(db, workspaceId, id);
       const known = await find();
       if (known) return { apiKey: known, key };
       await requireRoom(db, workspaceId);
@@ -76,6 +85,7 @@ export function createApiKeys(db: Kysely<MessagingTables>, now: () => number): A
           id,
           workspace_id: workspaceId,
           name,
+          scopes: [...scopes],
           key_hash: hashSecret(key),
           prefix: key.slice(0, KEY_PREFIX_CHARS),
           created_at: new Date(now()),
@@ -94,7 +104,7 @@ export function createApiKeys(db: Kysely<MessagingTables>, now: () => number): A
         .where('revoked_at', 'is', null)
         .execute();
       cache.forgetAll();
-      const revoked = await selectKeys(db, workspaceId).where('id', '=', id).executeTakeFirst();
+      const revoked = await findKey(db, workspaceId, id);
       if (!revoked) throw new DomainError('not_found', `No API key ${id} in this workspace`);
       return revoked;
     },
@@ -104,8 +114,22 @@ export function createApiKeys(db: Kysely<MessagingTables>, now: () => number): A
 function selectKeys(db: Kysely<MessagingTables>, workspaceId: string) {
   return db
     .selectFrom('api_keys')
-    .select(['id', 'name', 'prefix', 'created_at as createdAt', 'revoked_at as revokedAt'])
+    .select(['id', 'name', 'prefix', 'scopes', 'created_at as createdAt', 'revoked_at as revokedAt'])
     .where('workspace_id', '=', workspaceId);
+}
+
+const toApiKey = <Row extends { scopes: Scope[] | null }>(row: Row) => ({
+  ...row,
+  scopes: scopesOf(row.scopes),
+});
+
+async function findKey(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  id: string,
+): Promise<ApiKey | undefined> {
+  const row = await selectKeys(db, workspaceId).where('id', '=', id).executeTakeFirst();
+  return row && toApiKey(row);
 }
 
 async function requireRoom(db: Kysely<MessagingTables>, workspaceId: string): Promise<void> {

@@ -1,4 +1,5 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
+import { SCOPES_DEFAULT, type Scope, scopesOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../tables';
@@ -10,6 +11,7 @@ const HOUR_MS = 3_600_000;
 export interface ApiClient {
   id: string;
   name: string;
+  scopes: readonly Scope[];
   createdAt: Date;
   disabledAt: Date | null;
   /** When a replaced secret stops being valid, if one still is. */
@@ -33,7 +35,7 @@ export interface Clients {
   /** Returns the secret, which is never shown again. */
   create(
     workspaceId: string,
-    input: { name: string },
+    input: { name: string; scopes?: readonly Scope[] | undefined },
     generator?: IdGenerator,
   ): Promise<{ client: ApiClient; secret: string }>;
   /**
@@ -59,8 +61,14 @@ export interface ClientsDeps {
 }
 
 export function createClients({ db, now, onEnded }: ClientsDeps): Clients {
-  const find = (on: Kysely<MessagingTables>, workspaceId: string, id: string) =>
-    selectClients(on, workspaceId, now()).where('c.id', '=', id).executeTakeFirst();
+  async function find(
+    on: Kysely<MessagingTables>,
+    workspaceId: string,
+    id: string,
+  ): Promise<ApiClient | undefined> {
+    const row = await selectClients(on, workspaceId, now()).where('c.id', '=', id).executeTakeFirst();
+    return row && toClient(row);
+  }
 
   async function read(on: Kysely<MessagingTables>, workspaceId: string, id: string): Promise<ApiClient> {
     const client = await find(on, workspaceId, id);
@@ -93,10 +101,10 @@ export function createClients({ db, now, onEnded }: ClientsDeps): Clients {
         .limit(limit)
         .offset((page - 1) * limit)
         .execute();
-      return { clients, total: await countClients(db, workspaceId, 'all') };
+      return { clients: clients.map(toClient), total: await countClients(db, workspaceId, 'all') };
     },
 
-    async create(workspaceId, { name }, generator = RANDOM) {
+    async create(workspaceId, { name, scopes = SCOPES_DEFAULT }, generator = RANDOM) {
       const [id, secret] = [generator.id('cli'), generator.secret('ffs')];
       const client = await db.transaction().execute(async (tx) => {
         const known = await find(tx, workspaceId, id);
@@ -107,7 +115,7 @@ export function createClients({ db, now, onEnded }: ClientsDeps): Clients {
         }
         await tx
           .insertInto('api_clients')
-          .values({ id, workspace_id: workspaceId, name, created_at: new Date(now()) })
+          .values({ id, workspace_id: workspaceId, name, scopes: [...scopes], created_at: new Date(now()) })
           .onConflict((conflict) => conflict.doNothing())
           .execute();
         await insertSecret(tx, id, hashSecret(secret), now());
@@ -136,7 +144,7 @@ function selectClients(db: Kysely<MessagingTables>, workspaceId: string, nowMs: 
   const at = new Date(nowMs);
   return db
     .selectFrom('api_clients as c')
-    .select(['c.id', 'c.name', 'c.created_at as createdAt', 'c.disabled_at as disabledAt'])
+    .select(['c.id', 'c.name', 'c.scopes', 'c.created_at as createdAt', 'c.disabled_at as disabledAt'])
     .select((on) =>
       on
         .selectFrom('api_client_secrets as s')
@@ -147,6 +155,11 @@ function selectClients(db: Kysely<MessagingTables>, workspaceId: string, nowMs: 
     )
     .where('c.workspace_id', '=', workspaceId);
 }
+
+const toClient = <Row extends { scopes: Scope[] | null }>(row: Row) => ({
+  ...row,
+  scopes: scopesOf(row.scopes),
+});
 
 async function countClients(
   db: Kysely<MessagingTables>,

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { MessagingTables } from '../tables';
 import { type AccessTokens, createAccessTokens } from './access-tokens';
-import { type ApiKeys, createApiKeys } from './api-keys';
+import { type ApiKeys, createApiKeys, type KeyHolder } from './api-keys';
 import { createAttemptLimit } from './attempt-limit';
 import { type Clients, createClients } from './clients';
 import type { IdGenerator } from './id-generator';
@@ -18,8 +18,7 @@ import {
 
 /** Who may call the service, how they prove it, and who manages that. */
 export interface Identity extends AccessTokens, Sessions {
-  /** Returns the key's workspace. */
-  byApiKey(key: string): Promise<string | undefined>;
+  byApiKey(key: string): Promise<KeyHolder | undefined>;
   users: Users;
   clients: Clients;
   apiKeys: ApiKeys;

@@ -1,16 +1,15 @@
 import { type Kysely, sql } from 'kysely';
+import { type Role, roleOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../tables';
-import type { AttemptLimit } from './attempt-limit';
+import { type AttemptLimit, loginSubjects } from './attempt-limit';
 import { createCredentialCache } from './credential-cache';
 import { type PasswordCost, verifyPassword } from './passwords';
 import { hashSecret, newSecret } from './secrets';
 
 const IDLE_MS = LIMITS.sessionIdleHours * 3_600_000;
 const ABSOLUTE_MS = LIMITS.sessionDaysMax * 86_400_000;
-
-export type Role = 'owner' | 'admin' | 'member';
 
 export interface User {
   id: string;
@@ -69,16 +68,17 @@ export function createSessions({ db, now, passwordCost, attempts }: SessionsDeps
       const seen = { last_seen_at: new Date(now()) };
       await db.updateTable('sessions').set(seen).where('token_hash', '=', hash).execute();
     }
-    return { workspaceId: session.workspace_id, userId: session.user_id, role: session.role, via: 'cookie' };
+    return {
+      workspaceId: session.workspace_id,
+      userId: session.user_id,
+      role: roleOf(session.role),
+      via: 'cookie',
+    };
   }
 
   return {
     async login({ email, password, address }) {
-      const subjects = [
-        { name: `user ${email.toLowerCase()}`, failuresMax: LIMITS.loginFailuresMax },
-        { name: `users from ${address}`, failuresMax: LIMITS.loginFailuresMax },
-      ];
-      const user = await attempts.attempt(subjects, async () => {
+      const user = await attempts.attempt(loginSubjects(email, address), async () => {
         const found = await findUser(db)
           .where(sql`lower(u.email)`, '=', email.toLowerCase())
           .executeTakeFirst();
@@ -112,12 +112,12 @@ function findUser(db: Kysely<MessagingTables>) {
 function toUser(row: {
   id: string;
   email: string;
-  role: Role;
+  role: Role | 'member';
   workspace_id: string;
   workspace_name: string;
 }): User {
   const { id, email, role } = row;
-  return { id, email, role, workspace: { id: row.workspace_id, name: row.workspace_name } };
+  return { id, email, role: roleOf(role), workspace: { id: row.workspace_id, name: row.workspace_name } };
 }
 
 /** Also deletes the user's expired sessions. */

@@ -1,10 +1,10 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Role } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../tables';
 import { type IdGenerator, RANDOM } from './id-generator';
 import { hashPassword, type PasswordCost } from './passwords';
-import type { Role } from './sessions';
 
 export interface UserRecord {
   id: string;
@@ -38,6 +38,8 @@ export interface Users {
     input: { email: string; role: Role; password?: string | undefined },
     generator?: IdGenerator,
   ): Promise<{ user: UserRecord; password: string }>;
+  /** Whether a user of the workspace, one who is not disabled, logs in with this email address. */
+  isAddress(workspaceId: string, email: string): Promise<boolean>;
   setRole(actor: Actor, id: string, role: Role): Promise<UserRecord>;
   /** Also ends the user's sessions: at once on this process, within 5 seconds on every other. */
   disable(actor: Actor, id: string): Promise<UserRecord>;
@@ -105,6 +107,13 @@ export function createUsers({ db, now, passwordCost, onChanged }: UsersDeps): Us
       return { user, password };
     },
 
+    async isAddress(workspaceId, email) {
+      const found = await selectUsers(db, workspaceId)
+        .where(sql`lower(email)`, '=', email.trim().toLowerCase())
+        .where('disabled_at', 'is', null)
+        .executeTakeFirst();
+      return found !== undefined;
+    },
     setRole: (actor, id, role) => change(actor, id, { role }),
     disable: (actor, id) => change(actor, id, { disabled_at: new Date(now()) }),
     enable: (actor, id) => change(actor, id, { disabled_at: null }),
@@ -169,10 +178,14 @@ const disabledIn = (changes: Change) =>
   changes.disabled_at === undefined ? {} : { disabledAt: changes.disabled_at };
 
 function selectUsers(db: Kysely<MessagingTables>, workspaceId: string) {
-  return db
-    .selectFrom('users')
-    .select(['id', 'email', 'role', 'created_at as createdAt', 'disabled_at as disabledAt'])
-    .where('workspace_id', '=', workspaceId);
+  return (
+    db
+      .selectFrom('users')
+      .select(['id', 'email', 'created_at as createdAt', 'disabled_at as disabledAt'])
+      // As roleOf() of domain/access.ts reads it.
+      .select(sql<Role>`case role when 'member' then 'sender' else role end`.as('role'))
+      .where('workspace_id', '=', workspaceId)
+  );
 }
 
 /** Newest first. A search finds parts of the email address in any case. */

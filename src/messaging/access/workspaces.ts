@@ -1,4 +1,5 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Role } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { newId } from '../../storage/new-id';
 import type { MessagingTables } from '../tables';
@@ -6,7 +7,6 @@ import { KEY_PREFIX_CHARS } from './api-keys';
 import { type IdGenerator, RANDOM } from './id-generator';
 import { hashPassword, type PasswordCost } from './passwords';
 import { hashSecret } from './secrets';
-import type { Role } from './sessions';
 
 export interface NewWorkspaceInput {
   name: string;

@@ -4,6 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import type { Receipt } from '../../providers/provider';
 import { newId } from '../../storage/new-id';
 import { eventsWritten, historyEntry, historyText, type NewEvent } from '../events/event-rows';
+import { addToMinute } from '../events/message-minutes';
 import type { MessagingTables } from '../tables';
 import type { ReceiptTarget } from './receipt-change';
 
@@ -87,6 +88,7 @@ export async function writeChanges(
 ): Promise<Set<string>> {
   const count = changes.length;
   const at = new Date().toISOString();
+  const moved = changes.flatMap(({ target, event }) => (event.state === target.state ? [] : event));
   const { rows } = await sql<{ id: string }>`
     with given as (select ${JSON.stringify(changes.map((one) => one.event))}::json as events),
     head as (
@@ -112,7 +114,7 @@ export async function writeChanges(
       insert into event_log (workspace_id, first_seq, count, at, events)
       select ${workspaceId}, head.first, ${count}::int, ${at}::timestamptz, ${eventsWritten('changed', count)}
       from head, given where exists (select 1 from changed)
-    )
+    ), counted as (${addToMinute(workspaceId, moved)})
     select id from changed
   `.execute(db);
   return new Set(rows.map((row) => row.id));

@@ -1,6 +1,7 @@
 /** Proves how workspaces and their credentials are created, used and ended. */
 
 import type { Kysely } from 'kysely';
+import { SCOPES } from '../../../src/domain/access';
 import { createIdentity, type Identity } from '../../../src/messaging/access/identity';
 import type { MessagingTables } from '../../../src/messaging/tables';
 import { describeWithDatabase } from '../../support/storage';
@@ -41,9 +42,10 @@ describeWithDatabase('identity', (database) => {
       expect(await identity.byAccessToken(accessToken)).toEqual({
         workspaceId: workspace.id,
         clientId: client.id,
+        scopes: SCOPES,
         via: 'bearer',
       });
-      expect(await identity.byApiKey(apiKey)).toBe(workspace.id);
+      expect(await identity.byApiKey(apiKey)).toEqual({ workspaceId: workspace.id, scopes: SCOPES });
     }
   });
 

@@ -44,6 +44,8 @@ const MESSAGES_ENOUGH = 3;
  */
 export class AccountBreaker {
   private refusal: Refusal | undefined;
+  /** Since when the carrier takes messages, as far as this process knows. */
+  takesSinceMs = Date.now();
   private lastTakenMs = Number.NEGATIVE_INFINITY;
   /** When messages that may have no recipient were first offered. */
   private readonly suspects = new Map<string, number>();
@@ -169,6 +171,7 @@ export class AccountBreaker {
     if (!refusal || startedMs < refusal.sinceMs) return;
     this.refusal = undefined;
     if (refusal.tries === 0) return;
+    this.takesSinceMs = nowMs;
     const seconds = Math.round((nowMs - refusal.sinceMs) / 1_000);
     this.log.info({ channel, provider: kind, seconds }, 'The carrier takes messages again');
     this.observer?.accountRefused(channel, kind, false);

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { eventOf, eventsWritten, historyEntry, historyText, type NewEvent } from '../../events/event-rows';
+import { addToMinute } from '../../events/message-minutes';
 import { isSuppressed } from '../../suppression/suppression-check';
 import type { MessagingTables } from '../../tables';
 import type { AttemptResult } from '../attempt-result';
@@ -224,7 +225,10 @@ export async function recordResults(
       select ${workspaceId}, head.first, ${count}::int, ${at}::timestamptz, ${eventsWritten('changed', count)}
       from head, given where ${events.some((event) => event !== null)}::boolean
         and exists (select 1 from changed)
-    )
+    ), counted as (${addToMinute(
+      workspaceId,
+      events.flatMap((event) => event ?? []),
+    )})
     select (select array_agg(id) from ours) as ours
   `.execute(db);
   return new Set(rows[0]?.ours ?? []);

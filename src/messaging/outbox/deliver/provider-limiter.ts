@@ -19,6 +19,8 @@ export interface ProviderLimiter {
   readonly sizeMax: number;
   pausedUntilMs: number;
   readonly account: AccountState;
+  /** Since when the account has been in its state, in milliseconds of the epoch. */
+  readonly stateSinceMs: number;
   /** At which rate the account may be used, if it has one of its own. */
   readonly pace: Pace | undefined;
   /** The carrier certainly takes nothing now: it refuses us, cannot be connected to, or has throttled for long. */
@@ -61,6 +63,7 @@ export function createProviderLimiter(
     Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
   );
   let batchSize = Math.min(100, sizeMax);
+  let throttledSinceMs = 0;
   const throttle = new LongThrottle();
   const breaker = new AccountBreaker(channel, provider.name, log, observer, account.probeMaxMs);
 
@@ -93,8 +96,10 @@ export function createProviderLimiter(
       // One sender waits by itself (sender-limits.ts); when several are sent away, it is about us.
       const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.throttlePauseMs);
       const enough = account.sharesChannel?.() ? 0 : 1;
-      if (throttled.filter((one) => !one.isAlone).length > enough)
+      if (throttled.filter((one) => !one.isAlone).length > enough) {
+        if (limiter.pausedUntilMs <= Date.now()) throttledSinceMs = Date.now();
         limiter.pausedUntilMs = Date.now() + delayMs;
+      }
       batchSize = Math.max(PROBE_SIZE, batchSize >> 1);
     }
   }
@@ -126,6 +131,12 @@ export function createProviderLimiter(
         state: 'throttled' as const,
         nextTryAt: new Date(limiter.pausedUntilMs).toISOString(),
       };
+    },
+    get stateSinceMs() {
+      const { state, since } = limiter.account;
+      if (state === 'paused') return Date.parse(since ?? '') || Date.now();
+      if (state === 'throttled') return throttledSinceMs || Date.now();
+      return Math.max(breaker.takesSinceMs, limiter.pausedUntilMs);
     },
     pace: account.ratePerSecond === undefined ? undefined : new Pace(account.ratePerSecond),
     isDown: (nowMs) => breaker.isRefused || throttle.isLong(nowMs),

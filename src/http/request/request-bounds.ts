@@ -1,0 +1,87 @@
+import type { FastifyReply } from 'fastify';
+import { BoundedCache } from '../../domain/bounded-cache';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { App } from './routing';
+
+/**
+ * Which bound a route's requests count for.
+ *
+ * - `requests`  a number a second and a number at once; the default
+ * - `streams`   a number at once, because long polls, streams and exports stay open for long and cost little
+ * - `imports`   a number at once, because each keeps a connection to the database busy
+ * - `sending`   none here: what is sent has bounds of its own (`outbox_full`)
+ */
+export type Bound = Counted | 'sending';
+type Counted = 'requests' | 'streams' | 'imports';
+
+export interface RequestBounds {
+  perSecond: number;
+  atOnce: number;
+}
+
+/**
+ * Bounds the requests of each workspace, so that one that floods leaves room for the others (api.md 17). Counted in
+ * memory and per process, because a query for each request would cost what the bound saves.
+ */
+export function boundRequests(app: App, bounds: RequestBounds): void {
+  const workspaces = new BoundedCache<Usage>(LIMITS.rateWindowKeys);
+  const most: Record<Counted, number> = {
+    requests: bounds.atOnce,
+    streams: LIMITS.streamsPerWorkspace,
+    imports: LIMITS.importsPerWorkspace,
+  };
+
+  const usageOf = (workspaceId: string): Usage => {
+    const known = workspaces.get(workspaceId);
+    if (known) return known;
+    const usage = { left: bounds.perSecond, atMs: performance.now(), requests: 0, streams: 0, imports: 0 };
+    workspaces.set(workspaceId, usage);
+    return usage;
+  };
+
+  app.addHook('onRequest', (request, reply, done) => {
+    const { bound = 'requests' } = request.routeOptions.config;
+    if (!request.caller || bound === 'sending') return done();
+    const usage = usageOf(request.caller.workspaceId);
+    if (usage[bound] >= most[bound]) {
+      return done(tooMany(`${usage[bound]} ${bound} of this workspace are under way; wait for one to end`));
+    }
+    if (bound === 'requests' && !takeOne(usage, bounds.perSecond)) {
+      return done(tooMany(`This workspace makes more than ${bounds.perSecond} requests a second`));
+    }
+    countWhileOpen(usage, bound, reply);
+    done();
+  });
+}
+
+interface Usage extends Record<Counted, number> {
+  /** Requests that may be made now: a bucket that a second fills. */
+  left: number;
+  atMs: number;
+}
+
+function takeOne(usage: Usage, perSecond: number): boolean {
+  const nowMs = performance.now();
+  usage.left = Math.min(perSecond, usage.left + ((nowMs - usage.atMs) / 1_000) * perSecond);
+  usage.atMs = nowMs;
+  if (usage.left < 1) return false;
+  usage.left -= 1;
+  return true;
+}
+
+/** `close` comes after the answer as well as when the caller has left. */
+function countWhileOpen(usage: Usage, bound: Counted, { raw }: FastifyReply): void {
+  usage[bound] += 1;
+  raw.once('close', () => {
+    usage[bound] -= 1;
+  });
+}
+
+const tooMany = (message: string) => new DomainError('too_many_requests', message, { retryAfterSeconds: 1 });
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    bound?: Bound;
+  }
+}

@@ -1,0 +1,91 @@
+import { pipeline, Readable, Transform } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import type { FastifyRequest } from 'fastify';
+import { callerOf } from './caller';
+import type { App } from './routing';
+
+/** Whether the caller may see addresses, and find by them. A viewer may not (api.md 17). */
+export const seesAddresses = (request: FastifyRequest): boolean => callerOf(request).role !== 'viewer';
+
+/**
+ * Masks the addresses in every answer to a viewer: JSON, CSV files and server-sent events. It is done here, and not
+ * where answers are made, so that a new endpoint cannot forget it.
+ */
+export function maskForViewers(app: App): void {
+  app.addHook('preSerialization', async (request, _reply, payload) =>
+    isMasked(request) ? maskedValue(payload) : payload,
+  );
+  app.addHook('onSend', async (request, _reply, payload) => {
+    if (!isMasked(request) || !(payload instanceof Readable)) return payload;
+    const masked = maskLines();
+    pipeline(payload, masked, () => undefined);
+    return masked;
+  });
+}
+
+/** Templates are written for recipients and name none; what they name is the workspace's own. */
+const isMasked = ({ caller, routeOptions }: FastifyRequest): boolean =>
+  caller?.role === 'viewer' && routeOptions.schema?.operation?.tag !== 'Templates';
+
+/** Line by line, because a chunk may end within an address. Lines of CSV and of events are short. */
+function maskLines(): Transform {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  return new Transform({
+    transform(chunk: Buffer | string, _encoding, done) {
+      const text = rest + (typeof chunk === 'string' ? chunk : decoder.write(chunk));
+      const end = text.lastIndexOf('\n') + 1;
+      rest = text.slice(end);
+      done(null, end === 0 ? undefined : maskAddresses(text.slice(0, end)));
+    },
+    flush(done) {
+      const last = maskAddresses(rest + decoder.end());
+      done(null, last === '' ? undefined : last);
+    },
+  });
+}
+
+/**
+ * Addresses as a viewer sees them (api.md 17): `a***@e***` and `+1•••43`. Every email address and phone number
+ * within a text is masked, because addresses also stand in explanations, params and external ids.
+ */
+export function maskAddresses(text: string): string {
+  const emails = text.includes('@') ? text.replace(EMAIL, maskEmail) : text;
+  return emails.includes('+') ? emails.replace(PHONE, maskPhone) : emails;
+}
+
+/** Wider than what is taken as an address: better too much is masked than too little. */
+const EMAIL = /([^\s@"'<>(),:;[\]\\])[^\s@"'<>(),:;[\]\\]*@([^\s@"'<>(),:;[\]\\])[^\s@"'<>(),:;[\]\\]*/gu;
+/** E.164, as all phone numbers are stored. */
+const PHONE = /\+([1-9])\d{4,}(\d\d)(?!\d)/g;
+
+const maskEmail = (_whole: string, local: string, domain: string) => `${local}***@${domain}***`;
+const maskPhone = (_whole: string, first: string, last: string) => `+${first}•••${last}`;
+
+/**
+ * Members that name senders, or the caller. They are not about recipients, and a reader of a campaign has to know who it
+ * is from.
+ */
+const SHOWN: ReadonlySet<string> = new Set([
+  'user',
+  'from',
+  'fromEmail',
+  'replyTo',
+  'shortCode',
+  'callerId',
+  'sender',
+  'allowedSenders',
+]);
+
+/** A copy of a JSON value with masked texts. */
+export function maskedValue(value: unknown): unknown {
+  if (typeof value === 'string') return maskAddresses(value);
+  if (Array.isArray(value)) return value.map(maskedValue);
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [
+      maskAddresses(key),
+      SHOWN.has(key) ? member : maskedValue(member),
+    ]),
+  );
+}

@@ -1,0 +1,60 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { CHANNELS, type Channel } from '../../domain/channel';
+import { LIMITS } from '../../domain/limits';
+import type { MessagingTables } from '../tables';
+
+/** Messages of a workspace on one channel that are due and not with a provider. */
+export interface OutboxOfChannel {
+  channel: Channel;
+  due: number;
+  oldestSeconds: number;
+  /** Of those, the ones that a hold or a stop of the workspace keeps back. */
+  held: number;
+}
+
+type Row = { workspace_id: string; channel: Channel; due: number; oldest: Date; held: number };
+
+/**
+ * What waits in the outbox, by workspace. It reads the index of due messages, which the bound on the outbox keeps short, and
+ * never those that have left. However many people look, a process reads it once in a while: after each reading it rests for
+ * a hundred times as long as that took.
+ */
+export function createOutboxOverview(
+  db: Kysely<MessagingTables>,
+  stopped: () => RawBuilder<{ workspace_id: string }>,
+) {
+  let reading: Promise<readonly Row[]> | undefined;
+  let freshUntilMs = 0;
+
+  async function read(): Promise<readonly Row[]> {
+    const begun = Date.now();
+    const { rows } = await sql<Row>`
+      select m.workspace_id, m.channel, count(*)::int as due, min(m.due_at) as oldest,
+        count(*) filter (where s.workspace_id is not null or h.campaign is not null)::int as held
+      from dispatch_lanes l join messages m on m.lane = l.id
+      left join holds h on h.workspace_id = m.workspace_id and h.campaign = m.campaign
+      left join (${stopped()}) s on s.workspace_id = m.workspace_id
+      where m.due_at <= ${new Date(begun).toISOString()}::timestamptz
+      group by m.workspace_id, m.channel`.execute(db);
+    const tookMs = Date.now() - begun;
+    freshUntilMs = Date.now() + Math.max(LIMITS.outboxOverviewMs, tookMs * 100);
+    return rows;
+  }
+
+  return async function outboxOf(workspaceId: string): Promise<OutboxOfChannel[]> {
+    if (!reading || Date.now() > freshUntilMs) {
+      freshUntilMs = Number.POSITIVE_INFINITY;
+      reading = read().catch((error: unknown) => {
+        freshUntilMs = 0;
+        throw error;
+      });
+    }
+    const own = (await reading).filter((row) => row.workspace_id === workspaceId);
+    return CHANNELS.map((channel) => {
+      const row = own.find((one) => one.channel === channel);
+      if (!row) return { channel, due: 0, oldestSeconds: 0, held: 0 };
+      const oldestSeconds = Math.max(0, Math.floor((Date.now() - row.oldest.getTime()) / 1_000));
+      return { channel, due: row.due, oldestSeconds, held: row.held };
+    });
+  };
+}

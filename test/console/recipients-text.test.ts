@@ -1,0 +1,30 @@
+import { recipientsOf } from '../../console/src/new-campaign/recipients-text';
+
+describe('recipients as people paste them', () => {
+  test('one address a line needs no heading', () => {
+    expect(recipientsOf('ada@example.com\n+12025550123\n\n')).toEqual([
+      { email: 'ada@example.com' },
+      { phone: '+12025550123' },
+    ]);
+  });
+
+  test.each([
+    ['commas', 'Email,First name\nada@example.com,Ada'],
+    ['semicolons', 'Email;First name\r\nada@example.com;Ada\r\n'],
+    ['tabs, from a spreadsheet', '\uFEFFEmail\tFirst name\nada@example.com\tAda'],
+  ])('a table with %s: known columns are fields, others fill placeholders', (_name, text) => {
+    expect(recipientsOf(text)).toEqual([{ email: 'ada@example.com', params: { FIRST_NAME: 'Ada' } }]);
+  });
+
+  test('quoted cells keep separators, quotes and line ends', () => {
+    expect(recipientsOf('email,name\na@example.com,"Lovelace, ""Ada""\nof London"')).toEqual([
+      { email: 'a@example.com', name: 'Lovelace, "Ada"\nof London' },
+    ]);
+  });
+
+  test('empty cells are left out, so that they erase nothing', () => {
+    expect(recipientsOf('email,phone,external id\na@example.com,,42')).toEqual([
+      { email: 'a@example.com', externalId: '42' },
+    ]);
+  });
+});
