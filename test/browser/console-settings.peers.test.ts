@@ -29,7 +29,7 @@ describeWithDatabase('settings in the console', (database) => {
 
   test('an address is suppressed, found and lifted', async () => {
     const { page, complaints, close } = await open('/suppression');
-    await page.getByText('Nobody is suppressed').waitFor();
+    await page.getByText('No address is suppressed').waitFor();
     await page.getByRole('button', { name: 'Add an address' }).click();
     await page.getByLabel('Address', { exact: true }).fill('no address');
     await page.getByLabel('Reason').fill('<b>asked by phone</b>');
