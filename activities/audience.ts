@@ -2,11 +2,11 @@ import { type FreezeStep, freezeNextShard } from '../src/campaigns/audience/free
 import { dueShards, frozenShards, type ShardRef } from '../src/campaigns/runs/run-end';
 import { beginRun, hasPredecessor, loadRun } from '../src/campaigns/runs/runs';
 import type { Channel } from '../src/domain/channel';
-import { createTurns } from '../src/domain/in-turns';
+import { createTurns } from '../src/domain/concurrency-limit';
 import { LIMITS } from '../src/domain/limits';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
-import { closedChannels, lookAtStages } from './stage-looks';
+import { closedChannels, lookAtStages } from './stage-checks';
 
 export type { FreezeStep };
 

@@ -12,7 +12,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { BegunRun } from '../activities/audience';
-import type { SettlingLook, ShardRef } from '../activities/looks';
+import type { SettlingLook, ShardRef } from '../activities/run-checks';
 import { channelShardWorkflowId } from '../src/domain/ids';
 import { channelShard } from './channel-shard';
 import { HISTORY_EVENTS, HISTORY_EVENTS_BESIDE_SHARDS, RUN_LOOK_MS } from './constants';

@@ -92,7 +92,7 @@ export interface ApiParts {
   templateLookup: TemplateLookup;
   stories: MessageStories;
   webhooks: Webhooks;
-  /** Somebody is to be erased (erasures.ts). */
+  /** An erasure has begun (erasures.ts). */
   onErased?: (() => void) | undefined;
   accounts: AccountsParts;
   launcher: RunLauncher & SendLauncher;

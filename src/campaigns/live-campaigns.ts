@@ -39,7 +39,7 @@ async function describeLive(
 ): Promise<LiveCampaign | undefined> {
   const campaign = await readCampaign(db, workspaceId, campaignId);
   const { id, name, phase, run } = campaign;
-  // It was canceled, and its run has yet to close.
+  // Left out because it was canceled, although its run has yet to close.
   if (ENDED.includes(phase)) return undefined;
   if (!run) return { id, name, phase, counts: {}, ...STANDING };
   const counts = await readCounts(db, run.id);

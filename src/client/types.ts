@@ -138,7 +138,6 @@ export interface CampaignSummary {
   tags: string[];
   archived: boolean;
 }
-
 export type SavedCampaign = CampaignSummary & { warnings: Warning[]; rejected?: RejectedRecipient[] };
 
 /** A row of `recipients` that `skipInvalid` left out, counted from 0; `field` is empty for a row as a whole. */
@@ -149,7 +148,7 @@ export interface RejectedRecipient {
   message: string;
 }
 
-/** `count`: how many recipients are sent to again; `retried`: the same by channel. */
+/** How many recipients are sent to again, in all and by channel. */
 export type RetriedCampaign = CampaignSummary & { count: number; retried: Partial<Record<Channel, number>> };
 
 /** How far the release in stages is. */

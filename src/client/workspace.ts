@@ -1,9 +1,14 @@
 import { type Calls, queryOf, type RequestOptions } from './calls';
-import type { Channel, Window } from './types';
+import type { CampaignProgress, Channel, Window } from './types';
 
 /** What holds for all that the workspace sends. */
 export class Workspace {
   constructor(private readonly calls: Calls) {}
+
+  /** What runs, what waits, how the accounts stand, and what the last hour brought. */
+  overview(options: RequestOptions = {}): Promise<Overview> {
+    return this.calls.get('/api/overview', options);
+  }
 
   policy(options: RequestOptions = {}): Promise<Policy> {
     return this.calls.get('/api/policy', options);
@@ -45,6 +50,22 @@ export interface PolicyInput {
   smsOptOutText?: string | { text: string; onlyFirst?: boolean } | null;
   /** Campaigns to more contacts than this start when a second person has approved them. */
   approval?: { above: number; channels?: Channel[] } | null;
+}
+
+export interface Overview {
+  campaigns: (Pick<CampaignProgress, 'id' | 'phase' | 'counts' | 'ratePerSecond' | 'eta'> & {
+    name: string;
+  })[];
+  outbox: { channel: Channel; due: number; oldestSeconds: number; held: number }[];
+  accounts: {
+    id: string;
+    name: string;
+    kind: string;
+    state: 'ok' | 'paused' | 'throttled';
+    reason?: string;
+    since: string;
+  }[];
+  lastHour: Partial<Record<Channel, { sent: number; delivered: number; failed: number }>>;
 }
 
 export interface Policy {

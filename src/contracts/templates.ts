@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { CHANNELS } from '../domain/channel';
 import { checkLayout } from '../domain/email-layout';
-import type { Finding } from '../domain/finding';
 import { LIMITS } from '../domain/limits';
 import { checkPlaceholders, lintPlaceholders, type TemplateText } from '../domain/template-lint';
+import type { Finding } from '../domain/validation-issue';
 import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../domain/voice/voice-template';
 import { displayName, emptyAsAbsent, givenId, integer, pageLimit, pageNumber, searchTerm } from './common';

@@ -1,4 +1,4 @@
-import type { Finding } from './finding';
+import type { Finding } from './validation-issue';
 
 /**
  * Checks addresses in a block: those that the reader's program would follow or fetch. Allowed are web, mail and

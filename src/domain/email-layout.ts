@@ -1,7 +1,7 @@
 import { addressFindings } from './email-layout-addresses';
 import type { FieldCode } from './field-codes';
-import type { Finding } from './finding';
 import { LIMITS } from './limits';
+import type { Finding } from './validation-issue';
 
 /**
  * An EmailBuilder document (api.md 5): blocks by id, of which `root` is the layout, and lists of ids that say

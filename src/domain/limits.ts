@@ -24,7 +24,7 @@ export const LIMITS = {
   /** Points of a timeline: as many as a wide screen has columns, and unless asked, as many as a plot needs. */
   timelinePoints: 1_000,
   timelinePointsDefault: 200,
-  /** What a page shows of what goes on, and how long one reading of the outbox serves everybody who looks. */
+  /** What a page shows of what goes on, and how long one reading of the outbox serves all callers. */
   liveCampaignsListed: 50,
   outboxOverviewMs: 1_000,
   /** Minutes are asked for an hour; some more are kept, since a sweep comes by once in a while. */
@@ -34,7 +34,7 @@ export const LIMITS = {
   erasedMessages: 100,
   erasedRows: 500,
   erasedRuns: 500,
-  /** A person is gone within a minute: some looks fit into it, and each is two small queries when nobody is erased. */
+  /** A person is gone within a minute: some looks fit into it, because each is one small query when no erasure is open. */
   erasureLookMs: 5_000,
   /** A statement that was under way when an erasure began may write the address after that; none takes this long. */
   erasureSettleMs: 15_000,

@@ -1,6 +1,6 @@
-import type { Finding } from './finding';
 import { LIMITS } from './limits';
 import { placeholdersOf } from './template';
+import type { Finding } from './validation-issue';
 
 /** A text of a template and its path, as in `template.b1.data.props.text`. */
 export interface TemplateText {

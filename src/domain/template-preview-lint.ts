@@ -1,7 +1,7 @@
 import type { FieldCode } from './field-codes';
-import type { Finding } from './finding';
 import { LIMITS } from './limits';
 import { measureSms, outsideGsm7 } from './sms-encoding';
+import type { Finding } from './validation-issue';
 
 /** Warnings about the parts of a template as one recipient would get them (api.md 5, preview). */
 export interface PreviewedEmail {

@@ -15,13 +15,13 @@ export function isUnexpected({ status, body }: HttpAnswer): boolean {
 
 /**
  * Measures how long an address has given only unexpected answers. A proxy gives some while the service behind
- * it restarts, and these are waited out. A wrong URL gives them for ever, and a person must be told.
+ * it restarts, and these are waited out. A wrong URL gives them for ever, and an operator must know.
  */
 export class UnexpectedResponses {
   private since = 0;
   private last = Number.NEGATIVE_INFINITY;
 
-  /** Counts one more of them; returns whether a person must be told by now. */
+  /** Counts one more of them; returns whether an operator must know by now. */
   note(now = Date.now()): boolean {
     if (now - this.last > APART_MS) this.since = now;
     this.last = now;

@@ -41,6 +41,7 @@ export function overviewRoutes(read: (workspaceId: string) => Promise<Overview>)
 
 const readOverview: Operation = {
   id: 'readOverview',
+  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'See what goes on',
   description:

@@ -117,11 +117,15 @@ function present(one: SuppressionRecord) {
   };
 }
 
-/** The columns of the import come first, so that an export can be imported. */
+/**
+ * The columns of the import come first, so that an export can be imported. Entries of erased persons are left out, because
+ * they have no address to import.
+ */
 async function* toCsv(pages: AsyncIterable<SuppressionRecord[]>): AsyncGenerator<string> {
   yield 'channel,address,reason,scope,source,createdAt\r\n';
   for await (const page of pages) {
     yield page
+      .filter(({ address }) => address !== null)
       .map((one) =>
         csvRow([
           one.channel,

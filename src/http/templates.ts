@@ -93,15 +93,7 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
       return { ...whole(replaced, 'New version saved'), warnings };
     });
 
-    const versions = { operation: listTemplateVersions, params: idParams };
-    app.get('/api/template/:id/versions', { config, schema: versions }, async (request) => {
-      const found = await templates.versions(callerOf(request).workspaceId, request.params.id);
-      const shown = found.map(({ note, createdAt, ...version }) => ({
-        ...{ ...version, createdAt: timestamp(createdAt) },
-        ...(note === null ? {} : { note }),
-      }));
-      return { success: true, ...answer(200, 'Versions', shown) };
-    });
+    versionRoutes(app, templates);
 
     app.delete(
       '/api/template/:id',
@@ -113,6 +105,19 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
       },
     );
   };
+}
+
+function versionRoutes(app: App, templates: Templates): void {
+  const config = { auth: 'app' } as const;
+  const versions = { operation: listTemplateVersions, params: idParams };
+  app.get('/api/template/:id/versions', { config, schema: versions }, async (request) => {
+    const found = await templates.versions(callerOf(request).workspaceId, request.params.id);
+    const shown = found.map(({ note, createdAt, ...version }) => ({
+      ...{ ...version, createdAt: timestamp(createdAt) },
+      ...(note === null ? {} : { note }),
+    }));
+    return { success: true, ...answer(200, 'Versions', shown) };
+  });
 }
 
 const originOf = (request: FastifyRequest<{ Body: TemplateBody }>): VersionOrigin => {

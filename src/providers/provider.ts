@@ -3,7 +3,7 @@ import type { ReceiptType } from '../domain/message';
 import type { CallOptions } from '../domain/voice/call-options';
 
 /**
- * What the outbox needs of whoever carries messages out of the house: a mail relay, an SMS centre, a
+ * What the outbox needs of a carrier of messages: a mail relay, an SMS centre, a
  * telephone exchange, or the simulator. Every implementation passes test/providers/conformance.ts.
  */
 export interface Provider {
@@ -48,7 +48,7 @@ export type InboundSink = (messages: readonly InboundSms[]) => Promise<void>;
 
 /** An SMS from a subscriber. */
 export interface InboundSms {
-  /** The carrier's: told twice, it is one message. */
+  /** The carrier's id: reported twice, it is one message. */
   id: string;
   from: string;
   /** The sender that was answered. */
@@ -88,7 +88,7 @@ export type HandOverResult =
   | { kind: 'transient'; code: string; retryAfterMs?: number | undefined; unreached?: true | undefined }
   /**
    * Not taken, try later; does not count as an attempt. Without `scope` it may be about this sender or about
-   * us; `message` is about nobody else, as when only the recipient's host has had enough.
+   * us; `message` is about no other, as when only the recipient's host has had enough.
    */
   | { kind: 'throttled'; retryAfterMs: number; scope?: 'message' | 'sender' | undefined }
   /**
@@ -108,7 +108,7 @@ export type HandOverResult =
   /** It may or may not have been taken. */
   | { kind: 'unknown' };
 
-/** What became of a message, told by either id. */
+/** What became of a message, named by either id. */
 export interface Receipt {
   id?: string | undefined;
   providerId?: string | undefined;
@@ -117,6 +117,6 @@ export interface Receipt {
   /** ISO 8601. */
   at?: string | undefined;
   data?: Record<string, unknown> | undefined;
-  /** With a `providerId` that may be nobody's: whom the carrier names. */
+  /** With a `providerId` that may be unknown: the recipient that the carrier names. */
   about?: { to: string; from: string; reference?: number | undefined } | undefined;
 }

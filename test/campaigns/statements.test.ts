@@ -51,6 +51,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
       'own-audience.ts': ['copyOwnAudience', 'dropOwnAudience'],
       'contacts/contact-lists.ts': ['readList', 'deleteList'],
       'contacts/list-members.ts': ['removeMember'],
+      'contacts/erase-contact.ts': ['eraseContact', 'addressesOf', 'forgetElsewhere'],
       'policy/follow-policy.ts': ['markTold'],
       'runs/abort-run.ts': ['moveBaseline'],
       'runs/fail-run.ts': ['failRun'],

@@ -87,6 +87,8 @@ describeWithDatabase('the client against a real server', (database) => {
     expect(await contacts.change(first?.id ?? '', { name: 'Changed' })).toMatchObject({ name: 'Changed' });
     expect(await contacts.read(first?.id ?? '')).toMatchObject({ name: 'Changed' });
     expect(await text(contacts.export(first?.id ?? ''))).toContain('"name":"Changed"');
+    const left = await all(contacts.inList(listId));
+    expect(await contacts.erase(left[1]?.id ?? '')).toEqual({ id: left[1]?.id });
     expect(await contacts.renameList(listId, 'Readers')).toMatchObject({ name: 'Readers' });
     expect((await all(contacts.lists({ pageSize: 1 }))).map(({ name }) => name)).toContain('Readers');
     expect(await fanfare.contactList(listId)).toMatchObject({ name: 'Readers' });
@@ -109,6 +111,7 @@ describeWithDatabase('the client against a real server', (database) => {
     expect(await templates.testSend(made.id, trial)).toMatchObject({ channel: 'sms' });
     const spare = await templates.create({ ...sms, templateName: 'Spare' });
     expect((await all(templates.list('sms', { pageSize: 1 }))).map(({ id }) => id)).toContain(spare.id);
+    expect((await templates.versions(made.id)).map(({ version }) => version)).toEqual([2, 1]);
     expect(await templates.archive(spare.id)).toEqual({ id: spare.id });
   });
 
@@ -172,6 +175,7 @@ describeWithDatabase('the client against a real server', (database) => {
     expect(await all(fanfare.skipped(campaignId))).toEqual([]);
     await expect(fanfare.digest(campaignId)).resolves.toBeDefined();
     expect(await campaigns.outcomes(campaignId)).toEqual(expect.any(Array));
+    expect(await campaigns.timeline(campaignId)).toEqual(expect.any(Object));
     expect(await text(campaigns.exportRecipients(campaignId))).toMatch(/^contactId,channel,/);
     expect(await text(campaigns.exportSkipped(campaignId))).toMatch(/^contactId,/);
     expect(await campaigns.callSummary(campaignId)).toMatchObject({ calls: 0 });
@@ -225,6 +229,7 @@ describeWithDatabase('the client against a real server', (database) => {
   test('the workspace: its policy, its senders’ limits, its stop', async () => {
     const { workspace } = fanfare;
     expect(await workspace.setPolicy({ caps: [{ max: 3, days: 7 }] })).toMatchObject({ version: 1 });
+    expect(await workspace.overview()).toMatchObject({ outbox: expect.any(Array) });
     expect(await workspace.policy()).toMatchObject({ caps: [{ max: 3, days: 7 }] });
     const sender = { channel: 'sms', sender: '12345' } as const;
     expect(await workspace.setSenderLimit({ ...sender, rate: 5 })).toMatchObject({ rate: 5 });

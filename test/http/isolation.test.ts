@@ -89,6 +89,7 @@ const PROBES: Record<string, Probe> = {
   'GET /api/template': { kind: 'list', path: '/api/template?channel=sms' },
   'POST /api/template': { kind: 'own', why: 'a template refers to nothing' },
   'GET /api/template/:id': at((of) => `/api/template/${of.template}`),
+  'GET /api/template/:id/versions': at((of) => `/api/template/${of.template}/versions`),
   'POST /api/template/:id/preview': at(
     (of) => `/api/template/${of.template}/preview`,
     () => ({ params: { NAME: 'x' } }),
@@ -154,11 +155,13 @@ const PROBES: Record<string, Probe> = {
   'GET /api/contact/:id/export': at((of) => `/api/contact/${of.contact}/export`),
   'GET /api/contact/:id/timeline': at((of) => `/api/contact/${of.contact}/timeline`),
 
+  'GET /api/overview': { kind: 'own', why: "shows what goes on in the caller's workspace" },
   'GET /api/campaign': { kind: 'list', path: '/api/campaign?page=1&limit=100&channel=sms' },
   'POST /api/campaign': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
   'POST /api/campaign/dry-run': { kind: 'id', body: (of) => campaign(of, {}), status: 422 },
   'GET /api/campaign/:id': at((of) => `/api/campaign/${of.campaign}`),
   'GET /api/campaign/:id/runs': at((of) => `/api/campaign/${of.campaign}/runs`),
+  'GET /api/campaign/:id/timeline': at((of) => `/api/campaign/${of.campaign}/timeline`),
   'GET /api/campaign/:id/outcomes': at((of) => `/api/campaign/${of.campaign}/outcomes`),
   'GET /api/campaign/:id/recipients': at((of) => `/api/campaign/${of.campaign}/recipients`),
   'POST /api/campaign/:id/recipients': at(
@@ -209,6 +212,7 @@ const PROBES: Record<string, Probe> = {
     () => ({ contacts: [{ email: 'new@example.com' }] }),
   ),
   'GET /api/contact-list/:id/contacts': at((of) => `/api/contact-list/${of.list}/contacts`),
+  'DELETE /api/contact/:id': at((of) => `/api/contact/${of.contact}?erase=true`),
   'DELETE /api/contact-list/:id/contacts/:contactId': at(
     (of) => `/api/contact-list/${of.list}/contacts/${of.contact}`,
   ),

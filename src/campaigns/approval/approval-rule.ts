@@ -1,8 +1,8 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { allowedContacts, approvalRuleOf } from '../../domain/approval';
 import { DomainError } from '../../domain/errors';
-import type { Finding } from '../../domain/finding';
 import type { WorkspacePolicy } from '../../domain/policy';
+import type { Finding } from '../../domain/validation-issue';
 import { audienceLists, type CampaignContent, type CampaignRecord } from '../campaign-record';
 import { readPolicy } from '../policy/policy';
 import { liveRunsOf } from '../runs/run-rows';

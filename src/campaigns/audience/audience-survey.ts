@@ -48,7 +48,7 @@ export interface SurveyRules {
   smsText: string | undefined;
   /** The policy's opt-out text, where it applies. */
   ending: OptOutText | undefined;
-  /** SQL: whether a number has been told how to opt out. */
+  /** SQL: whether a number has had a message that says how to opt out. */
   isTold(address: RawBuilder<unknown>): RawBuilder<boolean>;
   caps: readonly ContactCap[];
 }

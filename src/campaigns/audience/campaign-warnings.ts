@@ -1,7 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import type { FieldCode } from '../../domain/field-codes';
-import type { Finding } from '../../domain/finding';
 import { LIMITS } from '../../domain/limits';
 import type { WorkspacePolicy } from '../../domain/policy';
 import { measureSms } from '../../domain/sms-encoding';
@@ -9,6 +8,7 @@ import { compileText } from '../../domain/template';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { runStart } from '../../domain/time-zones/recipient-hours';
 import { isIanaZone } from '../../domain/time-zones/wall-time';
+import type { Finding } from '../../domain/validation-issue';
 import { otherDocuments } from '../../domain/voice/call-documents';
 import { runnableProgram } from '../../domain/voice/parse-voice-xml';
 import { audienceLists, type CampaignContent } from '../campaign-record';

@@ -1,11 +1,11 @@
 import { type Kysely, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
-import type { Finding } from '../../domain/finding';
 import { LIMITS } from '../../domain/limits';
 import { capsOf, optOutTextOf, type WorkspacePolicy } from '../../domain/policy';
 import type { Skipped } from '../../domain/recipient';
 import { waitsSeconds } from '../../domain/release';
+import type { Finding } from '../../domain/validation-issue';
 import { audienceLists, type CampaignContent } from '../campaign-record';
 import { policyWarnings } from '../policy/policy-warnings';
 import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../ports';

@@ -13,7 +13,7 @@ export function createContacts(deps: {
   db: Kysely<CampaignTables>;
   timeline: ContactTimeline;
   suppressErased: SuppressErased;
-  /** There is somebody to erase (app/erasures.ts). */
+  /** An erasure has begun (app/erasures.ts), so that it need not wait for the next look. */
   onErased?: (() => void) | undefined;
 }) {
   const { db, timeline, suppressErased, onErased } = deps;

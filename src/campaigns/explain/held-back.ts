@@ -25,12 +25,12 @@ async function stoppedWorkspace(db: Kysely<CampaignTables>, { run }: RecipientFa
   return stop ? [{ why: 'stopped', reason: stop.reason }] : [];
 }
 
-/** A run of a workspace that is stopped is read as paused (runs.ts); the stop is told before the pause. */
+/** A run of a workspace that is stopped is read as paused (runs.ts); the stop is named before the pause. */
 async function pausedOrStaged(db: Kysely<CampaignTables>, { run, view }: RecipientFacts): Promise<Wait[]> {
   const { workspaceId, runId } = run;
   const stage =
     run.options.release && (await readContactStage(db, { workspaceId, runId, contactId: view.contactId }));
-  // A gate that closes pauses its campaign: the gate is told, because the owner did not pause.
+  // A gate that closes pauses its campaign: the gate is named, because the owner did not pause.
   const gate = stage?.gate?.reason;
   const waits: Wait[] = [];
   if (gate) waits.push({ why: 'gate', reason: sentenceOf(gate) });

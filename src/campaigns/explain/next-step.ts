@@ -63,7 +63,7 @@ async function waitsOf(
   return isWithService ? serviceWaits(db, facts, told) : ledgerWaits(db, facts, told, now);
 }
 
-/** The service has the message. One that tells no more than that has told the end. */
+/** The service has the message. If it reports no more than that, this is the end. */
 async function serviceWaits(
   db: Kysely<CampaignTables>,
   facts: RecipientFacts,

@@ -79,7 +79,7 @@ const putBack = (at: Date): Step => ({
 const NO_MORE = 'The service that the campaign is sent through tells no more than that.';
 
 /**
- * A service without stories has told at most its answer, which the last step says. When it took a message is not
+ * A service without stories has given at most its answer, which the last step says. When it took a message is not
  * written down for each recipient: by the end of the run, or by now, it had.
  */
 function withLastWord(steps: Step[], { view, stored, finishedAt }: RecipientFacts, now: number): Step[] {

@@ -49,7 +49,7 @@ const STATES: Record<RecipientState, (channel: Channel) => string> = {
   unknown: () => 'may have arrived: its answer was lost, and it is not sent twice',
 };
 
-/** When the recipient came to a state that a message told; a time that is not stored is left out. */
+/** When the recipient came to a state that a message reported; a time that is not stored is left out. */
 function when({ view, stored }: RecipientFacts, steps: readonly Step[]): string {
   const last = steps.at(-1);
   if (OPEN.includes(view.state) || stored.state !== view.state || !last) return '';

@@ -15,7 +15,7 @@ import type { RecipientFacts } from './recipient-facts';
 
 /**
  * What keeps one recipient waiting before it is offered to the service, each reason found by the rule by which a page
- * waits: so what is told is what then happens, unless the campaign, the policy or other messages change it.
+ * waits: so what is said is what then happens, unless the campaign, the policy or other messages change it.
  */
 
 /** The latest end that is known, or `from`. */

@@ -20,12 +20,12 @@ export async function eraseRecipients(
       update calls c set data = '{}' from own
       where own.channel = 'voice' and c.run_id = own.run_id and c.seq = own.seq
     )
-    update recipients r set ${NOBODY} from own
+    update recipients r set ${WITHOUT_PERSON} from own
     where r.run_id = own.run_id and r.channel = own.channel and r.seq = own.seq`.execute(db);
   return Number(numAffectedRows ?? 0);
 }
 
-const NOBODY = sql`address = null, params = '{}', place = null`;
+const WITHOUT_PERSON = sql`address = null, params = '{}', place = null`;
 
 /** The same for recipients of other contacts to the same addresses: some runs of the workspace at a time. */
 export async function eraseMailboxes(
@@ -48,7 +48,7 @@ export async function eraseMailboxes(
       update calls c set data = '{}' from own
       where own.channel = 'voice' and c.run_id = own.run_id and c.seq = own.seq
     ), erased as (
-      update recipients r set ${NOBODY} from own
+      update recipients r set ${WITHOUT_PERSON} from own
       where r.run_id = own.run_id and r.channel = own.channel and r.seq = own.seq
     ), left_out as (
       update skipped_contacts k set address = null, evidence = null from mailbox m

@@ -12,7 +12,7 @@ import type { Channel } from '../../domain/channel';
 
 /**
  * SQL: the part of a run's time that now belongs to, as the second with which it begins. A part is a second for the
- * first ten minutes and grows with the run's age, since nobody looks at single seconds of a run that took a day.
+ * first ten minutes and grows with the run's age, because single seconds of a run that took a day are too many for any plot.
  */
 const presentPart = (startedAt: RawBuilder<unknown>) => sql`(
   select (floor(extract(epoch from now()) / width) * width)::int8 from (

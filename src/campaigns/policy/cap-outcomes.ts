@@ -4,10 +4,10 @@ import type { MessageEvent } from '../../domain/message';
 import type { CampaignTables } from '../tables';
 import { type Place, releaseContacts } from './contact-caps';
 
-/** What the service says of messages that it took on, and that nobody got. */
+/** Codes of messages that the service accepted and no recipient got. */
 const UNSENT = ['canceled', 'expired', 'suppressed', 'rejected'];
 
-/** Gives the places of such messages back, as the feed tells of them. Where nobody counts there are none. */
+/** Gives the places of such messages back, as the feed reports them. Without caps there are none. */
 export async function releaseUnsent(
   tx: Kysely<CampaignTables>,
   workspaceId: string,

@@ -7,10 +7,10 @@ import type { CampaignTables } from '../tables';
 import { readPolicy } from './policy';
 
 /**
- * Caps on how often somebody is written to or called, whatever the campaign (domain/policy.ts). A message takes
+ * Caps on how often a contact is written to or called, whatever the campaign (domain/policy.ts). A message takes
  * its place among those of its address before it is offered to the service, under its uid: who asks again for
  * the same message has the place already. A place of a message that certainly was not sent is given back in the
- * transaction that records it. Killed in between, it stays taken, and whoever takes the page over asks for it by
+ * transaction that records it. Killed in between, it stays taken, and the worker that takes the page over asks for it by
  * the same uid.
  *
  * An address is one row, and its update decides on the row as it is once it is locked. So of two campaigns that
@@ -89,7 +89,7 @@ export async function releaseContacts(
     from locked where u.workspace_id = ${workspaceId} and u.address = locked.address`.execute(db);
 }
 
-/** What nobody counts any more; some of it at a time. */
+/** Deletes what no cap counts any more, some of it at a time. */
 export async function forgetContactUses(db: Kysely<CampaignTables>): Promise<void> {
   await sql`
     delete from contact_uses where (workspace_id, address) in (

@@ -10,8 +10,8 @@ const AT_ONCE = 8;
 
 /**
  * Tells runs and durable sends that wait by a policy which was replaced: at once when it is, and once a minute
- * those that were not told then, for a process may die in between. What they do about it they do themselves
- * (reschedule-waiting.ts). One that cannot be told does not keep the others waiting.
+ * those that missed the signal, because a process may die in between. What they do about it they do themselves
+ * (reschedule-waiting.ts). One that cannot be signalled does not keep the others waiting.
  */
 export async function followPolicy(
   db: Kysely<CampaignTables>,

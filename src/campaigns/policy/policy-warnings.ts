@@ -1,12 +1,12 @@
 import { CHANNELS, type Channel } from '../../domain/channel';
 import type { FieldCode } from '../../domain/field-codes';
-import type { Finding } from '../../domain/finding';
 import { optOutTextOf, type WorkspacePolicy } from '../../domain/policy';
+import type { Finding } from '../../domain/validation-issue';
 import type { AudienceSurvey } from '../audience/audience-survey';
 import type { ForecastHours } from '../audience/forecast-hours';
 import type { CampaignContent } from '../campaign-record';
 
-/** What the workspace's policy does to a campaign, for whoever looks at it before it is sent. */
+/** What the workspace's policy does to a campaign, for the person who checks it before it is sent. */
 export function policyWarnings(
   { channels, options }: CampaignContent,
   surveys: Partial<Record<Channel, AudienceSurvey>>,

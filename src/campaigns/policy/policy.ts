@@ -5,7 +5,7 @@ import { NO_POLICY, type PolicyVersion, type WorkspacePolicy } from '../../domai
 import type { CampaignTables } from '../tables';
 
 /**
- * The workspace's policy (api.md 7). Quiet hours and caps are kept by whoever sends for a campaign or a durable
+ * The workspace's policy (api.md 7). Quiet hours and caps are kept by the worker that sends for a campaign or a durable
  * send; the senders that are allowed and the text on opting out by the messaging service too, which is told of
  * them by src/app. A change counts from the next page of a run on, and those who wait already are told
  * (follow-policy.ts).
@@ -22,7 +22,7 @@ export function createPolicies({
   changed = () => undefined,
 }: {
   db: Kysely<CampaignTables>;
-  /** There is a new version. Whoever waits is told beside the answer, and within a minute if that fails. */
+  /** There is a new version. Waiting runs are signalled beside the answer, and within a minute if that fails. */
   changed?: ((workspaceId: string) => void) | undefined;
 }): Policies {
   return {

@@ -19,7 +19,7 @@ import type { CampaignTables } from '../tables';
  * being frozen it remembers nothing, because a shard may stand later that was begun under the old policy. Steps are a range of
  * numbers each and commit by themselves, so that sending goes on beside them.
  *
- * Whoever is put off by the old policy while this goes on is not missed: he is written under a share lock on the
+ * A recipient who is put off by the old policy while this goes on is not missed: he is written under a share lock on the
  * run's row, after which the policy is looked at again (`lookAgain`), and this waits for those locks before it reads.
  */
 export async function recallWaiting(
@@ -36,7 +36,7 @@ export async function recallWaiting(
     .execute();
   for (const { channel, shard, from_seq, to_seq } of shards) {
     const dueAt = dueTimes(run, channel, now);
-    // Nobody falls due before whoever has a smaller number: that is the order in which pages are taken (ledger.ts).
+    // No recipient falls due before one with a smaller number: that is the order in which pages are taken (ledger.ts).
     let earliest = 0;
     for (let from = from_seq; from < to_seq; from += LIMITS.recallRange) {
       onStep();
@@ -55,7 +55,7 @@ interface Place {
   address: string;
 }
 
-/** When somebody is due by what holds now. Recipients are many and their places few. */
+/** When a recipient is due by what holds now. Recipients are many and their places few. */
 export function dueTimes({ options }: RunPlan, channel: Channel, now: number): (where: Place) => number {
   const due = dueSeconds(options, channel, now);
   const known = new Map<string, number>();

@@ -8,9 +8,9 @@ import { addEntered } from '../ledger/timeline';
 import { retryStatement, retryTransaction } from '../retry-transaction';
 import { wantedControl } from '../stops/wanted-control';
 import type { CampaignTables } from '../tables';
+import { isWanted } from './fallback-wanted';
 import { readControl } from './runs';
 import { countTaken } from './sending-rate';
-import { isWanted } from './turn-wanted';
 import { type RecipientResult, writeResults } from './write-results';
 
 /**

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import type { CampaignTables } from '../tables';
+import { isWanted } from './fallback-wanted';
 import { lockCampaignOf, moveRun } from './runs';
-import { isWanted } from './turn-wanted';
 
 /** One shard of a run. */
 export interface ShardRef {

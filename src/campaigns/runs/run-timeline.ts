@@ -58,7 +58,7 @@ interface Counted {
 
 /**
  * Receipts come after a run's end too. They are shown where they came, until the run has taken twice its time or ten
- * minutes more; the last point has those that come later, since one of next week would make the rest a dot.
+ * minutes more; the last point has those that come later, because one of next week would make the rest a dot.
  */
 async function readSpan(db: Kysely<CampaignTables>, runId: string): Promise<Span | undefined> {
   const { rows } = await sql<Span>`

@@ -21,9 +21,9 @@ const REST_SHARE = 10;
 
 /**
  * What a stop asks for beside what reads it: recipients whose time is over while nothing takes them to the service are
- * ended, and when the stop is over, the runs and durable sends that sleep because of it are told. The row of a stop
- * that has ended is deleted once all of them are told, so that another process goes on if this one is killed in between;
- * to be told twice is harmless.
+ * ended, and when the stop is over, the runs and durable sends that sleep because of it are signalled. The row of a stop
+ * that has ended is deleted once all of them are signalled, so that another process goes on if this one is killed in between;
+ * a second signal is harmless.
  */
 export function followStops(db: Kysely<CampaignTables>, launcher: Launcher, log: Log): StopsFollowed {
   const busy = new Map<string, Promise<void>>();
@@ -98,7 +98,7 @@ interface Ended {
 
 /**
  * Runs that are wanted to go on: the others sleep for reasons of their own. Of those that are being planned, only the ones
- * whose hour has come have a workflow that can be told. Answers how many could not be told.
+ * whose hour has come have a workflow that can be signalled. Returns how many could not be.
  */
 async function tellRuns(
   db: Kysely<CampaignTables>,

@@ -20,7 +20,7 @@ export interface Stops {
 
 /**
  * The row is the stop, and is committed before the answer. Hand-over and pages read it by themselves; `changed` lets
- * this process hear of it at once, and a process that could not be told learns of it from the table within a second.
+ * this process hear of it at once, and a process that missed it learns of it from the table within a second.
  */
 export function createStops(deps: {
   db: Kysely<CampaignTables>;
@@ -45,7 +45,7 @@ export function createStops(deps: {
     },
 
     async end(workspaceId) {
-      // Of what waits for the end, whatever is not told now is told by the watcher (follow-stops.ts).
+      // Of what waits for the end, the watcher signals what is not signalled now (follow-stops.ts).
       await db
         .updateTable('workspace_stops')
         .set({ ended_at: sql<Date>`now()` })

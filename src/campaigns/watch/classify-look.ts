@@ -1,5 +1,5 @@
 import { LIMITS } from '../../domain/limits';
-import type { RunFacts } from './run-looks';
+import type { RunFacts } from './run-facts';
 
 export interface LookResult {
   wake: boolean;
@@ -17,7 +17,7 @@ const STAGE_GATHER_MAX_MS = 10_000;
 const AGAIN_MAX_MS = 30 * 60_000;
 
 /**
- * Whether a run's workflow must be woken. The workflow then looks for itself (activities/looks.ts). A needless
+ * Whether a run's workflow must be woken. The workflow then looks for itself (activities/run-checks.ts). A needless
  * wake costs a few events of its history; a missed one lets the run sleep on.
  */
 export function classifyLook(

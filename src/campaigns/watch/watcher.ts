@@ -8,7 +8,7 @@ import type { StopsFollowed } from '../stops/follow-stops';
 import type { CampaignTables } from '../tables';
 import { classifyLook } from './classify-look';
 import type { Feeds } from './feeds';
-import { endWatch, type RunFacts, readLooks, type SeenLooks } from './run-looks';
+import { endWatch, type RunFacts, readLooks, type SeenLooks } from './run-facts';
 
 export interface WatcherParts {
   waker: RunWaker;

@@ -1,5 +1,5 @@
-import type { Finding } from '../finding';
 import { LIMITS } from '../limits';
+import type { Finding } from '../validation-issue';
 import type { CallCommand, Heard } from './call-control';
 import type { CallLine } from './call-line';
 import { runnableProgram } from './parse-voice-xml';

@@ -1,4 +1,4 @@
-import type { Finding } from '../finding';
+import type { Finding } from '../validation-issue';
 import { findCycles } from './cycles';
 import { Findings } from './findings';
 import { type FlowGraph, type FlowNode, readFlow } from './flow-graph';

@@ -1,6 +1,6 @@
 import type { FieldCode } from '../field-codes';
-import type { Finding } from '../finding';
 import { LIMITS } from '../limits';
+import type { Finding } from '../validation-issue';
 import { examineFlow, moreInFlow } from './check-flow';
 import { Findings, hasErrors } from './findings';
 import type { FlowEdge, FlowGraph, FlowNode } from './flow-graph';

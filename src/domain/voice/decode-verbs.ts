@@ -1,5 +1,5 @@
 import type { FieldCode } from '../field-codes';
-import type { Finding } from '../finding';
+import type { Finding } from '../validation-issue';
 import { holdsPlaceholder, isCallableUrl, isLabel, isRelativeUrl, readValue } from './attribute-value';
 import { type Comparison, readBranchExpression } from './branch-expression';
 import type { Branch, Prompt, Step, VoiceProgram } from './program';

@@ -1,5 +1,5 @@
-import type { Finding } from '../finding';
 import { LIMITS } from '../limits';
+import type { Finding } from '../validation-issue';
 
 /**
  * A problem in a voice document, whose path is `body`. Its message begins with its place, `Line 12, column 5:

@@ -1,5 +1,5 @@
 import type { FieldCode } from '../field-codes';
-import type { Finding } from '../finding';
+import type { Finding } from '../validation-issue';
 import { findCycles } from './cycles';
 import { allSteps, type Step, type VoiceProgram } from './program';
 import { TERMINALS } from './verbs';

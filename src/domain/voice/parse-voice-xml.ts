@@ -1,6 +1,6 @@
 import type { FieldCode } from '../field-codes';
-import type { Finding } from '../finding';
 import { LIMITS } from '../limits';
+import type { Finding } from '../validation-issue';
 import { decodeVoice } from './decode-verbs';
 import { type DocumentFinding, Findings, hasErrors } from './findings';
 import { checkLabels } from './labels';

@@ -1,4 +1,4 @@
-import type { Finding } from '../finding';
+import type { Finding } from '../validation-issue';
 import { holdsPlaceholder } from './attribute-value';
 import { parseVoiceXml } from './parse-voice-xml';
 import { allSteps } from './program';

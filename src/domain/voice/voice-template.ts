@@ -1,4 +1,4 @@
-import type { Finding } from '../finding';
+import type { Finding } from '../validation-issue';
 import { checkFlow } from './check-flow';
 import { compileFlow } from './compile-flow';
 import { hasErrors } from './findings';

@@ -17,7 +17,7 @@ export type InsertOutcome =
  * recorded as `suppressed`, whatever its class, and never falls due.
  *
  * Locks are taken in the order lane, head, messages, as everywhere. The lock on the lane keeps it from
- * being removed while a message that nobody would look for is on its way into it.
+ * being removed while a message that would never be found is on its way into it.
  *
  * Most of a small group's cost is the statement's own, which is why requests share one. A JSON document in place of the arrays took as long.
  */

@@ -24,7 +24,7 @@ import { type FlowWay, payloadHash, validateMessages } from './validate-message'
 export interface Accept {
   /** One outcome per message, in order; each is judged alone. Errors are DomainErrors. */
   accept(workspaceId: string, messages: readonly Message[]): Promise<Outcome<Accepted>[]>;
-  /** A message of the service's own, which nobody has to judge. */
+  /** A message of the service's own, which needs no checks. */
   acceptOwn(workspaceId: string, draft: Draft): Promise<void>;
   /** Resolves when nothing is on its way into the table. */
   idle(): Promise<void>;
@@ -140,7 +140,7 @@ type Refused = Asked & { place: number };
 
 /**
  * What was taken on before its template was archived or changed, before the policy forbade it or the outbox was
- * full, is answered for as ever: whoever lost the first answer must not be told that it was refused.
+ * full, is answered for as ever: a caller that lost the first answer must not read that it was refused.
  */
 async function answerRefused(
   deps: Deps,
@@ -206,7 +206,7 @@ async function answerRepeats(
     .where('m.workspace_id', '=', workspaceId)
     .where('m.uid', '=', sql<string>`any(${uids}::text[])`)
     .execute();
-  // Whoever repeats may have had no answer, and then the commit may not have been heard of here either.
+  // A caller that repeats may have had no answer, and then the commit may not have been heard of here either.
   const own = new Map(Array.from(lanes.all(), (lane) => [lane.id, lane]));
   for (const { id, lane: laneId, state } of rows) {
     const lane = own.get(laneId);

@@ -133,7 +133,7 @@ export class Dispatcher {
     this.wake();
   }
 
-  /** Senders may have gained or lost a limit, or may send on sooner than they were told. */
+  /** Senders may have gained or lost a limit, or may send on sooner than was promised. */
   limitsChanged(): void {
     this.admission.resumeAll();
     this.wake();

@@ -24,7 +24,7 @@ export interface Lane {
   readonly adopted: boolean;
   /** The count of cancels this process has taken notice of. */
   cancels: number;
-  /** Until when, on this process's monotonic clock, nobody else may adopt the lane. */
+  /** Until when, on this process's monotonic clock, no other process may adopt the lane. */
   leaseEndsAt: number;
   lost: boolean;
 }
@@ -35,7 +35,7 @@ export interface Lanes {
   all(): Iterable<Lane>;
   /** Whether this process may hand over now; renews when in doubt. Call right before anything leaves. */
   confirm(lane: Lane): Promise<boolean>;
-  /** To be called by whoever finds that a lane has another owner. */
+  /** Called when a statement finds that a lane has another owner. */
   lose(lane: Lane): Promise<void>;
   start(): Promise<void>;
   /** Lets go of all lanes, so that a successor adopts them at once. */
@@ -45,7 +45,7 @@ export interface Lanes {
 interface Deps {
   db: Kysely<MessagingTables>;
   log: Log;
-  /** A lane of somebody else is now ours. */
+  /** A lane of another process is now ours. */
   onAdopted(lane: Lane): void;
   onLost(lane: Lane): void;
 }
@@ -164,7 +164,7 @@ export function createLanes({ db, log, onAdopted, onLost }: Deps): Lanes {
 
   return {
     async own() {
-      // A lane that was lost is replaced by whoever noticed; everybody else waits for that one.
+      // The first caller that noticed replaces the lost lane; all others wait for it.
       if (!own && running) await openOwn();
       if (!own) throw new DomainError('overloaded', 'The outbox is not open', { retryAfterSeconds: 1 });
       return own;

@@ -2,7 +2,7 @@ import { addressKey, senderKey } from '../../domain/suppression';
 import type { UnsubscribeTokens } from '../suppression/unsubscribe-tokens';
 import type { OutgoingMessage } from './outgoing';
 
-/** What mail to many people carries for whoever receives it (RFC 8058, RFC 2919). */
+/** What mail to many people carries for its recipient (RFC 8058, RFC 2919). */
 export interface ListUnsubscribe {
   /** Where its recipient unsubscribes; only for who needs it, since making one takes time. */
   linkFor(message: OutgoingMessage, isAskedFor: boolean): string | undefined;

@@ -1,6 +1,6 @@
 /**
  * A write of which no answer came may still be under way: the server goes on with what it was asked, and
- * waits for a lock as long as it takes, with nobody left to tell. So the table is looked at again, each time
+ * waits for a lock as long as it takes, with no caller left to answer. So the table is looked at again, each time
  * after a longer pause. A caller who repeats the request has it looked at as well (accept.ts).
  */
 export interface Rechecks {

@@ -5,8 +5,8 @@ import type { MessagingTables } from '../tables';
 
 /**
  * Suppressions of persons who were erased. Such an entry has a hash in the place of the address, so that the address is
- * known again when somebody brings it, and cannot be read. The hash is of the workspace too: the same person has another
- * one elsewhere.
+ * known again when a caller brings it, and cannot be read. The hash is of the workspace too, so that the same person has
+ * another one elsewhere.
  */
 export const erasedKeySql = (workspaceId: string | RawBuilder<unknown>, addressKey: RawBuilder<unknown>) =>
   sql`('#' || encode(sha256(convert_to(${workspaceId}::text || ' ' || ${addressKey}::text, 'UTF8')), 'hex'))`;

@@ -1,9 +1,9 @@
 import type { Channel } from '../../domain/channel';
-import type { Finding } from '../../domain/finding';
 import { measureSms, type SmsEncoding } from '../../domain/sms-encoding';
 import { compileText, UNSUBSCRIBE_URL } from '../../domain/template';
 import { lintPlaceholders } from '../../domain/template-lint';
 import { lintEmail, lintSms } from '../../domain/template-preview-lint';
+import type { Finding } from '../../domain/validation-issue';
 import { lintOtherDocuments } from '../../domain/voice/call-documents';
 import { parseVoiceXml } from '../../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../../domain/voice/voice-template';

@@ -6,7 +6,7 @@ import { newId } from '../../storage/new-id';
 import { readAfter } from '../events/events';
 import type { MessagingTables } from '../tables';
 import { webhookBodyOf } from './deliveries';
-import type { OutsideEvent, OutsideEvents } from './ports';
+import type { OutsideEvent, OutsideEvents } from './outside-events';
 
 /** An enabled endpoint, as one look found it. */
 export interface Endpoint {

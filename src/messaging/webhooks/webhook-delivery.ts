@@ -16,7 +16,7 @@ import {
 import { EndpointRooms } from './endpoint-rooms';
 import { type Endpoint, fanOutMessages, fanOutOutside, readEndpoints } from './fan-out';
 import { inTurns } from './group-turns';
-import type { OutsideEvents } from './ports';
+import type { OutsideEvents } from './outside-events';
 import { createWebhookPoster, type PostOutcome, type WebhookPoster } from './post';
 import { openSecrets } from './sealed-secrets';
 import { type SigningSecret, signatureHeaders } from './signature';

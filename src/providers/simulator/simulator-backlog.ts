@@ -44,7 +44,7 @@ export class RecordBacklog implements Backlog {
     try {
       this.journal.append(takenLine(ids, new Date().toISOString()));
     } catch (error) {
-      // Their receipts are told again after the next start, which the product must bear anyway.
+      // Their receipts are reported again after the next start, which the product must bear anyway.
       this.log?.error({ err: error }, 'the simulator cannot write its record');
     }
   }

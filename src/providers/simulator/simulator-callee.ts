@@ -22,9 +22,9 @@ export type Answering = Extract<
 
 export interface Scene {
   fate: Answering;
-  /** Until somebody answers, if it may ring so long. */
+  /** Until the callee answers, if it may ring so long. */
   ringMs: number;
-  /** Decides everything else: how long a greeting takes, how slow somebody is. */
+  /** Decides everything else: how long a greeting takes, how slow the callee is. */
   draw: number;
   /** What the person of this fate presses; another document may ask for another key. */
   key: string | undefined;
@@ -36,10 +36,10 @@ export interface Scene {
 export type SceneReport = { atMs: number } & (CallReport | { type: 'ringing' });
 
 const RING_AFTER_MS = 600;
-/** Nobody listens longer, and no mailbox records longer. */
+/** No callee listens longer, and no mailbox records longer. */
 const PATIENCE_MS = 300_000;
 const MAILBOX_MS = 180_000;
-/** Whoever is asked for a key more often than this does not answer any more. */
+/** A callee who is asked for a key more often than this does not answer any more. */
 const PRESSES_MAX = 3;
 const RECORDING_MS = 10_000;
 const TONE_MS = 250;
@@ -49,7 +49,7 @@ const TONE_MS = 250;
  * minutes is over at once, and the same draw makes the same call.
  */
 export class SimulatedCallee implements CallControl {
-  /** What a carrier would have told, in order. */
+  /** What a carrier would have reported, in order. */
   readonly reports: SceneReport[] = [];
   private nowMs = 0;
   private leavesAtMs = Number.POSITIVE_INFINITY;
@@ -124,7 +124,7 @@ export class SimulatedCallee implements CallControl {
     return command.do === 'play' ? RECORDING_MS : command.tones.length * TONE_MS;
   }
 
-  /** Somebody in a hurry presses or hangs up in the middle of what is said. */
+  /** A callee in a hurry presses a key or hangs up in the middle of a sentence. */
   private sound(ms: number, bargeIn: boolean): Heard {
     const { fate, key } = this.scene;
     if (fate === 'human_hangs_up') {

@@ -25,14 +25,14 @@ export interface CallStep {
 export interface SimulatedCalls {
   /**
    * What has to be waited for, before `stepsOf`, which does not wait: how long texts take, where an engine tells,
-   * and whole calls whose documents go on elsewhere, for whom `fateOf` says that somebody answers.
+   * and whole calls whose documents go on elsewhere, for which `fateOf` says that a person answers.
    */
   prepare(
     messages: readonly HandOver[],
     fateOf: (message: HandOver) => Fate | undefined,
     signal: AbortSignal,
   ): Promise<FollowedCalls>;
-  /** `undefined` for a fate that nobody answers with. */
+  /** `undefined` for an outcome without an answer. */
   stepsOf(message: HandOver, fate: Fate, followed: FollowedCalls): CallStep[] | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface SimulatedCallOptions {
   seed: number;
   /** Without it, how long a text takes is estimated. */
   measure?: SpeechLength | undefined;
-  /** Without it, nobody goes on with another document. */
+  /** Without it, no call goes on with another document. */
   documents?: CallDocuments | undefined;
 }
 
@@ -65,7 +65,7 @@ const ANSWERING: ReadonlySet<Fate> = new Set<Answering>([
 ]);
 const isAnswering = (fate: Fate): fate is Answering => ANSWERING.has(fate);
 
-/** A call without a document, which only tests hand over: somebody is asked for a key. */
+/** A call without a document, which only tests hand over: the callee is asked for a key. */
 const NO_DOCUMENT =
   '<Response><Gather numDigits="1" optOutDigits="9"><Say>Press a key.</Say></Gather></Response>';
 /** 160 words a minute, as the engine speaks, at six characters each; and a breath. */

@@ -51,11 +51,11 @@ export class Journal {
     for (let written = 0; written < bytes.length; ) {
       written += writeSync(this.descriptor, bytes, written, bytes.length - written);
     }
-    // If somebody else's lines came between, the next catching up reads them, and ours once more.
+    // If another process wrote lines in between, the next catching up reads them, and ours once more.
     if (size === this.end && this.size() === size + bytes.length) this.end = size + bytes.length;
   }
 
-  /** The lines of one chunk from a place that `position` told, or from 0. */
+  /** The lines of one chunk from a place that `position` returned, or from 0. */
   readFrom(from: number): { lines: string[]; next: number; isLast: boolean } {
     const { lines, next } = readChunk(this.descriptor, from);
     return { lines, next, isLast: next === from || next >= this.end };
@@ -73,7 +73,7 @@ export class Journal {
 
   private async removeTornLine(): Promise<void> {
     for (let size = this.size(); size > this.end; ) {
-      // Another process may be in the middle of writing it; nobody takes this long.
+      // Another process may be in the middle of writing it; no write takes this long.
       await delay(20);
       await this.load();
       const now = this.size();

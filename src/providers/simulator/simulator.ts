@@ -43,9 +43,9 @@ export interface SimulatorOptions {
 }
 
 /**
- * A carrier that reaches nobody, for demonstrations, tests and benchmarks. It behaves as one outside
+ * A carrier that reaches no real recipient, for demonstrations, tests and benchmarks. It behaves as one outside
  * the process would: it has a record of its own (simulator-record.ts), written before it answers, and
- * goes on where it was after a kill. What it does with an address is told in simulator-outcomes.ts.
+ * goes on where it was after a kill. What it does with an address stands in simulator-outcomes.ts.
  */
 export async function openSimulator(options: SimulatorOptions): Promise<Provider> {
   const ids = new IdTable();
@@ -166,7 +166,7 @@ class Simulator implements Provider {
         return message.attempt > 1 ? undefined : { kind: 'transient', code: 'temporary_failure' };
       case 'throttled_once': {
         if (this.throttled.delete(message.id)) return undefined;
-        // Beyond the bound somebody is let through the first time, which harms nobody.
+        // Beyond the bound a recipient is let through the first time, which does no harm.
         if (this.throttled.size >= LIMITS.simulatorReceipts) return undefined;
         this.throttled.add(message.id);
         return { kind: 'throttled', retryAfterMs: 10 * Math.max(1, this.options.latencyMs) };

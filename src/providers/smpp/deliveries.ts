@@ -30,7 +30,7 @@ interface Told<T> {
 }
 
 export function createDeliveries(deps: {
-  /** Whose they are; those of which nobody knows come back as the centre told them. */
+  /** Maps receipts to messages and returns the unmatched ones unchanged. */
   resolve(receipts: readonly SmppReceipt[]): Promise<Receipt[]>;
   optedOut: OptedOutCodes | undefined;
   log: Logger | undefined;
@@ -115,7 +115,7 @@ export function createDeliveries(deps: {
       };
       if (isReceipt(pdu)) {
         const receipt = readReceipt(pdu, optedOut);
-        // What is on its way is no news, and what names no message concerns none.
+        // A message that is still on its way has no new state, and a receipt without an id names none.
         if (receipt?.type) return receipts.add({ what: receipt, acknowledge });
         return acknowledge();
       }

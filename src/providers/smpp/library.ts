@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 /**
  * The part of the `smpp` package that is used: its PDUs, and cutting a stream into them. Windows, timeouts,
  * binding and texts are ours (session.ts, encode-sms.ts): the package labels GSM-7 as IA5, and reads a
- * receipt's text by an alphabet that it may not be in. So it is told here to leave texts as octets.
+ * receipt's text by an alphabet that it may not be in. So it is set here to leave texts as octets.
  */
 export interface Pdu {
   command: string;

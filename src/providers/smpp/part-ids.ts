@@ -13,7 +13,7 @@ export interface SentPart {
  * Whose part a receipt is about. Centres name a part in the answer to submit_sm and again in its receipt,
  * where many write in decimal what was hexadecimal before, or the other way round, with other zeros in front
  * and other letters. Taken for the wrong one of the two, `20` names another message that there is as well.
- * So a setting can say it; with `auto` it is told from the ids themselves: digits alone say nothing, and one
+ * So a setting can say it; with `auto` it is derived from the ids themselves: digits alone say nothing, and one
  * letter says that all are hexadecimal.
  */
 export class PartIds {

@@ -2,11 +2,11 @@ import type { Receipt } from '../provider';
 
 /**
  * What outlives the process about messages that went out in several parts: which parts they have, and what
- * each one's receipt said. Kept by whoever puts the program together (messaging/sms-parts.ts); decision 17
+ * each one's receipt said. Stored by src/messaging/receipts/sms-parts.ts; decision 17
  * says why a provider cannot do without.
  */
 export interface SmsParts {
-  /** Told before the message is answered for. Repeating it changes nothing. */
+  /** Called before the message is answered for. Repeating it changes nothing. */
   record(messages: readonly SentMessage[]): Promise<void>;
   /**
    * What these receipts come to: one of a whole message when its parts have said enough, and those of
@@ -16,7 +16,7 @@ export interface SmsParts {
   /** Gives `tell` what has come of receipts that were put aside before their parts were recorded. */
   takeEarly(tell: (receipts: Receipt[]) => Promise<void>): Promise<void>;
   /**
-   * Gives `tell` what has come of receipts whose ids nobody has read, as far as it is clear whose they are. With
+   * Gives `tell` what has come of receipts whose ids were never stored, as far as it is clear whose they are. With
    * `asOnePart` every message has one receipt, however long it is.
    */
   settleLost(tell: (receipts: Receipt[]) => Promise<void>, options: { asOnePart: boolean }): Promise<void>;
@@ -33,8 +33,8 @@ export interface PartReceipt {
   /** What the part may be called, the likeliest first; of one that is `known`, just its id. */
   candidates: readonly string[];
   known: { messageId: string; parts: number } | undefined;
-  /** To be told of the message, whichever it is. */
+  /** Reported of the message, whichever it is. */
   receipt: Pick<Receipt, 'type' | 'code' | 'data'>;
-  /** By which it may be found when its id is nobody's. */
+  /** Finds it when its id is unknown. */
   about?: Receipt['about'];
 }

@@ -14,7 +14,7 @@ export type NoSlot =
   | { kind: 'closed' }
   | { kind: 'unbound'; retryAfterMs: number };
 
-/** The windows of all binds as one: whoever wants to write waits in line until one of them has room. */
+/** The windows of all binds as one: a request waits in line until one of them has room. */
 export interface Pool {
   take(untilMs: number): Promise<Slot | NoSlot>;
   giveBack(slot: Slot): void;

@@ -74,7 +74,7 @@ function aboutOf(pdu: Pdu): Receipt['about'] {
 
 const endOfState = (state: number | undefined) => ENDS.find((end) => end.state === state);
 
-/** A state that was told as a TLV is not overruled by the text. */
+/** A state in a TLV counts more than one in the text. */
 function endOfWord(text: string, state: number | undefined) {
   if (state !== undefined && state !== 0) return undefined;
   const word = field(text, 'stat')?.toUpperCase();

@@ -110,7 +110,7 @@ export class SmppSession {
     if (!this.ended) this.library.send(pdu.response({ command_status: status }));
   }
 
-  /** Says goodbye, and leaves also when nobody answers. */
+  /** Sends an unbind, and closes also without an answer. */
   async unbind(): Promise<void> {
     const giveUp = setTimeout(() => this.end(), UNBIND_MS);
     await this.request(newPdu('unbind'));
@@ -192,7 +192,7 @@ export class SmppSession {
     this.enquiring = true;
     const answer = await this.request(newPdu('enquire_link'));
     this.enquiring = false;
-    // Anything heard meanwhile shows that somebody is there.
+    // Any PDU in the meantime shows that the peer is alive.
     if (answer.kind !== 'answered' && Date.now() - this.heardMs >= this.times.answerMs) this.end();
   }
 }

@@ -34,7 +34,7 @@ export interface SmppProviderOptions {
 }
 
 const TIMES: SessionTimes = { answerMs: LIMITS.smppAnswerMs, enquireMs: LIMITS.smppEnquireMs };
-/** Receipts put aside are looked for so often: those that another process was told. */
+/** How often receipts that were put aside are looked for: those that another process received. */
 const EARLY_LOOK_MS = 15_000;
 
 /**

@@ -167,7 +167,7 @@ async function submitPart(
   return { kind: 'accepted', partId: told(answer.pdu) ?? message.id };
 }
 
-/** A connection that was not there is nobody's failed attempt. */
+/** A missing connection counts as no failed attempt of any message. */
 function withoutSlot(none: NoSlot): PartOutcome {
   switch (none.kind) {
     case 'account':
@@ -205,7 +205,7 @@ function whole(id: string, outcomes: readonly PartOutcome[]): Submitted {
   const refused = outcomes[number];
   if (refused?.kind === 'rejected') {
     const what = `Part ${number + 1} of ${outcomes.length} was refused: ${refused.message}`;
-    // The parts that were taken are told of all the same, and of no other message.
+    // The parts that were accepted are reported all the same, and no other message is.
     return { result: { ...refused, message: what }, long };
   }
   return { result: { kind: 'unknown' }, long };

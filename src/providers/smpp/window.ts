@@ -34,7 +34,7 @@ export class Window {
     this.limit += 1;
   }
 
-  /** What was on its way together is refused together, and is one piece of news. */
+  /** Requests that were in flight together are refused together, and count as one failure. */
   throttled(nowMs: number): void {
     this.sinceLast = 0;
     if (nowMs - this.slowedAtMs < SAME_NEWS_MS) return;

@@ -69,7 +69,7 @@ export function createDestinations(now: () => number = Date.now): Destinations {
 
   function leave(domain: string, host: Host, startedAtMs: number, outcome: 'taken' | 'slow_down' | 'other') {
     host.sending -= 1;
-    // Several at once are told the same; only what was sent after the silence is told anew.
+    // Several at once get the same answer; only what was sent after the silence counts anew.
     if (outcome === 'slow_down' && startedAtMs >= host.silentUntilMs) {
       host.silenceMs = Math.min(host.silenceMs * 2 || LIMITS.smtpSilenceFirstMs, LIMITS.smtpSilenceMaxMs);
       host.silentUntilMs = now() + host.silenceMs;
@@ -90,7 +90,7 @@ export function createDestinations(now: () => number = Date.now): Destinations {
     async enter(domain, deadlineMs) {
       const host = hostOf(domain);
       const isSlow = host.silenceMs > 0;
-      // In slow start nobody knows how long it takes; others wait no longer than their batch does.
+      // In slow start it is unknown how long it takes; others wait no longer than their batch does.
       const patientUntilMs = isSlow ? Math.min(deadlineMs, now() + LIMITS.smtpSlowWaitMs) : deadlineMs;
       const silentMs = host.silentUntilMs - now();
       if (silentMs > 0) return { kind: 'wait', retryAfterMs: silentMs };

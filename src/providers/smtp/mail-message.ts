@@ -62,7 +62,7 @@ export function writeHeaders(headers: readonly [string, string][]): string {
 function contentOf({ id, text, html }: HandOver): { type: string; encoding?: string; body: string } {
   if (html === undefined) return part('plain', text ?? '');
   if (text === undefined || text === '') return part('html', html);
-  // A line of it in the message's own text would end the part, so nobody may be able to guess it.
+  // A line of it in the message's own text would end the part, so it must not be guessable.
   const boundary = `=_${createHash('sha256').update(id).update(html).digest('hex').slice(0, 32)}`;
   const parts = [part('plain', text), part('html', html)].map(
     ({ type, encoding, body }) =>

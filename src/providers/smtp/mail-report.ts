@@ -2,7 +2,7 @@ import PostalMime from 'postal-mime';
 import { LIMITS } from '../../domain/limits';
 import type { ReceiptType } from '../../domain/message';
 
-/** What an inbound mail says, whoever it is addressed to. */
+/** What an inbound mail says, at whatever address it arrives. */
 export type MailReport = { isAutomatic: boolean; subject: string } & (
   | {
       kind: 'delivery';

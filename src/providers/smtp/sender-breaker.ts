@@ -7,7 +7,7 @@ import { LIMITS } from '../../domain/limits';
  * does not want.
  */
 export interface SenderBreaker {
-  /** Whether the domain's mail may be offered; the one that is to try is told so. */
+  /** Whether the domain's mail may be offered; the one that is to try gets that answer. */
   ask(domain: string): { kind: 'open' | 'trial' } | { kind: 'closed'; retryAfterMs: number };
   /** How long its way is closed still; 0 while it is open. */
   closedMs(domain: string): number;

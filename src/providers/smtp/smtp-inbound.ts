@@ -55,7 +55,7 @@ export async function openSmtpInbound(options: SmtpInboundOptions): Promise<Smtp
     name: returnPath.domain,
     banner: 'Fanfare',
     logger: false,
-    // Without a certificate of ours the library would offer one whose key everybody has.
+    // Without a certificate of ours the library would offer one whose key is public.
     disabledCommands: certificate ? ['AUTH'] : ['AUTH', 'STARTTLS'],
     ...(certificate && { ...keyPairOf(certificate.current), minVersion: 'TLSv1.2' }),
     disableReverseLookup: true,
@@ -126,14 +126,14 @@ export async function openSmtpInbound(options: SmtpInboundOptions): Promise<Smtp
     for (const { address } of rcptTo) {
       const purpose = purposeOf(address);
       if (purpose?.kind === 'unsubscribe') {
-        // A person wrote it, or a mail program for one; a machine's absence note unsubscribes nobody.
+        // A person wrote it, or a mail program for one; an automatic absence note unsubscribes no recipient.
         const byPerson = !report.isAutomatic && !isNull(mailFrom);
         if (byPerson && TOKEN.test(report.subject)) await unsubscribe?.(report.subject);
       } else if (report.kind === 'complaint') {
-        // An address of ours has the proof in it; a bare id in its place has none, and is nobody's word.
+        // An address of ours has the proof in it; a bare id in its place has none, and proves nothing.
         const id =
           purpose?.kind === 'bounce' ? purpose.messageId : returnPath.messageOf(report.returnPath ?? '');
-        // Whoever can call a mail spam has got it.
+        // A recipient who calls a mail spam has received it.
         if (id !== undefined) receipts.push({ id, type: 'delivered', code: 'complaint', at: nowText() });
       } else if (report.kind === 'delivery' && purpose?.kind === 'bounce' && isNull(mailFrom)) {
         const { type, code, data } = report;

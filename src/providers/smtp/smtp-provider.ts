@@ -24,7 +24,7 @@ export interface SmtpProviderOptions {
   returnPath?: { domain: string; secret: string } | undefined;
   /** Where reports and unsubscribing mails come in. */
   listen?: SmtpListen | undefined;
-  /** Takes the token of an unsubscribing mail; rejects to be told again. Without it none is taken. */
+  /** Takes the token of an unsubscribing mail; rejects to get it again. Without it none is taken. */
   unsubscribe?: ((token: string) => Promise<void>) | undefined;
   log: Log;
   /** Shorter in tests. */
@@ -93,7 +93,7 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
           } else if (outcome.kind === 'refused') {
             const { class: kind } = classify(outcome.reply, outcome.stage);
             if (kind === 'sender') senderWaitMs = breaker.refused(sender);
-            // Before it is told the recipient, a relay speaks for itself.
+            // Before a relay knows the recipient, its answer is about itself.
             if (kind === 'slow_down' && outcome.stage !== 'mail') entry.leave('slow_down');
           }
         },
@@ -144,7 +144,7 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
   return {
     name: 'smtp',
     channel: 'email',
-    // Without the listener nobody tells us anything more.
+    // Without the listener no more reports arrive.
     capabilities: {
       idempotent: false,
       receipts: options.listen !== undefined,

@@ -17,7 +17,7 @@ export interface SmtpRelay {
   /** What keeps it from being used, while that is not long ago. */
   readonly trouble: SmtpUnreachable | undefined;
   deliver(mail: RelayedMail): Promise<RelayOutcome>;
-  /** Lets go of whoever waits for a connection, and of each connection once its message is settled. */
+  /** Releases messages that wait for a connection, and each connection once its message is settled. */
   drain(): void;
   /** Leaves messages under way in doubt, or not offered: their own outcome says which. */
   close(): void;
@@ -30,7 +30,7 @@ export interface RelayedMail {
   deadlineMs: number;
   /** Asked when its turn has come, and before each time it is begun: something may have been learned meanwhile. */
   isVetoed(): boolean;
-  /** Told of the outcome before the next message has its turn. */
+  /** Called with the outcome before the next message has its turn. */
   learn(outcome: RelayOutcome): void;
 }
 

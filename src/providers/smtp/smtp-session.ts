@@ -69,7 +69,7 @@ export async function openSmtpSession(options: SessionOptions): Promise<SmtpSess
     requireTLS: !relay.secure && relay.tls === 'required',
     ignoreTLS: relay.tls === 'none',
     opportunisticTLS: relay.tls === 'opportunistic',
-    // Without the demand for encryption nobody said whose certificate it must be.
+    // Without a demand for encryption there is no name that the certificate must have.
     tls: {
       minVersion: 'TLSv1.2',
       rejectUnauthorized: relay.secure || relay.tls === 'required',
@@ -83,7 +83,7 @@ export async function openSmtpSession(options: SessionOptions): Promise<SmtpSess
     maxResponseSize: LIMITS.smtpReplyBytes,
     ...(options.heloName !== undefined && { name: options.heloName }),
   });
-  // Whoever waits is told by a listener of its own; an error that nobody waits for must not end the process.
+  // A caller that waits has a listener of its own; an error without one must not end the process.
   connection.on('error', () => undefined);
   try {
     await withinTime(connection, timeouts.connectMs * 2, (done) => connection.connect(done));
@@ -150,7 +150,7 @@ function outcomeOf(error: SmtpError, drained: boolean): SendOutcome {
 
 function stageOf({ command }: SmtpError, drained: boolean): Stage {
   if (drained || command === 'DATA') return 'data';
-  // A good-bye at the recipient, when all commands were sent together, is told as one of the connection.
+  // A good-bye at the recipient, when all commands were sent together, is reported as one of the connection.
   return command === 'MAIL FROM' ? 'mail' : 'rcpt';
 }
 
@@ -199,7 +199,7 @@ function withinTime<T>(connection: SMTPConnection, ms: number, action: (done: Do
       if (error) reject(error);
       else resolve(value as T);
     };
-    // The last words of a server that closes are told after the end.
+    // The last answer of a server that closes is reported after the end.
     const onEnd = () =>
       setImmediate(() => finish(Object.assign(new Error('Connection closed'), { code: 'ECONNECTION' })));
     const timer = setTimeout(() => {

@@ -6,7 +6,7 @@ import { failRun } from '../../../src/campaigns/runs/fail-run';
 import { closeRun } from '../../../src/campaigns/runs/run-end';
 import { moveRun, noteControlApplied, readWantedControl } from '../../../src/campaigns/runs/runs';
 import type { CampaignTables } from '../../../src/campaigns/tables';
-import { readLooks } from '../../../src/campaigns/watch/run-looks';
+import { readLooks } from '../../../src/campaigns/watch/run-facts';
 import { startWatcher, type Watcher } from '../../../src/campaigns/watch/watcher';
 import { createLog } from '../../../src/log';
 import { plantAudience } from '../../support/audience';

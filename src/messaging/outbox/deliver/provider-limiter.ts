@@ -31,7 +31,7 @@ export interface ProviderLimiter {
   readonly isTrying: boolean;
   /** Hands messages over; answers one result each and never throws. */
   handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<HandOverResult[]>;
-  /** The same for one message of many that are answered each by itself; what it means is told by `onResults`. */
+  /** The same for one message of many that are answered each by itself; `onResults` says what it means. */
   handOverOne(message: HandOver, mayLeave: MayLeave): Promise<HandOverResult>;
   onResults(messages: readonly HandOver[], results: readonly HandOverResult[]): readonly HandOverResult[];
 }
@@ -75,7 +75,7 @@ export function createProviderLimiter(
     else if (count >= batchSize && batchSize < sizeMin) batchSize = Math.min(sizeMin, batchSize * 2);
   }
 
-  /** Where there are other accounts, one that cannot be connected to pauses, and spends nobody's attempts. */
+  /** Where there are other accounts, one that cannot be connected to pauses, and spends no attempts. */
   function seen(results: readonly HandOverResult[]): readonly HandOverResult[] {
     if (!account.sharesChannel?.()) return results;
     throttle.see(results, Date.now());
@@ -179,7 +179,7 @@ export function createProviderLimiter(
 export interface ThrottledSender {
   sender: string;
   delayMs: number;
-  /** The provider said that it is about nobody else. */
+  /** The provider said that it is about no other message. */
   isAlone: boolean;
 }
 

@@ -123,7 +123,7 @@ class Turns<Item> {
     const [first] = this.children;
     const [name, child] = first as [string, Turns<Item>];
     const item = child.take();
-    // Whoever had its turn goes behind the others; what has nothing left is forgotten.
+    // A flow that had its turn goes behind the others; one that has nothing left is dropped.
     this.children.delete(name);
     if (child.size > 0) this.children.set(name, child);
     return item;

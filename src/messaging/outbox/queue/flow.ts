@@ -4,7 +4,7 @@ import type { Message } from '../../../contracts/send';
  * A number for what has a turn of its own on its channel: class, workspace, campaign and sender, and the account that
  * a route led to when it was accepted, because what waits for a refused account must not stand before what does not. It is stored with
  * the message, so that the messages of one flow are read without passing those of all others. FNV-1a over 32 bits:
- * two flows with the same number are read together and are told apart in memory. Confirmations of opt-outs have a flow of
+ * two flows with the same number are read together and are separated in memory. Confirmations of opt-outs have a flow of
  * their own, because they leave while all else that their workspace sends is stopped and not even read.
  */
 export function flowOf(

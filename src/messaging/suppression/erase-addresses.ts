@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import type { Erased } from '../../domain/erasure';
 import { addressKey } from '../../domain/suppression';
-import { suppressErased } from '../suppression/erased-address';
 import type { MessagingTables } from '../tables';
+import { suppressErased } from './erased-address';
 
 /**
  * What is kept by an address and not by a message: bounces, notices, replies that are owed, receipts whose message is not

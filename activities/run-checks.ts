@@ -9,8 +9,8 @@ import { LIMITS } from '../src/domain/limits';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import { applyMissedControl } from './apply-control';
 import type { ActivityDeps } from './deps';
-import { closedChannels, lookAtStages } from './stage-looks';
-import { TurnLooks } from './turn-looks';
+import { TurnLooks } from './fallback-checks';
+import { closedChannels, lookAtStages } from './stage-checks';
 
 export type { ShardRef };
 
