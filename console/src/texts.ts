@@ -161,7 +161,7 @@ export const TEXTS = {
     preview: 'Preview',
     wide: 'Preview, 640 pixels wide',
     narrow: 'Preview, 360 pixels wide',
-    noImages: 'Images from elsewhere are not loaded here, so that looking tells nobody.',
+    noImages: 'Images from elsewhere are not loaded here, so that a preview tells its sender nothing.',
     archive: 'Archive',
     archiveTitle: 'Archive {name}?',
     archiveText:
@@ -317,7 +317,7 @@ export const TEXTS = {
     wholeWorkspace: 'Every sender',
     since: 'Since',
     erased: 'Erased person',
-    none: 'Nobody is suppressed',
+    none: 'No address is suppressed',
     noneText: 'Unsubscribing, complaints and hard bounces add addresses by themselves.',
     lift: 'Lift',
     liftTitle: 'Lift the suppression of {address}?',
@@ -654,7 +654,7 @@ export const TEXTS = {
     noPeopleText: 'Make a list and import a CSV file.',
     peopleHint: 'External id, email or phone, or how it begins',
     searchHint: 'Part of a name, an address or an external id',
-    emptyList: 'Nobody is in this list yet',
+    emptyList: 'This list is empty',
     emptyListText:
       'Import a CSV file with a column email or phone; every other column can be used in templates.',
     counts: '{contacts} contacts, {email} with email, {phone} with phone',
@@ -1216,10 +1216,5 @@ export const TEXTS = {
     when: 'When, in your time',
     atOnce: 'At once',
     noWarnings: 'No warnings.',
-  },
-  unbuilt: {
-    title: 'Not in the console yet',
-    text: 'Until then the API and the command line do this.',
-    link: 'The API’s reference',
   },
 } as const;

@@ -1,12 +1,12 @@
 /** Proves that contacts can be imported, found, changed and erased in the browser. */
 
 import { readFileSync } from 'node:fs';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { startBrowser } from '../support/browser';
-import { builtConsole, signedIn } from '../support/console';
-import { faultsOfPages } from '../support/console-pages';
+import { builtConsole } from '../support/console';
+import { faultsOfPages, signedInAt } from '../support/console-pages';
 import { describeWithDatabase } from '../support/storage';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
@@ -33,8 +33,7 @@ describeWithDatabase('contacts in the console', (database) => {
   });
 
   test('a file with errors is imported, its wrong rows are listed by line and can be downloaded', async () => {
-    const { page, complaints, close } = await signedIn(browser, api.url, user);
-    await page.goto(`${api.url}/console/contacts`);
+    const { page, complaints, close } = await signedInAt(browser, api.url, user, '/contacts');
     await page.getByText('No list yet').waitFor();
     await page.getByRole('button', { name: 'New list' }).first().click();
     await page.getByLabel('Name of the list').fill('Spring');
@@ -61,8 +60,7 @@ describeWithDatabase('contacts in the console', (database) => {
   });
 
   test('a person is found, a hostile name is a name, and a change is kept', async () => {
-    const { page, complaints, close } = await signedIn(browser, api.url, user);
-    await page.goto(`${api.url}/console/contacts?view=people`);
+    const { page, complaints, close } = await signedInAt(browser, api.url, user, '/contacts?view=people');
     await page.getByLabel('Search').fill('bob@');
     await page.getByRole('link', { name: HOSTILE }).click();
     await page.getByRole('heading', { name: HOSTILE, level: 1 }).waitFor();
@@ -91,8 +89,7 @@ describeWithDatabase('contacts in the console', (database) => {
       .select('id' as never)
       .executeTakeFirstOrThrow();
     const { id } = list as { id: string };
-    const text = (name: string) => (page: import('playwright-core').Page) =>
-      page.getByText(name).first().waitFor();
+    const text = (name: string) => (page: Page) => page.getByText(name).first().waitFor();
     const found = await faultsOfPages(browser, api.url, user, [
       { name: 'contacts', path: '/contacts', ready: text('Spring') },
       { name: 'people', path: '/contacts?view=people', ready: text('Ada Lovelace') },
@@ -105,5 +102,15 @@ describeWithDatabase('contacts in the console', (database) => {
       },
     ]);
     expect(found).toEqual({});
+  });
+
+  test('erasing says what will happen, and the person is gone from the list', async () => {
+    const { page, close } = await signedInAt(browser, api.url, user, '/contacts?view=people&search=ada@');
+    await page.getByRole('link', { name: 'Ada Lovelace' }).click();
+    await page.getByRole('button', { name: 'Erase' }).click();
+    await page.getByText('This cannot be undone').waitFor();
+    await page.getByRole('button', { name: 'Erase for good' }).click();
+    await page.getByText('Erasing has begun').waitFor();
+    await close();
   });
 });

@@ -4,8 +4,8 @@ import type { Browser, Page } from 'playwright-core';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { startBrowser } from '../support/browser';
-import { builtConsole, signedIn } from '../support/console';
-import { faultsOfPages } from '../support/console-pages';
+import { builtConsole } from '../support/console';
+import { faultsOfPages, signedInAt } from '../support/console-pages';
 import { describeWithDatabase } from '../support/storage';
 
 describeWithDatabase('settings in the console', (database) => {
@@ -24,16 +24,12 @@ describeWithDatabase('settings in the console', (database) => {
     await api?.stop();
   });
 
-  const open = async (path: string) => {
-    const one = await signedIn(browser, api.url, user);
-    await one.page.goto(`${api.url}/console${path}`);
-    return one;
-  };
+  const open = (path: string) => signedInAt(browser, api.url, user, path);
   const inDialog = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name });
 
   test('an address is suppressed, found and lifted', async () => {
     const { page, complaints, close } = await open('/suppression');
-    await page.getByText('Nobody is suppressed').waitFor();
+    await page.getByText('No address is suppressed').waitFor();
     await page.getByRole('button', { name: 'Add an address' }).click();
     await page.getByLabel('Address', { exact: true }).fill('no address');
     await page.getByLabel('Reason').fill('<b>asked by phone</b>');
@@ -154,7 +150,12 @@ describeWithDatabase('settings in the console', (database) => {
       { name: 'keys', path: '/access?view=keys', ready: shows('tbody tr') },
       { name: 'accounts', path: '/carriers', ready: shows('tbody tr') },
       { name: 'routes', path: '/carriers?view=routes', ready: shows('form .card, form .state') },
-      { name: 'senders', path: '/carriers?view=senders', ready: shows('[role=tabpanel] .state, tbody'), mayBeAbsent: true },
+      {
+        name: 'senders',
+        path: '/carriers?view=senders',
+        ready: shows('[role=tabpanel] .state, tbody'),
+        mayBeAbsent: true,
+      },
       { name: 'audit', path: '/audit', ready: shows('.state, tbody'), mayBeAbsent: true },
       { name: 'system', path: '/system', ready: shows('.facts') },
       { name: 'account', path: '/account', ready: shows('form'), mayBeAbsent: true },

@@ -4,8 +4,8 @@ import type { Browser, Page } from 'playwright-core';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { startBrowser } from '../support/browser';
-import { builtConsole, signedIn } from '../support/console';
-import { faultsOfPages } from '../support/console-pages';
+import { builtConsole } from '../support/console';
+import { faultsOfPages, signedInAt } from '../support/console-pages';
 import { describeWithDatabase } from '../support/storage';
 
 describeWithDatabase('templates in the console', (database) => {
@@ -24,11 +24,7 @@ describeWithDatabase('templates in the console', (database) => {
     await api?.stop();
   });
 
-  const open = async (path: string) => {
-    const one = await signedIn(browser, api.url, user);
-    await one.page.goto(`${api.url}/console${path}`);
-    return one;
-  };
+  const open = (path: string) => signedInAt(browser, api.url, user, path);
   const keepPath = async (page: Page, name: string) => {
     await page.waitForURL(/templates\/(?!new)/);
     paths[name] = new URL(page.url()).pathname.replace('/console', '');
@@ -114,7 +110,12 @@ describeWithDatabase('templates in the console', (database) => {
       { name: 'templates', path: '/templates', ready: shows('tbody tr') },
       { name: 'templates without any', path: '/templates?search=zzz', ready: shows('.state') },
       { name: 'template sms', path: paths.sms ?? '', ready: shows('textarea') },
-      { name: 'template versions', path: `${paths.sms}?view=versions`, ready: shows('.difference'), mayBeAbsent: true },
+      {
+        name: 'template versions',
+        path: `${paths.sms}?view=versions`,
+        ready: shows('.difference'),
+        mayBeAbsent: true,
+      },
       { name: 'template test', path: `${paths.sms}?view=test`, ready: shows('form') },
       { name: 'template email', path: paths.email ?? '', ready: shows('iframe') },
       { name: 'template voice', path: paths.voice ?? '', ready: shows('.react-flow__node') },

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { ObservedPage } from './browser';
 import { faultsOf, LOOKS, signedIn } from './console';
 
@@ -25,7 +25,7 @@ export async function faultsOfPages(
 ): Promise<Record<string, unknown>> {
   const found: Record<string, unknown> = {};
   for (const { name: way, options } of LOOKS) {
-    const one = await signedIn(browser, url, user, options);
+    const one = await signedInAt(browser, url, user, '/sign-in', options);
     for (const { name, path, ready, mayBeAbsent } of looks) {
       await one.page.goto(`${url}/console${path}`);
       await ready(one.page);
@@ -39,7 +39,23 @@ export async function faultsOfPages(
   return found;
 }
 
-export async function takePicture({ page }: ObservedPage, name: string): Promise<void> {
+/** One page after signing in, without what Home has complained of, which is shown first. */
+export async function signedInAt(
+  browser: Browser,
+  url: string,
+  user: { email: string; password: string },
+  path: string,
+  options: BrowserContextOptions = {},
+): Promise<ObservedPage> {
+  const one = await signedIn(browser, url, user, options);
+  await one.page.goto(`${url}/console/sign-in`);
+  await one.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  one.complaints.length = 0;
+  await one.page.goto(`${url}/console${path}`);
+  return one;
+}
+
+async function takePicture({ page }: ObservedPage, name: string): Promise<void> {
   const folder = process.env.CONSOLE_PICTURES;
   if (!folder) return;
   await page.screenshot({ path: join(folder, `${name.replace(/\W+/g, '-')}.png`), fullPage: true });

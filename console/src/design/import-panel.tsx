@@ -93,7 +93,7 @@ function DropZone({ file, help, isBusy, onFile }: DropZoneProps) {
     if (!isBusy) onFile(event.dataTransfer.files[0]);
   };
   return (
-    // Dropping is a second way; the control inside is for everybody.
+    // Dropping is a second way; the control inside does the same by keyboard.
     // biome-ignore lint/a11y/noStaticElementInteractions: see above
     <div
       className={isOver ? 'drop-zone over' : 'drop-zone'}
