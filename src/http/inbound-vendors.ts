@@ -55,10 +55,7 @@ export function takeBytes(app: App): void {
 type Request = FastifyRequest & { params: unknown };
 
 async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyReply) {
-  const { vendor, account } = await accountOf(
-    deps,
-    request.params as { kind: string; account: string },
-  );
+  const { vendor, account } = await accountOf(deps, request.params as { kind: string; account: string });
   const reading = vendor.readCallback(callbackOf(request, deps.publicUrl()), account);
   if (reading.kind === 'refused') throw new DomainError('forbidden', 'The signature is not the carrier’s');
   if (reading.kind === 'unsigned') {

@@ -42,7 +42,6 @@ export function overviewRoutes(read: (workspaceId: string) => Promise<Overview>)
 const readOverview: Operation = {
   access: { role: 'viewer', scopes: ['read'] },
   id: 'readOverview',
-  access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'See what goes on',
   description:

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
-import { type Scope, scopesOf } from '../../domain/access';
 import type { AuditLog } from '../../audit/audit-log';
 import type { AuditEvent } from '../../audit/entry';
+import { type Scope, scopesOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../tables';

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
-import { type Role, roleOf } from '../../domain/access';
 import type { AuditLog } from '../../audit/audit-log';
+import { type Role, roleOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../tables';
