@@ -89,7 +89,9 @@ async function openOn(
       const { connections, heloName } = settings;
       const domain = config.smtp?.returnPath;
       const returnPath = domain === undefined ? undefined : { domain, secret: parts.returnPathSecret };
-      return openSmtpProvider({ relays, connections, heloName, returnPath, log });
+      return openSmtpProvider({
+        ...{ relays, connections, heloName, returnPath, dkimOf: parts.dkimOf, log },
+      });
     }
     case 'smpp': {
       const { binds = 1, window = 50, messageId = 'auto' } = settings;

@@ -25,7 +25,7 @@ import type { Speaks } from '../domain/voice/spoken-languages';
 import { type AdminAccountsDeps, adminAccountRoutes } from '../http/routes/admin-accounts';
 import { adminClientRoutes } from '../http/routes/admin-clients';
 import { adminKeyRoutes } from '../http/routes/admin-keys';
-import { adminRouteRoutes } from '../http/routes/admin-routes';
+import { adminRouteRoutes, adminSenderRoutes } from '../http/routes/admin-routes';
 import { adminUserRoutes } from '../http/routes/admin-users';
 import { adminWorkspaceRoutes } from '../http/routes/admin-workspaces';
 import { campaignApprovalRoutes } from '../http/routes/campaign-approval';
@@ -63,6 +63,7 @@ import type { Sealing } from '../messaging/access/sealing';
 import { createAccounts } from '../messaging/carriers/accounts';
 import { createRoutes } from '../messaging/carriers/routes';
 import type { Delivery } from '../messaging/delivery';
+import type { RegisteredSenders } from '../messaging/senders/registered-senders';
 import { createSuppressionList } from '../messaging/suppression/suppression';
 import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
 import type { UnsubscribeTokens } from '../messaging/suppression/unsubscribe-tokens';
@@ -88,6 +89,7 @@ export interface ApiParts {
   stories: MessageStories;
   webhooks: Webhooks;
   accounts: AccountsParts;
+  senders: RegisteredSenders;
   launcher: RunLauncher & SendLauncher;
   schedules: CampaignSchedules;
   holds?: CampaignHolds | undefined;
@@ -118,7 +120,8 @@ export interface AccountsParts {
  * server from the same list.
  */
 export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)[] {
-  const { storage, identity, delivery, versions, launcher, schedules, publicUrl, log } = parts;
+  const { storage, identity, delivery, versions, launcher, schedules, senders, publicUrl, log } = parts;
+  const senderRule = senders.refusalOf;
   const messagingDb = storage.tables<MessagingTables>();
   const campaignsDb = storage.tables<CampaignTables>();
   const templates = createTemplates({ db: messagingDb, versions });
@@ -132,6 +135,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     suppression,
     isToldHowToOptOut,
     senderRate: delivery.senderRate,
+    senderRule,
     log,
   });
   const timeline = createContactTimeline({ db: campaignsDb, news: contactNews(messagingDb) });
@@ -160,6 +164,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
         onChanged: delivery.carriersChanged,
       }),
     ),
+    adminSenderRoutes(senders),
     templateRoutes(templates, parts.speaks),
     templateTrialRoutes({
       templates,
@@ -203,7 +208,8 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
         explanations: createExplanations({ db: campaignsDb, stories: parts.stories }),
       }),
     (scope) => campaignCallRoutes(scope, { calls: createCallRecords({ db: campaignsDb }) }),
-    (scope) => durableSendRoutes(scope, { sends: createDurableSends({ db: campaignsDb, launcher, log }) }),
+    (scope) =>
+      durableSendRoutes(scope, { sends: createDurableSends({ db: campaignsDb, launcher, senderRule, log }) }),
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),
   ];
 }

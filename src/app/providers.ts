@@ -12,7 +12,7 @@ import { openSimulator } from '../providers/simulator/simulator';
 import type { SmsParts } from '../providers/smpp/parts';
 import { openSmppProvider } from '../providers/smpp/smpp-provider';
 import { UnusableCertificate } from '../providers/smtp/certificate';
-import type { DkimOptions } from '../providers/smtp/dkim';
+import type { DkimKeys, DkimOptions } from '../providers/smtp/dkim';
 import { UNSUBSCRIBE } from '../providers/smtp/smtp-inbound';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';
 import { type Synthesizer, TELEPHONE_HZ } from '../speech/synthesizer';
@@ -27,6 +27,8 @@ export interface ProviderParts {
   smsParts(provider: string): SmsParts;
   /** Where a carrier reaches `/inbound/{provider}/{secret}`; known once the server listens. */
   inboundUrl(provider: string): string;
+  /** The key with which mail of a registered domain is signed. */
+  dkimOf?: DkimKeys | undefined;
   /** Without it, the simulator estimates the length of speech from the text. */
   synthesizer: Synthesizer | undefined;
   log: Log;
@@ -76,13 +78,14 @@ export const callDocumentsOf = (config: Config) =>
 
 async function openSmtp(
   { dkim, returnPath, ...config }: SmtpConfig,
-  { returnPathSecret: secret, unsubscribe, log }: ProviderParts,
+  { returnPathSecret: secret, unsubscribe, dkimOf, log }: ProviderParts,
 ): Promise<Provider> {
   const key = dkim && { ...dkim, privateKey: await readKey(dkim.keyFile) };
   try {
     const provider = openSmtpProvider({
       ...config,
       dkim: key satisfies DkimOptions | undefined,
+      dkimOf,
       returnPath: returnPath === undefined ? undefined : { domain: returnPath, secret },
       unsubscribe,
       log,

@@ -10,7 +10,13 @@ import { createApprovals } from './approval/approvals';
 import { creationWarnings } from './audience/campaign-warnings';
 import { createDryRuns } from './audience/dry-run';
 import { changeCampaign, launchAgain } from './campaign-actions';
-import { checkFound, checkReferences, lookUpTemplates, requireAudience } from './campaign-checks';
+import {
+  checkFound,
+  checkReferences,
+  lookUpTemplates,
+  requireAudience,
+  requireSenders,
+} from './campaign-checks';
 import { copyCampaign } from './campaign-copy';
 import { describeCampaign } from './campaign-detail';
 import { listCampaigns } from './campaign-list';
@@ -39,6 +45,7 @@ import type {
   NoticeRule,
   RunLauncher,
   SenderRate,
+  SenderRule,
   SuppressionRule,
   TemplateLookup,
 } from './ports';
@@ -73,6 +80,8 @@ export interface CampaignsDeps {
   isToldHowToOptOut?: NoticeRule | undefined;
   /** Without it, senders have no limit. */
   senderRate?: SenderRate | undefined;
+  /** Without it, no sender belongs to any workspace. */
+  senderRule?: SenderRule | undefined;
   /** The current time, for warnings and forecasts. */
   now?: (() => number) | undefined;
   log: Log;
@@ -93,7 +102,7 @@ export type Campaigns = ReturnType<typeof createCampaigns>;
 
 /** Campaigns as the API offers them (api.md 7). */
 export function createCampaigns(deps: CampaignsDeps) {
-  const { db, templates, launcher, suppression, senderRate, log, now = Date.now } = deps;
+  const { db, templates, launcher, suppression, senderRate, senderRule, log, now = Date.now } = deps;
   const { dryRun, limited } = createDryRuns({
     ...{ suppression, senderRate, now },
     isToldHowToOptOut: deps.isToldHowToOptOut,
@@ -118,7 +127,7 @@ export function createCampaigns(deps: CampaignsDeps) {
   };
 
   return {
-    ...createApprovals({ db, templates, carryOut, dryRun, limited }),
+    ...createApprovals({ db, templates, senderRule, carryOut, dryRun, limited }),
 
     /**
      * Creates a campaign, or with `campaignId` replaces one that has not started. If the id given for a new
@@ -142,7 +151,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         const campaign = body.campaignId ? await lockCampaign(tx, workspaceId, body.campaignId) : undefined;
         const ownListId = own ? (own.listId ?? undefined) : campaign?.ownListId;
         const content: CampaignContent = { ...contentOf(body), ownListId };
-        const found = await checkFound(tx, workspaceId, content, templatesFound, policy);
+        const found = await checkFound(tx, workspaceId, content, templatesFound, { policy, senderRule });
         const smsText = found.sms?.text;
         const warnings = await creationWarnings(tx, workspaceId, content, { smsText, now: now(), policy });
         const excess = await excessOf(tx, content, policy);
@@ -171,7 +180,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       const policy = await readPolicy(db, workspaceId);
       const content: CampaignContent = { ...contentOf(body), ownListId: campaign?.ownListId };
       if (!recipients) {
-        const found = await checkReferences(db, templates, workspaceId, content, policy);
+        const found = await checkReferences(db, templates, workspaceId, content, { policy, senderRule });
         return limited(() => dryRunWarned(db, workspaceId, content, found, policy));
       }
       const templatesFound = await lookUpTemplates(templates, workspaceId, content);
@@ -179,7 +188,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         withoutTrace(db, async (tx) => {
           const { listId } = await storeOwnAudience(tx, workspaceId, recipients.rows);
           const tried = { ...content, ownListId: listId ?? undefined };
-          const found = await checkFound(tx, workspaceId, tried, templatesFound, policy);
+          const found = await checkFound(tx, workspaceId, tried, templatesFound, { policy, senderRule });
           return dryRunWarned(tx, workspaceId, tried, found, policy);
         }),
       );
@@ -209,7 +218,9 @@ export function createCampaigns(deps: CampaignsDeps) {
       if (action === 'start') {
         const campaign = await readCampaign(db, workspaceId, campaignId);
         if (campaign.stage === 'draft') requireAudience(campaignId, campaign, campaign.ownMembers);
-        if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign);
+        if (campaign.stage === 'draft')
+          await checkReferences(db, templates, workspaceId, campaign, { senderRule });
+        if (campaign.stage === 'scheduled') requireSenders(workspaceId, campaign, { senderRule });
       }
       const consequence = await changeCampaign(db, workspaceId, campaignId, action, note);
       await carryOut(workspaceId, campaignId, consequence, { holds: action !== 'resume' });

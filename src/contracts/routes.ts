@@ -2,13 +2,11 @@ import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { type Route, routeSender } from '../domain/route';
-import { senderOf } from './addresses';
+import { DOMAIN, senderOf } from './addresses';
 import { id } from './common';
 import { finding, refused } from './finding';
 
 /** What owners write about routes (api.md 15). All of it is ours, so all of it is strict. */
-
-const DOMAIN = /^[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))+$/i;
 
 const accounts = z
   .array(z.strictObject({ account: id, weight: z.number().positive().max(1_000_000).optional() }))

@@ -273,6 +273,10 @@ export const LIMITS = {
   /** A carrier may report later than that an account is gone. */
   deletedAccountDays: 7,
   routes: 1_000,
+  /** Of an installation: every process has all of them in memory, a few hundred bytes each. */
+  registeredSenders: 10_000,
+  /** The longest domain name, in the form in which DNS has it. */
+  senderChars: 253,
   routeAccounts: 20,
   /** How often a process asks whether an account or route was changed: well below the promised 5 s. */
   carriersPollMs: 2_000,

@@ -255,6 +255,17 @@ export interface MessagingTables {
     updated_at: CreatedAt;
     deleted_at: Timestamp | null;
   };
+  registered_senders: {
+    id: string;
+    workspace_id: string;
+    channel: Channel;
+    sender: string;
+    name: string;
+    dkim_selector: string | null;
+    dkim_key: string | null;
+    key_id: string | null;
+    created_at: CreatedAt;
+  };
   carrier_settings: { singleton: Generated<boolean>; revision: number; routes: Json<Route[]> };
   webhooks: {
     id: string;

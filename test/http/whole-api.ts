@@ -2,12 +2,14 @@ import diagnostics from 'node:diagnostics_channel';
 import type { RouteOptions } from 'fastify';
 import { apiRoutes } from '../../src/app/api-routes';
 import type { TemplateLookup } from '../../src/campaigns/ports';
+import type { SenderMode } from '../../src/domain/registered-sender';
 import type { App } from '../../src/http/routing';
 import { createLog, type Log } from '../../src/log';
 import { createIdentity, type Identity } from '../../src/messaging/access/identity';
 import { createSealing } from '../../src/messaging/access/sealing';
 import { createIdempotency } from '../../src/messaging/idempotency';
 import { outboxDepth } from '../../src/messaging/outbox/outbox-depth';
+import { createRegisteredSenders } from '../../src/messaging/senders/registered-senders';
 import { createUnsubscribeTokens } from '../../src/messaging/suppression/unsubscribe-tokens';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
@@ -33,11 +35,14 @@ export const UNSUBSCRIBE_TOKENS = createUnsubscribeTokens('the installation know
 
 export async function startWholeApi(
   storage: Storage,
-  { log = createLog('silent') }: { log?: Log } = {},
+  { log = createLog('silent'), senderMode = 'open' }: { log?: Log; senderMode?: SenderMode } = {},
 ): Promise<WholeApi> {
   const db = storage.tables<MessagingTables>();
   const rig = await createOutboxRig(storage, log);
-  const { delivery } = await rig.process();
+  const sealing = createSealing([Buffer.alloc(32, 2)]);
+  const senders = createRegisteredSenders({ db, sealing, mode: senderMode, log });
+  await senders.start();
+  const { delivery } = await rig.process({}, { senderRule: senders.refusalOf });
   const identity = createIdentity({ db, passwordCost: { log2N: 10, r: 8, p: 1 } });
   const versions = createTemplateVersions(db);
   const templateLookup: TemplateLookup = {
@@ -79,11 +84,12 @@ export async function startWholeApi(
         accounts: {
           ...{
             environment: ENVIRONMENT,
-            sealing: createSealing([Buffer.alloc(32, 2)]),
+            sealing,
             secretsOf: () => ({}),
           },
           check: async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
         },
+        senders,
         launcher: {
           launch: async () => undefined,
           controlChanged: async () => undefined,
@@ -112,6 +118,7 @@ export async function startWholeApi(
     rig,
     routes,
     async stop() {
+      senders.stop();
       await server.app.close();
       await rig.stop();
     },

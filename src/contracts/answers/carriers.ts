@@ -43,3 +43,20 @@ const route = z
   .meta({ id: 'Route' });
 
 export const routes = success(z.strictObject({ routes: z.array(route) }));
+
+const sender = z
+  .strictObject({
+    id,
+    workspace: id,
+    channel: z.enum(CHANNELS),
+    sender: z.string().meta({ description: 'Of email, a domain.' }),
+    dkim: z
+      .strictObject({ selector: z.string() })
+      .optional()
+      .meta({ description: 'The key itself is never shown.' }),
+  })
+  .meta({ id: 'RegisteredSender' });
+
+export const senders = success(z.array(sender));
+export const oneSender = success(sender);
+export const deletedSender = success(z.strictObject({ id }));

@@ -3,10 +3,14 @@ import {
   accounts,
   checkedAccount,
   deletedAccount,
+  deletedSender,
   oneAccount,
+  oneSender,
   routes,
+  senders,
 } from '../../contracts/answers/carriers';
 import { routesBody } from '../../contracts/routes';
+import { senderBody } from '../../contracts/senders';
 import { json, jsonBody, type Operation } from '../operation';
 import { answered, EXAMPLE } from './examples';
 
@@ -134,4 +138,43 @@ export const putRoutes: Operation = {
     'The first route that matches a message decides by which account it leaves; without one, its channel’s default account does. In force within 5 seconds on every process, also for messages that wait.',
   body: jsonBody(routesBody, { byCountry: ROUTES, none: { routes: [] } }),
   answers: { 200: json('In force.', routes, answered(200, 'Routes in force', ROUTES)) },
+};
+
+const SENDER = {
+  id: EXAMPLE.registeredSender,
+  workspace: EXAMPLE.workspace,
+  channel: 'sms' as const,
+  sender: 'Bookshop',
+};
+
+export const listSenders: Operation = {
+  id: 'listSenders',
+  tag,
+  summary: 'List registered senders',
+  description: 'Of all workspaces of the installation, in the order in which they were registered.',
+  answers: { 200: json('All of them.', senders, answered(200, 'Senders', [SENDER])) },
+};
+
+export const registerSender: Operation = {
+  id: 'registerSender',
+  tag,
+  summary: 'Register a sender for a workspace',
+  description:
+    'Within 5 seconds every other workspace gets 422 `sender_not_allowed` for it. Of email the sender is a domain, without its subdomains, and its mail is signed with `dkim`. Registered again for the same workspace, it has the new key, or none.',
+  body: jsonBody(senderBody, {
+    name: { workspace: EXAMPLE.workspace, channel: 'sms', sender: SENDER.sender },
+  }),
+  answers: { 201: json('Registered.', oneSender, answered(201, 'Sender registered', SENDER)) },
+  errors: ['sender_taken', 'limit_reached', 'dependency_down'],
+};
+
+export const deleteSender: Operation = {
+  tag,
+  parameters: { id: EXAMPLE.registeredSender },
+  id: 'deleteSender',
+  summary: 'Delete a registered sender',
+  description: 'It belongs to no workspace any more, and in the mode `open` every workspace may use it.',
+  answers: {
+    200: json('Deleted.', deletedSender, answered(200, 'Sender deleted', { id: EXAMPLE.registeredSender })),
+  },
 };
