@@ -3,7 +3,7 @@
  * between our own folders that no line of FOLDERS allows is an error. `types` are what only `import type`
  * may name: the caller depends on the shape, and never on the thing.
  */
-const OURS = '^(src|workflows|activities|workers|test)/';
+const OURS = '^(src|workflows|activities|workers|test|console)/';
 
 const FOLDERS = [
   {
@@ -137,6 +137,11 @@ const FOLDERS = [
     at: '^src/client/',
     types: ['^src/domain/'],
     why: 'loaded by other programs, with nothing installed but itself',
+  },
+  {
+    name: 'console',
+    at: '^console/',
+    why: 'a client of the public contract and nothing else: it runs in browsers, with the types of the OpenAPI document',
   },
   { name: 'cli', at: '^src/cli/', values: ['^src/(?!main)', '^workers/'] },
   {

@@ -31,7 +31,13 @@ const ALLOWED = new Set([
 const BY_THEIR_TEXT = { unionfs: 'Unlicense' };
 
 const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
-const found = [...installed(), ...bundled()].sort(
+/** What the console imports: vite bundles it, with what it needs in its turn, into the files that browsers load. */
+const IN_THE_CONSOLE = [
+  ...['react', 'react-dom', 'uplot'],
+  ...['@tanstack/react-query', '@tanstack/react-router', '@tanstack/react-virtual'],
+];
+
+const found = [...installed(), ...bundled(), ...shown()].sort(
   (a, b) => compare(a.name, b.name) || compare(a.version, b.version),
 );
 const unique = found.filter((one, i) => i === 0 || lineOf(one) !== lineOf(found[i - 1]));
@@ -53,6 +59,18 @@ function installed() {
 /** What `packages/` bundles into files of our own goes out with them. */
 function bundled() {
   return listed(([path, { dev }]) => dev && /^packages\/[^/]+\/node_modules\//.test(path));
+}
+
+function shown() {
+  const reached = new Set();
+  const add = (name) => {
+    const path = `node_modules/${name}`;
+    if (reached.has(path) || !packages[path]) return;
+    reached.add(path);
+    for (const one of Object.keys(packages[path].dependencies ?? {})) add(one);
+  };
+  for (const name of IN_THE_CONSOLE) add(name);
+  return listed(([path]) => reached.has(path));
 }
 
 function listed(wanted) {

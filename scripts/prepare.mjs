@@ -13,12 +13,16 @@ import { runStep } from './run-step.mjs';
 const OLDEST_NODE = [20, 19];
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const SOURCES = ['src', 'workflows', 'activities', 'workers'];
+/** What the console is made of, besides its packages. */
+const CONSOLE = 'console';
 const BUILD_INPUTS = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
 const EMAIL_LAYOUT = join('packages', 'email-layout');
 const EMAIL_LAYOUT_INPUTS = ['package.json', 'build.mjs', 'renderer.cjs'];
 
 const dist = join(ROOT, 'dist');
 const stampFile = join(dist, '.built');
+const consoleStampFile = join(dist, '.built-console');
+const consoleFile = join(dist, 'console', 'index.html');
 const mainFile = join(dist, 'src', 'main.js');
 const bundleFile = join(dist, 'workflow-bundle.js');
 const bundler = join(dist, 'workers', 'bundle.js');
@@ -28,7 +32,7 @@ const emailLayoutFile = join(ROOT, EMAIL_LAYOUT, 'dist', 'index.cjs');
 export async function prepare() {
   checkNode();
   try {
-    if (needsInstall() || needsBuild()) await prepareAlone();
+    if (needsInstall() || needsBuild() || needsConsole()) await prepareAlone();
   } catch (error) {
     process.stderr.write(`This checkout cannot be prepared: ${error.message}\n`);
     process.exit(1);
@@ -42,6 +46,7 @@ async function prepareAlone() {
     // Asked again, because whoever held the lock has probably done the work.
     if (needsInstall()) await install(lock);
     if (needsBuild()) await build(lock);
+    if (needsConsole()) await buildConsole(lock);
   } finally {
     lock.release();
   }
@@ -114,6 +119,22 @@ async function build(lock) {
   writeFileSync(stampFile, hash);
 }
 
+/** Apart from the rest, so that a change on one side does not build the other. */
+function needsConsole() {
+  if (!existsSync(join(ROOT, CONSOLE)) || !existsSync(consoleStampFile) || !existsSync(consoleFile))
+    return existsSync(join(ROOT, CONSOLE));
+  return readFileSync(consoleStampFile, 'utf8') !== consoleHash();
+}
+
+async function buildConsole(lock) {
+  const hash = consoleHash();
+  rmSync(consoleStampFile, { force: true });
+  const vite = join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js');
+  const args = [vite, 'build', '--config', join(CONSOLE, 'vite.config.mjs')];
+  await runStep('Building the console', process.execPath, args, ROOT, lock);
+  writeFileSync(consoleStampFile, hash);
+}
+
 /** What was built of sources that are gone by now would be packed with the rest. */
 function removeOrphans() {
   for (const folder of SOURCES) {
@@ -127,7 +148,6 @@ function removeOrphans() {
 
 /** By content: a checkout of another branch and back builds nothing, a touched file neither. */
 function sourceHash() {
-  const hash = createHash('sha256');
   const files = [...BUILD_INPUTS, ...EMAIL_LAYOUT_INPUTS.map((name) => join(EMAIL_LAYOUT, name))].map(
     (name) => join(ROOT, name),
   );
@@ -137,6 +157,19 @@ function sourceHash() {
       if (name.endsWith('.ts')) files.push(join(ROOT, folder, name));
     }
   }
+  return hashOf(files);
+}
+
+function consoleHash() {
+  const names = readdirSync(join(ROOT, CONSOLE), { recursive: true }).sort();
+  const sources = names.filter((name) => /\.(tsx?|css|svg|html|mjs)$/.test(name));
+  return hashOf(
+    ['package-lock.json', ...sources.map((name) => join(CONSOLE, name))].map((name) => join(ROOT, name)),
+  );
+}
+
+function hashOf(files) {
+  const hash = createHash('sha256');
   for (const file of files) {
     if (existsSync(file))
       hash.update(file.slice(ROOT.length)).update('\0').update(readFileSync(file)).update('\0');

@@ -44,6 +44,7 @@ export const VARIABLES = z.object({
   FANFARE_HTTP_HOST: z.string().default('127.0.0.1'),
   FANFARE_HTTP_PORT: port.default(8080),
   FANFARE_PUBLIC_URL: baseUrl.optional(),
+  FANFARE_CONSOLE: z.enum(['on', 'off']).default('on'),
   FANFARE_METRICS_PORT: port.optional(),
   FANFARE_TEMPORAL_METRICS_PORT: port.min(1).optional(),
   FANFARE_TRUST_PROXY: trustedProxies.optional(),
@@ -129,6 +130,8 @@ export interface Config {
     host: string;
     port: number;
     publicUrl: string | undefined;
+    /** Whether the console is served beside the API. */
+    console: boolean;
     trustProxy: string[] | number | undefined;
   };
   /** Separate ports for metrics, on the address that HTTP listens on: ours, and the Temporal library's. */
@@ -229,6 +232,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       host: v.FANFARE_HTTP_HOST,
       port: v.FANFARE_HTTP_PORT,
       publicUrl: v.FANFARE_PUBLIC_URL,
+      console: v.FANFARE_CONSOLE === 'on',
       trustProxy: v.FANFARE_TRUST_PROXY,
     },
     metrics: { port: v.FANFARE_METRICS_PORT, temporalPort: v.FANFARE_TEMPORAL_METRICS_PORT },

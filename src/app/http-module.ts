@@ -1,9 +1,13 @@
+import { existsSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
 import { sql } from 'kysely';
+import { keepCampaignRetention } from '../campaigns/retention';
 import { stoppedWorkspaces } from '../campaigns/stops/stops';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
+import { consoleRoutes } from '../http/console';
 import type { App } from '../http/routing';
 import { buildServer } from '../http/server';
 import { createIdentity } from '../messaging/access/identity';
@@ -119,6 +123,12 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   shutdown.add('expiry', () => expiry.stop());
   const retention = keepRetention({ db: messagingDb, days: config.retentionDays, log });
   shutdown.add('retention', () => retention.stop());
+  const runs = keepCampaignRetention({
+    db: storage.tables<CampaignTables>(),
+    days: config.retentionDays,
+    log,
+  });
+  shutdown.add('retention of runs', () => runs.stop());
 
   const webhooks = await openWebhookModule({ config, storage, sealing: secrets.ofWebhooks, log }, shutdown);
 
@@ -139,31 +149,34 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     trustProxy,
     observe: options.metrics.requests,
     idempotency: createIdempotency({ db: requestsDb }),
-    routes: apiRoutes({
-      storage: storage.forRequests,
-      speaks: synthesizer?.speaks,
-      identity,
-      delivery,
-      versions,
-      templateLookup: templateLookup(options.service),
-      stories: messageStories(options.service),
-      webhooks,
-      accounts: {
-        ...{ environment, sealing: secrets.ofAccounts, check: checkAccount },
-        secretsOf: (account) => environmentSecrets(config, account),
-      },
-      senders,
-      launcher: createLauncher(temporal.client),
-      schedules: createSchedules(temporal.client),
-      holds: campaignHolds(options.service.gatewayFor),
-      readiness,
-      inboundSecret,
-      smsOptedOut: config.smsOptedOut,
-      unsubscribeTokens,
-      metrics: options.metrics,
-      publicUrl,
-      log,
-    }),
+    routes: [
+      ...consoleOf(options),
+      ...apiRoutes({
+        storage: storage.forRequests,
+        speaks: synthesizer?.speaks,
+        identity,
+        delivery,
+        versions,
+        templateLookup: templateLookup(options.service),
+        stories: messageStories(options.service),
+        webhooks,
+        accounts: {
+          ...{ environment, sealing: secrets.ofAccounts, check: checkAccount },
+          secretsOf: (account) => environmentSecrets(config, account),
+        },
+        senders,
+        launcher: createLauncher(temporal.client),
+        schedules: createSchedules(temporal.client),
+        holds: campaignHolds(options.service.gatewayFor),
+        readiness,
+        inboundSecret,
+        smsOptedOut: config.smsOptedOut,
+        unsubscribeTokens,
+        metrics: options.metrics,
+        publicUrl,
+        log,
+      }),
+    ],
   });
   shutdown.add('http', () => app.close());
   const baseUrl = await listen(app, config.http);
@@ -181,6 +194,20 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       started = true;
     },
   };
+}
+
+/** Built beside the program; it may be missing, because a checkout can run from its sources. */
+const CONSOLE = resolve(
+  __dirname,
+  __dirname.endsWith(join('dist', 'src', 'app')) ? '../..' : '../../dist',
+  'console',
+);
+
+function consoleOf({ config, log }: AppOptions): ((app: App) => Promise<void>)[] {
+  if (!config.http.console) return [];
+  if (existsSync(join(CONSOLE, 'index.html'))) return [consoleRoutes(CONSOLE)];
+  log.warn('The console is not built and therefore left out; npm run build makes it');
+  return [];
 }
 
 async function answers(question: () => Promise<unknown>): Promise<boolean> {

@@ -158,6 +158,12 @@ async function control(
   action: Exclude<Action, 'start'>,
 ): Promise<Consequence> {
   if (action === 'resume' && run?.phase === 'failed') {
+    if (run.recipients_deleted_at) {
+      throw new DomainError(
+        'recipients_deleted',
+        `The recipients of campaign ${id} were deleted at ${run.recipients_deleted_at.toISOString()}, because it ended longer ago than records are kept`,
+      );
+    }
     // A run that failed before its audience was frozen reads its lists again; they may have been deleted
     // meanwhile.
     if (!(await frozenShards(tx, run.id))) await requireLists(tx, workspaceId, contactListIds);

@@ -44,6 +44,7 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
     // occurrence's start.
     startedAt: run && (campaign.stage !== 'scheduled' || recurs) ? run.started_at : null,
     finishedAt: run?.finished_at ?? null,
+    recipientsDeletedAt: run?.recipients_deleted_at ?? null,
     reason: reasonOf(run, phase),
     stopped: await readStop(db, workspaceId),
     ...(await nextRun(db, campaign)),

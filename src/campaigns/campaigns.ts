@@ -3,6 +3,7 @@ import type { Kysely, Transaction } from 'kysely';
 import type { CampaignBody, CampaignListQuery } from '../contracts/campaigns';
 import type { Action } from '../domain/campaign';
 import type { Finding } from '../domain/finding';
+import type { RecipientOutcome } from '../domain/recipient';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
 import { approvalWarning, excessOf } from './approval/approval-rule';
@@ -51,7 +52,7 @@ import type {
 } from './ports';
 import { letGo } from './release/let-go';
 import { readReleaseView } from './release/release-view';
-import { type RecipientOutcome, readOutcomes } from './runs/recipient-outcomes';
+import { readOutcomes } from './runs/recipient-outcomes';
 import {
   listRecipients,
   type RecipientFilter,

@@ -4,7 +4,7 @@ import type { Approval, OwnReason } from '../domain/approval';
 import type { Control, Phase, RunPhase, Stage } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import type { WorkspacePolicy } from '../domain/policy';
-import type { RecipientState, Skipped, SkipReason } from '../domain/recipient';
+import type { RecipientOutcome, RecipientState, Skipped, SkipReason } from '../domain/recipient';
 import type { Judged } from '../domain/release';
 import type { SkipEvidence } from './audience/skip-evidence';
 import type { SendContent } from './sends/send-content';
@@ -85,6 +85,11 @@ export interface CampaignTables {
     policy_version: number | null;
     own_reason: ColumnType<OwnReason | null, string | null | undefined, string | null>;
     abort_baseline: ColumnType<AbortBaseline | null, string | null | undefined, string | null>;
+    recipients_deleted_at: Timestamp | null;
+    /** Indexed flag: true while rows of its recipients are to be deleted, null otherwise. */
+    recipients_left: true | null;
+    /** Its outcomes when its recipients were deleted. */
+    outcomes: ColumnType<RecipientOutcome[] | null, string | null | undefined, string | null>;
   };
   recipients: {
     run_id: string;

@@ -56,9 +56,12 @@ export async function runParts({ http, roles, demo }: Parts): Promise<number> {
 
 function announce(app: App, config: Config): void {
   const lines = ['Fanfare is ready.'];
+  if (app.baseUrl && config.http.console) lines.push(`  Console         ${app.baseUrl}/console/`);
   if (app.baseUrl) lines.push(`  API             ${app.baseUrl}`);
   if (app.temporalUiUrl) lines.push(`  Temporal web UI ${app.temporalUiUrl}`);
   if (app.baseUrl && app.credentials) lines.push(`  Credentials     ${credentialsFile(config.dataDir)}`);
+  if (app.baseUrl && app.credentials && config.http.console)
+    lines.push(`  Sign in as ${app.credentials.user.email}; the password is in that file, under user.`);
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 

@@ -181,6 +181,8 @@ export type Campaign = CampaignSummary &
     /** Of its current run, or the newest. */
     runId: string | null;
     workflowId: string | null;
+    /** When its recipients were deleted, because it ended longer ago than records are kept. */
+    recipientsDeletedAt: string | null;
     nextRunAt: string | null;
     /** With `recipientLocal`: what recipients' own clocks show then. */
     nextLocalTime: string | null;
@@ -199,6 +201,8 @@ export interface CampaignRun {
   localTime: string | null;
   startedAt: string | null;
   finishedAt: string | null;
+  /** When its recipients were deleted, because it ended longer ago than records are kept. */
+  recipientsDeletedAt: string | null;
   reason: Reason | null;
   counts: CampaignProgress['counts'];
   skipped: CampaignProgress['skipped'];

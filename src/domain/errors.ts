@@ -70,6 +70,7 @@ export const ERRORS = {
   not_cancelable: { title: 'Message can no longer be canceled', status: 409, retry: 'permanent' },
   campaign_started: { title: 'Campaign has already started', status: 409, retry: 'permanent' },
   illegal_transition: { title: 'Not possible in this phase', status: 409, retry: 'permanent' },
+  recipients_deleted: { title: 'Recipients are deleted', status: 409, retry: 'permanent' },
   approval_required: { title: 'Campaign needs an approval', status: 409, retry: 'permanent' },
   digest_changed: { title: 'Campaign has changed since its digest', status: 409, retry: 'permanent' },
   stopped: { title: 'Workspace is stopped', status: 409, retry: 'transient' },

@@ -176,6 +176,9 @@ export const LIMITS = {
   retentionRows: 1_000,
   retentionPauseMs: 20,
   retentionSweepSeconds: 600,
+  retentionFirstSweepSeconds: 20,
+  /** Ended runs that one sweep takes on at a time. */
+  retentionRuns: 20,
   /** Senders of a workspace with limits of their own; every process keeps all of them in memory. */
   senderLimits: 1_000,
   /** Longest pause that a provider's Retry-After puts on a sender; after it the provider is asked again. */

@@ -1,3 +1,5 @@
+import type { Channel } from './channel';
+
 /**
  * A recipient is one contact on one channel in a run: a row of the ledger. These are its states, in the order a
  * report shows them. campaigns/runs/ledger.ts says which are stored and which are derived.
@@ -18,6 +20,14 @@ export const RECIPIENT_STATES = [
   'unknown',
 ] as const;
 export type RecipientState = (typeof RECIPIENT_STATES)[number];
+
+/** How many of a run's recipients are in one state for one reason (api.md 16). */
+export interface RecipientOutcome {
+  channel: Channel;
+  state: RecipientState;
+  code: string | null;
+  count: number;
+}
 
 /**
  * States only move up, until a recipient gets another attempt. `unknown` is a doubt about what the service or a

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
-import { type CleanupStep, type PeriodicCleanup, startPeriodicCleanup } from './periodic-cleanup';
+import { type CleanupStep, type PeriodicCleanup, startPeriodicCleanup } from '../storage/periodic-cleanup';
 import type { MessagingTables } from './tables';
 
 /**

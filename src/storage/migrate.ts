@@ -32,6 +32,7 @@ import * as accounts from './migrations/0061-accounts';
 import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
 import * as registeredSenders from './migrations/0098-registered-senders';
+import * as runRetention from './migrations/0110-run-retention';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
 export const MIGRATIONS: Record<string, string> = {
@@ -68,6 +69,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0070-contacts-found': contactsFound.UP,
   '0071-recipients-by-code': recipientsByCode.UP,
   '0098-registered-senders': registeredSenders.UP,
+  '0110-run-retention': runRetention.UP,
 };
 
 /**

@@ -35,7 +35,15 @@ export const UNSUBSCRIBE_TOKENS = createUnsubscribeTokens('the installation know
 
 export async function startWholeApi(
   storage: Storage,
-  { log = createLog('silent'), senderMode = 'open' }: { log?: Log; senderMode?: SenderMode } = {},
+  {
+    log = createLog('silent'),
+    senderMode = 'open',
+    more = [],
+  }: {
+    log?: Log;
+    senderMode?: SenderMode /** Beside the API's. */;
+    more?: ((app: App) => Promise<void>)[];
+  } = {},
 ): Promise<WholeApi> {
   const db = storage.tables<MessagingTables>();
   const rig = await createOutboxRig(storage, log);
@@ -63,52 +71,55 @@ export async function startWholeApi(
     listen({
       authenticator: identity,
       idempotency: createIdempotency({ db }),
-      routes: apiRoutes({
-        storage,
-        identity,
-        delivery,
-        versions,
-        templateLookup,
-        stories: {
-          read: async (workspaceId, uids) => ({
-            ...{ kind: 'told', events: true },
-            stories: await delivery.stories(workspaceId, uids),
-          }),
-        },
-        webhooks: createWebhooks({
-          db,
-          guard: createTargetGuard({ allowPrivate: false }),
-          sealing: createSealing([Buffer.alloc(32, 1)]),
-          onChanged: () => undefined,
-        }),
-        accounts: {
-          ...{
-            environment: ENVIRONMENT,
-            sealing,
-            secretsOf: () => ({}),
+      routes: [
+        ...more,
+        ...apiRoutes({
+          storage,
+          identity,
+          delivery,
+          versions,
+          templateLookup,
+          stories: {
+            read: async (workspaceId, uids) => ({
+              ...{ kind: 'told', events: true },
+              stories: await delivery.stories(workspaceId, uids),
+            }),
           },
-          check: async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
-        },
-        senders,
-        launcher: {
-          launch: async () => undefined,
-          controlChanged: async () => undefined,
-          launchSend: async () => undefined,
-          wakeSend: async () => undefined,
-        },
-        schedules: { keepSchedule: async () => undefined, removeSchedule: async () => undefined },
-        readiness: async () => ({ database: true }),
-        inboundSecret: INBOUND_SECRET,
-        unsubscribeTokens: UNSUBSCRIBE_TOKENS,
-        metrics: createMetrics({
-          outbox: () => outboxDepth(db),
-          runs: async () => new Map(),
-          connections: storage.connections,
-          onError: () => undefined,
+          webhooks: createWebhooks({
+            db,
+            guard: createTargetGuard({ allowPrivate: false }),
+            sealing: createSealing([Buffer.alloc(32, 1)]),
+            onChanged: () => undefined,
+          }),
+          accounts: {
+            ...{
+              environment: ENVIRONMENT,
+              sealing,
+              secretsOf: () => ({}),
+            },
+            check: async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
+          },
+          senders,
+          launcher: {
+            launch: async () => undefined,
+            controlChanged: async () => undefined,
+            launchSend: async () => undefined,
+            wakeSend: async () => undefined,
+          },
+          schedules: { keepSchedule: async () => undefined, removeSchedule: async () => undefined },
+          readiness: async () => ({ database: true }),
+          inboundSecret: INBOUND_SECRET,
+          unsubscribeTokens: UNSUBSCRIBE_TOKENS,
+          metrics: createMetrics({
+            outbox: () => outboxDepth(db),
+            runs: async () => new Map(),
+            connections: storage.connections,
+            onError: () => undefined,
+          }),
+          publicUrl: undefined,
+          log,
         }),
-        publicUrl: undefined,
-        log,
-      }),
+      ],
       log,
     }),
   );

@@ -1,19 +1,11 @@
 import { type Kysely, sql } from 'kysely';
-import { CHANNELS, type Channel } from '../../domain/channel';
+import { CHANNELS } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
-import { RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
+import { RECIPIENT_STATES, type RecipientOutcome } from '../../domain/recipient';
 import { LATER_STAGE } from '../../domain/release';
 import type { CampaignTables } from '../tables';
 import { readCounts } from './ledger-counts';
 import { derivedState } from './recipients';
-
-/** How many of a run's recipients are in one state for one reason (api.md 16). */
-export interface RecipientOutcome {
-  channel: Channel;
-  state: RecipientState;
-  code: string | null;
-  count: number;
-}
 
 /**
  * The largest first. Recipients with a code are counted by the code's index, since they are few; those without one are
@@ -24,6 +16,8 @@ export async function readOutcomes(
   runId: string | undefined,
 ): Promise<RecipientOutcome[]> {
   if (runId === undefined) return [];
+  const run = await db.selectFrom('runs').select('outcomes').where('id', '=', runId).executeTakeFirst();
+  if (run?.outcomes) return run.outcomes;
   return db
     .transaction()
     .setIsolationLevel('repeatable read')

@@ -19,6 +19,8 @@ export interface RunView {
   localTime: string | null;
   startedAt: Date | null;
   finishedAt: Date | null;
+  /** When its recipients were deleted, because it ended longer ago than records are kept. */
+  recipientsDeletedAt: Date | null;
   reason: string | OwnReason | null;
   counts: Partial<Record<Channel, ChannelCounts>>;
   skipped: Partial<Record<Channel, Skipped>>;
@@ -42,6 +44,7 @@ export async function listRuns(
     local_time: string | null;
     started_at: Date;
     finished_at: Date | null;
+    recipients_deleted_at: Date | null;
     reason: string | null;
     own_reason: OwnReason | null;
     skipped: RunView['skipped'];
@@ -63,6 +66,7 @@ export async function listRuns(
       localTime: row.local_time,
       startedAt: waits && row.id === campaign.run?.id ? null : row.started_at,
       finishedAt: row.finished_at,
+      recipientsDeletedAt: row.recipients_deleted_at,
       reason: reasonOf(row, phase),
       counts,
       skipped: row.skipped,

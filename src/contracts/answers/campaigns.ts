@@ -126,6 +126,11 @@ const localTime = z
   .nullable();
 const instants = { startAt: time.optional(), endAt: time.optional() };
 
+const recipientsDeletedAt = time.nullable().meta({
+  description:
+    'When its recipients were deleted, because it ended longer ago than records are kept. Its counts and outcomes stay.',
+});
+
 export const campaignDetail = success(
   z
     .strictObject({
@@ -155,6 +160,7 @@ export const campaignDetail = success(
       workflowId: z.string().nullable().meta({ description: 'Of Temporal.' }),
       startedAt: time.nullable(),
       finishedAt: time.nullable(),
+      recipientsDeletedAt,
       nextRunAt: time.nullable().meta({
         description: 'Of a recurring campaign: when its next occurrence begins; null while it is paused.',
       }),
@@ -185,6 +191,7 @@ export const runs = cursorPageOf(
       }),
       startedAt: time.nullable(),
       finishedAt: time.nullable(),
+      recipientsDeletedAt,
       reason,
       counts: perChannel(tally(['total', ...RECIPIENT_STATES])),
       skipped: perChannel(tally(SKIP_REASONS)),

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import { type PeriodicCleanup, startPeriodicCleanup } from '../periodic-cleanup';
+import { type PeriodicCleanup, startPeriodicCleanup } from '../../storage/periodic-cleanup';
 import type { MessagingTables } from '../tables';
 
 /**

@@ -1,7 +1,7 @@
 /** Proves how long ended deliveries and deleted endpoints are kept. */
 
 import { createLog } from '../../../src/log';
-import type { PeriodicCleanup } from '../../../src/messaging/periodic-cleanup';
+import type { PeriodicCleanup } from '../../../src/storage/periodic-cleanup';
 import { keepWebhookExpiry } from '../../../src/messaging/webhooks/webhook-expiry';
 import { newId } from '../../../src/storage/new-id';
 import { describeWithDatabase } from '../../support/storage';

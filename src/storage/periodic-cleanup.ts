@@ -36,13 +36,17 @@ export function startPeriodicCleanup({
     return sweeping;
   }
 
+  // Soon after the start as well, because a process that is restarted often would never come to it.
+  const first = setTimeout(() => sweep().catch(onFailed), LIMITS.retentionFirstSweepSeconds * 1_000);
   const timer = setInterval(() => sweep().catch(onFailed), LIMITS.retentionSweepSeconds * 1_000);
+  first.unref();
   timer.unref();
 
   return {
     sweep,
     stop() {
       stopped = true;
+      clearTimeout(first);
       clearInterval(timer);
     },
   };

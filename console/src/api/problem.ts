@@ -1,0 +1,55 @@
+/** One finding about a request, at its place. */
+export interface Finding {
+  path: string;
+  code: string;
+  message: string;
+}
+
+/** An answer of the API that is not a success: its problem document (RFC 9457), or the status when there is none. */
+export class ApiProblem extends Error {
+  override name = 'ApiProblem';
+
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    readonly title: string,
+    detail: string,
+    readonly requestId: string | undefined,
+    readonly findings: readonly Finding[],
+    /** Seconds, when the server says when another try is worth it. */
+    readonly retryAfter: number | undefined,
+  ) {
+    super(detail);
+  }
+}
+
+/** The request has not reached the server, or its answer has not reached us. */
+export class Unreachable extends Error {
+  override name = 'Unreachable';
+}
+
+export async function problemOf(response: Response): Promise<ApiProblem> {
+  const body: Record<string, unknown> = await response.json().catch(() => ({}));
+  const text = (key: string) => (typeof body[key] === 'string' ? (body[key] as string) : undefined);
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
+  return new ApiProblem(
+    response.status,
+    text('code') ?? 'unknown',
+    text('title') ?? response.statusText,
+    text('detail') ?? text('message') ?? response.statusText,
+    response.headers.get('x-request-id') ?? text('instance'),
+    Array.isArray(body.errors) ? body.errors.filter(isFinding) : [],
+    Number.isFinite(retryAfter) ? retryAfter : undefined,
+  );
+}
+
+function isFinding(value: unknown): value is Finding {
+  if (typeof value !== 'object' || value === null) return false;
+  const { path, code, message } = value as Record<string, unknown>;
+  return typeof path === 'string' && typeof code === 'string' && typeof message === 'string';
+}
+
+export const isProblem = (error: unknown, status?: number, code?: string): error is ApiProblem =>
+  error instanceof ApiProblem &&
+  (status === undefined || error.status === status) &&
+  (code === undefined || error.code === code);

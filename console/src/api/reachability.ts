@@ -1,0 +1,18 @@
+/** Whether the last request reached the server; the shell shows it and asks again until it does. */
+type Listener = () => void;
+
+let reached = true;
+const listeners = new Set<Listener>();
+
+export const reachability = {
+  get: () => reached,
+  set(now: boolean): void {
+    if (now === reached) return;
+    reached = now;
+    for (const listener of listeners) listener();
+  },
+  subscribe(listener: Listener): () => void {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  },
+};

@@ -1,0 +1,44 @@
+import { Link, type LinkProps } from '@tanstack/react-router';
+import type { ComponentProps, MouseEvent } from 'react';
+
+export type ButtonKind = 'plain' | 'primary' | 'danger' | 'quiet';
+
+interface Look {
+  kind?: ButtonKind;
+  small?: boolean;
+}
+
+const classOf = ({ kind = 'plain', small = false }: Look) => `button ${kind}${small ? ' small' : ''}`;
+
+/** `busy` keeps the button in place and in focus, and makes a second press do nothing. */
+export function Button({
+  kind,
+  small,
+  busy = false,
+  unavailable = false,
+  onClick,
+  type = 'button',
+  className = '',
+  ...rest
+}: Look & { busy?: boolean; unavailable?: boolean } & ComponentProps<'button'>) {
+  const idle = busy || unavailable;
+  const press = (event: MouseEvent<HTMLButtonElement>) => {
+    if (idle) event.preventDefault();
+    else onClick?.(event);
+  };
+  return (
+    <button
+      {...rest}
+      type={type}
+      className={`${classOf({ kind, small })} ${className}`}
+      aria-disabled={idle || undefined}
+      aria-busy={busy || undefined}
+      onClick={press}
+    />
+  );
+}
+
+/** A link that looks like a button. */
+export function LinkButton({ kind, small, ...rest }: Look & LinkProps) {
+  return <Link {...rest} className={classOf({ kind, small })} />;
+}

@@ -1,0 +1,33 @@
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { createQueries } from './api/queries';
+import { sessionQuery } from './api/session';
+import { Toasts } from './design/toast';
+import { createConsoleRouter } from './router';
+import { applyTheme, chosenTheme } from './shell/theme';
+import './design/tokens.css';
+import './design/base.css';
+import './design/components.css';
+
+applyTheme(chosenTheme());
+
+const queries = createQueries(() => {
+  // The session has ended: the routes ask for it again, and lead to the sign-in page and back.
+  queries.removeQueries({ queryKey: sessionQuery.queryKey });
+  void router.invalidate();
+});
+const router = createConsoleRouter(queries);
+
+const place = document.getElementById('root');
+if (!place) throw new Error('index.html has no place for the console');
+createRoot(place).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <Toasts>
+        <RouterProvider router={router} />
+      </Toasts>
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,16 @@
+/** Light, dark, or as the system is: kept in this browser. */
+export const THEMES = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof THEMES)[number];
+
+const KEY = 'fanfare.theme';
+
+export function chosenTheme(): Theme {
+  const kept = localStorage.getItem(KEY);
+  return THEMES.find((one) => one === kept) ?? 'system';
+}
+
+export function applyTheme(theme: Theme): void {
+  localStorage.setItem(KEY, theme);
+  if (theme === 'system') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}
