@@ -14,6 +14,7 @@ import {
   trustedProxies,
   urls,
 } from './config-values';
+import { VENDOR_KINDS, type VendorKind } from './domain/account';
 import { CHANNELS, type Channel } from './domain/channel';
 import { LIMITS } from './domain/limits';
 import type { OptedOutCodes } from './domain/opted-out-codes';
@@ -28,7 +29,8 @@ import { StartupError } from './startup-error';
  */
 const PROVIDERS = ['simulator', 'http'] as const;
 const EMAIL_PROVIDERS = [...PROVIDERS, 'smtp'] as const;
-const SMS_PROVIDERS = [...PROVIDERS, 'smpp', 'kannel'] as const;
+const SMS_PROVIDERS = [...PROVIDERS, 'smpp', 'kannel', ...VENDOR_KINDS] as const;
+const VOICE_PROVIDERS = [...PROVIDERS, ...VENDOR_KINDS] as const;
 export type ProviderName = (typeof EMAIL_PROVIDERS)[number] | (typeof SMS_PROVIDERS)[number];
 
 export const VARIABLES = z.object({
@@ -62,7 +64,7 @@ export const VARIABLES = z.object({
   TEMPORAL_CLI_PATH: z.string().optional(),
   FANFARE_EMAIL_PROVIDER: z.enum(EMAIL_PROVIDERS).default('simulator'),
   FANFARE_SMS_PROVIDER: z.enum(SMS_PROVIDERS).default('simulator'),
-  FANFARE_VOICE_PROVIDER: z.enum(PROVIDERS).default('simulator'),
+  FANFARE_VOICE_PROVIDER: z.enum(VOICE_PROVIDERS).default('simulator'),
   FANFARE_EMAIL_RATE: rate.optional(),
   FANFARE_SMS_RATE: rate.optional(),
   FANFARE_VOICE_RATE: rate.optional(),
@@ -102,6 +104,21 @@ export const VARIABLES = z.object({
   FANFARE_SMPP_TLVS: tlvs.optional(),
   FANFARE_KANNEL_URL: httpUrl.optional(),
   FANFARE_SMS_OPTED_OUT_CODES: optedOutCodes.optional(),
+  FANFARE_TWILIO_ACCOUNT_SID: z.string().optional(),
+  FANFARE_TWILIO_AUTH_TOKEN: z.string().optional(),
+  FANFARE_TWILIO_API_KEY: z.string().optional(),
+  FANFARE_TWILIO_API_SECRET: z.string().optional(),
+  FANFARE_TWILIO_MESSAGING_SERVICE_SID: z.string().optional(),
+  FANFARE_TWILIO_URL: baseUrl.optional(),
+  FANFARE_TELNYX_API_KEY: z.string().optional(),
+  FANFARE_TELNYX_PUBLIC_KEY: z.string().optional(),
+  FANFARE_TELNYX_CONNECTION_ID: z.string().optional(),
+  FANFARE_TELNYX_MESSAGING_PROFILE_ID: z.string().optional(),
+  FANFARE_TELNYX_URL: baseUrl.optional(),
+  FANFARE_VONAGE_APPLICATION_ID: z.string().optional(),
+  FANFARE_VONAGE_PRIVATE_KEY_FILE: z.string().optional(),
+  FANFARE_VONAGE_SIGNATURE_SECRET: z.string().optional(),
+  FANFARE_VONAGE_URL: baseUrl.optional(),
   /** Unlike other secrets, it is part of a path, so that it has only characters that need no escaping there. */
   FANFARE_INBOUND_SECRET: z
     .string()
@@ -168,6 +185,8 @@ export interface Config {
     | undefined;
   /** Address of Kannel's sendsms, if SMS use it. */
   kannelUrl: string | undefined;
+  /** Accounts at vendors that channels of the environment use, by kind. */
+  vendors: Partial<Record<VendorKind, VendorConfig>>;
   /** The operator's codes for opted-out subscribers, for `smpp` and `kannel`. */
   smsOptedOut: OptedOutCodes | undefined;
   /** How long records of messages are kept; for ever without it. */
@@ -194,6 +213,13 @@ export interface Config {
   logLevel: string;
 }
 
+/** As an account of the API has them; the file of a private key is read when it is needed. */
+export interface VendorConfig {
+  settings: Record<string, string>;
+  secrets: Record<string, string>;
+  privateKeyFile?: string | undefined;
+}
+
 export interface SmtpConfig {
   relays: SmtpRelayAddress[];
   /** Per relay. */
@@ -215,7 +241,10 @@ export interface SmtpConfig {
 /** Fails with one StartupError that names every wrong variable. */
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const parsed = VARIABLES.superRefine(needUrls, BESIDE).superRefine(needSmtp, BESIDE).safeParse(set);
+  const parsed = VARIABLES.superRefine(needUrls, BESIDE)
+    .superRefine(needSmtp, BESIDE)
+    .superRefine(needVendors, BESIDE)
+    .safeParse(set);
   if (!parsed.success) {
     const findings = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
     throw new StartupError(
@@ -273,6 +302,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
           }
         : undefined,
     kannelUrl: v.FANFARE_SMS_PROVIDER === 'kannel' ? v.FANFARE_KANNEL_URL : undefined,
+    vendors: vendorsOf(v),
     smsOptedOut: v.FANFARE_SMS_OPTED_OUT_CODES,
     retentionDays: v.FANFARE_RETENTION_DAYS,
     senderLimits: {
@@ -361,6 +391,77 @@ function listenerTls(v: Variables) {
   return certFile && keyFile
     ? { certFile, keyFile, required: v.FANFARE_SMTP_LISTEN_TLS_REQUIRED }
     : undefined;
+}
+
+/** Each vendor's variables by the member of settings or secrets that they are (api.md 13 and 15). */
+const VENDOR_VARIABLES = {
+  twilio: {
+    settings: {
+      accountSid: 'FANFARE_TWILIO_ACCOUNT_SID',
+      apiKey: 'FANFARE_TWILIO_API_KEY',
+      messagingServiceSid: 'FANFARE_TWILIO_MESSAGING_SERVICE_SID',
+      url: 'FANFARE_TWILIO_URL',
+    },
+    secrets: { authToken: 'FANFARE_TWILIO_AUTH_TOKEN', apiSecret: 'FANFARE_TWILIO_API_SECRET' },
+    needed: ['FANFARE_TWILIO_ACCOUNT_SID'],
+  },
+  telnyx: {
+    settings: {
+      publicKey: 'FANFARE_TELNYX_PUBLIC_KEY',
+      connectionId: 'FANFARE_TELNYX_CONNECTION_ID',
+      messagingProfileId: 'FANFARE_TELNYX_MESSAGING_PROFILE_ID',
+      url: 'FANFARE_TELNYX_URL',
+    },
+    secrets: { apiKey: 'FANFARE_TELNYX_API_KEY' },
+    needed: ['FANFARE_TELNYX_API_KEY', 'FANFARE_TELNYX_PUBLIC_KEY'],
+  },
+  vonage: {
+    settings: { applicationId: 'FANFARE_VONAGE_APPLICATION_ID', url: 'FANFARE_VONAGE_URL' },
+    secrets: { signatureSecret: 'FANFARE_VONAGE_SIGNATURE_SECRET' },
+    needed: [
+      'FANFARE_VONAGE_APPLICATION_ID',
+      'FANFARE_VONAGE_PRIVATE_KEY_FILE',
+      'FANFARE_VONAGE_SIGNATURE_SECRET',
+    ],
+  },
+} as const satisfies Record<
+  VendorKind,
+  Record<'settings' | 'secrets', Record<string, keyof Variables>> & { needed: readonly (keyof Variables)[] }
+>;
+
+const usesVendor = (v: Variables, kind: VendorKind): boolean =>
+  v.FANFARE_SMS_PROVIDER === kind || v.FANFARE_VOICE_PROVIDER === kind;
+
+function needVendors(v: Variables, context: z.core.$RefinementCtx): void {
+  for (const kind of VENDOR_KINDS.filter((one) => usesVendor(v, one))) {
+    const need = (path: keyof Variables, why: string) => {
+      if (v[path] === undefined)
+        context.addIssue({ code: 'custom', path: [path], message: `needed because ${why}` });
+    };
+    for (const path of VENDOR_VARIABLES[kind].needed) need(path, `a provider is ${kind}`);
+    if (kind === 'telnyx' && v.FANFARE_VOICE_PROVIDER === kind)
+      need('FANFARE_TELNYX_CONNECTION_ID', 'FANFARE_VOICE_PROVIDER is telnyx');
+    if (kind !== 'twilio') continue;
+    if (v.FANFARE_TWILIO_API_KEY) need('FANFARE_TWILIO_API_SECRET', 'FANFARE_TWILIO_API_KEY is set');
+    else need('FANFARE_TWILIO_AUTH_TOKEN', 'a provider is twilio and FANFARE_TWILIO_API_KEY is not set');
+  }
+}
+
+function vendorsOf(v: Variables): Config['vendors'] {
+  const read = (names: Record<string, keyof Variables>) =>
+    Object.fromEntries(
+      Object.entries(names).flatMap(([member, name]) => {
+        const value = v[name];
+        return typeof value === 'string' ? [[member, value]] : [];
+      }),
+    );
+  return Object.fromEntries(
+    VENDOR_KINDS.filter((kind) => usesVendor(v, kind)).map((kind) => {
+      const { settings, secrets } = VENDOR_VARIABLES[kind];
+      const privateKeyFile = kind === 'vonage' ? v.FANFARE_VONAGE_PRIVATE_KEY_FILE : undefined;
+      return [kind, { settings: read(settings), secrets: read(secrets), privateKeyFile }];
+    }),
+  );
 }
 
 /** The variable that a provider for SMS needs. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Config } from '../config';
-import { type Account, defaultAccountId, providerName } from '../domain/account';
+import { type Account, defaultAccountId, isVendor, providerName } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { parseOptedOutCodes } from '../domain/opted-out-codes';
@@ -12,7 +12,15 @@ import { type Place, placeOf, reach } from '../providers/reach';
 import { openSimulator } from '../providers/simulator/simulator';
 import { openSmppProvider } from '../providers/smpp/smpp-provider';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';
-import { callDocumentsOf, type ProviderParts, speechLengthOf } from './providers';
+import type { VendorAccount } from '../providers/vendor/vendor';
+import { VENDORS } from '../providers/vendor/vendors';
+import {
+  callDocumentsOf,
+  openVendor,
+  type ProviderParts,
+  speechLengthOf,
+  vendorOfEnvironment,
+} from './providers';
 
 /** The accounts that the environment makes, as the API shows them. */
 export function environmentAccounts(config: Config): Account[] {
@@ -29,6 +37,12 @@ function settingsOf(
   config: Config,
   channel: Channel,
 ): Pick<Account, 'kind' | 'settings'> & { secretNames: string[] } {
+  const vendor = config.providers[channel];
+  if (isVendor(vendor)) {
+    const { settings = {}, secrets = {}, privateKeyFile } = config.vendors[vendor] ?? {};
+    const names = [...Object.keys(secrets), ...(privateKeyFile === undefined ? [] : ['privateKey'])];
+    return { kind: vendor, settings, secretNames: names.sort() };
+  }
   const http = config.httpProviders[channel];
   if (http) {
     const { origin, pathname, search, username } = new URL(http.url);
@@ -58,7 +72,8 @@ export async function openAccount(
   secrets: Record<string, unknown>,
 ): Promise<Provider[]> {
   const opened: Provider[] = [];
-  for (const channel of account.channels) {
+  const able = isVendor(account.kind) ? (VENDORS[account.kind]?.channels ?? []) : CHANNELS;
+  for (const channel of account.channels.filter((one) => able.includes(one))) {
     const provider = await openOn(config, parts, { ...account, secrets }, channel);
     opened.push(called(providerName(account), provider));
   }
@@ -77,6 +92,7 @@ async function openOn(
   const secrets = account.secrets as Secrets;
   const { url = '' } = secrets;
   const { log } = parts;
+  if (isVendor(kind)) return openVendor(kind, vendorAccount(account, account.secrets), channel, parts);
   switch (kind) {
     case 'http':
       return openHttpProvider({
@@ -115,6 +131,16 @@ async function openOn(
   }
 }
 
+/** What contracts/accounts.ts lets through for vendors are texts. */
+const vendorAccount = (
+  { id, settings }: Pick<Account, 'id' | 'settings'>,
+  secrets: Record<string, unknown>,
+): VendorAccount => ({
+  id,
+  settings: settings as VendorAccount['settings'],
+  secrets: secrets as VendorAccount['secrets'],
+});
+
 /** What any kind may have; the contract says which has what. */
 interface Settings {
   url?: string;
@@ -135,6 +161,8 @@ interface Secrets {
   headers?: Record<string, string>;
 }
 
+const NOTHING = Promise.resolve({ kind: 'failed' as const });
+
 /** The same provider under the name of its account. */
 const called = (name: string, provider: Provider): Provider => ({
   name,
@@ -142,14 +170,22 @@ const called = (name: string, provider: Provider): Provider => ({
   capabilities: provider.capabilities,
   start: (sink, inbound) => provider.start(sink, inbound),
   handOver: (messages, mayLeave) => provider.handOver(messages, mayLeave),
+  ...(provider.lookUp ? { lookUp: (message) => provider.lookUp?.(message) ?? NOTHING } : {}),
+  ...(provider.withdraw ? { withdraw: async (id) => provider.withdraw?.(id) } : {}),
   close: () => provider.close(),
 });
 
-/** Connects to wherever the account's messages would go, and says nothing there. */
+/** Connects to wherever the account's messages would go, and says nothing there; a vendor is asked about the account. */
 export async function checkAccount(
-  { kind, settings }: Pick<Account, 'kind' | 'settings'>,
+  { id, kind, settings }: Pick<Account, 'id' | 'kind' | 'settings'>,
   secrets: Record<string, unknown>,
 ): Promise<{ ok: boolean; detail: string }> {
+  if (isVendor(kind)) {
+    const vendor = VENDORS[kind];
+    return vendor
+      ? vendor.check(vendorAccount({ id, settings }, secrets))
+      : { ok: false, detail: `Nothing leaves by ${kind}` };
+  }
   if (kind === 'simulator') return { ok: true, detail: 'Nothing leaves this machine' };
   const places = placesOf(kind, String(kind === 'http' ? settings.url : secrets.url));
   const problems = await Promise.all(places.map((place) => reach(place, LIMITS.accountCheckMs)));
@@ -168,6 +204,7 @@ function placesOf(kind: Account['kind'], url: string): Place[] {
 
 /** The secrets of an account of the environment, as far as `checkAccount` needs them. */
 export function environmentSecrets(config: Config, account: Account): Record<string, unknown> {
+  if (isVendor(account.kind)) return vendorOfEnvironment(config, account.kind).secrets;
   if (account.kind === 'smpp') return { url: config.smpp?.url };
   if (account.kind === 'kannel') return { url: config.kannelUrl };
   if (account.kind !== 'smtp' || !config.smtp) return {};

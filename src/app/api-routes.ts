@@ -43,6 +43,7 @@ import { healthRoutes } from '../http/routes/health';
 import { holdRoutes } from '../http/routes/holds';
 import { inboundRoutes } from '../http/routes/inbound';
 import { inboundKannelRoutes } from '../http/routes/inbound-kannel';
+import { inboundVendorRoutes } from '../http/routes/inbound-vendors';
 import { messageRoutes } from '../http/routes/messages';
 import { metricsRoutes } from '../http/routes/metrics';
 import { policyRoutes } from '../http/routes/policy';
@@ -61,6 +62,7 @@ import type { Log } from '../log';
 import type { Identity } from '../messaging/access/identity';
 import type { Sealing } from '../messaging/access/sealing';
 import { createAccounts } from '../messaging/carriers/accounts';
+import { createCallbackAccounts } from '../messaging/carriers/callback-accounts';
 import { createRoutes } from '../messaging/carriers/routes';
 import type { Delivery } from '../messaging/delivery';
 import type { RegisteredSenders } from '../messaging/senders/registered-senders';
@@ -99,6 +101,8 @@ export interface ApiParts {
   smsOptedOut?: OptedOutCodes | undefined;
   unsubscribeTokens: UnsubscribeTokens;
   publicUrl: string | undefined;
+  /** Where carriers reach this installation: the public address, or else our own. */
+  reachableAt(): string;
   metrics: Pick<Metrics, 'read' | 'contentType'>;
   log: Log;
 }
@@ -108,7 +112,7 @@ export interface AccountsParts {
   environment: readonly Account[];
   sealing: Sealing;
   check(
-    account: Pick<Account, 'kind' | 'settings'>,
+    account: Pick<Account, 'id' | 'kind' | 'settings'>,
     secrets: Record<string, unknown>,
   ): Promise<{ ok: boolean; detail: string }>;
   /** Of an account of the environment, as far as `check` needs them. */
@@ -189,6 +193,12 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       takeReceipts: delivery.receiptsOf('kannel'),
       takeInbound: delivery.inboundOf('kannel'),
       optedOut: parts.smsOptedOut,
+    }),
+    inboundVendorRoutes({
+      accounts: createCallbackAccounts({ db: messagingDb, ...parts.accounts }),
+      receiptsOf: delivery.receiptsOf,
+      inboundOf: delivery.inboundOf,
+      publicUrl: parts.reachableAt,
     }),
     unsubscribeRoutes(createUnsubscribe({ db: messagingDb, tokens: parts.unsubscribeTokens })),
     stopRoutes({ stops }),

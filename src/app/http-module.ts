@@ -92,6 +92,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     dkimOf: senders.dkimOf,
     log,
     smsParts: (provider) => createSmsParts({ db: messagingDb, provider, observer: options.metrics.delivery }),
+    publicUrl: () => reachableAt ?? '',
     inboundUrl: (provider) => `${reachableAt}/inbound/${provider}/${inboundSecret}`,
   };
   const environment = environmentAccounts(config);
@@ -174,6 +175,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
         unsubscribeTokens,
         metrics: options.metrics,
         publicUrl,
+        reachableAt: parts.publicUrl,
         log,
       }),
     ],

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config, SmtpConfig } from '../config';
+import { defaultAccountId, isVendor, type VendorKind } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
 import type { Log } from '../log';
 import { createCallDocuments } from '../messaging/call-documents';
@@ -15,6 +17,8 @@ import { UnusableCertificate } from '../providers/smtp/certificate';
 import type { DkimKeys, DkimOptions } from '../providers/smtp/dkim';
 import { UNSUBSCRIBE } from '../providers/smtp/smtp-inbound';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';
+import { MESSAGE_PARAMETER, type VendorAccount } from '../providers/vendor/vendor';
+import { VENDORS } from '../providers/vendor/vendors';
 import { type Synthesizer, TELEPHONE_HZ } from '../speech/synthesizer';
 import { StartupError } from '../startup-error';
 
@@ -29,6 +33,8 @@ export interface ProviderParts {
   inboundUrl(provider: string): string;
   /** The key with which mail of a registered domain is signed. */
   dkimOf?: DkimKeys | undefined;
+  /** Where a carrier reaches this installation; known once the server listens. */
+  publicUrl(): string;
   /** Without it, the simulator estimates the length of speech from the text. */
   synthesizer: Synthesizer | undefined;
   log: Log;
@@ -46,6 +52,8 @@ export async function openProviders(
 
 async function openProvider(config: Config, channel: Channel, parts: ProviderParts): Promise<Provider> {
   const { log } = parts;
+  const kind = config.providers[channel];
+  if (isVendor(kind)) return openVendorDefault(config, kind, channel, parts);
   const http = config.httpProviders[channel];
   if (http) return openHttpProvider({ channel, ...http });
   if (channel === 'email' && config.smtp) return openSmtp(config.smtp, parts);
@@ -64,6 +72,57 @@ async function openProvider(config: Config, channel: Channel, parts: ProviderPar
   const speechMs = speechLengthOf(parts);
   const documents = callDocumentsOf(config);
   return openSimulator({ channel, directory, ...config.simulator, speechMs, documents, log });
+}
+
+function openVendorDefault(
+  config: Config,
+  kind: VendorKind,
+  channel: Channel,
+  parts: ProviderParts,
+): Provider {
+  const id = defaultAccountId(channel);
+  return openVendor(kind, { id, ...vendorOfEnvironment(config, kind) }, channel, parts);
+}
+
+/** Throws for a channel that cannot be had from this vendor. */
+export function openVendor(
+  kind: VendorKind,
+  account: VendorAccount,
+  channel: Channel,
+  parts: Pick<ProviderParts, 'publicUrl'>,
+): Provider {
+  const vendor = VENDORS[kind];
+  if (!vendor?.channels.includes(channel)) {
+    throw new StartupError(
+      `${channel} does not leave by ${kind}`,
+      `Choose another provider in FANFARE_${channel.toUpperCase()}_PROVIDER, or other channels for the account.`,
+    );
+  }
+  const { publicUrl } = parts;
+  return vendor.open({
+    channel,
+    account,
+    addresses: {
+      callback: (id) =>
+        `${publicUrl()}/inbound/${kind}/${account.id}?${MESSAGE_PARAMETER}=${encodeURIComponent(id)}`,
+      document: (path) => `${publicUrl()}/calls/${path}`,
+    },
+  });
+}
+
+/** An account at a vendor as the variables have it. */
+export function vendorOfEnvironment(config: Config, kind: VendorKind): Omit<VendorAccount, 'id'> {
+  const { settings = {}, secrets = {}, privateKeyFile } = config.vendors[kind] ?? {};
+  if (privateKeyFile === undefined) return { settings, secrets };
+  try {
+    return { settings, secrets: { ...secrets, privateKey: readFileSync(privateKeyFile, 'utf8') } };
+  } catch (error) {
+    throw new StartupError(
+      `The key in FANFARE_VONAGE_PRIVATE_KEY_FILE cannot be read: ${(error as NodeJS.ErrnoException).code}`,
+      'Give the path of the private key in PEM that Vonage made for the application.',
+      { cause: error },
+    );
+  }
 }
 
 /** How long what a simulated call says takes, where it is spoken. */

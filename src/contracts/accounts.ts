@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto';
 import { z } from 'zod';
 import { optedOutCodes, smtpRelays, tlvs, urls } from '../config-values';
 import type { AccountKind } from '../domain/account';
@@ -58,6 +59,40 @@ const headers = z
     refused('too_many', `At most ${LIMITS.accountHeaders} headers`),
   );
 
+/** An id of a vendor's: services with the same API have others than its own. */
+const vendorId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'This must be an id of letters, digits, - and _');
+const secretText = z.string().trim().min(1).max(LIMITS.accountValueChars);
+const vendorChannels = z
+  .array(z.enum(['sms', 'voice']))
+  .min(1)
+  .refine(
+    (value) => new Set(value).size === value.length,
+    refused('repeated', 'Each channel may stand here once'),
+  )
+  .default(['sms', 'voice']);
+
+/** An Ed25519 key as Telnyx shows it. */
+const ed25519Key = z
+  .string()
+  .trim()
+  .refine(
+    (value) => /^[A-Za-z0-9+/]{43}=$/.test(value),
+    refused('invalid_format', 'This must be a public key of 32 bytes in base64'),
+  );
+
+const pemKey = secretText.refine(
+  isPrivateKey,
+  refused('invalid_format', 'This must be an RSA private key in PEM'),
+);
+
+function isPrivateKey(value: string): boolean {
+  try {
+    return createPrivateKey(value).asymmetricKeyType === 'rsa';
+  } catch {
+    return false;
+  }
+}
+
 const optedOut = asVariable(optedOutCodes).optional();
 const channels = z
   .array(z.enum(CHANNELS))
@@ -117,6 +152,31 @@ const KINDS = {
       .prefault({}),
     secrets: z.strictObject({}).prefault({}),
   },
+  twilio: {
+    channels: vendorChannels,
+    settings: z.strictObject({
+      accountSid: vendorId,
+      apiKey: vendorId.optional(),
+      messagingServiceSid: vendorId.optional(),
+      url: httpUrl.optional(),
+    }),
+    secrets: z.strictObject({ authToken: secretText, apiSecret: secretText.optional() }),
+  },
+  telnyx: {
+    channels: vendorChannels,
+    settings: z.strictObject({
+      publicKey: ed25519Key,
+      connectionId: vendorId.optional(),
+      messagingProfileId: vendorId.optional(),
+      url: httpUrl.optional(),
+    }),
+    secrets: z.strictObject({ apiKey: secretText }),
+  },
+  vonage: {
+    channels: vendorChannels,
+    settings: z.strictObject({ applicationId: vendorId, url: httpUrl.optional() }),
+    secrets: z.strictObject({ privateKey: pemKey, signatureSecret: secretText }),
+  },
 } as const satisfies Record<AccountKind, unknown>;
 
 const workspaces = z
@@ -135,6 +195,15 @@ export const accountBody = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('smpp'), ...common, ...KINDS.smpp }),
   z.strictObject({ kind: z.literal('kannel'), ...common, ...KINDS.kannel }),
   z.strictObject({ kind: z.literal('simulator'), ...common, ...KINDS.simulator }),
+  z
+    .strictObject({ kind: z.literal('twilio'), ...common, ...KINDS.twilio })
+    .superRefine(({ settings, secrets }, context) => {
+      if ((settings.apiKey === undefined) === (secrets.apiSecret === undefined)) return;
+      const path = settings.apiKey === undefined ? ['settings', 'apiKey'] : ['secrets', 'apiSecret'];
+      context.addIssue(finding('required', 'A key and its secret belong together', path));
+    }),
+  z.strictObject({ kind: z.literal('telnyx'), ...common, ...KINDS.telnyx }),
+  z.strictObject({ kind: z.literal('vonage'), ...common, ...KINDS.vonage }),
 ]);
 
 const anything = z.record(z.string().max(64), z.json().nullable());

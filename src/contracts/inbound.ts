@@ -5,7 +5,7 @@ import { instant } from './common';
 import { refused } from './finding';
 
 /** What carriers tell us (api.md 12). They may tell more than this; what is not known here is passed over. */
-const TYPES = Object.keys(RECEIPT_STATE) as ReceiptType[];
+const TYPES = (Object.keys(RECEIPT_STATE) as ReceiptType[]).filter((type) => type !== 'sent');
 
 /** Cut as the one in a carrier's answer is, so that the two still meet. */
 const carrierId = z

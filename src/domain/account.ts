@@ -1,6 +1,10 @@
 import type { Channel } from './channel';
 
-export const ACCOUNT_KINDS = ['http', 'smtp', 'smpp', 'kannel', 'simulator'] as const;
+/** Carriers with an API of their own, who call us back at an address for each account, with a signature. */
+export const VENDOR_KINDS = ['twilio', 'telnyx', 'vonage'] as const;
+export type VendorKind = (typeof VENDOR_KINDS)[number];
+
+export const ACCOUNT_KINDS = ['http', 'smtp', 'smpp', 'kannel', 'simulator', ...VENDOR_KINDS] as const;
 export type AccountKind = (typeof ACCOUNT_KINDS)[number];
 
 /** An account at a carrier: by the API or, one for each channel, by the environment (api.md 15). */
@@ -35,6 +39,12 @@ export const providerName = ({ id, kind, source }: Pick<Account, 'id' | 'kind' |
 /** The kind of the account that is called so. */
 export const kindOf = (provider: string): string => provider.split(':', 1)[0] ?? provider;
 
-/** Whether what came for one provider may be about a message of another: callbacks of some kinds name no account. */
+export const isVendor = (kind: string): kind is VendorKind =>
+  (VENDOR_KINDS as readonly string[]).includes(kind);
+
+/**
+ * Whether what came for one provider may be about a message of another: callbacks of some kinds name no account. Those of
+ * vendors do, and one account's signature says nothing about another's messages.
+ */
 export const isOfKind = (provider: string, kind: string): boolean =>
-  provider === kind || provider.startsWith(`${kind}:`);
+  provider === kind || (!isVendor(kind) && provider.startsWith(`${kind}:`));

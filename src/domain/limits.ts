@@ -289,6 +289,18 @@ export const LIMITS = {
   failoverThrottledMs: 60_000,
   /** How long `check` waits for a connection. */
   accountCheckMs: 5_000,
+  /** A message whose sender an account refuses is offered again after this: an owner has to register the sender first. */
+  senderRefusedMs: 5 * 60_000,
+  /** After a change of an account's secrets the carrier may still sign with the old ones for so long. */
+  oldSecretMinutes: 10,
+  /** Requests to a vendor at once: it answers in some 100 ms, and bounds the rate itself. */
+  vendorConnections: 50,
+  /** A short wait makes doubts out of slow answers. Twilio answers within 15 s, mostly. */
+  vendorAnswerMs: 30_000,
+  /** Fifty messages with their texts are the longest that we ask for. */
+  vendorAnswerBytes: 1 * MiB,
+  /** A callback is some 1 KiB of form fields; an inbound SMS has at most 1,600 characters of text. */
+  callbackBytes: 64 * KiB,
 
   // Webhooks out
   /** Endpoints of a workspace; each reads the event feed separately. */

@@ -44,6 +44,7 @@ export const MESSAGE_RANK: Record<MessageState, number> = {
 
 /** Event types that a provider's receipt may carry, and the state each moves the message to (undefined: no move). */
 export const RECEIPT_STATE: Record<ReceiptType, MessageState | undefined> = {
+  sent: 'sent',
   delivered: 'delivered',
   undelivered: 'undelivered',
   failed: 'failed',
@@ -62,6 +63,8 @@ export const RECEIPT_STATE: Record<ReceiptType, MessageState | undefined> = {
 };
 
 export type ReceiptType =
+  /** The carrier has it: ends a doubt and changes nothing else. Only providers of ours report it. */
+  | 'sent'
   | 'delivered'
   | 'undelivered'
   | 'failed'

@@ -248,6 +248,9 @@ export interface MessagingTables {
     secrets: string;
     key_id: string;
     secret_names: string[];
+    previous_secrets: string | null;
+    previous_key_id: string | null;
+    previous_until: Timestamp | null;
     workspaces: string[];
     rate_per_second: number | null;
     disabled: Generated<boolean>;

@@ -95,7 +95,7 @@ export function readBody(text: string): AnswerBody {
 }
 
 /** Seconds or a date (RFC 9110, 10.2.3). */
-function parseRetryAfter(value: string | string[] | undefined, nowMs: number): number | undefined {
+export function parseRetryAfter(value: string | string[] | undefined, nowMs: number): number | undefined {
   if (typeof value !== 'string' || value === '') return undefined;
   const seconds = Number(value);
   const ms = Number.isNaN(seconds) ? Date.parse(value) - nowMs : seconds * 1_000;

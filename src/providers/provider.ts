@@ -33,6 +33,13 @@ export interface Provider {
    * before the carrier is given it, however long it waited for its turn.
    */
   handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<HandOverResult[]>;
+  /**
+   * Ids at the carrier that may be the message's: all that match it. Only where a carrier can be asked; the caller knows
+   * which of them belong to other messages.
+   */
+  lookUp?(message: InDoubt): Promise<LookUpResult>;
+  /** Takes back what the carrier has not sent yet, or a call that nobody has answered; what comes of it is a receipt. */
+  withdraw?(providerId: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -56,6 +63,8 @@ export interface InboundSms {
   text: string;
   /** ISO 8601. */
   at?: string | undefined;
+  /** The carrier took it for this keyword itself, and has answered the subscriber. */
+  handledAs?: 'stop' | 'start' | 'help' | undefined;
 }
 
 /** A rendered message on its way out (api.md 12). */
@@ -83,7 +92,7 @@ export interface HandOver {
 }
 
 export type HandOverResult =
-  | { kind: 'accepted'; providerId: string }
+  | { kind: 'accepted'; providerId: string; data?: Record<string, unknown> | undefined }
   /** Permanent: this message will never be taken. */
   | { kind: 'rejected'; code: string; message: string }
   /** Not taken this time; counts as an attempt. `unreached`: there was never a connection, so that nothing of it left. */
@@ -105,10 +114,32 @@ export type HandOverResult =
       orRecipient?: true | undefined;
       retryAfterMs?: number | undefined;
     }
+  /** The carrier refuses this sender at this account, and takes others: its messages wait, and this one is not spent. */
+  | { kind: 'sender'; code: string; message: string }
   /** Not given to the carrier, because it was not to leave any more. */
   | { kind: 'stayed' }
   /** It may or may not have been taken. */
   | { kind: 'unknown' };
+
+/** A message whose answer was lost, as a carrier may be asked about it. */
+export interface InDoubt {
+  id: string;
+  to: string;
+  from: string;
+  text: string | undefined;
+  /** When it was handed over, at the earliest and at the latest. */
+  sinceMs: number;
+  untilMs: number;
+}
+
+/**
+ * What a look says of a message in doubt: `found` for a single one that can be meant. Anything else leaves the doubt,
+ * because a carrier lists late.
+ */
+export type LookUpResult =
+  | { kind: 'found'; providerIds: readonly string[] }
+  | { kind: 'none' }
+  | { kind: 'failed' };
 
 /** What became of a message, told by either id. */
 export interface Receipt {

@@ -31,6 +31,7 @@ import * as messageLists from './migrations/0060-message-lists';
 import * as accounts from './migrations/0061-accounts';
 import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
+import * as callbacks from './migrations/0095-callbacks';
 import * as registeredSenders from './migrations/0098-registered-senders';
 import * as runRetention from './migrations/0110-run-retention';
 
@@ -68,6 +69,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0061-accounts': accounts.UP,
   '0070-contacts-found': contactsFound.UP,
   '0071-recipients-by-code': recipientsByCode.UP,
+  '0095-callbacks': callbacks.UP,
   '0098-registered-senders': registeredSenders.UP,
   '0110-run-retention': runRetention.UP,
 };

@@ -48,12 +48,12 @@ test('a check connects and says what it found', async () => {
   await new Promise((done) => server.once('listening', done));
   const { port } = server.address() as AddressInfo;
   const url = `smpp://id:secret@127.0.0.1:${port}`;
-  expect(await checkAccount({ kind: 'smpp', settings: {} }, { url })).toEqual({
+  expect(await checkAccount({ id: 'acc_1', kind: 'smpp', settings: {} }, { url })).toEqual({
     ok: true,
     detail: `127.0.0.1:${port}: connected`,
   });
   await new Promise((done) => server.close(done));
-  expect(await checkAccount({ kind: 'smpp', settings: {} }, { url })).toEqual({
+  expect(await checkAccount({ id: 'acc_1', kind: 'smpp', settings: {} }, { url })).toEqual({
     ok: false,
     detail: `127.0.0.1:${port}: ECONNREFUSED`,
   });

@@ -22,6 +22,7 @@ test('a certificate for inbound mail that cannot be used keeps the program from 
     smsParts: () => {
       throw new Error('No SMS here');
     },
+    publicUrl: () => '',
     inboundUrl: () => '',
     synthesizer: undefined,
     log: createLog('silent'),

@@ -1,4 +1,6 @@
+import { getExpectedTwilioSignature } from 'twilio/lib/webhooks/webhooks';
 import type { EXAMPLE } from '../../src/http/operations/examples';
+import { PUBLIC_URL, VENDOR_TOKEN } from './whole-api';
 
 /**
  * Every operation of the document, in an order in which its example makes sense: first what makes a thing,
@@ -24,6 +26,12 @@ export interface Step {
     | 'end the run'
     | 'offer the send'
     | 'call the send back';
+}
+
+/** A request of a vendor about nothing: its address alone is signed. */
+function signed(path: string): Pick<Step, 'parameters' | 'headers'> {
+  const signature = getExpectedTwilioSignature(VENDOR_TOKEN, PUBLIC_URL + path, {});
+  return { parameters: { account: 'vendor' }, headers: { 'x-twilio-signature': signature } };
 }
 
 export const STORY: Step[] = [
@@ -125,6 +133,8 @@ export const STORY: Step[] = [
   { operation: 'reportReceipts', example: 'several', status: 200 },
   { operation: 'reportByKannel', status: 200, without: ['from', 'to', 'text'] },
   { operation: 'reportByKannelPosted', status: 200, without: ['dlr', 'answer', 'time'] },
+  { operation: 'reportByVendor', status: 200, ...signed('/inbound/twilio/vendor') },
+  { operation: 'reportByVendorPosted', status: 200, ...signed('/inbound/twilio/vendor') },
   {
     operation: 'trackMessage',
     status: 200,

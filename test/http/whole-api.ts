@@ -2,6 +2,7 @@ import diagnostics from 'node:diagnostics_channel';
 import type { RouteOptions } from 'fastify';
 import { apiRoutes } from '../../src/app/api-routes';
 import type { TemplateLookup } from '../../src/campaigns/ports';
+import type { Account } from '../../src/domain/account';
 import type { SenderMode } from '../../src/domain/registered-sender';
 import type { App } from '../../src/http/routing';
 import { createLog, type Log } from '../../src/log';
@@ -30,6 +31,14 @@ export interface WholeApi extends TestServer {
   stop(): Promise<void>;
 }
 
+/** What vendors were given, and sign. */
+export const PUBLIC_URL = 'https://fanfare.example';
+/** An account whose callbacks are believed. */
+const VENDOR: Account = {
+  ...{ id: 'vendor', name: 'Vendor', kind: 'twilio', channels: ['sms'], settings: { accountSid: 'AC1' } },
+  ...{ secretNames: [], workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' },
+};
+export const VENDOR_TOKEN = 'the vendor signs';
 export const INBOUND_SECRET = 'the-carrier-knows';
 export const UNSUBSCRIBE_TOKENS = createUnsubscribeTokens('the installation knows');
 
@@ -93,9 +102,9 @@ export async function startWholeApi(
           }),
           accounts: {
             ...{
-              environment: ENVIRONMENT,
+              environment: [...ENVIRONMENT, VENDOR],
               sealing,
-              secretsOf: () => ({}),
+              secretsOf: () => ({ authToken: VENDOR_TOKEN }),
             },
             check: async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
           },
@@ -117,6 +126,7 @@ export async function startWholeApi(
             onError: () => undefined,
           }),
           publicUrl: undefined,
+          reachableAt: () => PUBLIC_URL,
           log,
         }),
       ],

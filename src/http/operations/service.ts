@@ -112,6 +112,31 @@ export const reportByKannelPosted: Operation = {
   answers: { 200: json('Taken.', takenReceipts, answered(200, 'Taken', { receipts: 0, inbound: 1 })) },
 };
 
+export const reportByVendor: Operation = {
+  id: 'reportByVendor',
+  tag: 'Provider callbacks',
+  summary: 'Report by a vendor',
+  description: `For Twilio and other carriers with an API of their own: \`kind\` is the account's, \`account\` its id. Status of messages and calls, and what subscribers write, in the vendor's own form and with its own signature, which covers the address: it is compared with \`FANFARE_PUBLIC_URL\`, path and query.
+
+403 for a signature that is not the account's. Telling it again changes nothing, and it may come before the answer to what it is about.`,
+  parameters: { kind: 'twilio', account: EXAMPLE.account },
+  answers: {
+    200: {
+      description: 'Taken and stored, in the form that the vendor expects.',
+      content: {
+        'text/xml': { schema: z.string(), example: '<?xml version="1.0" encoding="UTF-8"?><Response/>' },
+      },
+    },
+  },
+  errors: ['forbidden', 'not_found', 'overloaded', 'dependency_down'],
+};
+
+export const reportByVendorPosted: Operation = {
+  ...reportByVendor,
+  id: 'reportByVendorPosted',
+  description: 'The same, with the fields in the body, as vendors do it unless they are told otherwise.',
+};
+
 export const readDocument: Operation = {
   id: 'readDocument',
   tag: 'Documentation',

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { AccountChange, AccountInput } from '../../contracts/accounts';
 import { type Account, defaultAccountId, providerName } from '../../domain/account';
@@ -82,7 +83,11 @@ export function createAccounts(deps: {
         await refuseUnknownWorkspaces(tx, input.workspaces);
         const after = await tx
           .updateTable('accounts')
-          .set({ ...columnsOf(sealing, id, input), updated_at: sql<Date>`clock_timestamp()` })
+          .set({
+            ...columnsOf(sealing, id, input),
+            ...(isDeepStrictEqual(secrets, input.secrets) ? {} : previous(row)),
+            updated_at: sql<Date>`clock_timestamp()`,
+          })
           .where('id', '=', id)
           .returningAll()
           .executeTakeFirstOrThrow();
@@ -131,6 +136,13 @@ function refuseEnvironment(id: string): void {
   const text = `The account ${id} is made by the variables of the environment; change these and restart`;
   throw new DomainError('environment_account', text);
 }
+
+/** What carriers still sign with for a while after a change. */
+const previous = (row: Row) => ({
+  previous_secrets: row.secrets,
+  previous_key_id: row.key_id,
+  previous_until: sql<Date>`clock_timestamp() + ${LIMITS.oldSecretMinutes} * interval '1 minute'`,
+});
 
 /** Members of settings and secrets one by one; null takes away. */
 function changed(row: Row, secrets: Record<string, unknown>, change: AccountChange): unknown {

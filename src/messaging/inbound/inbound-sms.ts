@@ -57,7 +57,7 @@ export function createInboundMessages(deps: Deps): InboundMessages {
   let sweeping: Promise<void> | undefined;
 
   async function take(provider: string, sms: InboundSms): Promise<void> {
-    const reading = readKeyword(sms.text);
+    const reading = readingOf(sms);
     const taken = await db.transaction().execute(async (tx) => {
       const id = await insertInbound(tx, provider, sms, reading.action);
       if (id === undefined) return undefined;
@@ -70,12 +70,14 @@ export function createInboundMessages(deps: Deps): InboundMessages {
         if (one.target && (await tellInbound(tx, one.target, dataOf(reading)))) told.push(one.workspaceId);
       }
       const answering = newest(reading.action === 'help' ? correspondents : changed);
-      if (answering && reading.action !== 'none') {
+      // Where the carrier has answered already, a second answer would be one too many.
+      const isOwed = answering !== undefined && sms.handledAs === undefined;
+      if (isOwed && reading.action !== 'none') {
         const { workspaceId, sender } = answering;
         const { action: kind, language } = reading;
         await oweReply(tx, { id, kind, workspaceId, from: sender, to: subscriber, language });
       }
-      return { id, told, isKnown: correspondents.length > 0, isOwed: answering !== undefined };
+      return { id, told, isKnown: correspondents.length > 0, isOwed };
     });
     if (!taken) return;
     for (const workspaceId of taken.told) onEvents(workspaceId);
@@ -150,6 +152,13 @@ async function act(
   const block = { channel: 'sms' as const, address, reason, sender };
   const { created } = await upsertSuppressions(tx, workspaceId, [block], 'keyword');
   return created > 0;
+}
+
+/** A carrier's list of keywords may be longer than ours: what it took for one is one. */
+function readingOf({ text, handledAs }: InboundSms): KeywordReading {
+  const reading = readKeyword(text);
+  if (handledAs === undefined || reading.action === handledAs) return reading;
+  return readKeyword(handledAs);
 }
 
 const dataOf = (reading: KeywordReading): Record<string, unknown> =>

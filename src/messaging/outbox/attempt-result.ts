@@ -33,7 +33,7 @@ export function attemptResult(
   const attempt = message.attempt + 1;
   switch (result.kind) {
     case 'accepted':
-      return { message, state: 'sent', attempt, providerId: storable(result.providerId) };
+      return { message, state: 'sent', attempt, providerId: storable(result.providerId), data: result.data };
     case 'rejected': {
       const data = { message: storable(result.message) };
       return { message, state: 'rejected', attempt, code: storable(result.code), data };
@@ -58,6 +58,11 @@ export function attemptResult(
       }
       const delayMs = result.retryAfterMs ?? backoffMs(attempt, random);
       return { message, state: 'accepted', attempt, code, retryAtMs: inTime(message, nowMs + delayMs) };
+    }
+    case 'sender': {
+      const delayMs = LIMITS.senderRefusedMs * (1 + random / 10);
+      const retryAtMs = inTime(message, nowMs + delayMs);
+      return { message, state: 'accepted', attempt: message.attempt, code: storable(result.code), retryAtMs };
     }
     case 'throttled': {
       // Spread over half as long again, since all that were throttled were given the same delay.

@@ -330,9 +330,11 @@ export class Dispatcher {
       .catch((error: unknown) => {
         log.warn({ err: error }, 'Calls that were not placed still count among their senders');
       });
-    const sent = verdicts.filter(({ state }) => state === 'sent');
-    if (sent.length === 0) return;
-    await events.onHandedOver(provider, sent).catch((error: unknown) => {
+    // An early receipt may end a doubt.
+    const offered = verdicts.filter(({ state }) => state === 'sent' || state === 'unknown');
+    if (offered.length === 0) return;
+    // Of an account that is gone, another one's recorder wrote it down.
+    await events.onHandedOver(results[0]?.group?.provider ?? provider, offered).catch((error: unknown) => {
       log.warn({ err: error }, 'Early receipts could not be read; the next round takes them up');
     });
   }

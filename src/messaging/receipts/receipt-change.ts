@@ -24,6 +24,7 @@ export interface ReceiptTarget {
  */
 export function changeBy(target: ReceiptTarget, receipt: Receipt): NewEvent | undefined {
   const moved = RECEIPT_STATE[receipt.type];
+  if (receipt.type === 'sent' && target.state !== 'unknown') return undefined;
   // Receipts that move the state are few and come once each, so that only the others need a limit.
   if (moved === undefined && target.history.length >= LIMITS.messageEvents) return undefined;
   const data = storableData(receipt.data);
@@ -35,7 +36,8 @@ export function changeBy(target: ReceiptTarget, receipt: Receipt): NewEvent | un
       (moved !== undefined || (entry.code === code && sameData(entry.data, data))),
   );
   if (repeated) return undefined;
-  const rises = moved !== undefined && MESSAGE_RANK[moved] > MESSAGE_RANK[target.state];
+  const rises =
+    moved !== undefined && (receipt.type === 'sent' || MESSAGE_RANK[moved] > MESSAGE_RANK[target.state]);
   return eventOf(
     { id: target.id, uid: target.uid, channel: target.channel, campaign: target.campaign ?? undefined },
     {

@@ -74,6 +74,8 @@ export async function findTargets(
 export interface Change {
   target: ReceiptTarget;
   event: NewEvent;
+  /** The provider's id, learned only now. */
+  providerId?: string | undefined;
 }
 
 /**
@@ -96,6 +98,7 @@ export async function writeChanges(
       update messages m set
         code = case when m.state <> r.new_state then r.code else m.code end,
         state = r.new_state,
+        provider_id = coalesce(m.provider_id, r.provider_id),
         updated_at = ${at}::timestamptz,
         history = m.history || ${historyEntry(sql`(head.first + r.position - 1)`, sql`r.entry`)}
       from head, unnest(
@@ -104,8 +107,9 @@ export async function writeChanges(
         ${changes.map((one) => one.target.history.length)}::int[],
         ${changes.map((one) => one.event.state)}::text[],
         ${changes.map((one) => one.event.code ?? null)}::text[],
+        ${changes.map((one) => one.providerId ?? null)}::text[],
         ${changes.map((one) => historyText(one.event, at))}::text[]
-      ) with ordinality as r(id, old_state, old_length, new_state, code, entry, position)
+      ) with ordinality as r(id, old_state, old_length, new_state, code, provider_id, entry, position)
       where m.id = r.id and m.state = r.old_state and jsonb_array_length(m.history) = r.old_length
       returning m.id
     ), logged as (

@@ -33,7 +33,8 @@ export function sortReceipts(receipts: readonly FromProvider[], targets: Targets
       const event = changeBy(target, from.receipt);
       if (event) {
         taken.add(target.id);
-        changes.push({ target, event, from });
+        const { id, providerId } = from.receipt;
+        changes.push({ target, event, from, providerId: id === undefined ? undefined : providerId });
       }
     }
   }

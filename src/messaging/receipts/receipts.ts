@@ -86,6 +86,8 @@ export function createReceipts(deps: {
       }
       storedAtMs = Date.now();
     }
+    // In the same turn as the last look at `calls`: one that is pushed from now on begins anew.
+    working = undefined;
   }
 
   function takeGroup(): Call[] {
@@ -237,9 +239,7 @@ export function createReceipts(deps: {
       observer?.receipts(provider, receipts.length);
       return new Promise((done, fail) => {
         calls.push({ receipts: receipts.map((one) => ({ provider, receipt: clean(one) })), done, fail });
-        working ??= work().finally(() => {
-          working = undefined;
-        });
+        working ??= work();
       });
     },
     handedOver(provider, verdicts) {

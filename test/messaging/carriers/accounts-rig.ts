@@ -14,7 +14,7 @@ export const ENVIRONMENT: Account[] = CHANNELS.map((channel) => ({
   ...{ secretNames: [], workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' },
 }));
 
-const SEALING = createSealing([Buffer.alloc(32, 7)]);
+export const SEALING = createSealing([Buffer.alloc(32, 7)]);
 
 /** Accounts and routes as an owner at another process changes them: nobody is told, everybody has to find out. */
 export interface AccountsRig {
@@ -22,6 +22,7 @@ export interface AccountsRig {
   routes: Routes;
   /** Of a carrier for SMS by HTTP. */
   make(more?: Record<string, unknown>): Promise<Account>;
+  change(account: Account, change: Record<string, unknown>): Promise<Account>;
   /** What a process is made with: each account is this scripted provider, or a new one. */
   carriers(script?: (account: Account) => ScriptedProvider | undefined): CarriersDeps & Opened;
 }
@@ -51,6 +52,7 @@ export function createAccountsRig(storage: Storage): AccountsRig {
           ...more,
         }),
       ),
+    change: ({ id }, change) => accounts.change(id, change, (merged) => accountBody.parse(merged)),
     carriers(script = () => undefined) {
       const opened = new Map<string, ScriptedProvider[]>();
       return {

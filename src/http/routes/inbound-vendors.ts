@@ -1,0 +1,86 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { isVendor } from '../../domain/account';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import type { CallbackAccounts, FoundAccount } from '../../messaging/carriers/callback-accounts';
+import type { InboundSink, ReceiptSink } from '../../providers/provider';
+import type { Callback, Vendor } from '../../providers/vendor/vendor';
+import { VENDORS } from '../../providers/vendor/vendors';
+import { reportByVendor, reportByVendorPosted } from '../operations/service';
+import type { App } from '../routing';
+
+export interface InboundVendorsDeps {
+  accounts: CallbackAccounts;
+  /** Of the provider that an account is called. */
+  receiptsOf(provider: string): ReceiptSink;
+  inboundOf(provider: string): InboundSink;
+  /** The address that carriers were given, without a slash at its end. */
+  publicUrl(): string;
+}
+
+/**
+ * Callbacks of carriers with an API of their own, one address for each account. The account is found by its id, the body
+ * is kept as it came, and the carrier's kind decides whether the signature is its own.
+ */
+export function inboundVendorRoutes(deps: InboundVendorsDeps): (app: App) => void {
+  const route = (operation: typeof reportByVendor) => ({
+    config: { auth: 'open' } as const,
+    schema: { operation, params: z.object({ kind: z.string(), account: z.string() }) },
+    bodyLimit: LIMITS.callbackBytes,
+  });
+  return (app) => {
+    takeBytes(app);
+    app.get('/inbound/:kind/:account', route(reportByVendor), (request, reply) => take(deps, request, reply));
+    app.post('/inbound/:kind/:account', route(reportByVendorPosted), (request, reply) =>
+      take(deps, request, reply),
+    );
+  };
+}
+
+/** Whatever a carrier sends, for the scope of these routes: a signature covers bytes. */
+export function takeBytes(app: App): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+}
+
+type Request = FastifyRequest & { params: unknown };
+
+async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyReply) {
+  const { vendor, account } = await accountOf(
+    deps.accounts,
+    request.params as { kind: string; account: string },
+  );
+  const reading = vendor.readCallback(callbackOf(request, deps.publicUrl()), account);
+  if (reading.kind === 'refused') throw new DomainError('forbidden', 'The signature is not the carrier’s');
+  if (reading.kind === 'unsigned') {
+    const text = 'There is no signature; sent again with one, it is taken';
+    throw new DomainError('dependency_down', text, { retryAfterSeconds: 1 });
+  }
+  await deps.receiptsOf(account.provider)(reading.receipts);
+  await deps.inboundOf(account.provider)(reading.inbound);
+  return reply.type(reading.reply.type).send(reading.reply.body);
+}
+
+async function accountOf(
+  accounts: CallbackAccounts,
+  { kind, account: id }: { kind: string; account: string },
+): Promise<{ vendor: Vendor; account: FoundAccount }> {
+  const vendor = isVendor(kind) ? VENDORS[kind] : undefined;
+  const account = vendor && (await accounts.find(vendor.kind, id));
+  if (!account) throw new DomainError('not_found', 'There is nothing at this path');
+  return { vendor, account };
+}
+
+/** The address as the carrier has it: what stands in front of our path is known only to the operator. */
+export function callbackOf({ raw, body, method }: FastifyRequest, publicUrl: string): Callback {
+  const target = raw.url ?? '';
+  const at = target.indexOf('?');
+  return {
+    method,
+    url: publicUrl + target,
+    query: new URLSearchParams(at < 0 ? '' : target.slice(at + 1)),
+    headers: raw.headers,
+    body: Buffer.isBuffer(body) ? body : Buffer.alloc(0),
+  };
+}

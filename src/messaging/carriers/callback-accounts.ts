@@ -1,0 +1,77 @@
+import { type Kysely, sql } from 'kysely';
+import { type Account, isVendor, providerName, type VendorKind } from '../../domain/account';
+import { LIMITS } from '../../domain/limits';
+import type { CallbackAccount } from '../../providers/vendor/vendor';
+import type { Sealing } from '../access/sealing';
+import type { MessagingTables } from '../tables';
+import { openAccountSecrets } from './account-secrets';
+
+/** Accounts as callbacks need them: by id, with every secret that may have signed. */
+export interface CallbackAccounts {
+  /**
+   * Read for each callback, so that a change holds at once in every process. An account that was deleted is found for
+   * some days more, because its carrier reports late.
+   */
+  find(kind: VendorKind, id: string): Promise<FoundAccount | undefined>;
+}
+
+export interface FoundAccount extends CallbackAccount {
+  id: string;
+  /** What the account's messages are stored with. */
+  provider: string;
+}
+
+export function createCallbackAccounts(deps: {
+  db: Kysely<MessagingTables>;
+  sealing: Sealing;
+  environment: readonly Account[];
+  /** Secrets of an account of the environment. */
+  secretsOf(account: Account): Record<string, unknown>;
+}): CallbackAccounts {
+  const { db, sealing, environment, secretsOf } = deps;
+  return {
+    async find(kind, id) {
+      const own = environment.find((one) => one.id === id);
+      if (own) {
+        if (own.kind !== kind) return undefined;
+        return {
+          id,
+          provider: providerName(own),
+          settings: textsOf(own.settings),
+          secrets: [textsOf(secretsOf(own))],
+        };
+      }
+      const row = await db
+        .selectFrom('accounts')
+        .select(['id', 'kind', 'settings', 'secrets', 'key_id'])
+        .select([
+          'previous_secrets',
+          'previous_key_id',
+          sql<boolean>`previous_until > now()`.as('previous_holds'),
+        ])
+        .where('id', '=', id)
+        .where((where) =>
+          where.or([
+            where('deleted_at', 'is', null),
+            where('deleted_at', '>', sql<Date>`now() - ${LIMITS.deletedAccountDays} * interval '1 day'`),
+          ]),
+        )
+        .executeTakeFirst();
+      if (!row || row.kind !== kind || !isVendor(row.kind)) return undefined;
+      const { previous_secrets, previous_key_id } = row;
+      const before =
+        row.previous_holds && previous_secrets !== null && previous_key_id !== null
+          ? [{ id, secrets: previous_secrets, key_id: previous_key_id }]
+          : [];
+      return {
+        id,
+        provider: providerName({ id, kind: row.kind, source: 'api' }),
+        settings: textsOf(row.settings),
+        secrets: [row, ...before].map((sealed) => textsOf(openAccountSecrets(sealing, sealed))),
+      };
+    },
+  };
+}
+
+/** What contracts/accounts.ts lets through for vendors are texts. */
+const textsOf = (values: Record<string, unknown>) => values as Record<string, string | undefined>;

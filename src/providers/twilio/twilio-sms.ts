@@ -1,0 +1,92 @@
+import { LIMITS } from '../../domain/limits';
+import type { HttpAnswer } from '../http-answer';
+import type { NoAnswer } from '../http-exchange';
+import type { HandOver, HandOverResult, InDoubt, LookUpResult, Provider } from '../provider';
+import type { VendorOptions } from '../vendor/vendor';
+import { objectIn, resultOfAnswer, wordIn } from '../vendor/vendor-answer';
+import { openTwilioClient, readTwilio } from './twilio-client';
+
+/** Twilio takes 1 to 36,000 s, and counts the time in its own queue only. */
+const VALIDITY_MAX_S = 36_000;
+/** In less time than this nothing is sent: the message ends here. */
+const VALIDITY_MIN_S = 5;
+/** Before the request by the carrier's clock, and after it. */
+const CLOCKS_DIFFER_MS = 5_000;
+
+/**
+ * SMS by Twilio's Messages API, one request each. Status callbacks name our message in their address. Twilio does not
+ * know a message that it is given again.
+ */
+export function openTwilioSms({ account, addresses, answerTimeoutMs }: VendorOptions): Provider {
+  const client = openTwilioClient(account, answerTimeoutMs);
+  const { messagingServiceSid } = account.settings;
+
+  async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
+    const leftMs = message.expiresAt === undefined ? undefined : Date.parse(message.expiresAt) - Date.now();
+    if (leftMs !== undefined && leftMs < VALIDITY_MIN_S * 1_000) {
+      // Looked at again when its time is over, and then it expires.
+      return { kind: 'throttled', retryAfterMs: Math.max(leftMs, 0) + 1, scope: 'message' };
+    }
+    const form = formFor(message, { leftMs, messagingServiceSid, callback: addresses.callback(message.id) });
+    return resultOfAnswer('twilio', await client.post('/Messages.json', form, mayBegin), readTwilio);
+  }
+
+  return {
+    name: 'twilio',
+    channel: 'sms',
+    capabilities: {
+      idempotent: false,
+      receipts: true,
+      batchMax: LIMITS.vendorConnections,
+      parallel: LIMITS.vendorConnections,
+      answersEach: true,
+    },
+    start: async () => undefined,
+    handOver: client.handOver(handOne),
+    async lookUp(message) {
+      // A Messaging Service chooses the sender, so that it is not asked for. `DateSent` would leave out what is queued.
+      const sender: Record<string, string> = messagingServiceSid ? {} : { From: message.from };
+      const answer = await client.get('/Messages.json', { To: message.to, ...sender, PageSize: '50' });
+      return matchesIn(answer, message);
+    },
+    async withdraw(providerId) {
+      await client.post(`/Messages/${encodeURIComponent(providerId)}.json`, [['Status', 'canceled']]);
+    },
+    close: () => client.close(),
+  };
+}
+
+function formFor(
+  { to, from, text = '' }: HandOver,
+  more: { leftMs: number | undefined; messagingServiceSid: string | undefined; callback: string },
+): [string, string][] {
+  const form: [string, string][] = [
+    ['To', to],
+    ['From', from],
+    ['Body', text],
+    ['StatusCallback', more.callback],
+  ];
+  // With both, the service keeps its list of opt-outs, and the sender is the message's own.
+  if (more.messagingServiceSid) form.push(['MessagingServiceSid', more.messagingServiceSid]);
+  if (more.leftMs !== undefined) {
+    form.push(['ValidityPeriod', String(Math.min(VALIDITY_MAX_S, Math.floor(more.leftMs / 1_000)))]);
+  }
+  return form;
+}
+
+/** All that can be this message: sent by the API in its time, with its text. */
+function matchesIn(answer: HttpAnswer | NoAnswer, message: InDoubt): LookUpResult {
+  if (!('status' in answer) || answer.status !== 200) return { kind: 'failed' };
+  const list = objectIn(answer.text)?.messages;
+  if (!Array.isArray(list)) return { kind: 'failed' };
+  const providerIds = list.flatMap((one: Record<string, unknown>) => {
+    const created = Date.parse(String(one.date_created));
+    const isIn =
+      created >= message.sinceMs - CLOCKS_DIFFER_MS && created <= message.untilMs + CLOCKS_DIFFER_MS;
+    const sid = wordIn(one.sid);
+    return sid !== undefined && isIn && one.direction === 'outbound-api' && one.body === message.text
+      ? [sid]
+      : [];
+  });
+  return providerIds.length === 0 ? { kind: 'none' } : { kind: 'found', providerIds };
+}

@@ -1,0 +1,37 @@
+import type { Vendor, VendorAccount } from '../vendor/vendor';
+import { objectIn, wordIn } from '../vendor/vendor-answer';
+import { readTwilioCallback, readTwilioDocument } from './twilio-callback';
+import { openTwilioClient, readTwilio } from './twilio-client';
+import { openTwilioSms } from './twilio-sms';
+
+/** Twilio, and services that speak its API. */
+export const TWILIO: Vendor = {
+  kind: 'twilio',
+  channels: ['sms'],
+  open: openTwilioSms,
+  check,
+  warnings: ({ secrets }) =>
+    secrets.authToken
+      ? []
+      : ['Without the auth token no signature can be checked: every callback is refused'],
+  readCallback: readTwilioCallback,
+  readDocumentRequest: readTwilioDocument,
+};
+
+/** Reads the account, which costs nothing and tells whether it is known and in use. */
+async function check(account: VendorAccount): Promise<{ ok: boolean; detail: string }> {
+  const client = openTwilioClient(account, undefined);
+  try {
+    const answer = await client.get('.json');
+    if (!('status' in answer)) return { ok: false, detail: answer.code };
+    if (answer.status === 200) {
+      const status = wordIn(objectIn(answer.text)?.status) ?? 'active';
+      return { ok: status === 'active', detail: `The account is ${status}` };
+    }
+    const word = readTwilio(answer);
+    const said = word.kind === 'refused' ? [word.code, word.message].filter(Boolean).join(' ') : '';
+    return { ok: false, detail: `${answer.status} ${said}`.trim() };
+  } finally {
+    await client.close();
+  }
+}

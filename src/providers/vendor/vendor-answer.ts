@@ -1,0 +1,87 @@
+import type { VendorKind } from '../../domain/account';
+import { type HttpAnswer, parseRetryAfter } from '../http-answer';
+import type { NoAnswer } from '../http-exchange';
+import type { HandOverResult } from '../provider';
+import { type ErrorClass, errorClass } from './error-class';
+
+/** A vendor's answer as its adapter reads it. */
+export type VendorWord =
+  | { kind: 'taken'; providerId: string; data?: Record<string, unknown> | undefined }
+  /** An error in the vendor's own form. */
+  | { kind: 'refused'; code?: string | undefined; message?: string | undefined }
+  /** Of something between the vendor and us: it does not tell what the vendor did. */
+  | { kind: 'not_the_vendor' };
+
+/**
+ * What the answer to a create means. No vendor knows a message that it is given again, so that whatever leaves room for
+ * doubt is `unknown`: 500, 502 and 504, and an answer that is not in the vendor's own form. A code that is known decides
+ * before the status does.
+ */
+export function resultOfAnswer(
+  kind: VendorKind,
+  answer: HttpAnswer | NoAnswer,
+  read: (answer: HttpAnswer) => VendorWord,
+): HandOverResult {
+  if (!('status' in answer)) {
+    if (answer.stayed) return { kind: 'stayed' };
+    return answer.offered ? { kind: 'unknown' } : { kind: 'transient', code: answer.code, unreached: true };
+  }
+  const { status, headers } = answer;
+  const retryAfterMs = parseRetryAfter(headers['retry-after'], Date.now());
+  const word = read(answer);
+  if (word.kind === 'taken') return { kind: 'accepted', providerId: word.providerId, data: word.data };
+  // Vendors refuse before they look at the message (Twilio says so), whoever wrote the words.
+  if (status === 429) return throttled(retryAfterMs);
+  if (word.kind === 'not_the_vendor' || LOST.has(status)) return { kind: 'unknown' };
+  const code = word.code ?? `${kind}_${status}`;
+  const message = word.message ?? `${kind} answered ${status}`;
+  const found = (word.code === undefined ? undefined : errorClass(kind, word.code)) ?? classOf(status);
+  switch (found) {
+    case 'throttled':
+      return throttled(retryAfterMs);
+    case 'transient':
+      return { kind: 'transient', code, retryAfterMs };
+    case 'account':
+      return { kind: 'account', code, message };
+    case 'sender':
+      return { kind: 'sender', code, message };
+    case 'unknown':
+      return { kind: 'unknown' };
+    default:
+      return { kind: 'rejected', code, message };
+  }
+}
+
+const LOST: ReadonlySet<number> = new Set([500, 502, 504]);
+const THROTTLE_MS = 1_000;
+
+const throttled = (retryAfterMs: number | undefined): HandOverResult => ({
+  kind: 'throttled',
+  retryAfterMs: retryAfterMs ?? THROTTLE_MS,
+});
+
+/** For an error without a known code. */
+function classOf(status: number): ErrorClass {
+  if (status >= 401 && status <= 404) return 'account';
+  if (status === 408 || status === 425 || status === 503) return 'transient';
+  return status >= 400 && status < 500 ? 'permanent' : 'unknown';
+}
+
+/** A JSON object; `undefined` for anything else, which is not the vendor's. */
+export function objectIn(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A text or a number as a text; codes come as both. */
+export function wordIn(value: unknown, charsMax = 200): string | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
+  const text = String(value).slice(0, charsMax);
+  return text === '' ? undefined : text;
+}

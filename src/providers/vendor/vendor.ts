@@ -1,0 +1,92 @@
+import type { VendorKind } from '../../domain/account';
+import type { Channel } from '../../domain/channel';
+import type { InboundSms, Provider, Receipt } from '../provider';
+import type { CallDesk, CallFacts } from './call-desk';
+
+/**
+ * A carrier with an API of its own. Each kind is one object: it opens the provider of an account on a channel, reads its
+ * callbacks, and asks whether the account is right. All of them are in vendors.ts.
+ */
+export interface Vendor {
+  readonly kind: VendorKind;
+  readonly channels: readonly Channel[];
+  open(options: VendorOptions): Provider;
+  /** Asks the carrier something that changes nothing there. */
+  check(account: VendorAccount): Promise<{ ok: boolean; detail: string }>;
+  /** What is missing or wrong in an account that works, for operators. */
+  warnings(account: VendorAccount): readonly string[];
+  /** Believes a callback only with the carrier's own signature, of any of the secrets. */
+  readCallback(callback: Callback, account: CallbackAccount): CallbackReading;
+  /** The same for a request for a voice document, which carriers need not sign. */
+  readDocumentRequest?(callback: Callback, account: CallbackAccount): DocumentReading;
+}
+
+export interface VendorAccount {
+  id: string;
+  /** As contracts/accounts.ts has made them: texts. */
+  settings: Readonly<Record<string, string | undefined>>;
+  secrets: Readonly<Record<string, string | undefined>>;
+}
+
+export interface VendorOptions {
+  channel: Channel;
+  account: VendorAccount;
+  addresses: CallbackAddresses;
+  /** Where calls are kept; needed for voice. */
+  calls?: CallDesk | undefined;
+  answerTimeoutMs?: number | undefined;
+}
+
+/** Where a carrier reaches us. */
+export interface CallbackAddresses {
+  /** With our message's id, which ends a doubt whatever became of the answer to the create. */
+  callback(messageId: string): string;
+  /** A voice document's. */
+  document(path: string): string;
+}
+
+/** A request of a carrier, as it came. */
+export interface Callback {
+  method: string;
+  /**
+   * What the carrier was given and has signed: the public address, then path and query byte for byte as they came.
+   * `new URL` would write some characters in another way.
+   */
+  url: string;
+  query: URLSearchParams;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  body: Buffer;
+}
+
+export interface CallbackAccount {
+  settings: VendorAccount['settings'];
+  /** The present secrets first; then those before the last change, as long as they hold. */
+  secrets: readonly VendorAccount['secrets'][];
+}
+
+export type CallbackReading =
+  /** Forged, altered, another account's, or too old. */
+  | { kind: 'refused' }
+  /** The carrier will send it again with a signature. */
+  | { kind: 'unsigned' }
+  | { kind: 'read'; receipts: Receipt[]; inbound: InboundSms[]; calls: CallFacts[]; reply: CallbackReply };
+
+export interface CallbackReply {
+  type: string;
+  body: string;
+}
+
+export type DocumentReading = { kind: 'refused' } | { kind: 'read'; facts: CallFacts };
+
+/** The parameter of a callback's address that names our message. */
+export const MESSAGE_PARAMETER = 'm';
+
+export const header = ({ headers }: Callback, name: string): string | undefined => {
+  const value = headers[name];
+  return typeof value === 'string' ? value : undefined;
+};
+
+/** A vendor's base address and a path of the vendor's below it; a prefix is kept. */
+export function vendorUrl(base: string, path: string): URL {
+  return new URL(base.replace(/\/+$/, '') + path);
+}

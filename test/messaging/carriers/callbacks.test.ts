@@ -1,0 +1,125 @@
+/** Proves what callbacks of vendors do to messages: by which account they count, in which order, and how they end a doubt. */
+
+import { createCallbackAccounts } from '../../../src/messaging/carriers/callback-accounts';
+import type { Receipt } from '../../../src/providers/provider';
+import { describeWithDatabase } from '../../support/storage';
+import { until } from '../../support/until';
+import { createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
+import { ScriptedProvider } from '../scripted-provider';
+import { type AccountsRig, createAccountsRig, ENVIRONMENT, SEALING } from './accounts-rig';
+
+describeWithDatabase('callbacks of vendors', (database) => {
+  let rig: OutboxRig;
+  let accounts: AccountsRig;
+  let one: TestProcess;
+  let sms: ScriptedProvider;
+  const OWN = 'twilio:acc_own';
+
+  beforeAll(async () => {
+    const storage = await database.open();
+    rig = await createOutboxRig(storage);
+    accounts = createAccountsRig(storage);
+    sms = new ScriptedProvider('sms', {}, OWN);
+    one = await rig.process({ sms });
+  });
+  afterAll(() => rig.stop());
+  beforeEach(() => {
+    sms.script = (message) => ({ kind: 'accepted', providerId: `SM-${message.id}` });
+  });
+
+  const states = async (uid: string) => (await rig.states())[uid];
+  const track = (uid: string) => one.delivery.track(rig.workspaceId, uid);
+  const tell = (provider: string, ...receipts: Receipt[]) => one.delivery.receiptsOf(provider)(receipts);
+
+  async function ended(uid: string, state: string): Promise<string> {
+    const { id } = await one.delivery.accept(rig.workspaceId, rig.sms(uid));
+    await until(`it is ${state}`, async () => (await states(uid)) === state);
+    return id;
+  }
+
+  test('a callback ends a doubt, and the id that it brings is the message’s from then on', async () => {
+    sms.script = () => ({ kind: 'unknown' });
+    const id = await ended('doubt', 'unknown');
+    await tell(OWN, { id, providerId: 'SM-late', type: 'sent' });
+    expect(await track('doubt')).toMatchObject({ state: 'sent' });
+    await tell(OWN, { id, providerId: 'SM-late', type: 'sent' });
+    await tell(OWN, { providerId: 'SM-late', type: 'delivered' });
+    const { state, events } = await track('doubt');
+    expect([state, events.map(({ type }) => type)]).toEqual([
+      'delivered',
+      ['accepted', 'unknown', 'sent', 'delivered'],
+    ]);
+  });
+
+  test('one that is in no doubt gains nothing from being told that it was taken', async () => {
+    const id = await ended('sure', 'sent');
+    await tell(OWN, { id, providerId: `SM-${id}`, type: 'sent' });
+    expect((await track('sure')).events.map(({ type }) => type)).toEqual(['accepted', 'sent']);
+  });
+
+  test('only the account that was offered the message may tell of it', async () => {
+    sms.script = () => ({ kind: 'unknown' });
+    const id = await ended('foreign', 'unknown');
+    for (const other of ['twilio', 'twilio:acc_other', 'telnyx:acc_own']) {
+      await tell(other, { id, providerId: 'SM-forged', type: 'delivered' });
+      await tell(other, { id, providerId: 'SM-forged', type: 'sent' });
+    }
+    expect(await states('foreign')).toBe('unknown');
+    await tell(OWN, { id, providerId: 'SM-right', type: 'delivered' });
+    expect(await states('foreign')).toBe('delivered');
+  });
+
+  test('one that comes before the answer to the create is kept, whatever the answer is', async () => {
+    for (const [uid, result, end] of [
+      ['early', { kind: 'accepted', providerId: 'SM-early' }, 'delivered'],
+      ['early-doubt', { kind: 'unknown' }, 'delivered'],
+    ] as const) {
+      sms.script = async ({ id }) => {
+        await tell(OWN, { id, providerId: `SM-${uid}`, type: 'delivered' });
+        return result;
+      };
+      await ended(uid, end);
+    }
+  });
+
+  test('secrets before a change verify for ten minutes, and a deleted account is found for a week', async () => {
+    const { db } = rig;
+    const found = createCallbackAccounts({
+      db,
+      sealing: SEALING,
+      environment: ENVIRONMENT,
+      secretsOf: () => ({}),
+    });
+    const account = await accounts.make({
+      ...{
+        kind: 'twilio',
+        channels: ['sms'],
+        settings: { accountSid: 'AC1' },
+        secrets: { authToken: 'one' },
+      },
+    });
+    const tokens = async () =>
+      (await found.find('twilio', account.id))?.secrets.map(({ authToken }) => authToken);
+    expect(await tokens()).toEqual(['one']);
+    await accounts.change(account, { name: 'Renamed' });
+    expect(await tokens()).toEqual(['one']);
+    await accounts.change(account, { secrets: { authToken: 'two' } });
+    expect(await tokens()).toEqual(['two', 'one']);
+    const past = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+    await db
+      .updateTable('accounts')
+      .set({ previous_until: past(1) })
+      .where('id', '=', account.id)
+      .execute();
+    expect(await tokens()).toEqual(['two']);
+    expect(await found.find('telnyx', account.id)).toBeUndefined();
+    await accounts.accounts.remove(account.id);
+    expect(await tokens()).toEqual(['two']);
+    await db
+      .updateTable('accounts')
+      .set({ deleted_at: past(7 * 24 * 60 + 1) })
+      .where('id', '=', account.id)
+      .execute();
+    expect(await tokens()).toBeUndefined();
+  });
+});

@@ -1,0 +1,46 @@
+import type { AddressInfo } from 'node:net';
+import { inboundVendorRoutes } from '../../../src/http/routes/inbound-vendors';
+import { buildServer } from '../../../src/http/server';
+import { createLog } from '../../../src/log';
+import type { InboundSink, ReceiptSink } from '../../../src/providers/provider';
+import type { VendorAccount } from '../../../src/providers/vendor/vendor';
+
+/** The route of vendors' callbacks for one account, without anything behind it. */
+export async function startInboundVendors({
+  account,
+  takeReceipts,
+  takeInbound = async () => undefined,
+  before = [],
+  publicUrl,
+}: {
+  account: VendorAccount;
+  takeReceipts: ReceiptSink;
+  takeInbound?: InboundSink;
+  /** Secrets that hold for a while still. */
+  before?: VendorAccount['secrets'][];
+  publicUrl?: string;
+}): Promise<{ url: string; close(): Promise<void> }> {
+  const nobody = async () => undefined;
+  let url = '';
+  const app = await buildServer({
+    authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
+    log: createLog('silent'),
+    routes: [
+      inboundVendorRoutes({
+        accounts: {
+          async find(kind, id) {
+            if (id !== account.id) return undefined;
+            const { settings, secrets } = account;
+            return { id, provider: `${kind}:${id}`, settings, secrets: [secrets, ...before] };
+          },
+        },
+        receiptsOf: () => takeReceipts,
+        inboundOf: () => takeInbound,
+        publicUrl: () => publicUrl ?? url,
+      }),
+    ],
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  return { url, close: async () => void (await app.close()) };
+}
