@@ -65,6 +65,7 @@ import { createAccounts } from '../messaging/carriers/accounts';
 import { createCallbackAccounts } from '../messaging/carriers/callback-accounts';
 import { createRoutes } from '../messaging/carriers/routes';
 import type { Delivery } from '../messaging/delivery';
+import { isFirstUse } from '../messaging/receipts/event-tokens';
 import type { RegisteredSenders } from '../messaging/senders/registered-senders';
 import { createSuppressionList } from '../messaging/suppression/suppression';
 import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
@@ -74,6 +75,7 @@ import type { TemplateVersions } from '../messaging/templates/template-versions'
 import { createTemplates } from '../messaging/templates/templates';
 import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Metrics } from '../metrics/metrics';
+import { getFromSns } from '../providers/mail-events/sns';
 import type { Tables } from '../storage/storage';
 import { contactNews } from './contact-news';
 import { isToldHowToOptOut } from './notice-rule';
@@ -196,6 +198,10 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     }),
     inboundVendorRoutes({
       accounts: createCallbackAccounts({ db: messagingDb, ...parts.accounts }),
+      mailTools: {
+        ...{ now: Date.now, get: getFromSns },
+        isFirstUse: (account, token, body) => isFirstUse(messagingDb, account, token, body),
+      },
       receiptsOf: delivery.receiptsOf,
       inboundOf: delivery.inboundOf,
       publicUrl: parts.reachableAt,

@@ -299,8 +299,13 @@ export const LIMITS = {
   vendorAnswerMs: 30_000,
   /** Fifty messages with their texts are the longest that we ask for. */
   vendorAnswerBytes: 1 * MiB,
-  /** A callback is some 1 KiB of form fields; an inbound SMS has at most 1,600 characters of text. */
-  callbackBytes: 64 * KiB,
+  /** SendGrid collects events up to 768 KiB; those of others are some KiB each. */
+  callbackBytes: 1 * MiB,
+  /** A certificate of Amazon, or its word that a subscription is confirmed. */
+  mailEventFetchBytes: 64 * KiB,
+  mailEventFetchMs: 5_000,
+  /** Mailgun's tokens are remembered for longer than their signature is believed (24 h). */
+  eventTokenHours: 26,
 
   // Webhooks out
   /** Endpoints of a workspace; each reads the event feed separately. */

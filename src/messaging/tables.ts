@@ -269,6 +269,7 @@ export interface MessagingTables {
     key_id: string | null;
     created_at: CreatedAt;
   };
+  event_tokens: { account: string; token: Buffer; body: Buffer; at: CreatedAt };
   carrier_settings: { singleton: Generated<boolean>; revision: number; routes: Json<Route[]> };
   webhooks: {
     id: string;

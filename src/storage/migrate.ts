@@ -33,6 +33,7 @@ import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
 import * as callbacks from './migrations/0095-callbacks';
 import * as registeredSenders from './migrations/0098-registered-senders';
+import * as eventTokens from './migrations/0099-event-tokens';
 import * as runRetention from './migrations/0110-run-retention';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -71,6 +72,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0071-recipients-by-code': recipientsByCode.UP,
   '0095-callbacks': callbacks.UP,
   '0098-registered-senders': registeredSenders.UP,
+  '0099-event-tokens': eventTokens.UP,
   '0110-run-retention': runRetention.UP,
 };
 

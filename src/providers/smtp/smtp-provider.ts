@@ -24,6 +24,8 @@ export interface SmtpProviderOptions {
   dkimOf?: DkimKeys | undefined;
   /** Domain of the envelope senders, and the secret by which we know our own; else the sender's own address. */
   returnPath?: { domain: string; secret: string } | undefined;
+  /** Headers by which the relay's own events name our message; it reports by HTTP then (mail-events). */
+  eventHeaders?: ((messageId: string) => [string, string][]) | undefined;
   /** Where reports and unsubscribing mails come in. */
   listen?: SmtpListen | undefined;
   /** Takes the token of an unsubscribing mail; rejects to be told again. Without it none is taken. */
@@ -122,6 +124,7 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 
   async function write(message: HandOver): Promise<{ mime: Buffer; messageId: string }> {
     const { headers, body, messageId } = composeMail(message, Date.now());
+    headers.push(...(options.eventHeaders?.(message.id) ?? []));
     let head = writeHeaders(headers);
     const signer = signerOf(domainOf(splitSender(message.from).address));
     if (signer) head = `DKIM-Signature: ${await signer.sign(headers, body)}\r\n${head}`;
@@ -148,10 +151,10 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
   return {
     name: 'smtp',
     channel: 'email',
-    // Without the listener nobody tells us anything more.
+    // Without the listener or the relay's events, nothing more is known.
     capabilities: {
       idempotent: false,
-      receipts: options.listen !== undefined,
+      receipts: options.listen !== undefined || options.eventHeaders !== undefined,
       batchMax,
       parallel: relays.length * connections,
       answersEach: true,

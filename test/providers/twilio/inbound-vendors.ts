@@ -2,8 +2,15 @@ import type { AddressInfo } from 'node:net';
 import { inboundVendorRoutes } from '../../../src/http/routes/inbound-vendors';
 import { buildServer } from '../../../src/http/server';
 import { createLog } from '../../../src/log';
+import type { MailEventTools } from '../../../src/providers/mail-events/mail-events';
 import type { InboundSink, ReceiptSink } from '../../../src/providers/provider';
 import type { VendorAccount } from '../../../src/providers/vendor/vendor';
+
+const NO_MAIL: MailEventTools = {
+  now: Date.now,
+  get: () => Promise.reject(new Error('Nothing is fetched here')),
+  isFirstUse: async () => true,
+};
 
 /** The route of vendors' callbacks for one account, without anything behind it. */
 export async function startInboundVendors({
@@ -12,6 +19,7 @@ export async function startInboundVendors({
   takeInbound = async () => undefined,
   before = [],
   publicUrl,
+  mailTools = NO_MAIL,
 }: {
   account: VendorAccount;
   takeReceipts: ReceiptSink;
@@ -19,6 +27,7 @@ export async function startInboundVendors({
   /** Secrets that hold for a while still. */
   before?: VendorAccount['secrets'][];
   publicUrl?: string;
+  mailTools?: MailEventTools;
 }): Promise<{ url: string; close(): Promise<void> }> {
   const nobody = async () => undefined;
   let url = '';
@@ -36,6 +45,7 @@ export async function startInboundVendors({
         },
         receiptsOf: () => takeReceipts,
         inboundOf: () => takeInbound,
+        mailTools,
         publicUrl: () => publicUrl ?? url,
       }),
     ],

@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { MAIL_SERVICES } from '../../../src/providers/mail-events/mail-services';
 import type { Provider } from '../../../src/providers/provider';
 import type { DkimOptions } from '../../../src/providers/smtp/dkim';
 import { createSenderBreaker } from '../../../src/providers/smtp/sender-breaker';
@@ -57,6 +58,25 @@ describe('mail of registered domains', () => {
     const [before, after] = carrier.mails as [string, string];
     expect([first, key.record].map((record) => verifyDkim({ mail: before, record }))).toEqual([true, false]);
     expect([first, key.record].map((record) => verifyDkim({ mail: after, record }))).toEqual([false, true]);
+  });
+});
+
+describe('mail that a service reports about', () => {
+  test.each([
+    ['ses', /^X-SES-MESSAGE-TAGS: fanfare=msg_7\r$/m],
+    ['sendgrid', /^X-SMTPAPI: \{"unique_args":\{"fanfare":"msg_7"\}\}\r$/m],
+    ['mailgun', /^X-Mailgun-Variables: \{"fanfare":"msg_7"\}\r$/m],
+    ['postmark', /^X-PM-Metadata-fanfare: msg_7\r$/m],
+  ] as const)('names the message as %s gives it back', async (service, header) => {
+    const carrier = await startSmtpCarrier();
+    const provider = openSmtp(`smtp://127.0.0.1:${carrier.port}?tls=none`, {
+      eventHeaders: MAIL_SERVICES[service].headers,
+    });
+    expect(provider.capabilities.receipts).toBe(true);
+    await provider.handOver([mail({ id: 'msg_7' })]);
+    expect(carrier.mails[0]).toMatch(header);
+    await provider.close();
+    await carrier.close();
   });
 });
 
