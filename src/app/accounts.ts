@@ -93,7 +93,10 @@ async function openOn(
   const secrets = account.secrets as Secrets;
   const { url = '' } = secrets;
   const { log } = parts;
-  if (isVendor(kind)) return openVendor(kind, vendorAccount(account, account.secrets), channel, parts);
+  if (isVendor(kind)) {
+    const opened = { ...vendorAccount(account, account.secrets), provider: providerName(account) };
+    return openVendor(kind, opened, channel, parts);
+  }
   switch (kind) {
     case 'http':
       return openHttpProvider({

@@ -28,6 +28,7 @@ import { adminKeyRoutes } from '../http/routes/admin-keys';
 import { adminRouteRoutes, adminSenderRoutes } from '../http/routes/admin-routes';
 import { adminUserRoutes } from '../http/routes/admin-users';
 import { adminWorkspaceRoutes } from '../http/routes/admin-workspaces';
+import { callDocumentRoutes } from '../http/routes/call-documents';
 import { campaignApprovalRoutes } from '../http/routes/campaign-approval';
 import { campaignCallRoutes } from '../http/routes/campaign-calls';
 import { campaignProgressRoutes } from '../http/routes/campaign-progress';
@@ -73,6 +74,7 @@ import type { UnsubscribeTokens } from '../messaging/suppression/unsubscribe-tok
 import type { MessagingTables } from '../messaging/tables';
 import type { TemplateVersions } from '../messaging/templates/template-versions';
 import { createTemplates } from '../messaging/templates/templates';
+import type { VendorCalls } from '../messaging/vendor-calls';
 import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Metrics } from '../metrics/metrics';
 import { getFromSns } from '../providers/mail-events/sns';
@@ -105,6 +107,7 @@ export interface ApiParts {
   publicUrl: string | undefined;
   /** Where carriers reach this installation: the public address, or else our own. */
   reachableAt(): string;
+  vendorCalls: VendorCalls;
   metrics: Pick<Metrics, 'read' | 'contentType'>;
   log: Log;
 }
@@ -196,16 +199,8 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       takeInbound: delivery.inboundOf('kannel'),
       optedOut: parts.smsOptedOut,
     }),
-    inboundVendorRoutes({
-      accounts: createCallbackAccounts({ db: messagingDb, ...parts.accounts }),
-      mailTools: {
-        ...{ now: Date.now, get: getFromSns },
-        isFirstUse: (account, token, body) => isFirstUse(messagingDb, account, token, body),
-      },
-      receiptsOf: delivery.receiptsOf,
-      inboundOf: delivery.inboundOf,
-      publicUrl: parts.reachableAt,
-    }),
+    inboundVendorRoutes(vendorsOf(parts)),
+    callDocumentRoutes(vendorsOf(parts)),
     unsubscribeRoutes(createUnsubscribe({ db: messagingDb, tokens: parts.unsubscribeTokens })),
     stopRoutes({ stops }),
     policyRoutes({
@@ -229,6 +224,21 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),
   ];
 }
+
+/** What requests of vendors need. */
+const vendorsOf = ({ storage, accounts, delivery, reachableAt, vendorCalls, log }: ApiParts) => ({
+  accounts: createCallbackAccounts({ db: storage.tables<MessagingTables>(), ...accounts }),
+  receiptsOf: delivery.receiptsOf,
+  inboundOf: delivery.inboundOf,
+  publicUrl: reachableAt,
+  calls: vendorCalls,
+  mailTools: {
+    ...{ now: Date.now, get: getFromSns },
+    isFirstUse: (account: string, token: string, body: Buffer) =>
+      isFirstUse(storage.tables<MessagingTables>(), account, token, body),
+  },
+  log,
+});
 
 /** The store of accounts with what only this process knows of them. */
 function accountsOf({ storage, delivery, accounts }: ApiParts): AdminAccountsDeps {

@@ -24,6 +24,7 @@ import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
 import { createUnsubscribeTokens } from '../messaging/suppression/unsubscribe-tokens';
 import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/templates/template-versions';
+import { createVendorCalls } from '../messaging/vendor-calls';
 import type { Metrics } from '../metrics/metrics';
 import { StartupError } from '../startup-error';
 import type { Storage } from '../storage/storage';
@@ -34,7 +35,7 @@ import { checkAccount, environmentAccounts, environmentSecrets, openAccount } fr
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import { policySource } from './policy-source';
-import { openProviders, type ProviderParts, unsubscribeAddress } from './providers';
+import { callDocumentsOf, openProviders, type ProviderParts, unsubscribeAddress } from './providers';
 import { openSecretsModule } from './secrets-module';
 import { campaignHolds, messageStories, type ServiceGateways, templateLookup } from './service-gateway';
 import type { Shutdown } from './shutdown';
@@ -95,6 +96,8 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     publicUrl: () => reachableAt ?? '',
     inboundUrl: (provider) => `${reachableAt}/inbound/${provider}/${inboundSecret}`,
   };
+  const calls = createVendorCalls({ db: requestsDb, documents: callDocumentsOf(config) });
+  parts.calls = calls;
   const environment = environmentAccounts(config);
   const delivery = createDelivery({
     db: messagingDb,
@@ -176,6 +179,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
         metrics: options.metrics,
         publicUrl,
         reachableAt: parts.publicUrl,
+        vendorCalls: calls,
         log,
       }),
     ],

@@ -17,6 +17,7 @@ import { UnusableCertificate } from '../providers/smtp/certificate';
 import type { DkimKeys, DkimOptions } from '../providers/smtp/dkim';
 import { UNSUBSCRIBE } from '../providers/smtp/smtp-inbound';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';
+import type { CallDesk } from '../providers/vendor/call-desk';
 import { MESSAGE_PARAMETER, type VendorAccount } from '../providers/vendor/vendor';
 import { VENDORS } from '../providers/vendor/vendors';
 import { type Synthesizer, TELEPHONE_HZ } from '../speech/synthesizer';
@@ -33,6 +34,8 @@ export interface ProviderParts {
   inboundUrl(provider: string): string;
   /** The key with which mail of a registered domain is signed. */
   dkimOf?: DkimKeys | undefined;
+  /** Where calls at vendors are kept; without it none is made. */
+  calls?: CallDesk | undefined;
   /** Where a carrier reaches this installation; known once the server listens. */
   publicUrl(): string;
   /** Without it, the simulator estimates the length of speech from the text. */
@@ -81,7 +84,7 @@ function openVendorDefault(
   parts: ProviderParts,
 ): Provider {
   const id = defaultAccountId(channel);
-  return openVendor(kind, { id, ...vendorOfEnvironment(config, kind) }, channel, parts);
+  return openVendor(kind, { id, provider: kind, ...vendorOfEnvironment(config, kind) }, channel, parts);
 }
 
 /** Throws for a channel that cannot be had from this vendor. */
@@ -89,7 +92,7 @@ export function openVendor(
   kind: VendorKind,
   account: VendorAccount,
   channel: Channel,
-  parts: Pick<ProviderParts, 'publicUrl'>,
+  parts: Pick<ProviderParts, 'publicUrl' | 'calls'>,
 ): Provider {
   const vendor = VENDORS[kind];
   if (!vendor?.channels.includes(channel)) {
@@ -98,10 +101,9 @@ export function openVendor(
       `Choose another provider in FANFARE_${channel.toUpperCase()}_PROVIDER, or other channels for the account.`,
     );
   }
-  const { publicUrl } = parts;
+  const { publicUrl, calls } = parts;
   return vendor.open({
-    channel,
-    account,
+    ...{ channel, account, calls },
     addresses: {
       callback: (id) =>
         `${publicUrl()}/inbound/${kind}/${account.id}?${MESSAGE_PARAMETER}=${encodeURIComponent(id)}`,

@@ -299,6 +299,12 @@ export const LIMITS = {
   vendorAnswerMs: 30_000,
   /** Fifty messages with their texts are the longest that we ask for. */
   vendorAnswerBytes: 1 * MiB,
+  /** A voice document is served for so long after its call's end, in case the carrier asks for it again. */
+  endedCallMinutes: 10,
+  /** Twilio queues calls for a day at most; one that was not heard of for longer is over. */
+  silentCallHours: 26,
+  /** Twilio places one call a second, and queues what is more where no pause reaches it. */
+  vendorCallsPerSecond: 1,
   /** SendGrid collects events up to 768 KiB; those of others are some KiB each. */
   callbackBytes: 1 * MiB,
   /** A certificate of Amazon, or its word that a subscription is confirmed. */

@@ -5,7 +5,7 @@ import type { MessagingTables } from './tables';
 
 /**
  * Deletes expired rows: ended tokens and sessions, old counts of failed attempts, answers kept for an
- * Idempotency-Key. Readers of these rows check the age themselves, so that nothing depends on the time of the
+ * Idempotency-Key, and calls at vendors that are over. Readers of these rows check the age themselves, so that nothing depends on the time of the
  * sweep.
  */
 export interface Expiry {
@@ -33,6 +33,10 @@ export function keepExpiring({ db, log, now = Date.now }: ExpiryDeps): Expiry {
     await deleteAll(db, 'failed_attempts', sql`since < ${windowBegan}::timestamptz`);
     const kept = before(LIMITS.idempotencyKeptHours * HOUR_MS);
     await deleteAll(db, 'idempotency_keys', sql`created_at < ${kept}::timestamptz`);
+    const served = before(LIMITS.endedCallMinutes * 60_000);
+    await deleteAll(db, 'vendor_calls', sql`ended_at < ${served}::timestamptz`);
+    const silent = before(LIMITS.silentCallHours * HOUR_MS);
+    await deleteAll(db, 'vendor_calls', sql`created_at < ${silent}::timestamptz`);
   }
 
   const timer = setInterval(() => {

@@ -1,11 +1,12 @@
 import type { ColumnType, Generated } from 'kysely';
-import type { AccountKind } from '../domain/account';
+import type { AccountKind, VendorKind } from '../domain/account';
 import type { Channel } from '../domain/channel';
 import type { MessageState } from '../domain/message';
 import type { KeywordAction } from '../domain/opt-out-keywords';
 import type { Route } from '../domain/route';
 import type { SuppressionLifter, SuppressionSource } from '../domain/suppression';
 import type { CallOptions } from '../domain/voice/call-options';
+import type { CallFact } from '../domain/voice/call-script';
 import type { DisabledReason, WebhookDeliveryState } from '../domain/webhook';
 
 /** The messaging service's tables, as Kysely sees them (schema: storage/migrations). */
@@ -270,6 +271,18 @@ export interface MessagingTables {
     created_at: CreatedAt;
   };
   event_tokens: { account: string; token: Buffer; body: Buffer; at: CreatedAt };
+  vendor_calls: {
+    message_id: string;
+    token: string;
+    kind: VendorKind;
+    account_id: string;
+    provider: string;
+    document: string;
+    options: Json<CallOptions>;
+    facts: ColumnType<CallFact[], string | undefined, string>;
+    created_at: CreatedAt;
+    ended_at: Timestamp | null;
+  };
   carrier_settings: { singleton: Generated<boolean>; revision: number; routes: Json<Route[]> };
   webhooks: {
     id: string;

@@ -32,6 +32,7 @@ import * as accounts from './migrations/0061-accounts';
 import * as contactsFound from './migrations/0070-contacts-found';
 import * as recipientsByCode from './migrations/0071-recipients-by-code';
 import * as callbacks from './migrations/0095-callbacks';
+import * as vendorCalls from './migrations/0096-vendor-calls';
 import * as registeredSenders from './migrations/0098-registered-senders';
 import * as eventTokens from './migrations/0099-event-tokens';
 import * as runRetention from './migrations/0110-run-retention';
@@ -71,6 +72,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0070-contacts-found': contactsFound.UP,
   '0071-recipients-by-code': recipientsByCode.UP,
   '0095-callbacks': callbacks.UP,
+  '0096-vendor-calls': vendorCalls.UP,
   '0098-registered-senders': registeredSenders.UP,
   '0099-event-tokens': eventTokens.UP,
   '0110-run-retention': runRetention.UP,

@@ -83,6 +83,8 @@ const PROBES: Record<string, Probe> = {
   'POST /u/:token': { kind: 'open' },
   'GET /inbound/kannel/:secret': { kind: 'open' },
   'POST /inbound/kannel/:secret': { kind: 'open' },
+  'GET /calls/:token/:step': { kind: 'open' },
+  'POST /calls/:token/:step': { kind: 'open' },
   'GET /inbound/:kind/:account': { kind: 'open' },
   'POST /inbound/:kind/:account': { kind: 'open' },
   'GET /api/session': { kind: 'own', why: 'tells who the caller is' },

@@ -135,6 +135,8 @@ export const STORY: Step[] = [
   { operation: 'reportByKannelPosted', status: 200, without: ['dlr', 'answer', 'time'] },
   { operation: 'reportByVendor', status: 200, ...signed('/inbound/twilio/vendor') },
   { operation: 'reportByVendorPosted', status: 200, ...signed('/inbound/twilio/vendor') },
+  { operation: 'readCallDocument', status: 200 },
+  { operation: 'readCallDocumentPosted', status: 200 },
   {
     operation: 'trackMessage',
     status: 200,

@@ -14,6 +14,7 @@ import { createRegisteredSenders } from '../../src/messaging/senders/registered-
 import { createUnsubscribeTokens } from '../../src/messaging/suppression/unsubscribe-tokens';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
+import { createVendorCalls } from '../../src/messaging/vendor-calls';
 import { createTargetGuard } from '../../src/messaging/webhooks/target-guard';
 import { createWebhooks } from '../../src/messaging/webhooks/webhooks';
 import { createMetrics } from '../../src/metrics/metrics';
@@ -38,6 +39,8 @@ const VENDOR: Account = {
   ...{ id: 'vendor', name: 'Vendor', kind: 'twilio', channels: ['sms'], settings: { accountSid: 'AC1' } },
   ...{ secretNames: [], workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' },
 };
+/** The token in the examples of the document. */
+const EXAMPLE_CALL = 'Y2FsbHMgYXJlIGtub3duIGJ5IHRva2Vu';
 export const VENDOR_TOKEN = 'the vendor signs';
 export const INBOUND_SECRET = 'the-carrier-knows';
 export const UNSUBSCRIBE_TOKENS = createUnsubscribeTokens('the installation knows');
@@ -76,6 +79,14 @@ export async function startWholeApi(
       return { name: templateId, version, placeholders: [...found.placeholders], text };
     },
   };
+  await db
+    .insertInto('vendor_calls')
+    .values({
+      ...{ message_id: 'msg_of_a_vendor', token: EXAMPLE_CALL, kind: 'twilio', account_id: VENDOR.id },
+      ...{ provider: 'twilio', document: '<Response><Say>Hello</Say></Response>', options: '{}' },
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
   const { server, routes } = await withRoutes(() =>
     listen({
       authenticator: identity,
@@ -127,6 +138,10 @@ export async function startWholeApi(
           }),
           publicUrl: undefined,
           reachableAt: () => PUBLIC_URL,
+          vendorCalls: createVendorCalls({
+            db,
+            documents: { fetch: async () => ({ problem: 'document_unreachable' }) },
+          }),
           log,
         }),
       ],

@@ -1,5 +1,6 @@
 import type { Detection } from './answer-detection/detection';
 import type { DocumentRequest } from './call-documents';
+import type { XmlElement } from './xml-tree';
 
 /**
  * One command to a call. `maxMs` is the time left for the call: the control ends the command by then. With
@@ -20,12 +21,17 @@ export type CallCommand =
   | { do: 'play'; url: string; bargeIn: boolean; maxMs: number }
   | { do: 'send'; tones: string; maxMs: number }
   | { do: 'pause'; bargeIn: boolean; maxMs: number }
-  /** Until a key is pressed. */
-  | { do: 'wait_key'; maxMs: number }
+  /**
+   * Until a key is pressed: one of at most `numDigits`, of which `entered` are there. A control that takes all of an
+   * input at once ends it with `finishOnKey`, where there is one.
+   */
+  | { do: 'wait_key'; maxMs: number; numDigits: number; entered: number; finishOnKey: string }
   /** Silence of `silenceMs` ends it; 0 for never. */
   | { do: 'record'; silenceMs: number; finishOnKey: string; beep: boolean; maxMs: number }
   /** Fetches another document to continue with; the callee hears nothing meanwhile. */
   | ({ do: 'fetch_document'; maxMs: number } & DocumentRequest)
+  /** Connects the callee to somebody else, as the element says; only carriers with a verb of that name can. */
+  | { do: 'connect'; element: XmlElement; maxMs: number }
   | { do: 'hang_up' }
   /** Takes no time: reports something while the call continues. */
   | { do: 'report'; report: CallReport };

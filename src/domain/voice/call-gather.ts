@@ -84,7 +84,11 @@ function* enter(line: CallLine, gather: GatherStep, speak: Speak): Generator<Cal
       if (digits.length >= wanted) return digits;
     }
     if (line.over) return digits;
-    key = (yield* line.issue({ do: 'wait_key', maxMs: timeoutMs })).key;
+    const entered = digits.length;
+    // Where the key means something by itself, it is entered and not swallowed.
+    const finishOnKey = wanted === 1 && means(finish) ? '' : finish;
+    key = (yield* line.issue({ do: 'wait_key', maxMs: timeoutMs, numDigits: wanted, entered, finishOnKey }))
+      .key;
     if (key === undefined) return digits;
   }
 }
@@ -103,4 +107,5 @@ function* ask(
   return undefined;
 }
 
-const KEYS_MAX = 64;
+/** An input without a length of its own. */
+export const KEYS_MAX = 64;

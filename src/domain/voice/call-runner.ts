@@ -37,7 +37,10 @@ export async function followCall(
  * A loop in the document ends at the call's longest duration or, where no time passes, at LIMITS.callCommands.
  * A loop over several documents ends at LIMITS.callDocuments.
  */
-function* callSteps(program: VoiceProgram, options: CallOptions): Generator<CallCommand, CallRecord, Heard> {
+export function* callSteps(
+  program: VoiceProgram,
+  options: CallOptions,
+): Generator<CallCommand, CallRecord, Heard> {
   const line = new CallLine();
   if (program.steps.find(({ verb }) => verb !== 'Other')?.verb === 'Reject') {
     line.end('rejected_by_flow');
@@ -165,9 +168,13 @@ function* runStep(line: CallLine, step: Step): Generator<CallCommand, Going | un
     case 'Hangup':
       line.end('finished');
       return undefined;
-    // An outgoing call was answered before its first step; unknown verbs are not run.
+    // An outgoing call was answered before its first step; unknown verbs are not run, and a Dial only where the carrier can.
     case 'Answer':
+      return undefined;
     case 'Other':
+      if (step.element.name === 'Dial') {
+        yield* line.issue({ do: 'connect', element: step.element, maxMs: Number.POSITIVE_INFINITY });
+      }
       return undefined;
   }
 }

@@ -51,7 +51,7 @@ function verbAttributes(verb: VerbName, step: object): string {
   return attributes([...own, ...((values.extra as ExtraAttributes | undefined) ?? [])]);
 }
 
-function writeNode(node: XmlNode): string {
+export function writeNode(node: XmlNode): string {
   if (typeof node === 'string') return content(node);
   return element(node.name, attributes(node.attributes), node.children.map(writeNode).join(''));
 }

@@ -137,6 +137,32 @@ export const reportByVendorPosted: Operation = {
   description: 'The same, with the fields in the body, as vendors do it unless they are told otherwise.',
 };
 
+export const readCallDocument: Operation = {
+  id: 'readCallDocument',
+  tag: 'Provider callbacks',
+  summary: 'Go on with a call',
+  description: `For vendors that make calls by documents: what the call says next. Each document names the address of the next one; the same request again is the same document. Without a signature it is served, because only the vendor knows the token; a wrong signature is 403. 10 minutes after the call's end it is gone.`,
+  parameters: { token: 'Y2FsbHMgYXJlIGtub3duIGJ5IHRva2Vu', step: 'start' },
+  answers: {
+    200: {
+      description: 'The next step, in the language of the vendor.',
+      content: {
+        'text/xml': {
+          schema: z.string(),
+          example: '<?xml version="1.0" encoding="UTF-8"?><Response><Say>Hello</Say></Response>',
+        },
+      },
+    },
+  },
+  errors: ['forbidden', 'not_found', 'overloaded', 'dependency_down'],
+};
+
+export const readCallDocumentPosted: Operation = {
+  ...readCallDocument,
+  id: 'readCallDocumentPosted',
+  description: 'The same, with what the callee entered in the body.',
+};
+
 export const readDocument: Operation = {
   id: 'readDocument',
   tag: 'Documentation',

@@ -4,10 +4,13 @@ import { answer } from '../../contracts/common';
 import { isMailVendor, isVendor, type MailVendor } from '../../domain/account';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import type { Log } from '../../log';
 import type { CallbackAccounts, FoundAccount } from '../../messaging/carriers/callback-accounts';
+import type { VendorCalls } from '../../messaging/vendor-calls';
 import type { MailEventTools } from '../../providers/mail-events/mail-events';
 import { MAIL_SERVICES } from '../../providers/mail-events/mail-services';
 import type { InboundSink, ReceiptSink } from '../../providers/provider';
+import type { CallFacts } from '../../providers/vendor/call-desk';
 import type { Callback, Vendor } from '../../providers/vendor/vendor';
 import { VENDORS } from '../../providers/vendor/vendors';
 import { reportByVendor, reportByVendorPosted } from '../operations/service';
@@ -22,6 +25,8 @@ export interface InboundVendorsDeps {
   mailTools: MailEventTools;
   /** The address that carriers were given, without a slash at its end. */
   publicUrl(): string;
+  calls: VendorCalls;
+  log: Log;
 }
 
 /**
@@ -65,6 +70,7 @@ async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyRe
     throw new DomainError('dependency_down', text, { retryAfterSeconds: 1 });
   }
   await deps.receiptsOf(account.provider)(reading.receipts);
+  for (const facts of reading.calls) await hear(deps, vendor, account, facts);
   await deps.inboundOf(account.provider)(reading.inbound);
   return reply.type(reading.reply.type).send(reading.reply.body);
 }
@@ -92,6 +98,30 @@ async function takeMailEvents(deps: InboundVendorsDeps, service: MailVendor, req
   if (reading.kind === 'refused') throw new DomainError('forbidden', 'The signature is not the service’s');
   await deps.receiptsOf(account.provider)(reading.receipts);
   return answer(200, 'Taken', { receipts: reading.receipts.length, inbound: 0 });
+}
+
+/** What comes of it is stored before the call is steered, and before it may be forgotten. */
+async function hear(
+  deps: InboundVendorsDeps,
+  vendor: Vendor,
+  account: FoundAccount,
+  facts: CallFacts,
+): Promise<void> {
+  const { receipts, isOver, steer } = await deps.calls.hear(account.provider, facts);
+  await deps.receiptsOf(account.provider)(receipts);
+  if (isOver && facts.messageId !== undefined) await deps.calls.ended(facts.messageId);
+  const {
+    secrets: [present = {}],
+    settings,
+    id,
+  } = account;
+  if (!steer || !vendor.voice || facts.providerId === undefined) return;
+  const to = 'path' in steer ? { url: `${deps.publicUrl()}/calls/${steer.path}` } : steer;
+  try {
+    await vendor.voice.steer({ id, settings, secrets: present }, facts.providerId, to);
+  } catch (error) {
+    deps.log.warn({ err: error }, 'A call could not be steered; it goes on as it is until its next step');
+  }
 }
 
 async function accountOf(

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import type { Routed } from '../../domain/route';
 import type { Log } from '../../log';
@@ -57,6 +58,10 @@ interface Deps {
   log: Log;
   events: OutboxEvents;
 }
+
+/** What would only wait at the vendor waits here, where it can be held and taken back. */
+const ownPace = ({ kind }: Way['account'], channel: Channel): number | undefined =>
+  kind === 'twilio' && channel === 'voice' ? LIMITS.vendorCallsPerSecond : undefined;
 
 /** Longest sleep of the one timer; clocks may be set meanwhile. */
 const SLEEP_MAX_MS = 30_000;
@@ -232,7 +237,7 @@ export class Dispatcher {
     const { channel } = carrier;
     const limiter = createProviderLimiter(channel, carrier, log, observer, {
       id: account.id,
-      ratePerSecond: account.ratePerSecond,
+      ratePerSecond: account.ratePerSecond ?? ownPace(account, channel),
       probeMaxMs: account.source === 'api' ? LIMITS.accountProbeMs : undefined,
       sharesChannel: () => this.ways.isOneOfSeveral(channel),
     });

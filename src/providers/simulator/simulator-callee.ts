@@ -76,6 +76,8 @@ export class SimulatedCallee implements CallControl {
         return this.waitForKey(command.maxMs);
       case 'record':
         return this.record(command);
+      case 'connect':
+        return { atMs: this.nowMs };
       case 'pause':
         return this.sound(command.maxMs, command.bargeIn);
       // Who may go on elsewhere is followed there (simulator-documents.ts).

@@ -119,7 +119,8 @@ function callNews(fields: URLSearchParams, messageId: string | undefined) {
   const ids = { id: messageId, providerId };
   const at = timeOf(fields);
   const receipts: Receipt[] = [];
-  if (status === 'queued' || status === 'initiated') receipts.push({ ...ids, type: 'sent', at });
+  // Whatever it tells of a call, the call was taken.
+  receipts.push({ ...ids, type: 'sent', at });
   if (status === 'ringing') receipts.push({ ...ids, type: 'ringing', at });
   if (status === 'in-progress' || status === 'answered') receipts.push({ ...ids, type: 'answered', at });
   return { receipts, calls: [factsOf(fields, messageId)] };

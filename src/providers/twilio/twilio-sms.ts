@@ -1,17 +1,14 @@
 import { LIMITS } from '../../domain/limits';
-import type { HttpAnswer } from '../http-answer';
-import type { NoAnswer } from '../http-exchange';
-import type { HandOver, HandOverResult, InDoubt, LookUpResult, Provider } from '../provider';
+import type { HandOver, HandOverResult, Provider } from '../provider';
 import type { VendorOptions } from '../vendor/vendor';
-import { objectIn, resultOfAnswer, wordIn } from '../vendor/vendor-answer';
+import { resultOfAnswer } from '../vendor/vendor-answer';
 import { openTwilioClient, readTwilio } from './twilio-client';
+import { foundIn } from './twilio-look-up';
 
 /** Twilio takes 1 to 36,000 s, and counts the time in its own queue only. */
 const VALIDITY_MAX_S = 36_000;
 /** In less time than this nothing is sent: the message ends here. */
 const VALIDITY_MIN_S = 5;
-/** Before the request by the carrier's clock, and after it. */
-const CLOCKS_DIFFER_MS = 5_000;
 
 /**
  * SMS by Twilio's Messages API, one request each. Status callbacks name our message in their address. Twilio does not
@@ -47,7 +44,7 @@ export function openTwilioSms({ account, addresses, answerTimeoutMs }: VendorOpt
       // A Messaging Service chooses the sender, so that it is not asked for. `DateSent` would leave out what is queued.
       const sender: Record<string, string> = messagingServiceSid ? {} : { From: message.from };
       const answer = await client.get('/Messages.json', { To: message.to, ...sender, PageSize: '50' });
-      return matchesIn(answer, message);
+      return foundIn(answer, 'messages', message);
     },
     async withdraw(providerId) {
       await client.post(`/Messages/${encodeURIComponent(providerId)}.json`, [['Status', 'canceled']]);
@@ -72,21 +69,4 @@ function formFor(
     form.push(['ValidityPeriod', String(Math.min(VALIDITY_MAX_S, Math.floor(more.leftMs / 1_000)))]);
   }
   return form;
-}
-
-/** All that can be this message: sent by the API in its time, with its text. */
-function matchesIn(answer: HttpAnswer | NoAnswer, message: InDoubt): LookUpResult {
-  if (!('status' in answer) || answer.status !== 200) return { kind: 'failed' };
-  const list = objectIn(answer.text)?.messages;
-  if (!Array.isArray(list)) return { kind: 'failed' };
-  const providerIds = list.flatMap((one: Record<string, unknown>) => {
-    const created = Date.parse(String(one.date_created));
-    const isIn =
-      created >= message.sinceMs - CLOCKS_DIFFER_MS && created <= message.untilMs + CLOCKS_DIFFER_MS;
-    const sid = wordIn(one.sid);
-    return sid !== undefined && isIn && one.direction === 'outbound-api' && one.body === message.text
-      ? [sid]
-      : [];
-  });
-  return providerIds.length === 0 ? { kind: 'none' } : { kind: 'found', providerIds };
 }

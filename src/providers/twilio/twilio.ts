@@ -1,21 +1,22 @@
 import type { Vendor, VendorAccount } from '../vendor/vendor';
 import { objectIn, wordIn } from '../vendor/vendor-answer';
-import { readTwilioCallback, readTwilioDocument } from './twilio-callback';
+import { readTwilioCallback } from './twilio-callback';
 import { openTwilioClient, readTwilio } from './twilio-client';
 import { openTwilioSms } from './twilio-sms';
+import { openTwilioVoice, TWILIO_VOICE } from './twilio-voice';
 
 /** Twilio, and services that speak its API. */
 export const TWILIO: Vendor = {
   kind: 'twilio',
-  channels: ['sms'],
-  open: openTwilioSms,
+  channels: ['sms', 'voice'],
+  open: (options) => (options.channel === 'voice' ? openTwilioVoice(options) : openTwilioSms(options)),
   check,
   warnings: ({ secrets }) =>
     secrets.authToken
       ? []
       : ['Without the auth token no signature can be checked: every callback is refused'],
   readCallback: readTwilioCallback,
-  readDocumentRequest: readTwilioDocument,
+  voice: TWILIO_VOICE,
 };
 
 /** Reads the account, which costs nothing and tells whether it is known and in use. */

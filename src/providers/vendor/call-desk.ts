@@ -1,16 +1,26 @@
+import type { VendorKind } from '../../domain/account';
 import type { AnsweredBy } from '../../domain/voice/answer-detection/detection';
 import type { HandOver, Receipt } from '../provider';
 
 /**
- * Where vendors' calls are kept while they last: what is said next is decided here, step by step, and a vendor's adapter
+ * Where vendors' calls are kept while they last: what is said next is decided there, step by step, and a vendor's adapter
  * writes it in the vendor's own language.
  */
 export interface CallDesk {
-  /** Written down before the vendor is asked to call. Answers the token of the call's documents. */
-  begin(message: HandOver, accountId: string): Promise<string>;
+  /** Writes the call down before the vendor is asked for it. Answers where its first document is, or why it is not made. */
+  begin(message: HandOver, account: CallingAccount): Promise<Begun>;
   /** The call was certainly not made. */
   drop(messageId: string): Promise<void>;
 }
+
+export interface CallingAccount {
+  kind: VendorKind;
+  id: string;
+  /** What its messages are stored with. */
+  provider: string;
+}
+
+export type Begun = { path: string } | { problem: string };
 
 /** What a carrier tells of a call, in our words. */
 export interface CallFacts {

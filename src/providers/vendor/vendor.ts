@@ -1,5 +1,6 @@
 import type { VendorKind } from '../../domain/account';
 import type { Channel } from '../../domain/channel';
+import type { Instruction } from '../../domain/voice/call-script';
 import type { InboundSms, Provider, Receipt } from '../provider';
 import type { CallDesk, CallFacts } from './call-desk';
 
@@ -17,12 +18,23 @@ export interface Vendor {
   warnings(account: VendorAccount): readonly string[];
   /** Believes a callback only with the carrier's own signature, of any of the secrets. */
   readCallback(callback: Callback, account: CallbackAccount): CallbackReading;
-  /** The same for a request for a voice document, which carriers need not sign. */
-  readDocumentRequest?(callback: Callback, account: CallbackAccount): DocumentReading;
+  /** Calls, for a vendor that makes them. */
+  voice?: VendorVoice | undefined;
+}
+
+export interface VendorVoice {
+  /** A request for a voice document: the carrier need not sign it, but a signature must not be wrong. */
+  readRequest(callback: Callback, account: CallbackAccount): DocumentReading;
+  /** `next` is where the carrier goes on. */
+  write(instructions: readonly Instruction[], next: string): CallbackReply;
+  /** Ends a call, or lets it go on elsewhere. */
+  steer(account: VendorAccount, providerId: string, to: { hangUp: true } | { url: string }): Promise<void>;
 }
 
 export interface VendorAccount {
   id: string;
+  /** What its messages are stored with. */
+  provider?: string | undefined;
   /** As contracts/accounts.ts has made them: texts. */
   settings: Readonly<Record<string, string | undefined>>;
   secrets: Readonly<Record<string, string | undefined>>;

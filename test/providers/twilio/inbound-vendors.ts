@@ -2,14 +2,24 @@ import type { AddressInfo } from 'node:net';
 import { inboundVendorRoutes } from '../../../src/http/routes/inbound-vendors';
 import { buildServer } from '../../../src/http/server';
 import { createLog } from '../../../src/log';
+import type { VendorCalls } from '../../../src/messaging/vendor-calls';
 import type { MailEventTools } from '../../../src/providers/mail-events/mail-events';
 import type { InboundSink, ReceiptSink } from '../../../src/providers/provider';
 import type { VendorAccount } from '../../../src/providers/vendor/vendor';
 
-const NO_MAIL: MailEventTools = {
+export const NO_MAIL: MailEventTools = {
   now: Date.now,
   get: () => Promise.reject(new Error('Nothing is fetched here')),
   isFirstUse: async () => true,
+};
+
+const NO_CALLS: VendorCalls = {
+  begin: async () => ({ path: 'token/start' }),
+  drop: async () => undefined,
+  accountOf: async () => undefined,
+  next: async () => undefined,
+  hear: async () => ({ receipts: [], isOver: false }),
+  ended: async () => undefined,
 };
 
 /** The route of vendors' callbacks for one account, without anything behind it. */
@@ -20,6 +30,7 @@ export async function startInboundVendors({
   before = [],
   publicUrl,
   mailTools = NO_MAIL,
+  calls = {},
 }: {
   account: VendorAccount;
   takeReceipts: ReceiptSink;
@@ -28,6 +39,7 @@ export async function startInboundVendors({
   before?: VendorAccount['secrets'][];
   publicUrl?: string;
   mailTools?: MailEventTools;
+  calls?: Partial<VendorCalls>;
 }): Promise<{ url: string; close(): Promise<void> }> {
   const nobody = async () => undefined;
   let url = '';
@@ -47,6 +59,8 @@ export async function startInboundVendors({
         inboundOf: () => takeInbound,
         mailTools,
         publicUrl: () => publicUrl ?? url,
+        calls: { ...NO_CALLS, ...calls },
+        log: createLog('silent'),
       }),
     ],
   });

@@ -1,0 +1,46 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
+import { VENDORS } from '../../providers/vendor/vendors';
+import { readCallDocument, readCallDocumentPosted } from '../operations/service';
+import type { App } from '../routing';
+import { callbackOf, type InboundVendorsDeps, takeBytes } from './inbound-vendors';
+
+type Deps = Pick<InboundVendorsDeps, 'accounts' | 'calls' | 'publicUrl' | 'receiptsOf'>;
+
+/**
+ * What calls at vendors say, step by step. The token is known to the vendor alone, so that a request without a signature
+ * is answered; a wrong signature tells of somebody who has the address and not the account.
+ */
+export function callDocumentRoutes(deps: Deps): (app: App) => void {
+  const route = (operation: typeof readCallDocument) => ({
+    config: { auth: 'open' } as const,
+    schema: { operation, params: z.object({ token: z.string(), step: z.string() }) },
+    bodyLimit: LIMITS.callbackBytes,
+  });
+  return (app) => {
+    takeBytes(app);
+    app.get('/calls/:token/:step', route(readCallDocument), (request, reply) => serve(deps, request, reply));
+    app.post('/calls/:token/:step', route(readCallDocumentPosted), (request, reply) =>
+      serve(deps, request, reply),
+    );
+  };
+}
+
+async function serve(deps: Deps, request: FastifyRequest, reply: FastifyReply) {
+  const { token, step } = request.params as { token: string; step: string };
+  const call = await deps.calls.accountOf(token);
+  const voice = call && VENDORS[call.kind]?.voice;
+  const account = call && (await deps.accounts.find(call.kind, call.account_id));
+  if (!voice || !account) throw nothing();
+  const reading = voice.readRequest(callbackOf(request, deps.publicUrl()), account);
+  if (reading.kind === 'refused') throw new DomainError('forbidden', 'The signature is not the carrier’s');
+  const next = await deps.calls.next(token, step, reading.facts);
+  if (!next) throw nothing();
+  await deps.receiptsOf(account.provider)(next.receipts);
+  const { type, body } = voice.write(next.instructions, `${deps.publicUrl()}/calls/${next.path}`);
+  return reply.type(type).header('cache-control', 'no-store').send(body);
+}
+
+const nothing = () => new DomainError('not_found', 'There is nothing at this path');

@@ -1,0 +1,219 @@
+import { randomBytes } from 'node:crypto';
+import { type Kysely, type Selectable, sql } from 'kysely';
+import { LIMITS } from '../domain/limits';
+import type { CallDocuments } from '../domain/voice/call-documents';
+import { type CallRecord, callData } from '../domain/voice/call-record';
+import { type CallFact, type CallStanding, type Instruction, standingOf } from '../domain/voice/call-script';
+import { runnableProgram } from '../domain/voice/parse-voice-xml';
+import type { VoiceProgram } from '../domain/voice/program';
+import type { Receipt } from '../providers/provider';
+import type { CallDesk, CallFacts } from '../providers/vendor/call-desk';
+import type { MessagingTables } from './tables';
+
+/** Calls at vendors, from before they are asked for until some minutes after their end. Any process may be asked next. */
+export interface VendorCalls extends CallDesk {
+  /** Of which account the call with this token is; `undefined` when there is none, or none any more. */
+  accountOf(token: string): Promise<Pick<Call, 'kind' | 'account_id' | 'provider'> | undefined>;
+  /** What the call says next, after what the carrier's request tells; with the receipts that come of it. */
+  next(token: string, step: string, facts: CallFacts): Promise<NextDocument | undefined>;
+  /** What a callback tells of a call of this provider. */
+  hear(provider: string, facts: CallFacts): Promise<CallNews>;
+  /** Its receipts are stored: the call may be forgotten soon. */
+  ended(messageId: string): Promise<void>;
+}
+
+export interface NextDocument {
+  instructions: readonly Instruction[];
+  /** Where the carrier goes on, below the address of documents. */
+  path: string;
+  receipts: Receipt[];
+}
+
+export interface CallNews {
+  receipts: Receipt[];
+  isOver: boolean;
+  /** What is to become of the call at once, because of who answered. */
+  steer?: { hangUp: true } | { path: string } | undefined;
+}
+
+type Call = Selectable<MessagingTables['vendor_calls']>;
+type NewFact<Fact = CallFact> = Fact extends CallFact ? Omit<Fact, 'atMs'> : never;
+
+const TOKEN_BYTES = 24;
+const FIRST = 'start';
+const AGAIN = 'again';
+
+export function createVendorCalls(deps: {
+  db: Kysely<MessagingTables>;
+  /** Fetches what calls continue with elsewhere. */
+  documents: CallDocuments;
+}): VendorCalls {
+  const { db, documents } = deps;
+
+  const find = (column: 'token' | 'message_id', value: string): Promise<Call | undefined> =>
+    db
+      .selectFrom('vendor_calls')
+      .selectAll()
+      .where(column, '=', value)
+      .where((where) =>
+        where.or([
+          where('ended_at', 'is', null),
+          where('ended_at', '>', sql<Date>`now() - ${LIMITS.endedCallMinutes} * interval '1 minute'`),
+        ]),
+      )
+      .executeTakeFirst();
+
+  /** Unless another request did meanwhile; then the call is read again. */
+  async function add(call: Call, ...facts: NewFact[]): Promise<Call | undefined> {
+    const atMs = Date.now() - call.created_at.getTime();
+    const all = [...call.facts, ...facts.map((fact) => ({ ...fact, atMs }) as CallFact)];
+    const changed = await db
+      .updateTable('vendor_calls')
+      .set({ facts: JSON.stringify(all) })
+      .where('message_id', '=', call.message_id)
+      .where(sql<number>`jsonb_array_length(facts)`, '=', call.facts.length)
+      .returningAll()
+      .executeTakeFirst();
+    return changed ?? find('message_id', call.message_id);
+  }
+
+  /** Fetches the documents that the call continues with, until there is something to say. */
+  async function followed(first: Call): Promise<{ call: Call; standing: CallStanding }> {
+    let call = first;
+    for (let hops = 0; ; hops++) {
+      const standing = standOf(call);
+      if (!standing.fetch || hops > LIMITS.callDocuments) return { call, standing };
+      const { url, method, fields } = standing.fetch;
+      const answer = await documents.fetch({ url, method, fields: { CallSid: call.message_id, ...fields } });
+      const fact: NewFact =
+        'text' in answer
+          ? { kind: 'document', document: answer }
+          : { kind: 'document', problem: answer.problem };
+      call = (await add(call, fact)) ?? call;
+    }
+  }
+
+  return {
+    async begin(message, account) {
+      const document = message.xml ?? '';
+      const program = runnableProgram(document);
+      if (!program) return { problem: 'invalid_document' };
+      const options = message.voice ?? {};
+      const { record } = standingOf(program, options, []);
+      if (record) return { problem: record.reason };
+      const token = randomBytes(TOKEN_BYTES).toString('base64url');
+      const fresh = { token, document, options: JSON.stringify(options), facts: '[]', ended_at: null };
+      const of = { kind: account.kind, account_id: account.id, provider: account.provider };
+      await db
+        .insertInto('vendor_calls')
+        .values({ message_id: message.id, ...fresh, ...of })
+        // A message that was not taken is handed over again, as another call.
+        .onConflict((conflict) =>
+          conflict.column('message_id').doUpdateSet({ ...fresh, ...of, created_at: sql<Date>`now()` }),
+        )
+        .execute();
+      return { path: `${token}/${FIRST}` };
+    },
+    async drop(messageId) {
+      await db.deleteFrom('vendor_calls').where('message_id', '=', messageId).execute();
+    },
+    accountOf: (token) => find('token', token),
+    async next(token, step, told) {
+      let call = await find('token', token);
+      if (!call) return undefined;
+      const before = standOf(call);
+      if (!before.record) call = (await add(call, ...factsFor(call, before, step, told))) ?? call;
+      const { call: now, standing } = await followed(call);
+      const { message_id: id } = now;
+      return {
+        instructions: standing.record ? [{ do: 'hang_up' }] : standing.instructions,
+        path: `${token}/${stepOf(standing)}`,
+        receipts: newReports(before, standing).map((report) => ({
+          id,
+          providerId: told.providerId,
+          ...report,
+        })),
+      };
+    },
+    async hear(provider, told) {
+      const { messageId: id, providerId, end, answeredBy } = told;
+      const found = id === undefined ? undefined : await find('message_id', id);
+      if (!found || found.provider !== provider)
+        return { receipts: lastReceipt(told, undefined), isOver: false };
+      const before = standOf(found);
+      const isNews = answeredBy !== undefined && !found.facts.some(({ kind }) => kind === 'detected');
+      const call = isNews ? ((await add(found, { kind: 'detected', answeredBy })) ?? found) : found;
+      const standing = standOf(call);
+      const receipts = newReports(before, standing).map((report): Receipt => ({ id, providerId, ...report }));
+      if (end) return { receipts: [...receipts, ...lastReceipt(told, call)], isOver: true };
+      const isNow = isNews && !before.restarted && standing.restarted !== undefined;
+      return { receipts, isOver: false, steer: isNow ? steerTo(call, standing) : undefined };
+    },
+    async ended(messageId) {
+      await db
+        .updateTable('vendor_calls')
+        .set({ ended_at: sql<Date>`now()` })
+        .where('message_id', '=', messageId)
+        .where('ended_at', 'is', null)
+        .execute();
+    },
+  };
+}
+
+const NOTHING: VoiceProgram = { steps: [] };
+
+function standOf({ document, options, facts }: Call, endedAtMs?: number): CallStanding {
+  return standingOf(runnableProgram(document) ?? NOTHING, options, facts, endedAtMs);
+}
+
+const stepOf = ({ turn, step }: CallStanding): string => `${turn}.${step}`;
+
+/** What a request for a document means for a call that stands there. One that was answered before means nothing new. */
+function factsFor(call: Call, standing: CallStanding, step: string, told: CallFacts): NewFact[] {
+  const isKnown = call.facts.some(({ kind }) => kind === 'detected');
+  const detected: NewFact[] =
+    told.answeredBy !== undefined && !isKnown ? [{ kind: 'detected', answeredBy: told.answeredBy }] : [];
+  if (standing.wants === 'answered') return [{ kind: 'answered' }, ...detected];
+  if (step !== stepOf(standing)) return detected;
+  switch (standing.wants) {
+    case 'digits':
+      return [{ kind: 'digits', digits: told.digits ?? '' }, ...detected];
+    case 'recorded':
+      return [{ kind: 'recorded', recording: told.recording }, ...detected];
+    case 'passed':
+      return [{ kind: 'passed' }, ...detected];
+    default:
+      return detected;
+  }
+}
+
+function newReports(before: CallStanding, after: CallStanding) {
+  const known = new Set(before.reports.map((report) => JSON.stringify(report)));
+  return after.reports.filter((report) => !known.has(JSON.stringify(report)));
+}
+
+function steerTo({ token }: Call, standing: CallStanding): CallNews['steer'] {
+  // No step's answer: the carrier comes from where it was.
+  return standing.restarted === 'hang_up' ? { hangUp: true } : { path: `${token}/${AGAIN}` };
+}
+
+/** The end as the carrier tells it, with what we know of the call. */
+function lastReceipt(
+  { messageId: id, providerId, end, answeredBy }: CallFacts,
+  call: Call | undefined,
+): Receipt[] {
+  if (!end) return [];
+  const isAnswered = call?.facts.some(({ kind }) => kind === 'answered') ?? false;
+  if (end.type !== 'completed') return [{ id, providerId, ...end }];
+  const record: CallRecord | undefined =
+    call && isAnswered ? standOf(call, Date.now() - call.created_at.getTime()).record : undefined;
+  if (!record)
+    return [{ id, providerId, ...end, data: { answeredBy: answeredBy ?? 'unknown', ...end.data } }];
+  return [
+    {
+      ...{ id, providerId, type: record.end, code: record.code ?? end.code, at: end.at },
+      // The carrier's own measure of what it bills.
+      data: { ...callData(record), ...end.data },
+    },
+  ];
+}

@@ -1,0 +1,102 @@
+import { LIMITS } from '../../domain/limits';
+import { CALL_DEFAULTS } from '../../domain/voice/call-options';
+import type { HandOver, HandOverResult, Provider } from '../provider';
+import type { VendorAccount, VendorOptions, VendorVoice } from '../vendor/vendor';
+import { resultOfAnswer } from '../vendor/vendor-answer';
+import { readTwilioDocument } from './twilio-callback';
+import { openTwilioClient, readTwilio } from './twilio-client';
+import { foundIn } from './twilio-look-up';
+import { writeTwiml } from './twiml';
+
+/** Twilio tells of the end only, unless it is asked for more. */
+const EVENTS = ['initiated', 'ringing', 'answered', 'completed'] as const;
+
+/**
+ * Calls by Twilio's Calls API. The call is written down first, since Twilio asks for its document as soon as the callee
+ * answers. Who answered is found out while the call speaks: silence until it is known would be heard by people.
+ */
+export function openTwilioVoice({ account, addresses, calls, answerTimeoutMs }: VendorOptions): Provider {
+  if (!calls) throw new Error('Calls at Twilio need a place to be kept');
+  const desk = calls;
+  const client = openTwilioClient(account, answerTimeoutMs);
+  const caller = { kind: 'twilio' as const, id: account.id, provider: account.provider ?? 'twilio' };
+
+  async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
+    const begun = await desk.begin(message, caller).catch(() => undefined);
+    if (!begun) return { kind: 'transient', code: 'call_not_kept' };
+    if ('problem' in begun)
+      return { kind: 'rejected', code: begun.problem, message: 'The document makes no call' };
+    const form = formFor(message, addresses.document(begun.path), addresses.callback(message.id));
+    const result = resultOfAnswer('twilio', await client.post('/Calls.json', form, mayBegin), readTwilio);
+    if (result.kind !== 'accepted' && result.kind !== 'unknown') {
+      // Kept by mistake, it is deleted by its age.
+      await desk.drop(message.id).catch(() => undefined);
+    }
+    return result;
+  }
+
+  return {
+    name: 'twilio',
+    channel: 'voice',
+    capabilities: {
+      idempotent: false,
+      receipts: true,
+      batchMax: LIMITS.vendorConnections,
+      parallel: LIMITS.vendorConnections,
+      answersEach: true,
+    },
+    start: async () => undefined,
+    handOver: client.handOver(handOne),
+    async lookUp(message) {
+      const answer = await client.get('/Calls.json', { To: message.to, From: message.from, PageSize: '50' });
+      return foundIn(answer, 'calls', message);
+    },
+    async withdraw(providerId) {
+      // Of a call that is answered it changes nothing.
+      await client.post(`/Calls/${encodeURIComponent(providerId)}.json`, [['Status', 'canceled']]);
+    },
+    close: () => client.close(),
+  };
+}
+
+function formFor({ to, from, voice = {} }: HandOver, document: string, callback: string): [string, string][] {
+  const machine = voice.machine ?? CALL_DEFAULTS.machine;
+  return [
+    ['To', to],
+    ['From', from],
+    ['Url', document],
+    ['Method', 'POST'],
+    // The same request again is the same document.
+    ['FallbackUrl', document],
+    ['FallbackMethod', 'POST'],
+    ['StatusCallback', callback],
+    ['StatusCallbackMethod', 'POST'],
+    ...EVENTS.map((event): [string, string] => ['StatusCallbackEvent', event]),
+    ['Timeout', String(voice.ringTimeoutSeconds ?? CALL_DEFAULTS.ringTimeoutSeconds)],
+    ['TimeLimit', String(voice.maxSeconds ?? CALL_DEFAULTS.maxSeconds)],
+    ['MachineDetection', machine === 'leave_message' ? 'DetectMessageEnd' : 'Enable'],
+    ['AsyncAmd', 'true'],
+    ['AsyncAmdStatusCallback', callback],
+    ['AsyncAmdStatusCallbackMethod', 'POST'],
+  ];
+}
+
+export const TWILIO_VOICE: VendorVoice = {
+  readRequest: readTwilioDocument,
+  write: writeTwiml,
+  async steer(account: VendorAccount, providerId, to) {
+    const client = openTwilioClient(account, LIMITS.callDocumentMs);
+    const form: [string, string][] =
+      'url' in to
+        ? [
+            ['Url', to.url],
+            ['Method', 'POST'],
+          ]
+        : [['Status', 'completed']];
+    try {
+      await client.post(`/Calls/${encodeURIComponent(providerId)}.json`, form);
+    } finally {
+      await client.close();
+    }
+  },
+};
