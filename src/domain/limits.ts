@@ -305,6 +305,8 @@ export const LIMITS = {
   silentCallHours: 26,
   /** Twilio places one call a second, and queues what is more where no pause reaches it. */
   vendorCallsPerSecond: 1,
+  /** Signed callbacks of Telnyx and Vonage are believed for so long, as both advise. */
+  callbackAgeSeconds: 300,
   /** SendGrid collects events up to 768 KiB; those of others are some KiB each. */
   callbackBytes: 1 * MiB,
   /** A certificate of Amazon, or its word that a subscription is confirmed. */
