@@ -16,6 +16,7 @@ const BY_NAME: Record<string, CallFault> = {
   congestion: 'carrier',
   service_unavailable: 'carrier',
   temporary_failure: 'carrier',
+  withdrawn: 'carrier',
   unknown_recipient: 'number',
   bad_number: 'number',
   invalid_number: 'number',

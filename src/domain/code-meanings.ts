@@ -30,6 +30,7 @@ const OURS: Record<string, string> = {
   provider_rejected: 'The carrier refused the message for good.',
   provider_throttled: 'The carrier asked for fewer messages a second.',
   provider_transient: 'The carrier failed for the moment.',
+  withdrawn: 'The call was taken back while it rang, because its campaign was paused; it is made again.',
   reached_before: 'An earlier channel of the campaign has reached the contact.',
 };
 

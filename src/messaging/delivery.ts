@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Message, MessageList } from '../contracts/send';
 import { type Account, defaultAccountId } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
+import { isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { MessageStory } from '../domain/message-story';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
@@ -28,6 +29,8 @@ import type { Accepted, Outcome } from './outbox/outgoing';
 import type { PolicySource, SenderRule } from './outbox/policy-rules';
 import { createRechecks } from './outbox/recheck';
 import type { StopRule } from './outbox/stop-rule';
+import { createWithdrawals } from './outbox/withdraw';
+import { createDoubts } from './receipts/doubts';
 import { createReceipts } from './receipts/receipts';
 import { createSenderLimitList, type SenderLimitList } from './senders/sender-limit-list';
 import { createSenderLimits, type SenderLimits } from './senders/sender-limits';
@@ -176,6 +179,13 @@ export function createDelivery(deps: {
       },
     });
   const doubts = createRechecks(() => dispatcher.lookAgain());
+  const called = (name: string, channel: Channel) => dispatcher.ways.called(name, channel)?.limiter.provider;
+  const withdrawals = createWithdrawals({ db: requestDb, providerOf: (name) => called(name, 'voice'), log });
+  const lookUps = createDoubts({
+    ...{ db, templates, log },
+    lookUp: (provider, channel, message) => called(provider, channel)?.lookUp?.(message),
+    take: (provider, some) => receipts.sinkOf(provider)(some),
+  });
   const acceptance = createAccept({
     db,
     templates,
@@ -230,6 +240,10 @@ export function createDelivery(deps: {
     list: (workspaceId, query) => listMessages(requestDb, workspaceId, query),
     async cancel(workspaceId, uid) {
       const [outcome] = await cancels.add(workspaceId, [uid]);
+      // It has left; a call that still rings is taken back all the same, which its receipt tells.
+      if (outcome?.ok === false && isDomainError(outcome.error) && outcome.error.code === 'not_cancelable') {
+        await withdrawals.ofMessage(workspaceId, uid);
+      }
       if (!outcome?.ok) throw outcome?.error;
       const canceled = outcome.answer;
       if (canceled !== 'already_canceled') {
@@ -252,7 +266,10 @@ export function createDelivery(deps: {
       dispatcher.ways.probe(accountId);
       dispatcher.wake();
     },
-    hold: holds.hold,
+    async hold(workspaceId, campaign) {
+      await holds.hold(workspaceId, campaign);
+      await withdrawals.ofTag(workspaceId, campaign);
+    },
     release: holds.release,
     stopsChanged: holds.refresh,
     async start() {
@@ -264,6 +281,7 @@ export function createDelivery(deps: {
       await lanes.start();
       await outbox.start();
       receipts.start();
+      lookUps.start();
       for (const provider of new Set(Object.values(providers))) {
         await provider.start(receipts.sinkOf(provider.name), inbound.sinkOf(provider.name));
       }
@@ -273,6 +291,7 @@ export function createDelivery(deps: {
       await inbound.stop();
       await acceptance.idle();
       doubts.stop();
+      await lookUps.stop();
       carriers?.stop();
       await dispatcher.stop(DRAIN_MS);
       await dispatcher.ways.closeProviders();

@@ -37,6 +37,7 @@ export function keepExpiring({ db, log, now = Date.now }: ExpiryDeps): Expiry {
     await deleteAll(db, 'vendor_calls', sql`ended_at < ${served}::timestamptz`);
     const silent = before(LIMITS.silentCallHours * HOUR_MS);
     await deleteAll(db, 'vendor_calls', sql`created_at < ${silent}::timestamptz`);
+    await deleteAll(db, 'vendor_doubts', sql`until < ${silent}::timestamptz`);
   }
 
   const timer = setInterval(() => {

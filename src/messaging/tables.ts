@@ -282,6 +282,16 @@ export interface MessagingTables {
     facts: ColumnType<CallFact[], string | undefined, string>;
     created_at: CreatedAt;
     ended_at: Timestamp | null;
+    withdrawn: 'cancel' | 'hold' | null;
+  };
+  vendor_doubts: {
+    message_id: string;
+    provider: string;
+    channel: Channel;
+    since: Timestamp;
+    until: Timestamp;
+    looks: Generated<number>;
+    look_at: Timestamp;
   };
   carrier_settings: { singleton: Generated<boolean>; revision: number; routes: Json<Route[]> };
   webhooks: {

@@ -204,6 +204,10 @@ function lastReceipt(
 ): Receipt[] {
   if (!end) return [];
   const isAnswered = call?.facts.some(({ kind }) => kind === 'answered') ?? false;
+  // A campaign that was paused calls again: nobody was reached, and no attempt was spent.
+  if (end.type === 'canceled' && call?.withdrawn === 'hold') {
+    return [{ id, providerId, type: 'failed', code: 'withdrawn', at: end.at }];
+  }
   if (end.type !== 'completed') return [{ id, providerId, ...end }];
   const record: CallRecord | undefined =
     call && isAnswered ? standOf(call, Date.now() - call.created_at.getTime()).record : undefined;

@@ -35,6 +35,7 @@ import * as callbacks from './migrations/0095-callbacks';
 import * as vendorCalls from './migrations/0096-vendor-calls';
 import * as registeredSenders from './migrations/0098-registered-senders';
 import * as eventTokens from './migrations/0099-event-tokens';
+import * as doubts from './migrations/0097-doubts';
 import * as runRetention from './migrations/0110-run-retention';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -75,6 +76,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0096-vendor-calls': vendorCalls.UP,
   '0098-registered-senders': registeredSenders.UP,
   '0099-event-tokens': eventTokens.UP,
+  '0097-doubts': doubts.UP,
   '0110-run-retention': runRetention.UP,
 };
 

@@ -15,7 +15,7 @@ import { type Documented, documentedFor, Names, operationsOf, requestOf } from '
 import { schemasOf } from './openapi-schemas';
 import { STORY, type Step } from './openapi-story';
 import { basic, bearerFor, type HttpAnswer, newWorkspace } from './service';
-import { INBOUND_SECRET, startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from './whole-api';
+import { CALL_TOKEN, INBOUND_SECRET, startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from './whole-api';
 
 /** Read as they come, so that no two requests are known to be the same. */
 const STREAMED = ['text/csv', 'application/x-ndjson'];
@@ -49,6 +49,7 @@ describeWithDatabase('the OpenAPI document', (database) => {
     operations = operationsOf(document);
     findingsOf = schemasOf(document);
     names.set(EXAMPLE.inboundSecret, INBOUND_SECRET);
+    names.set(EXAMPLE.callToken, CALL_TOKEN);
     const reader = { workspaceId: owner.workspace.id, address: 'reader@example.com' };
     names.set(EXAMPLE.unsubscribeToken, UNSUBSCRIBE_TOKENS.seal(reader));
   });

@@ -39,8 +39,8 @@ const VENDOR: Account = {
   ...{ id: 'vendor', name: 'Vendor', kind: 'twilio', channels: ['sms'], settings: { accountSid: 'AC1' } },
   ...{ secretNames: [], workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' },
 };
-/** The token in the examples of the document. */
-const EXAMPLE_CALL = 'Y2FsbHMgYXJlIGtub3duIGJ5IHRva2Vu';
+/** The token of a call at that account. */
+export const CALL_TOKEN = 'a-call-that-is-known';
 export const VENDOR_TOKEN = 'the vendor signs';
 export const INBOUND_SECRET = 'the-carrier-knows';
 export const UNSUBSCRIBE_TOKENS = createUnsubscribeTokens('the installation knows');
@@ -82,7 +82,7 @@ export async function startWholeApi(
   await db
     .insertInto('vendor_calls')
     .values({
-      ...{ message_id: 'msg_of_a_vendor', token: EXAMPLE_CALL, kind: 'twilio', account_id: VENDOR.id },
+      ...{ message_id: 'msg_of_a_vendor', token: CALL_TOKEN, kind: 'twilio', account_id: VENDOR.id },
       ...{ provider: 'twilio', document: '<Response><Say>Hello</Say></Response>', options: '{}' },
     })
     .onConflict((conflict) => conflict.doNothing())

@@ -28,6 +28,7 @@ export const EXAMPLE = {
   emailMessage: 'msg_01kbjn15hdmmfk2adsn1x95hdm',
   voiceMessage: 'msg_01kbmmfkfk7b0g0g0g0g0bnr8r',
   testMessage: 'msg_01kbp7x3m0c2z4v6b8n1q5w9e7',
+  callToken: 'Y2FsbHMgYXJlIGtub3duIGJ5IHRva2Vu',
   account: 'acc_01kbv5n2c8t4z0x6m9q3w7e1ry',
   registeredSender: 'snr_01kbv6p2c8t4z0x6m9q3w7e1ry',
   webhook: 'whk_01kbw3m8q2v6x0z4c9n5b1t7ek',

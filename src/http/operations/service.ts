@@ -142,7 +142,7 @@ export const readCallDocument: Operation = {
   tag: 'Provider callbacks',
   summary: 'Go on with a call',
   description: `For vendors that make calls by documents: what the call says next. Each document names the address of the next one; the same request again is the same document. Without a signature it is served, because only the vendor knows the token; a wrong signature is 403. 10 minutes after the call's end it is gone.`,
-  parameters: { token: 'Y2FsbHMgYXJlIGtub3duIGJ5IHRva2Vu', step: 'start' },
+  parameters: { token: EXAMPLE.callToken, step: 'start' },
   answers: {
     200: {
       description: 'The next step, in the language of the vendor.',

@@ -1,4 +1,7 @@
-/** Proves which events of mail services are believed, by their own SDKs where there are any, and what they are read as. */
+/**
+ * Proves which events of mail services are believed, by their own SDKs where there are any, and what they are read as.
+ * Long because each of four services has a form and a proof of its own.
+ */
 
 import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { EventEmitter } from 'node:events';

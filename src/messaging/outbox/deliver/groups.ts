@@ -1,4 +1,6 @@
 import { type Kysely, sql } from 'kysely';
+import { isVendor, kindOf } from '../../../domain/account';
+import { LIMITS } from '../../../domain/limits';
 import { eventOf, eventsWritten, historyEntry, historyText, type NewEvent } from '../../events/event-rows';
 import { isSuppressed } from '../../suppression/suppression-check';
 import type { MessagingTables } from '../../tables';
@@ -219,7 +221,7 @@ export async function recordResults(
       ) with ordinality as r(id, group_id, state, code, provider_id, attempt, retry_at, entry, position)
       where m.id = r.id and m.state in ('scheduled', 'accepted') and r.group_id in (select id from ours)
       returning m.id
-    ), logged as (
+    )${doubtsAmong(verdicts, groupIds, provider)}, logged as (
       insert into event_log (workspace_id, first_seq, count, at, events)
       select ${workspaceId}, head.first, ${count}::int, ${at}::timestamptz, ${eventsWritten('changed', count)}
       from head, given where ${events.some((event) => event !== null)}::boolean
@@ -228,6 +230,24 @@ export async function recordResults(
     select (select array_agg(id) from ours) as ours
   `.execute(db);
   return new Set(rows[0]?.ours ?? []);
+}
+
+/** SQL: what a vendor can be asked about is written down with the doubt. */
+function doubtsAmong(verdicts: readonly AttemptResult[], groupIds: readonly string[], provider: string) {
+  const isAsked = isVendor(kindOf(provider)) && verdicts.some(({ state }) => state === 'unknown');
+  if (!isAsked) return sql``;
+  const [firstLookMs] = LIMITS.doubtLooksMs;
+  return sql`, doubts as (
+    insert into vendor_doubts (message_id, provider, channel, since, until, look_at)
+    select c.id, ${provider}, r.channel, coalesce(b.opened_at, now() - interval '2 minutes'), now(),
+      now() + ${firstLookMs} * interval '1 millisecond'
+    from changed c join unnest(
+      ${verdicts.map(({ message }) => message.id)}::text[], ${groupIds}::text[],
+      ${verdicts.map(({ message }) => message.channel)}::text[], ${verdicts.map(({ state }) => state)}::text[]
+    ) as r(id, group_id, channel, state) on r.id = c.id and r.state = 'unknown'
+    left join handover_batches b on b.id = r.group_id
+    on conflict do nothing
+  )`;
 }
 
 /** A message that only waits for its next try has nothing to tell. */

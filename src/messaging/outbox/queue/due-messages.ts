@@ -141,6 +141,19 @@ export async function readWaiting(
   return rows.map(outgoing);
 }
 
+/** Whatever became of them. */
+export async function readMessages(
+  db: Kysely<MessagingTables>,
+  ids: readonly string[],
+): Promise<OutgoingMessage[]> {
+  const rows = await db
+    .selectFrom('messages as m')
+    .select([...COLUMNS, size.as('size'), confirms.as('confirms')])
+    .where('m.id', '=', sql<string>`any(${ids}::text[])`)
+    .execute();
+  return rows.map(outgoing);
+}
+
 function outgoing(row: Omit<Row, 'due_at'>): OutgoingMessage {
   return {
     id: row.id,

@@ -1,0 +1,145 @@
+/** Proves that a doubt is ended by a look at the carrier only where nothing else can be meant, and that ringing calls are taken back. */
+
+import type { InDoubt, LookUpResult } from '../../../src/providers/provider';
+import { describeWithDatabase } from '../../support/storage';
+import { until } from '../../support/until';
+import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
+import { ScriptedProvider } from '../scripted-provider';
+
+const ACCOUNT = 'twilio:acc_own';
+
+/** A carrier that lists what it was given, and takes calls back. */
+class Vendor extends ScriptedProvider {
+  asked: InDoubt[] = [];
+  withdrawn: string[] = [];
+  answer: LookUpResult = { kind: 'none' };
+  async lookUp(message: InDoubt): Promise<LookUpResult> {
+    this.asked.push(message);
+    return this.answer;
+  }
+  async withdraw(providerId: string): Promise<void> {
+    this.withdrawn.push(providerId);
+  }
+}
+
+describeWithDatabase('a vendor that is asked', (database) => {
+  let rig: OutboxRig;
+  let one: TestProcess;
+  let sms: Vendor;
+  let voice: Vendor;
+  let template: string;
+
+  beforeAll(async () => {
+    rig = await createOutboxRig(await database.open());
+    [sms, voice] = [new Vendor('sms', {}, ACCOUNT), new Vendor('voice', {}, ACCOUNT)];
+    one = await rig.process({ sms, voice });
+    template = await addTemplate(rig.db, rig.workspaceId, {
+      channel: 'voice',
+      body: '<Response><Say>Hi</Say></Response>',
+    });
+  });
+  afterAll(() => rig.stop());
+  beforeEach(() => {
+    sms.asked = [];
+    sms.script = () => ({ kind: 'unknown' });
+  });
+
+  const state = async (uid: string) => (await rig.states())[uid];
+  async function inDoubt(uid: string, to: string): Promise<string> {
+    const { id } = await one.delivery.accept(rig.workspaceId, rig.sms(uid, { to }));
+    await until('it is unknown', async () => (await state(uid)) === 'unknown');
+    return id;
+  }
+  const lookNow = () =>
+    rig.db
+      .updateTable('vendor_doubts')
+      .set({ look_at: new Date(0) })
+      .execute();
+  const open = async () =>
+    (await rig.db.selectFrom('vendor_doubts').select(['message_id', 'looks']).execute()).map((row) => ({
+      ...row,
+    }));
+
+  test('by recipient, sender, text and time; the one match is the message from then on', async () => {
+    const before = Date.now();
+    const id = await inDoubt('found', '+12025550111');
+    sms.answer = { kind: 'found', providerIds: ['SM-found'] };
+    await lookNow();
+    await until('it is sent', async () => (await state('found')) === 'sent');
+    expect(sms.asked[0]).toMatchObject({ id, to: '+12025550111', text: 'Hello Ada' });
+    expect(sms.asked[0]?.sinceMs).toBeGreaterThan(before - 60_000);
+    expect(sms.asked[0]?.untilMs).toBeGreaterThanOrEqual(sms.asked[0]?.sinceMs ?? 0);
+    await one.delivery.receiptsOf(ACCOUNT)([{ providerId: 'SM-found', type: 'delivered' }]);
+    expect(await state('found')).toBe('delivered');
+    await until('the doubt is forgotten', async () => (await open()).length === 0);
+  });
+
+  test('several matches, one that is another message’s, or another message in doubt leave it unknown', async () => {
+    sms.answer = { kind: 'found', providerIds: ['SM-a', 'SM-b'] };
+    await inDoubt('several', '+12025550112');
+    await lookNow();
+    await until('it was looked at', async () => (await open())[0]?.looks === 1);
+    sms.answer = { kind: 'found', providerIds: ['SM-found'] };
+    await lookNow();
+    await until('it was looked at again', async () => (await open())[0]?.looks === 2);
+    sms.answer = { kind: 'found', providerIds: ['SM-c'] };
+    await inDoubt('twin', '+12025550112');
+    await lookNow();
+    await until('both were looked at', async () => {
+      const looks = (await open()).map((one) => one.looks).sort();
+      return looks.join() === '1,3';
+    });
+    expect([await state('several'), await state('twin')]).toEqual(['unknown', 'unknown']);
+    await rig.db.deleteFrom('vendor_doubts').execute();
+  });
+
+  test('a callback that comes first ends the looks', async () => {
+    const id = await inDoubt('called', '+12025550113');
+    await one.delivery.receiptsOf(ACCOUNT)([{ id, providerId: 'SM-called', type: 'delivered' }]);
+    await lookNow();
+    await until('the doubt is forgotten', async () => (await open()).length === 0);
+    expect(sms.asked.filter((one) => one.id === id)).toEqual([]);
+  });
+
+  async function ringing(uid: string, campaign: string): Promise<string> {
+    const { id } = await one.delivery.accept(
+      rig.workspaceId,
+      rig.sms(uid, {
+        ...{ channel: 'voice', to: '+12025550120', from: '+12125550100' },
+        ...{ 'template-id': template, params: {}, campaign },
+      }),
+    );
+    await until('it is handed over', async () => (await state(uid)) === 'sent');
+    await rig.db
+      .insertInto('vendor_calls')
+      .values({
+        message_id: id,
+        token: uid,
+        kind: 'twilio',
+        account_id: 'acc_own',
+        provider: ACCOUNT,
+        document: '',
+        options: '{}',
+      })
+      .execute();
+    return id;
+  }
+
+  test('to take a call back that rings, by a cancel and by a hold, but none that is answered', async () => {
+    const canceled = await ringing('cancel', 'other');
+    await expect(one.delivery.cancel(rig.workspaceId, 'cancel')).rejects.toMatchObject({
+      code: 'not_cancelable',
+    });
+    expect(voice.withdrawn).toEqual([`p:${canceled}`]);
+    const held = await ringing('held', 'spring');
+    const talking = await ringing('talking', 'spring');
+    await rig.db
+      .updateTable('vendor_calls')
+      .set({ facts: JSON.stringify([{ kind: 'answered', atMs: 1 }]) })
+      .where('message_id', '=', talking)
+      .execute();
+    await one.delivery.hold(rig.workspaceId, 'spring');
+    expect(voice.withdrawn).toEqual([`p:${canceled}`, `p:${held}`]);
+    await one.delivery.release(rig.workspaceId, 'spring');
+  });
+});
