@@ -61,7 +61,7 @@ const FOLDERS = [
     name: 'messaging',
     at: '^src/messaging/',
     values: ['^src/domain/', '^src/csv/', '^src/storage/new-id'],
-    types: ['^src/providers/provider', '^src/storage/storage', '^src/log', '^src/contracts/'],
+    types: ['^src/providers/(provider|vendor/)', '^src/storage/storage', '^src/log', '^src/contracts/'],
     why: 'the service works without campaigns, Temporal and HTTP',
   },
   {
@@ -95,6 +95,8 @@ const FOLDERS = [
       '^src/campaigns/',
       '^src/temporal/',
       '^src/startup-error',
+      // Only a carrier's own adapter can tell which callbacks are the carrier's.
+      '^src/providers/(vendor|mail-events)/',
     ],
     types: ['^src/storage/storage', '^src/log', '^src/providers/provider'],
     why: 'routes translate between HTTP and the two halves',
