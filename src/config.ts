@@ -20,6 +20,7 @@ import { VENDOR_KINDS, type VendorKind } from './domain/account';
 import { CHANNELS, type Channel } from './domain/channel';
 import { LIMITS } from './domain/limits';
 import type { OptedOutCodes } from './domain/opted-out-codes';
+import { SENDER_MODES, type SenderMode } from './domain/registered-sender';
 import type { SenderLimits } from './domain/sender-limit';
 import type { SmtpRelayAddress } from './domain/smtp-relays';
 import { StartupError } from './startup-error';
@@ -138,6 +139,7 @@ export const VARIABLES = z.object({
   FANFARE_REQUIRE_TOTP: z.enum(['none', 'admin']).default('none'),
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   FANFARE_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
+  FANFARE_SENDERS: z.enum(SENDER_MODES).default('open'),
   FANFARE_SPEECH: z.enum(['none', 'espeak-ng']).default('none'),
   FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
   FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
@@ -217,6 +219,8 @@ export interface Config {
   auditRetentionDays: number | undefined;
   /** For every sender without a limit of its own. */
   senderLimits: SenderLimits;
+  /** Whether senders that no workspace has registered may be used. */
+  senderMode: SenderMode;
   /** For calls of campaigns. */
   callTimes: { faultSeconds: number | undefined; silenceSeconds: number };
   /** Part of the path that carriers report to; without it one is generated and stored. */
@@ -338,6 +342,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       sms: { rate: v.FANFARE_SMS_RATE },
       voice: { rate: v.FANFARE_VOICE_RATE, concurrentCalls: v.FANFARE_VOICE_CONCURRENT_CALLS },
     },
+    senderMode: v.FANFARE_SENDERS,
     callTimes: {
       faultSeconds: v.FANFARE_CALL_FAULT_SECONDS ?? faultSecondsWith(v.FANFARE_VOICE_PROVIDER),
       silenceSeconds: v.FANFARE_CALL_SILENCE_SECONDS,

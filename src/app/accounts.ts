@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import type { Config } from '../config';
-import { type Account, defaultAccountId, isVendor, providerName } from '../domain/account';
+import { type Account, defaultAccountId, isVendor, type MailVendor, providerName } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { parseOptedOutCodes } from '../domain/opted-out-codes';
 import { parseSmtpRelays } from '../domain/smtp-relays';
 import { openHttpProvider } from '../providers/http-provider';
 import { openKannelProvider } from '../providers/kannel-provider';
+import { MAIL_SERVICES } from '../providers/mail-events/mail-services';
 import type { Provider } from '../providers/provider';
 import { type Place, placeOf, reach } from '../providers/reach';
 import { openSimulator } from '../providers/simulator/simulator';
@@ -108,7 +109,10 @@ async function openOn(
       const { connections, heloName } = settings;
       const domain = config.smtp?.returnPath;
       const returnPath = domain === undefined ? undefined : { domain, secret: parts.returnPathSecret };
-      return openSmtpProvider({ relays, connections, heloName, returnPath, log });
+      return openSmtpProvider({
+        ...{ relays, connections, heloName, returnPath, dkimOf: parts.dkimOf, log },
+        eventHeaders: settings.events && MAIL_SERVICES[settings.events].headers,
+      });
     }
     case 'smpp': {
       const { binds = 1, window = 50, messageId = 'auto' } = settings;
@@ -148,6 +152,7 @@ interface Settings {
   idempotent?: boolean;
   connections?: number;
   heloName?: string;
+  events?: MailVendor;
   binds?: number;
   window?: number;
   messageId?: 'auto' | 'hex' | 'decimal';

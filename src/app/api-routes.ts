@@ -27,6 +27,7 @@ import { type AdminAccountsDeps, adminAccountRoutes } from '../http/admin-accoun
 import { adminClientRoutes } from '../http/admin-clients';
 import { adminKeyRoutes } from '../http/admin-keys';
 import { adminRouteRoutes } from '../http/admin-routes';
+import { adminSenderRoutes } from '../http/admin-senders';
 import { adminUserRoutes } from '../http/admin-users';
 import { adminWorkspaceRoutes } from '../http/admin-workspaces';
 import { auditRoutes } from '../http/audit';
@@ -73,6 +74,8 @@ import { createAccounts } from '../messaging/carriers/accounts';
 import { createCallbackAccounts } from '../messaging/carriers/callback-accounts';
 import { createRoutes } from '../messaging/carriers/routes';
 import type { Delivery } from '../messaging/delivery';
+import { isFirstUse } from '../messaging/receipts/event-tokens';
+import type { RegisteredSenders } from '../messaging/senders/registered-senders';
 import { createSuppressionList } from '../messaging/suppression/suppression';
 import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
 import type { UnsubscribeTokens } from '../messaging/suppression/unsubscribe-tokens';
@@ -82,6 +85,7 @@ import { createTemplates } from '../messaging/templates/templates';
 import type { VendorCalls } from '../messaging/vendor-calls';
 import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Metrics } from '../metrics/metrics';
+import { getFromSns } from '../providers/mail-events/sns';
 import { VENDORS } from '../providers/vendor/vendors';
 import type { Tables } from '../storage/storage';
 import { contactNews } from './contact-news';
@@ -104,6 +108,7 @@ export interface ApiParts {
   /** An erasure has begun (erasures.ts). */
   onErased?: (() => void) | undefined;
   accounts: AccountsParts;
+  senders: RegisteredSenders;
   launcher: RunLauncher & SendLauncher;
   schedules: CampaignSchedules;
   holds?: CampaignHolds | undefined;
@@ -141,7 +146,8 @@ export interface AccountsParts {
  * server from the same list.
  */
 export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)[] {
-  const { storage, identity, delivery, versions, launcher, schedules, publicUrl, log } = parts;
+  const { storage, identity, delivery, versions, launcher, schedules, senders, publicUrl, log } = parts;
+  const senderRule = senders.refusalOf;
   const messagingDb = storage.tables<MessagingTables>();
   const campaignsDb = storage.tables<CampaignTables>();
   const templates = createTemplates({ db: messagingDb, versions });
@@ -156,6 +162,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     isToldHowToOptOut,
     senderRate: delivery.senderRate,
     insecureLinks: parts.insecureLinks,
+    senderRule,
     log,
   });
   const timeline = createContactTimeline({ db: campaignsDb, news: contactNews(messagingDb) });
@@ -187,6 +194,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
         onChanged: delivery.carriersChanged,
       }),
     ),
+    adminSenderRoutes(senders),
     templateRoutes(templates, parts.speaks),
     templateTrialRoutes({
       templates,
@@ -239,7 +247,8 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
         explanations: createExplanations({ db: campaignsDb, stories: parts.stories }),
       }),
     (scope) => campaignCallRoutes(scope, { calls: createCallRecords({ db: campaignsDb }) }),
-    (scope) => durableSendRoutes(scope, { sends: createDurableSends({ db: campaignsDb, launcher, log }) }),
+    (scope) =>
+      durableSendRoutes(scope, { sends: createDurableSends({ db: campaignsDb, launcher, senderRule, log }) }),
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),
   ];
 }
@@ -252,6 +261,11 @@ const vendorsOf = ({ storage, accounts, delivery, reachableAt, vendorCalls, log 
   publicUrl: reachableAt,
   calls: vendorCalls,
   vendors: VENDORS,
+  mailTools: {
+    ...{ now: Date.now, get: getFromSns },
+    isFirstUse: (account: string, token: string, body: Buffer) =>
+      isFirstUse(storage.tables<MessagingTables>(), account, token, body),
+  },
   log,
 });
 

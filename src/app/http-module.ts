@@ -24,6 +24,7 @@ import { createIdempotency } from '../messaging/idempotency';
 import { createListUnsubscribe } from '../messaging/outbox/list-unsubscribe';
 import { createSmsParts } from '../messaging/receipts/sms-parts';
 import { keepRetention } from '../messaging/retention';
+import { createRegisteredSenders } from '../messaging/senders/registered-senders';
 import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
 import { createUnsubscribeTokens } from '../messaging/suppression/unsubscribe-tokens';
 import type { MessagingTables } from '../messaging/tables';
@@ -91,6 +92,11 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   const unsubscribe = createUnsubscribe({ db: messagingDb, tokens: unsubscribeTokens });
   let reachableAt = publicUrl ?? addressOf(config.http);
   const synthesizer = await openSpeech(config);
+  const senders = createRegisteredSenders({
+    ...{ db: requestsDb, sealing: secrets.ofAccounts, mode: config.senderMode, log },
+  });
+  shutdown.add('senders', async () => senders.stop());
+  await senders.start();
   const parts: ProviderParts = {
     returnPathSecret: await secrets.ofInstallation('return_path'),
     async unsubscribe(token) {
@@ -98,6 +104,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       if (subscriber) await unsubscribe.unsubscribe(subscriber);
     },
     synthesizer,
+    dkimOf: senders.dkimOf,
     log,
     smsParts: (provider) => createSmsParts({ db: messagingDb, provider, observer: options.metrics.delivery }),
     publicUrl: () => reachableAt ?? '',
@@ -111,6 +118,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     requestDb: requestsDb,
     templates: versions,
     policyOf: policySource(storage.tables<CampaignTables>()),
+    senderRule: senders.refusalOf,
     stops: stoppedWorkspaces,
     providers: await openProviders(config, parts),
     carriers: {
@@ -191,6 +199,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
           ...{ environment, sealing: secrets.ofAccounts, check: checkAccount },
           secretsOf: (account) => environmentSecrets(config, account),
         },
+        senders,
         launcher,
         onErased: () => void erasures.look().catch(() => undefined),
         schedules: createSchedules(temporal.client),

@@ -14,7 +14,7 @@ import { openSimulator } from '../providers/simulator/simulator';
 import type { SmsParts } from '../providers/smpp/parts';
 import { openSmppProvider } from '../providers/smpp/smpp-provider';
 import { UnusableCertificate } from '../providers/smtp/certificate';
-import type { DkimOptions } from '../providers/smtp/dkim';
+import type { DkimKeys, DkimOptions } from '../providers/smtp/dkim';
 import { UNSUBSCRIBE } from '../providers/smtp/smtp-inbound';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';
 import type { CallDesk } from '../providers/vendor/call-desk';
@@ -32,6 +32,8 @@ export interface ProviderParts {
   smsParts(provider: string): SmsParts;
   /** Where a carrier reaches `/inbound/{provider}/{secret}`; known once the server listens. */
   inboundUrl(provider: string): string;
+  /** The key with which mail of a registered domain is signed. */
+  dkimOf?: DkimKeys | undefined;
   /** Where calls at vendors are kept; without it none is made. */
   calls?: CallDesk | undefined;
   /** Where a carrier reaches this installation; known once the server listens. */
@@ -137,13 +139,14 @@ export const callDocumentsOf = (config: Config) =>
 
 async function openSmtp(
   { dkim, returnPath, ...config }: SmtpConfig,
-  { returnPathSecret: secret, unsubscribe, log }: ProviderParts,
+  { returnPathSecret: secret, unsubscribe, dkimOf, log }: ProviderParts,
 ): Promise<Provider> {
   const key = dkim && { ...dkim, privateKey: await readKey(dkim.keyFile) };
   try {
     const provider = openSmtpProvider({
       ...config,
       dkim: key satisfies DkimOptions | undefined,
+      dkimOf,
       returnPath: returnPath === undefined ? undefined : { domain: returnPath, secret },
       unsubscribe,
       log,

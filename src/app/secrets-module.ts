@@ -11,6 +11,7 @@ import {
 } from '../messaging/access/installation-secret';
 import { createSealing, type Sealing } from '../messaging/access/sealing';
 import { sealAccountsAnew } from '../messaging/carriers/account-secrets';
+import { sealSendersAnew } from '../messaging/senders/registered-senders';
 import type { MessagingTables } from '../messaging/tables';
 import { missingKeys, sealStoredSecrets } from '../messaging/webhooks/sealed-secrets';
 import { StartupError } from '../startup-error';
@@ -23,7 +24,7 @@ import { StartupError } from '../startup-error';
 export interface Secrets {
   ofInstallation(name: string): Promise<string>;
   ofWebhooks: Sealing;
-  /** By keys from the configuration, or the data directory's: never by one that the same database holds. */
+  /** Also of senders. By keys from the configuration, or the data directory's: never by one that the same database holds. */
   ofAccounts: Sealing;
 }
 
@@ -57,11 +58,18 @@ async function sealingOfAccounts(config: Config, db: Kysely<MessagingTables>, lo
   const [first, ...others] = [...config.secretsKeys, ...(file ? [file] : [])];
   const sealing = first && createSealing([first, ...others]);
   await refuseMissing(db, 'accounts', sealing?.keyIds ?? []);
+  await refuseMissing(db, 'registered_senders', sealing?.keyIds ?? []);
   if (!sealing) return NO_KEY;
   const unreadable = await sealAccountsAnew(db, sealing);
   if (unreadable.length > 0) {
     const message = 'The secrets of these accounts were changed from outside; set them anew: nothing is sent';
     log.warn({ accountIds: unreadable }, message);
+  }
+  const senders = await sealSendersAnew(db, sealing);
+  if (senders.length > 0) {
+    const message =
+      'The DKIM keys of these senders were changed from outside; set them anew: mail leaves unsigned';
+    log.warn({ senderIds: senders }, message);
   }
   return sealing;
 }
@@ -94,7 +102,7 @@ async function ownKeys(db: Kysely<MessagingTables>, outer: Sealing | undefined):
 
 async function refuseMissing(
   db: Kysely<MessagingTables>,
-  table: 'installation_secrets' | 'webhooks' | 'accounts',
+  table: 'installation_secrets' | 'webhooks' | 'accounts' | 'registered_senders',
   keyIds: readonly string[],
 ): Promise<void> {
   const missing = await missingKeys(db, table, keyIds);

@@ -5,9 +5,15 @@ import { isAllowedSender, type WorkspacePolicy } from '../domain/policy';
 import { paramValue, requiredNames } from './audience/fill-params';
 import { audienceLists, type CampaignContent } from './campaign-record';
 import { contactOfMember } from './contacts/contact-by-id';
-import type { TemplateFound, TemplateLookup } from './ports';
+import type { SenderRule, TemplateFound, TemplateLookup } from './ports';
 import { readSettings } from './runs/runs';
 import type { CampaignTables } from './tables';
+
+/** Who may be the sender: by the workspace's policy, and because no other workspace has them. */
+export interface SenderRules {
+  policy?: WorkspacePolicy | undefined;
+  senderRule?: SenderRule | undefined;
+}
 
 /**
  * Checks that what a campaign refers to exists, and that its templates can be filled: every placeholder has a
@@ -19,9 +25,9 @@ export async function checkReferences(
   templates: TemplateLookup,
   workspaceId: string,
   content: CampaignContent,
-  policy?: WorkspacePolicy,
+  rules: SenderRules = {},
 ): Promise<Partial<Record<Channel, TemplateFound>>> {
-  return checkFound(db, workspaceId, content, await lookUpTemplates(templates, workspaceId, content), policy);
+  return checkFound(db, workspaceId, content, await lookUpTemplates(templates, workspaceId, content), rules);
 }
 
 /** The same with templates that were looked up before, because a transaction must not wait for HTTP. */
@@ -30,9 +36,9 @@ export async function checkFound(
   workspaceId: string,
   content: CampaignContent,
   { findings: ofTemplates, placeholders, byChannel }: TemplatesFound,
-  policy?: WorkspacePolicy,
+  rules: SenderRules = {},
 ): Promise<Partial<Record<Channel, TemplateFound>>> {
-  const findings = [...ofTemplates, ...refusedSenders(content, policy)];
+  const findings = [...ofTemplates, ...refusedSenders(workspaceId, content, rules)];
   findings.push(...(await missingLists(db, workspaceId, content.contactListIds)));
   findings.push(...(await missingCampaigns(db, workspaceId, content.options.exclude?.campaignIds ?? [])));
   const unfilled = await unfilledPlaceholders(db, workspaceId, content, [...placeholders.keys()]);
@@ -50,14 +56,26 @@ export async function checkFound(
 
 const SENDER_FIELD: Record<Channel, string> = { email: 'fromEmail', sms: 'shortCode', voice: 'callerId' };
 
-function refusedSenders({ channels, settings }: CampaignContent, policy: WorkspacePolicy | undefined) {
+function refusedSenders(
+  workspaceId: string,
+  { channels, settings }: CampaignContent,
+  { policy, senderRule }: SenderRules,
+) {
   const senders = readSettings(settings);
   return channels.flatMap((channel): Finding[] => {
-    if (isAllowedSender(policy, channel, senders[channel]?.from ?? '')) return [];
+    const from = senders[channel]?.from ?? '';
+    const message = isAllowedSender(policy, channel, from)
+      ? senderRule?.(workspaceId, { channel, from })
+      : `The workspace's policy does not allow this sender of ${channel}`;
+    if (message === undefined) return [];
     const path = `settings.${channel}.${SENDER_FIELD[channel]}`;
-    const message = `The workspace's policy does not allow this sender of ${channel}`;
     return [{ refusal: 'sender_not_allowed', path, code: 'sender_not_allowed', message }];
   });
+}
+
+/** Fails with `sender_not_allowed`, as a sender may have been given to another workspace since the campaign was made. */
+export function requireSenders(workspaceId: string, content: CampaignContent, rules: SenderRules): void {
+  refuse(refusedSenders(workspaceId, content, rules));
 }
 
 /** Fails with `no_audience` when a campaign that could never reach a recipient is to start. */

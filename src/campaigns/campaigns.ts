@@ -17,6 +17,7 @@ import {
   lookUpTemplates,
   requireAudience,
   requireSecureLinks,
+  requireSenders,
 } from './campaign-checks';
 import { copyCampaign } from './campaign-copy';
 import { describeCampaign } from './campaign-detail';
@@ -46,6 +47,7 @@ import type {
   NoticeRule,
   RunLauncher,
   SenderRate,
+  SenderRule,
   SuppressionRule,
   TemplateLookup,
 } from './ports';
@@ -84,6 +86,8 @@ export interface CampaignsDeps {
   senderRate?: SenderRate | undefined;
   /** Why marketing mail may not start, if it may not. */
   insecureLinks?: string | undefined;
+  /** Without it, no sender belongs to any workspace. */
+  senderRule?: SenderRule | undefined;
   /** The current time, for warnings and forecasts. */
   now?: (() => number) | undefined;
   log: Log;
@@ -106,7 +110,7 @@ export type Campaigns = ReturnType<typeof createCampaigns>;
 
 /** Campaigns as the API offers them (api.md 7). */
 export function createCampaigns(deps: CampaignsDeps) {
-  const { db, templates, launcher, suppression, senderRate, log, now = Date.now } = deps;
+  const { db, templates, launcher, suppression, senderRate, senderRule, log, now = Date.now } = deps;
   const { dryRun, limited } = createDryRuns({
     ...{ suppression, senderRate, now },
     isToldHowToOptOut: deps.isToldHowToOptOut,
@@ -132,7 +136,15 @@ export function createCampaigns(deps: CampaignsDeps) {
   };
 
   return {
-    ...createApprovals({ db, templates, carryOut, dryRun, limited, insecureLinks: deps.insecureLinks }),
+    ...createApprovals({
+      db,
+      templates,
+      senderRule,
+      carryOut,
+      dryRun,
+      limited,
+      insecureLinks: deps.insecureLinks,
+    }),
 
     /**
      * Creates a campaign, or with `campaignId` replaces one that has not started. If the id given for a new
@@ -159,7 +171,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         const ownListId = own ? (own.listId ?? undefined) : campaign?.ownListId;
         const content: CampaignContent = { ...contentOf(body), ownListId };
         if (campaign && body.start === undefined && campaign.stage !== 'draft') requireStart?.();
-        const found = await checkFound(tx, workspaceId, content, templatesFound, policy);
+        const found = await checkFound(tx, workspaceId, content, templatesFound, { policy, senderRule });
         const smsText = found.sms?.text;
         const warnings = await creationWarnings(tx, workspaceId, content, { smsText, now: now(), policy });
         const excess = await excessOf(tx, content, policy);
@@ -189,7 +201,7 @@ export function createCampaigns(deps: CampaignsDeps) {
       const policy = await readPolicy(db, workspaceId);
       const content: CampaignContent = { ...contentOf(body), ownListId: campaign?.ownListId };
       if (!recipients) {
-        const found = await checkReferences(db, templates, workspaceId, content, policy);
+        const found = await checkReferences(db, templates, workspaceId, content, { policy, senderRule });
         return limited(() => dryRunWarned(db, workspaceId, content, found, policy));
       }
       const templatesFound = await lookUpTemplates(templates, workspaceId, content);
@@ -197,7 +209,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         withoutTrace(db, async (tx) => {
           const { listId } = await storeOwnAudience(tx, workspaceId, recipients.rows);
           const tried = { ...content, ownListId: listId ?? undefined };
-          const found = await checkFound(tx, workspaceId, tried, templatesFound, policy);
+          const found = await checkFound(tx, workspaceId, tried, templatesFound, { policy, senderRule });
           return dryRunWarned(tx, workspaceId, tried, found, policy);
         }),
       );
@@ -229,7 +241,9 @@ export function createCampaigns(deps: CampaignsDeps) {
       if (action === 'start') {
         const campaign = await readCampaign(db, workspaceId, campaignId);
         if (campaign.stage === 'draft') requireAudience(campaignId, campaign, campaign.ownMembers);
-        if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign);
+        if (campaign.stage === 'draft')
+          await checkReferences(db, templates, workspaceId, campaign, { senderRule });
+        if (campaign.stage === 'scheduled') requireSenders(workspaceId, campaign, { senderRule });
         requireSecureLinks(campaign, deps.insecureLinks);
       }
       const consequence = await changeCampaign(db, workspaceId, campaignId, action, note);

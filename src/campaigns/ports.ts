@@ -65,6 +65,15 @@ export type NoticeRule = (
 ) => RawBuilder<boolean>;
 
 /**
+ * Why a workspace may not use a sender, if it may not, because another workspace has it. It answers from memory. It
+ * applies whichever service a campaign uses, as the senders belong to workspaces of this installation.
+ */
+export type SenderRule = (
+  workspaceId: string,
+  sender: { channel: Channel; from: string },
+) => string | undefined;
+
+/**
  * Holds a campaign's messages at the service, as far as it can, or releases them. The run does the same; a
  * caller who pauses should not wait for the run.
  */

@@ -1,7 +1,7 @@
-import { createPrivateKey } from 'node:crypto';
+import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { z } from 'zod';
 import { optedOutCodes, smtpRelays, tlvs, urls } from '../config-values';
-import { ACCOUNT_KINDS, type AccountKind } from '../domain/account';
+import { ACCOUNT_KINDS, type AccountKind, MAIL_VENDORS, type MailVendor } from '../domain/account';
 import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { displayName, givenId, integer } from './common';
@@ -81,6 +81,33 @@ const ed25519Key = z
     refused('invalid_format', 'This must be a public key of 32 bytes in base64'),
   );
 
+/** A key as SendGrid shows it. */
+const ecKey = z
+  .string()
+  .trim()
+  .max(1_000)
+  .refine(isEcKey, refused('invalid_format', 'This must be a public key of P-256 in base64'));
+
+function isEcKey(value: string): boolean {
+  try {
+    const key = createPublicKey({ key: Buffer.from(value, 'base64'), format: 'der', type: 'spki' });
+    return key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1';
+  } catch {
+    return false;
+  }
+}
+
+/** Without them, every event of the service would be refused. */
+const PROOFS: Readonly<Record<MailVendor, readonly ['settings' | 'secrets', string][]>> = {
+  ses: [['settings', 'topicArn']],
+  sendgrid: [['settings', 'publicKey']],
+  mailgun: [['secrets', 'signingKey']],
+  postmark: [
+    ['settings', 'webhookUser'],
+    ['secrets', 'webhookPassword'],
+  ],
+};
+
 const pemKey = secretText.refine(
   isPrivateKey,
   refused('invalid_format', 'This must be an RSA private key in PEM'),
@@ -121,9 +148,21 @@ const KINDS = {
           .string()
           .regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i, 'This is not a domain name')
           .optional(),
+        events: z.enum(MAIL_VENDORS).optional(),
+        topicArn: z
+          .string()
+          .trim()
+          .regex(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_.-]{1,256}$/, 'This is no topic of SNS')
+          .optional(),
+        publicKey: ecKey.optional(),
+        webhookUser: secretText.regex(/^[^:]+$/, 'A name has no colon').optional(),
       })
       .prefault({}),
-    secrets: z.strictObject({ url: asVariable(smtpRelays) }),
+    secrets: z.strictObject({
+      url: asVariable(smtpRelays),
+      signingKey: secretText.optional(),
+      webhookPassword: secretText.optional(),
+    }),
   },
   smpp: {
     channels: only('sms'),
@@ -192,7 +231,15 @@ const common = {
 
 export const accountBody = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('http'), ...common, ...KINDS.http }),
-  z.strictObject({ kind: z.literal('smtp'), ...common, ...KINDS.smtp }),
+  z
+    .strictObject({ kind: z.literal('smtp'), ...common, ...KINDS.smtp })
+    .superRefine(({ settings, secrets }, context) => {
+      for (const [group, name] of settings.events ? PROOFS[settings.events] : []) {
+        const value = (group === 'settings' ? settings : secrets) as Record<string, unknown>;
+        if (value[name] !== undefined) continue;
+        context.addIssue(finding('required', `Needed for events of ${settings.events}`, [group, name]));
+      }
+    }),
   z.strictObject({ kind: z.literal('smpp'), ...common, ...KINDS.smpp }),
   z.strictObject({ kind: z.literal('kannel'), ...common, ...KINDS.kannel }),
   z.strictObject({ kind: z.literal('simulator'), ...common, ...KINDS.simulator }),

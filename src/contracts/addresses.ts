@@ -7,6 +7,8 @@ import { finding, refused } from './validation-issue';
 
 const EMAIL_CHARS = 254;
 
+export const DOMAIN = /^[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))+$/i;
+
 export const email = z
   .string()
   .trim()

@@ -2,14 +2,12 @@ import { z } from 'zod';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { type Route, routeSender } from '../domain/route';
-import { senderOf } from './addresses';
+import { DOMAIN, senderOf } from './addresses';
 import { givenId } from './common';
 import { id, success } from './envelope';
 import { finding, refused } from './validation-issue';
 
 /** What owners write about routes (api.md 15). All of it is ours, so all of it is strict. */
-
-const DOMAIN = /^[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))+$/i;
 
 const accounts = z
   .array(z.strictObject({ account: givenId, weight: z.number().positive().max(1_000_000).optional() }))

@@ -7,6 +7,13 @@ export type VendorKind = (typeof VENDOR_KINDS)[number];
 export const ACCOUNT_KINDS = ['http', 'smtp', 'smpp', 'kannel', 'simulator', ...VENDOR_KINDS] as const;
 export type AccountKind = (typeof ACCOUNT_KINDS)[number];
 
+/** Services that take mail by SMTP and report by HTTP what became of it. */
+export const MAIL_VENDORS = ['ses', 'sendgrid', 'mailgun', 'postmark'] as const;
+export type MailVendor = (typeof MAIL_VENDORS)[number];
+
+export const isMailVendor = (kind: string): kind is MailVendor =>
+  (MAIL_VENDORS as readonly string[]).includes(kind);
+
 /** An account at a carrier: by the API or, one for each channel, by the environment (api.md 15). */
 export interface Account {
   id: string;

@@ -39,7 +39,7 @@ export const ERRORS = {
   template_not_found: { title: 'Template not found', status: 422, retry: 'permanent' },
   contact_list_not_found: { title: 'Contact list not found', status: 422, retry: 'permanent' },
   // Concerns all messages of the sender alike: a run stops for it and can be resumed.
-  sender_not_allowed: { title: 'Sender not allowed by the policy', status: 422, retry: 'account' },
+  sender_not_allowed: { title: 'Sender not allowed', status: 422, retry: 'account' },
   insecure_links: { title: 'Links in mail would not be https', status: 422, retry: 'account' },
   no_audience: { title: 'Campaign has no recipients', status: 422, retry: 'permanent' },
   campaign_not_found: { title: 'Campaign not found', status: 422, retry: 'permanent' },
@@ -87,6 +87,7 @@ export const ERRORS = {
   environment_account: { title: 'Account is of the environment', status: 409, retry: 'permanent' },
   account_routed: { title: 'A route names the account', status: 409, retry: 'permanent' },
   account_busy: { title: 'Messages are under way by the account', status: 409, retry: 'transient' },
+  sender_taken: { title: 'Another workspace has the sender', status: 409, retry: 'permanent' },
   webhook_disabled: { title: 'Webhook is disabled', status: 409, retry: 'permanent' },
   // Capacity and dependencies
   outbox_full: { title: 'Outbox is full', status: 429, retry: 'throttled' },

@@ -41,7 +41,7 @@ export const FIELD_CODES = {
   invalid_address:
     'This is no address of the channel: an email address, or a phone number with its country code.',
   invalid_sender: 'This is no sender of the channel: an address, number, short code or name.',
-  sender_not_allowed: "The workspace's policy does not allow the sender.",
+  sender_not_allowed: "The workspace's policy does not allow the sender, or another workspace has it.",
   invalid_param_name: 'Names of params are upper-case letters, digits and underscores.',
   invalid_time: 'This is no time, or not one between the years 1970 and 9999.',
   invalid_date: 'There is no such day.',

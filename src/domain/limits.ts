@@ -324,6 +324,10 @@ export const LIMITS = {
   /** A carrier may report later than that an account is gone. */
   deletedAccountDays: 7,
   routes: 1_000,
+  /** Of an installation: every process has all of them in memory, a few hundred bytes each. */
+  registeredSenders: 10_000,
+  /** The longest domain name, in the form in which DNS has it. */
+  senderChars: 253,
   routeAccounts: 20,
   /** How often a process asks whether an account or route was changed: well below the promised 5 s. */
   carriersPollMs: 2_000,
@@ -351,8 +355,15 @@ export const LIMITS = {
   vendorCallsPerSecond: 1,
   /** When a message in doubt is looked up at a vendor: lists are late, and most doubts end by a callback before. */
   doubtLooksMs: [30_000, 120_000, 600_000],
-  /** A callback is some 1 KiB of form fields; an inbound SMS has at most 1,600 characters of text. */
-  callbackBytes: 64 * KiB,
+  /** Signed callbacks of Telnyx and Vonage are believed for so long, as both advise. */
+  callbackAgeSeconds: 300,
+  /** SendGrid collects events up to 768 KiB; those of others are some KiB each. */
+  callbackBytes: 1 * MiB,
+  /** A certificate of Amazon, or its word that a subscription is confirmed. */
+  mailEventFetchBytes: 64 * KiB,
+  mailEventFetchMs: 5_000,
+  /** Mailgun's tokens are remembered for longer than their signature is believed (24 h). */
+  eventTokenHours: 26,
 
   // Webhooks out
   /** Endpoints of a workspace; each reads the event feed separately. */

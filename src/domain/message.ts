@@ -25,7 +25,8 @@ export type MessageState = (typeof MESSAGE_STATES)[number];
 
 /**
  * `unknown` ranks below the other ends, because a late receipt replaces it with a certain end. `undelivered`
- * ranks below `delivered`, because some carriers send both, and `delivered` is then the later one.
+ * ranks below `delivered`, because some carriers send both, and `delivered` is then the later one. A hard bounce of an
+ * email is the exception (messaging/receipts/receipt-change.ts).
  */
 export const MESSAGE_RANK: Record<MessageState, number> = {
   scheduled: 0,

@@ -29,6 +29,8 @@ export const MOVES = {
   event: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'above' },
   /** A decision of recipient-transitions.ts, which may give the recipient another attempt, so that they wait. */
   followed: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'aboveUnlessAnew' },
+  /** A hard bounce of an email that its host had taken: the service says so, because there is no such mailbox. */
+  bounced: { from: ['delivered'], to: ['undelivered'], rank: 'any' },
   /** A result of a page. A postponed retry stays waiting. */
   result: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'notBelow' },
   /**

@@ -1,11 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { isVendor, type VendorKind } from '../domain/account';
+import { answer } from '../contracts/common';
+import { isMailVendor, isVendor, type MailVendor, type VendorKind } from '../domain/account';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { CallbackAccounts, FoundAccount } from '../messaging/carriers/callback-accounts';
 import type { VendorCalls } from '../messaging/vendor-calls';
+import type { MailEventTools } from '../providers/mail-events/mail-events';
+import { MAIL_SERVICES } from '../providers/mail-events/mail-services';
 import type { InboundSink, ReceiptSink } from '../providers/provider';
 import type { CallFacts } from '../providers/vendor/call-desk';
 import type { Callback, Vendor } from '../providers/vendor/vendor';
@@ -19,6 +22,8 @@ export interface InboundVendorsDeps {
   /** Of the provider that an account is called. */
   receiptsOf(provider: string): ReceiptSink;
   inboundOf(provider: string): InboundSink;
+  /** How events of mail are proved. */
+  mailTools: MailEventTools;
   /** The address that carriers were given, without a slash at its end. */
   publicUrl(): string;
   calls: VendorCalls;
@@ -55,6 +60,8 @@ export function takeBytes(app: App): void {
 type Request = FastifyRequest & { params: unknown };
 
 async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyReply) {
+  const { kind } = request.params as { kind: string };
+  if (isMailVendor(kind)) return takeMailEvents(deps, kind, request);
   const { vendor, account } = await accountOf(deps, request.params as { kind: string; account: string });
   const reading = vendor.readCallback(callbackOf(request, deps.publicUrl()), account);
   if (reading.kind === 'refused') throw new DomainError('forbidden', 'The signature is not the carrier’s');
@@ -66,6 +73,31 @@ async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyRe
   for (const facts of reading.calls) await hear(deps, vendor, account, facts);
   await deps.inboundOf(account.provider)(reading.inbound);
   return reply.type(reading.reply.type).send(reading.reply.body);
+}
+
+/** Events of a mail service, at the account of kind `smtp` that names the service. */
+async function takeMailEvents(deps: InboundVendorsDeps, service: MailVendor, request: Request) {
+  const { account: id } = request.params as { account: string };
+  const account = request.method === 'POST' ? await deps.accounts.find('smtp', id) : undefined;
+  if (account?.settings.events !== service) {
+    throw new DomainError('not_found', 'There is nothing at this path');
+  }
+  const callback = callbackOf(request, deps.publicUrl());
+  const { get, ...tools } = deps.mailTools;
+  const reading = await MAIL_SERVICES[service].read(callback, account, {
+    ...tools,
+    get: (url) =>
+      get(url).catch((error: unknown) => {
+        const text = 'What the proof needs cannot be fetched; send the event again';
+        throw new DomainError('dependency_down', text, { cause: error });
+      }),
+  });
+  if (reading.kind === 'unauthenticated') {
+    throw new DomainError('unauthenticated', 'Name or password are not those of the account');
+  }
+  if (reading.kind === 'refused') throw new DomainError('forbidden', 'The signature is not the service’s');
+  await deps.receiptsOf(account.provider)(reading.receipts);
+  return answer(200, 'Taken', { receipts: reading.receipts.length, inbound: 0 });
 }
 
 /** What comes of it is stored before the call is steered, and before it may be forgotten. */

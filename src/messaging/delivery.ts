@@ -27,7 +27,7 @@ import { createLanes } from './outbox/lanes';
 import type { ListUnsubscribe } from './outbox/list-unsubscribe';
 import { createOutboxCount, type OutboxCount } from './outbox/outbox-count';
 import type { Accepted, Outcome } from './outbox/outgoing';
-import type { PolicySource } from './outbox/policy-rules';
+import type { PolicySource, SenderRule } from './outbox/policy-rules';
 import { createRechecks } from './outbox/recheck';
 import type { StopRule } from './outbox/stop-rule';
 import { createWithdrawals } from './outbox/withdraw';
@@ -94,6 +94,8 @@ export function createDelivery(deps: {
   templates: TemplateVersions;
   /** Without it, no workspace has a policy. */
   policyOf?: PolicySource | undefined;
+  /** Without it, no sender belongs to any workspace. */
+  senderRule?: SenderRule | undefined;
   /** Without it, no workspace is ever stopped. */
   stops?: StopRule | undefined;
   /** Of the channels' default accounts. */
@@ -191,6 +193,7 @@ export function createDelivery(deps: {
     db,
     templates,
     policyOf,
+    senderRule: deps.senderRule,
     flowWay: (message) => carriers?.flowWayOf(message),
     lanes,
     outbox,

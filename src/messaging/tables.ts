@@ -289,6 +289,18 @@ export interface MessagingTables {
     updated_at: CreatedAt;
     deleted_at: Timestamp | null;
   };
+  registered_senders: {
+    id: string;
+    workspace_id: string;
+    channel: Channel;
+    sender: string;
+    name: string;
+    dkim_selector: string | null;
+    dkim_key: string | null;
+    key_id: string | null;
+    created_at: CreatedAt;
+  };
+  event_tokens: { account: string; token: Buffer; body: Buffer; at: CreatedAt };
   vendor_calls: {
     message_id: string;
     token: string;

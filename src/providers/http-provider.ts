@@ -67,5 +67,10 @@ function requestFor(
     const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
     headers.authorization = `Basic ${Buffer.from(user).toString('base64')}`;
   }
-  return { method: 'POST', path: url.pathname + url.search, headers, body: JSON.stringify(message) };
+  return {
+    method: 'POST',
+    path: url.pathname + url.search,
+    headers,
+    body: JSON.stringify({ ...message, workspaceId: undefined }),
+  };
 }

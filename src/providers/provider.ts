@@ -71,6 +71,8 @@ export interface InboundSms {
 export interface HandOver {
   id: string;
   uid: string;
+  /** Whose it is, for what is kept apart by workspace; carriers do not get it. */
+  workspaceId?: string | undefined;
   channel: Channel;
   to: string;
   from: string;

@@ -45,6 +45,8 @@ import * as totp from './migrations/0092-totp';
 import * as callbacks from './migrations/0095-callbacks';
 import * as vendorCalls from './migrations/0096-vendor-calls';
 import * as doubts from './migrations/0097-doubts';
+import * as registeredSenders from './migrations/0098-registered-senders';
+import * as eventTokens from './migrations/0099-event-tokens';
 import * as runRetention from './migrations/0110-run-retention';
 import { splitStatements } from './split-statements';
 
@@ -87,6 +89,8 @@ export const MIGRATIONS: Record<string, string> = {
   '0092-totp': totp.UP,
   '0095-callbacks': callbacks.UP,
   '0096-vendor-calls': vendorCalls.UP,
+  '0098-registered-senders': registeredSenders.UP,
+  '0099-event-tokens': eventTokens.UP,
   '0097-doubts': doubts.UP,
   '0080-tags-and-notes': tagsAndNotes.UP,
   '0081-run-timeline': runTimeline.UP,

@@ -138,6 +138,12 @@ const BODIES: Record<string, unknown> = {
     ratePerSecond: 5,
   },
   'PATCH /api/admin/accounts/acc_none': { settings: { url: 'https://carrier.example/' }, disabled: true },
+  'POST /api/admin/senders': {
+    workspace: 'ws_none',
+    channel: 'email',
+    sender: 'example.com',
+    dkim: { selector: 'k1', privateKey: '-' },
+  },
   'PUT /api/admin/routes': {
     routes: [
       { channel: 'sms', sender: 'SHOP', toPrefix: '+44', accounts: [{ account: 'acc_none', weight: 1 }] },

@@ -259,7 +259,11 @@ const PROBES: Record<string, Probe> = {
       ...['GET /api/admin/accounts', 'POST /api/admin/accounts', 'GET /api/admin/accounts/:id'],
       ...['PATCH /api/admin/accounts/:id', 'DELETE /api/admin/accounts/:id'],
       ...['POST /api/admin/accounts/:id/check', 'GET /api/admin/routes', 'PUT /api/admin/routes'],
-    ].map((route) => [route, { kind: 'own', why: 'the installation’s, tested in admin-accounts' } as const]),
+      ...['GET /api/admin/senders', 'POST /api/admin/senders', 'DELETE /api/admin/senders/:id'],
+    ].map((route) => [
+      route,
+      { kind: 'own', why: 'the installation’s, tested in admin-accounts and admin-senders' } as const,
+    ]),
   ),
   'POST /api/admin/workspaces': { kind: 'own', why: 'nobody’s but an owner’s, tested with administration' },
 };

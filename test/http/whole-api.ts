@@ -5,12 +5,14 @@ import { createAuditLog, createAuditReader } from '../../src/audit/audit-log';
 import type { AuditTables } from '../../src/audit/tables';
 import type { TemplateLookup } from '../../src/campaigns/ports';
 import type { Account } from '../../src/domain/account';
+import type { SenderMode } from '../../src/domain/registered-sender';
 import type { App } from '../../src/http/request/routing';
 import { createLog, type Log } from '../../src/log';
 import { createIdentity, type Identity } from '../../src/messaging/access/identity';
 import { createSealing } from '../../src/messaging/access/sealing';
 import { createIdempotency } from '../../src/messaging/idempotency';
 import { outboxDepth } from '../../src/messaging/outbox/outbox-depth';
+import { createRegisteredSenders } from '../../src/messaging/senders/registered-senders';
 import { createUnsubscribeTokens } from '../../src/messaging/suppression/unsubscribe-tokens';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
@@ -49,12 +51,20 @@ export async function startWholeApi(
   storage: Storage,
   {
     log = createLog('silent'),
+    senderMode = 'open',
     more = [],
-  }: { log?: Log /** Beside the API's. */; more?: ((app: App) => Promise<void>)[] } = {},
+  }: {
+    log?: Log;
+    senderMode?: SenderMode /** Beside the API's. */;
+    more?: ((app: App) => Promise<void>)[];
+  } = {},
 ): Promise<WholeApi> {
   const db = storage.tables<MessagingTables>();
   const rig = await createOutboxRig(storage, log);
-  const { delivery } = await rig.process();
+  const sealing = createSealing([Buffer.alloc(32, 2)]);
+  const senders = createRegisteredSenders({ db, sealing, mode: senderMode, log });
+  await senders.start();
+  const { delivery } = await rig.process({}, { senderRule: senders.refusalOf });
   const audit = createAuditLog({ db: storage.tables<AuditTables>(), log });
   const identity = createIdentity({ db, audit, passwordCost: { log2N: 10, r: 8, p: 1 } });
   const versions = createTemplateVersions(db);
@@ -108,11 +118,12 @@ export async function startWholeApi(
           accounts: {
             ...{
               environment: [...ENVIRONMENT, VENDOR],
-              sealing: createSealing([Buffer.alloc(32, 2)]),
+              sealing,
               secretsOf: () => ({ authToken: VENDOR_TOKEN }),
             },
             check: async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
           },
+          senders,
           launcher: {
             launch: async () => undefined,
             controlChanged: async () => undefined,
@@ -153,6 +164,7 @@ export async function startWholeApi(
     rig,
     routes,
     async stop() {
+      senders.stop();
       await server.app.close();
       await audit.stop();
       await rig.stop();

@@ -8,7 +8,7 @@ import type { CarriersDeps } from '../../src/messaging/carriers/carriers';
 import { createDelivery, type Delivery } from '../../src/messaging/delivery';
 import type { DeliveryObserver } from '../../src/messaging/observer';
 import type { ListUnsubscribe } from '../../src/messaging/outbox/list-unsubscribe';
-import type { PolicySource } from '../../src/messaging/outbox/policy-rules';
+import type { PolicySource, SenderRule } from '../../src/messaging/outbox/policy-rules';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { derivedText } from '../../src/messaging/templates/template-text';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
@@ -29,6 +29,7 @@ export interface OutboxRig {
       senderLimits?: SenderLimits;
       listUnsubscribe?: ListUnsubscribe;
       policyOf?: PolicySource;
+      senderRule?: SenderRule;
       observer?: DeliveryObserver;
       carriers?: CarriersDeps;
     },

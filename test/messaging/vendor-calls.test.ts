@@ -10,6 +10,7 @@ import { createVendorCalls, type VendorCalls } from '../../src/messaging/vendor-
 import type { HandOver, HandOverResult, Provider, Receipt } from '../../src/providers/provider';
 import { openTwilioVoice } from '../../src/providers/twilio/twilio-voice';
 import { VENDORS } from '../../src/providers/vendor/vendors';
+import { NO_MAIL } from '../providers/twilio/inbound-vendors';
 import { type FakeTwilio, startFakeTwilio } from '../support/fake-twilio';
 import { answerCall, endCall } from '../support/fake-twilio-call';
 import { describeWithDatabase } from '../support/storage';
@@ -56,6 +57,7 @@ describeWithDatabase('a call at Twilio', (database) => {
       accounts: { find: async () => ({ ...account, secrets: [account.secrets] }) },
       receiptsOf: () => async (some: Receipt[]) => void receipts.push(...some),
       inboundOf: () => async () => undefined,
+      mailTools: NO_MAIL,
       publicUrl: () => publicUrl,
       calls,
       vendors: VENDORS,

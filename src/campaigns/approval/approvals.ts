@@ -12,7 +12,7 @@ import {
 } from '../campaign-record';
 import type { createCarryOut } from '../carry-out';
 import { readPolicy } from '../policy/policy';
-import type { TemplateFound, TemplateLookup } from '../ports';
+import type { SenderRule, TemplateFound, TemplateLookup } from '../ports';
 import { readSettings } from '../runs/runs';
 import type { CampaignTables } from '../tables';
 import { type ApproveCall, approveCampaign, refuseOwn } from './approve';
@@ -34,18 +34,27 @@ type Deps = Pick<ReturnType<typeof createCarryOut>, 'carryOut'> &
   Pick<ReturnType<typeof createDryRuns>, 'dryRun' | 'limited'> & {
     db: Kysely<CampaignTables>;
     templates: TemplateLookup;
+    senderRule?: SenderRule | undefined;
     /** Why marketing mail may not start, if it may not. */
     insecureLinks: string | undefined;
   };
 
 /** What a person is shown of a campaign before they approve it, and their approval (docs/approval.md). */
-export function createApprovals({ db, templates, carryOut, dryRun, limited, insecureLinks }: Deps) {
+export function createApprovals({
+  db,
+  templates,
+  senderRule,
+  carryOut,
+  dryRun,
+  limited,
+  insecureLinks,
+}: Deps) {
   return {
     /** The audience is judged as a dry run judges it. */
     async digest(workspaceId: string, campaignId: string): Promise<CampaignDigest> {
       const campaign = await readCampaign(db, workspaceId, campaignId);
       const policy = await readPolicy(db, workspaceId);
-      const found = await checkReferences(db, templates, workspaceId, campaign, policy);
+      const found = await checkReferences(db, templates, workspaceId, campaign, { policy, senderRule });
       // Taken first: what changes while the audience is judged makes the digest another one.
       const { digest, contacts } = await takeDigest(db, workspaceId, campaign);
       const forecast = await limited(() => dryRun(db, workspaceId, campaign, found, policy));
@@ -62,7 +71,8 @@ export function createApprovals({ db, templates, carryOut, dryRun, limited, inse
     async approve(workspaceId: string, campaignId: string, call: ApproveCall): Promise<CampaignSummary> {
       const campaign = await readCampaign(db, workspaceId, campaignId);
       refuseOwn(campaign, call.userId);
-      if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign);
+      if (campaign.stage === 'draft')
+        await checkReferences(db, templates, workspaceId, campaign, { senderRule });
       requireSecureLinks(campaign, insecureLinks);
       const consequence = await approveCampaign(db, workspaceId, campaignId, call);
       await carryOut(workspaceId, campaignId, consequence, { holds: false });

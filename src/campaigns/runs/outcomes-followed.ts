@@ -11,6 +11,8 @@ export interface Outcome extends RecipientEvent {
   runId: string;
   channel: Channel;
   seq: number;
+  /** A hard bounce of an email, which also ends what was delivered. */
+  isBounce: boolean;
 }
 
 /** The delivery rules of runs that may send to a recipient again. */

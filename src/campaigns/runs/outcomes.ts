@@ -1,4 +1,5 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
+import { recipientFinding } from '../../domain/delivery-codes';
 import { parseMessageUid } from '../../domain/ids';
 import type { MessageEvent } from '../../domain/message';
 import { RECIPIENT_RANK, type RecipientState } from '../../domain/recipient';
@@ -73,7 +74,7 @@ export async function applyEvents(
  */
 async function applyAtOnce(db: Kysely<CampaignTables>, page: FeedPage): Promise<AppliedEvents | undefined> {
   const { workspaceId, from, to, events, outcomes, sends } = page;
-  if (sends.length || outcomes.some(({ attempt }) => attempt > 0)) return undefined;
+  if (sends.length || outcomes.some(({ attempt, isBounce }) => attempt > 0 || isBounce)) return undefined;
   if (events.some(({ channel }) => channel === 'voice')) return undefined;
   const runIds = runsOfEvents(events);
   const { rows } = await retryStatement(() =>
@@ -134,10 +135,12 @@ function collapse(events: readonly MessageEvent[]): Outcome[] {
     const state = event.state as RecipientState;
     if (!(RECIPIENT_RANK[state] > RECIPIENT_RANK.accepted)) continue;
     const known = highest.get(event.uid);
-    if (known && RECIPIENT_RANK[known.state] >= RECIPIENT_RANK[state]) continue;
+    const isBounce = isLateBounce(event.channel, state, event.code);
+    if (known && (known.isBounce || (!isBounce && RECIPIENT_RANK[known.state] >= RECIPIENT_RANK[state])))
+      continue;
     const key = parseMessageUid(event.uid);
     if (!key || key.channel === 'voice') continue;
-    highest.set(event.uid, { ...key, uid: event.uid, state, code: event.code });
+    highest.set(event.uid, { ...key, uid: event.uid, state, code: event.code, isBounce });
   }
   return [...highest.values()];
 }
@@ -158,7 +161,20 @@ async function takeIn(
     await moveRecipients(tx, outcomeMove(workspaceId, simple, rows));
   }
   if (followed.length) await followOutcomes(tx, workspaceId, followed, rules);
+  const bounced = outcomes.filter(({ isBounce }) => isBounce);
+  if (bounced.length) {
+    const rows = sql`select told.* from ${told(bounced)}`;
+    await moveRecipients(tx, {
+      scope: { workspaceId, runIds: runsOfOutcomes(bounced) },
+      ...{ rule: 'bounced', rows, when: sql`r.attempt = result.attempt` },
+      set: { code: sql`result.code` },
+    });
+  }
 }
+
+/** Whether the end also holds for a recipient whose email was delivered before (api.md 4). */
+const isLateBounce = (channel: string, state: RecipientState, code: string | undefined): boolean =>
+  channel === 'email' && state === 'undelivered' && recipientFinding('email', code) === 'hard';
 
 const told = (outcomes: readonly Outcome[]) => sql`
   unnest(

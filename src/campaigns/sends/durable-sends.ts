@@ -7,7 +7,7 @@ import { isAllowedSender } from '../../domain/policy';
 import type { RecipientState } from '../../domain/recipient';
 import type { Log } from '../../log';
 import { readPolicy } from '../policy/policy';
-import type { SendLauncher } from '../ports';
+import type { SenderRule, SendLauncher } from '../ports';
 import { readStop, type Stop } from '../stops/stops';
 import type { CampaignTables } from '../tables';
 import type { SendContent } from './send-content';
@@ -58,15 +58,20 @@ export interface SendView {
 export function createDurableSends(deps: {
   db: Kysely<CampaignTables>;
   launcher: SendLauncher;
+  /** Without it, no sender belongs to any workspace. */
+  senderRule?: SenderRule | undefined;
   log: Log;
 }): DurableSends {
-  const { db, launcher, log } = deps;
+  const { db, launcher, senderRule, log } = deps;
 
   return {
     async create(workspaceId, id, body) {
       const { uid, channel, sendAt, ...rest } = body;
       const content: SendContent = { ...rest, ...(sendAt === undefined ? {} : { sendAt }) };
-      const [stop] = await Promise.all([readStop(db, workspaceId), refuseSender(db, workspaceId, body)]);
+      const [stop] = await Promise.all([
+        readStop(db, workspaceId),
+        refuseSender(db, workspaceId, body, senderRule),
+      ]);
       const found = await insertOrFind(db, { workspaceId, id, uid, channel, content });
       if (!found.same) {
         throw new DomainError('uid_conflict', `uid ${uid} was used for a durable send with other content`);
@@ -111,13 +116,17 @@ export function createDurableSends(deps: {
   };
 }
 
-/** A send that was accepted before the policy forbade its sender is answered as before. */
+/** A send that was accepted before its sender was forbidden is answered as before. */
 async function refuseSender(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   { uid, channel, from }: DurableSendBody,
+  rule: SenderRule | undefined,
 ): Promise<void> {
-  if (isAllowedSender(await readPolicy(db, workspaceId), channel, from)) return;
+  const message = isAllowedSender(await readPolicy(db, workspaceId), channel, from)
+    ? rule?.(workspaceId, { channel, from })
+    : `The workspace's policy does not allow this sender of ${channel}`;
+  if (message === undefined) return;
   const known = await db
     .selectFrom('durable_sends')
     .select('id')
@@ -125,7 +134,6 @@ async function refuseSender(
     .where('uid', '=', uid)
     .executeTakeFirst();
   if (known) return;
-  const message = `The workspace's policy does not allow this sender of ${channel}`;
   throw new DomainError('sender_not_allowed', `from: ${message}`, {
     errors: [{ path: 'from', code: 'sender_not_allowed', message }],
   });

@@ -40,6 +40,7 @@ export const EXAMPLE = {
   testMessage: 'msg_01kbp7x3m0c2z4v6b8n1q5w9e7',
   callToken: 'Y2FsbHMgYXJlIGtub3duIGJ5IHRva2Vu',
   account: 'acc_01kbv5n2c8t4z0x6m9q3w7e1ry',
+  registeredSender: 'snr_01kbv6p2c8t4z0x6m9q3w7e1ry',
   webhook: 'whk_01kbw3m8q2v6x0z4c9n5b1t7ek',
   webhookDelivery: 'whd_01kbw4p6r0t8y2z5c7m1n3v9xk',
   webhookSecret: 'whsec_Qk3n8VbZl2yTzR1mWc7fHxJd5GpAeUi9oKtLwNyE4s0=',

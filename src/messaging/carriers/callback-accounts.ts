@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import { type Account, isVendor, providerName, type VendorKind } from '../../domain/account';
+import { type Account, providerName, type VendorKind } from '../../domain/account';
 import { LIMITS } from '../../domain/limits';
 import type { CallbackAccount } from '../../providers/vendor/vendor';
 import type { Sealing } from '../access/sealing';
@@ -12,7 +12,7 @@ export interface CallbackAccounts {
    * Read for each callback, so that a change holds at once in every process. An account that was deleted is found for
    * some days more, because its carrier reports late.
    */
-  find(kind: VendorKind, id: string): Promise<FoundAccount | undefined>;
+  find(kind: VendorKind | 'smtp', id: string): Promise<FoundAccount | undefined>;
 }
 
 export interface FoundAccount extends CallbackAccount {
@@ -57,7 +57,7 @@ export function createCallbackAccounts(deps: {
           ]),
         )
         .executeTakeFirst();
-      if (!row || row.kind !== kind || !isVendor(row.kind)) return undefined;
+      if (!row || row.kind !== kind) return undefined;
       const { previous_secrets, previous_key_id } = row;
       const before =
         row.previous_holds && previous_secrets !== null && previous_key_id !== null
@@ -73,5 +73,5 @@ export function createCallbackAccounts(deps: {
   };
 }
 
-/** What contracts/accounts.ts lets through for vendors are texts. */
+/** What contracts/accounts.ts lets through for vendors, and for mail events, are texts. */
 const textsOf = (values: Record<string, unknown>) => values as Record<string, string | undefined>;

@@ -13,7 +13,7 @@ import { ensureEventHead } from './accept-insert';
 import type { Lane, Lanes } from './lanes';
 import { type MessageClass, OUTBOX_BOUNDS, type OutboxCount } from './outbox-count';
 import type { Accepted, Draft, Outcome } from './outgoing';
-import type { PolicySource } from './policy-rules';
+import type { PolicySource, SenderRule } from './policy-rules';
 import { refusal } from './refusal';
 import { type FlowWay, payloadHash, validateMessages } from './validate-message';
 
@@ -35,6 +35,8 @@ interface Deps {
   templates: TemplateVersions;
   /** Without it, no workspace has a policy. */
   policyOf?: PolicySource | undefined;
+  /** Without it, no sender belongs to any workspace. */
+  senderRule?: SenderRule | undefined;
   flowWay?: FlowWay | undefined;
   lanes: Lanes;
   outbox: OutboxCount;
@@ -65,10 +67,11 @@ export function createAccept(deps: Deps): Accept {
         throw new DomainError('overloaded', 'Too many messages wait to be stored', { retryAfterSeconds: 1 });
       }
       const now = Date.now();
+      const { flowWay, senderRule } = deps;
       const policy = await policyOfWorkspace(deps, workspaceId);
       const judged = await Promise.allSettled(
         messages.map((message) =>
-          validateMessages(templates, workspaceId, message, now, { policy, flowWay: deps.flowWay }),
+          validateMessages(templates, workspaceId, message, now, { policy, flowWay, senderRule }),
         ),
       );
       const outcomes: Outcome<Accepted>[] = new Array(messages.length);

@@ -26,12 +26,22 @@ export function suffixOf(
   return { ...added, segments, encoding };
 }
 
+/** Why a sender may not be used by a workspace, whatever its policy says (senders/registered-senders.ts). */
+export type SenderRule = (
+  workspaceId: string,
+  sender: Pick<Message, 'channel' | 'from'>,
+) => string | undefined;
+
 export function refusedSender(
+  workspaceId: string,
   { channel, from }: Pick<Message, 'channel' | 'from'>,
   policy: WorkspacePolicy | undefined,
+  rule: SenderRule | undefined,
 ): DomainError | undefined {
-  if (isAllowedSender(policy, channel, from)) return undefined;
-  const message = `The workspace's policy does not allow this sender of ${channel}`;
+  const message = isAllowedSender(policy, channel, from)
+    ? rule?.(workspaceId, { channel, from })
+    : `The workspace's policy does not allow this sender of ${channel}`;
+  if (message === undefined) return undefined;
   return new DomainError('sender_not_allowed', `from: ${message}`, {
     errors: [{ path: 'from', code: 'sender_not_allowed', message }],
   });

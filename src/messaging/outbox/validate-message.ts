@@ -8,7 +8,7 @@ import { compileText, placeholdersOf, UNSUBSCRIBE_URL } from '../../domain/templ
 import { newId } from '../../storage/new-id';
 import type { CompiledTemplate, TemplateVersions } from '../templates/template-versions';
 import type { Draft } from './outgoing';
-import { refusedSender, suffixOf } from './policy-rules';
+import { refusedSender, type SenderRule, suffixOf } from './policy-rules';
 import { flowOf } from './queue/flow';
 import { refusal } from './refusal';
 import { ownBodyToFill, requireRenderedSize, type TextsToFill } from './rendered-size';
@@ -22,7 +22,15 @@ export async function validateMessages(
   workspaceId: string,
   message: Message,
   nowMs: number,
-  { policy, flowWay }: { policy?: WorkspacePolicy | undefined; flowWay?: FlowWay | undefined } = {},
+  {
+    policy,
+    flowWay,
+    senderRule,
+  }: {
+    policy?: WorkspacePolicy | undefined;
+    flowWay?: FlowWay | undefined;
+    senderRule?: SenderRule | undefined;
+  } = {},
 ): Promise<Draft> {
   const template = await templateOf(templates, workspaceId, message);
   const params = message.params ?? {};
@@ -60,7 +68,7 @@ export async function validateMessages(
     flow: flowOf(workspaceId, message, flowWay?.({ ...message, id, workspaceId })),
     attempt: 0,
     ending: suffixOf(message, text, policy),
-    refusal: refusedSender(message, policy),
+    refusal: refusedSender(workspaceId, message, policy, senderRule),
     size: 500 + paramsJson.length + (message.body?.length ?? 0),
   };
 }

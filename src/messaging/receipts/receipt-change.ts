@@ -1,3 +1,4 @@
+import { recipientFinding } from '../../domain/delivery-codes';
 import { withoutPerson } from '../../domain/erasure';
 import { isOfOurTime } from '../../domain/instants';
 import { LIMITS } from '../../domain/limits';
@@ -41,7 +42,11 @@ export function changeBy(target: ReceiptTarget, receipt: Receipt): NewEvent | un
   );
   if (repeated) return undefined;
   const rises =
-    moved !== undefined && (receipt.type === 'sent' || MESSAGE_RANK[moved] > MESSAGE_RANK[target.state]);
+    moved !== undefined &&
+    (receipt.type === 'sent' ||
+      MESSAGE_RANK[moved] > MESSAGE_RANK[target.state] ||
+      isHard(target, receipt)) &&
+    !(moved === 'delivered' && target.history.some((entry) => isHard(target, entry)));
   return eventOf(
     { id: target.id, uid: target.uid, channel: target.channel, campaign: target.campaign ?? undefined },
     {
@@ -62,6 +67,13 @@ function instant(text: string | undefined): string | undefined {
   const ms = text === undefined ? Number.NaN : Date.parse(text);
   return isOfOurTime(ms) ? new Date(ms).toISOString() : undefined;
 }
+
+/** A host takes a mail and finds afterwards that there is no such mailbox: the bounce is then true, whichever came first. */
+const isHard = ({ channel }: ReceiptTarget, { type, code }: { type?: unknown; code?: unknown }): boolean =>
+  channel === 'email' &&
+  type === 'undelivered' &&
+  typeof code === 'string' &&
+  recipientFinding(channel, code) === 'hard';
 
 /** PostgreSQL's jsonb refuses U+0000 and half a surrogate pair, which JSON writes as escapes. */
 const UNSTORABLE_ESCAPE = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;

@@ -98,12 +98,12 @@ const opened = (sealing: Sealing, { id, keyId, secrets }: StoredRow): SigningSec
 /** Keys that stored secrets need and that are not among the given ones. */
 export async function missingKeys(
   db: Kysely<MessagingTables>,
-  table: 'installation_secrets' | 'webhooks' | 'accounts',
+  table: 'installation_secrets' | 'webhooks' | 'accounts' | 'registered_senders',
   keyIds: readonly string[],
 ): Promise<string[]> {
   const { rows } = await sql<{ keyId: string }>`
     select distinct key_id as "keyId" from ${sql.table(table)}
-    where key_id is not null and key_id <> all(${[...keyIds]}::text[]) and ${table === 'installation_secrets' ? sql`true` : sql`deleted_at is null`}
+    where key_id is not null and key_id <> all(${[...keyIds]}::text[]) and ${table === 'webhooks' || table === 'accounts' ? sql`deleted_at is null` : sql`true`}
     order by key_id`.execute(db);
   return rows.map(({ keyId }) => keyId);
 }

@@ -1,5 +1,7 @@
 import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { promisify } from 'node:util';
+import { BoundedCache } from '../../domain/bounded-cache';
+import { LIMITS } from '../../domain/limits';
 
 /**
  * Signs mail (RFC 6376, and RFC 8463 for Ed25519), relaxed for headers and body, since relays fold lines and
@@ -16,6 +18,28 @@ export interface DkimOptions {
   selector: string;
   /** PEM. */
   privateKey: string | Buffer;
+}
+
+/** Answers from memory. */
+export type DkimKeys = (domain: string) => DkimOptions | undefined;
+
+/** The signer of a domain: with its own key, or else the one that is for every mail. */
+export function createDkimSigners(
+  common: DkimOptions | undefined,
+  keyOf: DkimKeys = () => undefined,
+): (domain: string) => DkimSigner | undefined {
+  const fallback = common && createDkimSigner(common);
+  const signers = new BoundedCache<{ options: DkimOptions; signer: DkimSigner }>(LIMITS.registeredSenders);
+  return (domain) => {
+    const options = keyOf(domain);
+    if (!options) return fallback;
+    const known = signers.get(domain);
+    if (known?.options === options) return known.signer;
+    // Keys were checked when they were set; to read one takes longer than to look it up.
+    const signer = createDkimSigner(options);
+    signers.set(domain, { options, signer });
+    return signer;
+  };
 }
 
 /**

@@ -4,7 +4,7 @@ import type { SmtpRelayAddress } from '../../domain/smtp-relays';
 import type { Log } from '../../log';
 import { anyMayLeave, type HandOver, type HandOverResult, type MayLeave, type Provider } from '../provider';
 import { createDestinations } from './destinations';
-import { createDkimSigner, type DkimOptions } from './dkim';
+import { createDkimSigners, type DkimKeys, type DkimOptions } from './dkim';
 import { composeMail, domainOf, splitSender, writeHeaders } from './mail-message';
 import { createRelayChoice } from './relay-choice';
 import { createReturnPath, type ReturnPath } from './return-path';
@@ -20,8 +20,12 @@ export interface SmtpProviderOptions {
   connections?: number | undefined;
   heloName?: string | undefined;
   dkim?: DkimOptions | undefined;
+  /** The key of a domain that has one of its own, which goes before `dkim`. */
+  dkimOf?: DkimKeys | undefined;
   /** Domain of the envelope senders, and the secret by which we know our own; else the sender's own address. */
   returnPath?: { domain: string; secret: string } | undefined;
+  /** Headers by which the relay's own events name our message; it reports by HTTP then (mail-events). */
+  eventHeaders?: ((messageId: string) => [string, string][]) | undefined;
   /** Where reports and unsubscribing mails come in. */
   listen?: SmtpListen | undefined;
   /** Takes the token of an unsubscribing mail; rejects to get it again. Without it none is taken. */
@@ -51,10 +55,10 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
   const choose = createRelayChoice(relays, connections);
   const destinations = createDestinations();
   const breaker = createSenderBreaker({
-    onClosed: (domain, pauseMs) =>
-      log.error({ domain, pauseMs }, 'Mail of this sender domain is refused by its receivers; it waits'),
+    onClosed: (sender, pauseMs) =>
+      log.error({ sender, pauseMs }, 'Mail of this sender domain is refused by its receivers; it waits'),
   });
-  const signer = options.dkim && createDkimSigner(options.dkim);
+  const signerOf = createDkimSigners(options.dkim, options.dkimOf);
   const returnPath =
     options.returnPath && createReturnPath(options.returnPath.domain, options.returnPath.secret);
   const batchMax = Math.min(
@@ -67,7 +71,8 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 
   async function handOne(message: HandOver, deadlineMs: number, mayLeave: MayLeave): Promise<HandOverResult> {
     if (closing) return CLOSED;
-    const sender = domainOf(splitSender(message.from).address);
+    // Apart by workspace: what one does to its reputation closes no way of another with the same domain.
+    const sender = `${message.workspaceId ?? ''} ${domainOf(splitSender(message.from).address)}`;
     const turn = breaker.ask(sender);
     if (turn.kind === 'closed') return senderWaits(turn.retryAfterMs);
     const host = domainOf(message.to);
@@ -119,7 +124,9 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 
   async function write(message: HandOver): Promise<{ mime: Buffer; messageId: string }> {
     const { headers, body, messageId } = composeMail(message, Date.now());
+    headers.push(...(options.eventHeaders?.(message.id) ?? []));
     let head = writeHeaders(headers);
+    const signer = signerOf(domainOf(splitSender(message.from).address));
     if (signer) head = `DKIM-Signature: ${await signer.sign(headers, body)}\r\n${head}`;
     // Every byte is ASCII by now.
     return { mime: Buffer.from(`${head}\r\n${body}`, 'latin1'), messageId };
@@ -144,10 +151,10 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
   return {
     name: 'smtp',
     channel: 'email',
-    // Without the listener no more reports arrive.
+    // Without the listener or the relay's events, nothing more is known.
     capabilities: {
       idempotent: false,
-      receipts: options.listen !== undefined,
+      receipts: options.listen !== undefined || options.eventHeaders !== undefined,
       batchMax,
       parallel: relays.length * connections,
       answersEach: true,

@@ -17,6 +17,7 @@ const rise = (from: RecipientState, to: RecipientState) => RECIPIENT_RANK[to] - 
 const ALLOWED: Record<MoveName, (from: RecipientState, to: RecipientState) => boolean> = {
   event: (from, to) => rise(from, to) > 0,
   followed: (from, to) => rise(from, to) > 0,
+  bounced: (from, to) => from === 'delivered' && to === 'undelivered',
   result: (from, to) => to !== 'pending' && rise(from, to) >= 0,
   cancel: (from, to) => ['pending', 'waiting'].includes(from) && ['canceled', 'accepted'].includes(to),
   absent: (from, to) => ['pending', 'accepted'].includes(from) && to === 'canceled',

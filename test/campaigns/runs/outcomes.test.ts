@@ -62,6 +62,35 @@ describeWithDatabase('outcomes from the event feed', (database) => {
     expect(await states(runId)).toEqual({ accepted: 2, sent: 1, delivered: 2 });
   });
 
+  it.each([
+    ['in one page', 2],
+    ['in two pages', 1],
+  ])('moves a delivered email to its hard bounce, and no other (%s)', async (_, each) => {
+    const { runId, workspaceId } = await plantAudience(db, { contacts: 3, channel: 'email' });
+    await takePage(db, { runId, channel: 'email', shard: 0, lane: 0 }, 3);
+    const told = (seq: number, state: MessageState, code?: string): MessageEvent => ({
+      ...event(runId, seq, state),
+      uid: messageUid({ runId, channel: 'email', seq }, 0),
+      ...{ channel: 'email', code },
+    });
+    const events = [0, 1, 2].map((seq) => told(seq, 'delivered'));
+    const bounces = [told(0, 'undelivered', '5.1.1'), told(1, 'undelivered', '5.7.1')];
+    let cursor = await readCursor(db, workspaceId);
+    for (const page of each === 2 ? [[...events, ...bounces]] : [events, bounces, bounces]) {
+      await applyEvents(db, workspaceId, cursor, `${cursor}.`, page);
+      cursor = `${cursor}.`;
+    }
+    const { total: _total, ...counts } = (await readCounts(db, runId)).email ?? { total: 0 };
+    expect(counts).toMatchObject({ delivered: 2, undelivered: 1 });
+    const row = await db
+      .selectFrom('recipients')
+      .select(['state', 'code'])
+      .where('run_id', '=', runId)
+      .where('seq', '=', 0)
+      .executeTakeFirst();
+    expect(row).toEqual({ state: 'undelivered', code: '5.1.1' });
+  });
+
   it('changes nothing for a reader whose cursor another has moved', async () => {
     const { runId, workspaceId } = await acceptedRun(2);
     await readCursor(db, workspaceId);

@@ -61,6 +61,29 @@ describeWithDatabase('what carriers say about recipients', (database) => {
     expect(await rig.states()).toEqual({ m1: 'delivered' });
   });
 
+  test.each([
+    ['delivered', 'bounced'],
+    ['bounced', 'delivered'],
+  ])('a hard bounce wins over a delivery: %s, then %s', async (...order) => {
+    const id = await sendMail('m1');
+    for (const what of order) {
+      await one.email.report(
+        what === 'bounced' ? { id, type: 'undelivered', code: '5.1.1' } : { id, type: 'delivered' },
+      );
+    }
+    expect(await rig.states()).toEqual({ m1: 'undelivered' });
+    expect(await blocks()).toMatchObject([{ source: 'bounce' }]);
+    await one.email.report({ id, type: 'delivered' });
+    expect(await rig.states()).toEqual({ m1: 'undelivered' });
+  });
+
+  test('another bounce does not win over a delivery', async () => {
+    const id = await sendMail('m1');
+    await one.email.report({ id, type: 'delivered' });
+    await one.email.report({ id, type: 'undelivered', code: '5.7.1' });
+    expect(await rig.states()).toEqual({ m1: 'delivered' });
+  });
+
   test('codes about the sender, the content or the time suppress no address', async () => {
     for (const [i, code] of ['5.7.1', '5.7.26', '550 5.7.515', '5.3.4', '4.4.1', '550'].entries()) {
       await one.email.report({ id: await sendMail(`m${i}`), type: 'undelivered', code });

@@ -3,9 +3,16 @@ import { inboundVendorRoutes } from '../../../src/http/inbound-vendors';
 import { buildServer } from '../../../src/http/server';
 import { createLog } from '../../../src/log';
 import type { VendorCalls } from '../../../src/messaging/vendor-calls';
+import type { MailEventTools } from '../../../src/providers/mail-events/mail-events';
 import type { InboundSink, ReceiptSink } from '../../../src/providers/provider';
 import type { VendorAccount } from '../../../src/providers/vendor/vendor';
 import { VENDORS } from '../../../src/providers/vendor/vendors';
+
+export const NO_MAIL: MailEventTools = {
+  now: Date.now,
+  get: () => Promise.reject(new Error('Nothing is fetched here')),
+  isFirstUse: async () => true,
+};
 
 const NO_CALLS: VendorCalls = {
   begin: async () => ({ path: 'token/start' }),
@@ -23,6 +30,7 @@ export async function startInboundVendors({
   takeInbound = async () => undefined,
   before = [],
   publicUrl,
+  mailTools = NO_MAIL,
   calls = {},
 }: {
   account: VendorAccount;
@@ -31,6 +39,7 @@ export async function startInboundVendors({
   /** Secrets that hold for a while still. */
   before?: VendorAccount['secrets'][];
   publicUrl?: string;
+  mailTools?: MailEventTools;
   calls?: Partial<VendorCalls>;
 }): Promise<{ url: string; close(): Promise<void> }> {
   const nobody = async () => undefined;
@@ -49,6 +58,7 @@ export async function startInboundVendors({
         },
         receiptsOf: () => takeReceipts,
         inboundOf: () => takeInbound,
+        mailTools,
         publicUrl: () => publicUrl ?? url,
         calls: { ...NO_CALLS, ...calls },
         vendors: VENDORS,

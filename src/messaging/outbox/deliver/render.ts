@@ -14,9 +14,12 @@ export function render(
   template: CompiledTemplate | undefined,
   listUnsubscribe?: ListUnsubscribe | undefined,
 ): HandOver {
-  const { id, uid, channel, to, from, campaign, params, expiresAtMs } = message;
+  const { id, uid, workspaceId, channel, to, from, campaign, params, expiresAtMs } = message;
   const expiresAt = expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString();
-  const common = { id, uid, channel, to, from, campaign, expiresAt, attempt: message.attempt + 1 };
+  const common = {
+    ...{ id, uid, workspaceId, channel, to, from, campaign, expiresAt },
+    attempt: message.attempt + 1,
+  };
   if (channel === 'sms') {
     // Only an answer to a keyword has a text of its own, and it has no placeholders.
     const text = template ? withSuffix(template.body.render(params), message.suffix) : message.body;

@@ -1,0 +1,94 @@
+import { createPublicKey, verify } from 'node:crypto';
+import type { Receipt } from '../provider';
+import { header } from '../vendor/vendor';
+import {
+  complaint,
+  delivered,
+  hardBounce,
+  ID_NAME,
+  isFresh,
+  jsonIn,
+  listOf,
+  type MailEvents,
+  messageIdIn,
+  objectOf,
+  otherBounce,
+  REFUSED,
+  textOf,
+  timeIn,
+  unsubscribed,
+} from './mail-events';
+
+/** SendGrid's Event Webhook: a batch as a JSON array, signed with ECDSA over timestamp and body. */
+export const SENDGRID: MailEvents = {
+  headers: (id) => [['X-SMTPAPI', JSON.stringify({ unique_args: { [ID_NAME]: id } })]],
+  async read(callback, { settings }, { now }) {
+    const signature = header(callback, 'x-twilio-email-event-webhook-signature') ?? '';
+    const timestamp = header(callback, 'x-twilio-email-event-webhook-timestamp') ?? '';
+    const data = Buffer.concat([Buffer.from(timestamp), callback.body]);
+    if (!isFresh(Number(timestamp || Number.NaN) * 1_000, now())) return REFUSED;
+    if (!isSigned(settings.publicKey ?? '', data, signature)) return REFUSED;
+    const events = jsonIn(callback.body);
+    return { kind: 'read', receipts: listOf(events).flatMap((one) => receiptOf(objectOf(one)) ?? []) };
+  },
+};
+
+function isSigned(publicKey: string, data: Buffer, signature: string): boolean {
+  try {
+    const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' });
+    return verify('sha256', data, key, Buffer.from(signature, 'base64'));
+  } catch {
+    return false;
+  }
+}
+
+function receiptOf(event: Record<string, unknown>): Receipt | undefined {
+  const id = messageIdIn(event[ID_NAME]);
+  if (id === undefined) return undefined;
+  const at = timeIn(Number(event.timestamp) * 1_000);
+  const status = textOf(event.status);
+  switch (event.event) {
+    case 'delivered':
+      return delivered(id, at);
+    case 'bounce':
+      return isAboutAddress(event) ? hardBounce(id, status, at) : otherBounce(id, status, 'bounced', at);
+    case 'dropped':
+      return dropped(id, textOf(event.reason), at);
+    case 'spamreport':
+      return complaint(id, at);
+    case 'unsubscribe':
+    case 'group_unsubscribe':
+      return unsubscribed(id, at);
+    default:
+      // Deferred mail is still on its way; opens and clicks are nothing that is followed.
+      return undefined;
+  }
+}
+
+/** `blocked` is a refusal of this mail; a classification tells why, where there is one. */
+function isAboutAddress(event: Record<string, unknown>): boolean {
+  const reason = textOf(event.bounce_classification).toLowerCase();
+  if (event.type === 'blocked' || textOf(event.status).startsWith('4')) return false;
+  // A full mailbox, and what the receiver thinks of the sender.
+  if (/^5\.(2\.2$|7\.)/.test(textOf(event.status))) return false;
+  return reason === '' || ABOUT_ADDRESS.has(reason);
+}
+
+const ABOUT_ADDRESS: ReadonlySet<string> = new Set([
+  'invalid address',
+  'mailbox unavailable',
+  'unclassified',
+]);
+
+/** SendGrid did not try, because of what it knows of the address. */
+function dropped(id: string, reason: string, at: string | undefined): Receipt {
+  const known = reason.toLowerCase();
+  if (known.startsWith('bounced address') || known.startsWith('invalid'))
+    return hardBounce(id, undefined, at);
+  const code = known.startsWith('spam reporting')
+    ? 'complaint'
+    : known.startsWith('unsubscribed')
+      ? 'unsubscribed'
+      : 'dropped';
+  return { id, type: 'undelivered', code, at };
+}

@@ -1,0 +1,50 @@
+import { LIMITS } from '../../domain/limits';
+import type { HttpAnswer } from '../http-answer';
+import { openHttpCarrier } from '../http-carrier';
+import type { NoAnswer } from '../http-exchange';
+import { vendorUrl } from './vendor';
+
+/** Requests in JSON to a vendor, for one account. */
+export interface JsonClient {
+  post(path: string, body: unknown, mayBegin?: () => boolean): Promise<HttpAnswer | NoAnswer>;
+  get(path: string): Promise<HttpAnswer | NoAnswer>;
+  handOver: ReturnType<typeof openHttpCarrier>['handOver'];
+  close(): Promise<void>;
+}
+
+export function openJsonClient(options: {
+  /** The vendor's address, or the one that stands for it. */
+  base: string;
+  /** Of each request: some vendors want a token that is valid for minutes. */
+  authorization(): string;
+  answerMs: number | undefined;
+}): JsonClient {
+  const { base, authorization } = options;
+  const carrier = openHttpCarrier({
+    url: new URL(base),
+    connections: LIMITS.vendorConnections,
+    answerMs: options.answerMs ?? LIMITS.vendorAnswerMs,
+    answerBytes: LIMITS.vendorAnswerBytes,
+  });
+  const pathOf = (path: string) => {
+    const { pathname, search } = vendorUrl(base, path);
+    return pathname + search;
+  };
+  const accept = 'application/json';
+  return {
+    post(path, body, mayBegin = () => true) {
+      const headers = { authorization: authorization(), accept, 'content-type': 'application/json' };
+      return carrier.ask(
+        { method: 'POST', path: pathOf(path), headers, body: JSON.stringify(body) },
+        mayBegin,
+      );
+    },
+    get: (path) =>
+      carrier.ask(
+        { method: 'GET', path: pathOf(path), headers: { authorization: authorization(), accept } },
+        () => true,
+      ),
+    handOver: carrier.handOver,
+    close: () => carrier.close(),
+  };
+}

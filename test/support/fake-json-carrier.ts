@@ -1,0 +1,211 @@
+import { createHash, createHmac, generateKeyPairSync, randomUUID, sign, verify } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/**
+ * Telnyx and Vonage as their documents describe them, as far as Fanfare uses them for SMS: a create in JSON, callbacks with
+ * the vendor's signature. `to` decides how a create is answered. Nothing of Fanfare's own code is used here.
+ */
+export interface FakeJsonCarrier {
+  url: string;
+  settings: Record<string, string>;
+  secrets: Record<string, string>;
+  /** What was taken, oldest first; `webhook_url` is where it is told about. */
+  messages: { id: string; body: Record<string, string> }[];
+  requests: { method: string; path: string; headers: IncomingHttpHeaders; text: string }[];
+  /** A signed request to an address of ours. */
+  post(url: string, event: unknown, options?: SignOptions): Promise<number>;
+  close(): Promise<void>;
+}
+
+export interface SignOptions {
+  /** Seconds; now without it. */
+  at?: number;
+  /** What is signed, if not what is sent. */
+  signedText?: string;
+  headers?: Record<string, string>;
+  claims?: Record<string, unknown>;
+}
+
+/** Numbers of ours; each is answered as its name says. */
+export const TO = {
+  accepted: '+12025550190',
+  rejected: '+15005550001',
+  optedOut: '+15005550002',
+  transient: '+15005550003',
+  throttled: '+15005550004',
+  account: '+15005550005',
+  lost: '+15005550006',
+  sender: '+15005550007',
+} as const;
+
+interface Dialect {
+  path: string;
+  accept(id: string): { status: number; body: unknown };
+  refuse: Record<string, { status: number; body: unknown }>;
+  /** The end of a message, as it is told. */
+  delivered(id: string, body: Record<string, string>): unknown;
+  sign(text: string, options: SignOptions): Record<string, string>;
+  isAllowed(headers: IncomingHttpHeaders): boolean;
+}
+
+export async function startFakeTelnyx(): Promise<FakeJsonCarrier> {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const apiKey = `KEY${randomUUID()}`;
+  const error = (status: number, code: string, title: string, detail = title) => ({
+    status,
+    body: { errors: [{ code, title, detail }] },
+  });
+  const dialect: Dialect = {
+    path: '/v2/messages',
+    accept: (id) => ({ status: 200, body: { data: { id, to: [{ status: 'queued' }], parts: 1 } } }),
+    refuse: {
+      [TO.rejected]: error(422, '40310', "Invalid 'to' address"),
+      [TO.optedOut]: error(400, '40300', 'Blocked due to STOP message'),
+      [TO.transient]: error(503, '10008', 'Service unavailable'),
+      [TO.throttled]: error(429, '10011', 'Too many requests'),
+      [TO.account]: error(401, '10009', 'Authentication failed'),
+      [TO.sender]: error(400, '40305', "Invalid 'from' address"),
+    },
+    delivered: (id) => ({
+      data: {
+        ...{ event_type: 'message.finalized', id: randomUUID(), occurred_at: new Date().toISOString() },
+        payload: { id, to: [{ status: 'delivered' }], parts: 1 },
+      },
+    }),
+    sign(text, { at = Math.floor(Date.now() / 1_000), signedText = text }) {
+      return {
+        'telnyx-timestamp': String(at),
+        'telnyx-signature-ed25519': sign(null, Buffer.from(`${at}|${signedText}`), privateKey).toString(
+          'base64',
+        ),
+      };
+    },
+    isAllowed: ({ authorization }) => authorization === `Bearer ${apiKey}`,
+  };
+  const bytes = publicKey.export({ type: 'spki', format: 'der' }).subarray(12);
+  return start(dialect, '/v2', { publicKey: bytes.toString('base64') }, { apiKey });
+}
+
+export async function startFakeVonage(): Promise<FakeJsonCarrier> {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  const applicationId = randomUUID();
+  const signatureSecret = 'the signature secret of the account, long enough';
+  const problem = (status: number, code: string, title: string) => ({
+    status,
+    body: {
+      type: `https://developer.vonage.com/api-errors/messages#${code}`,
+      ...{ title, detail: `${title}.`, instance: randomUUID() },
+    },
+  });
+  const dialect: Dialect = {
+    path: '/v1/messages',
+    accept: (id) => ({ status: 202, body: { message_uuid: id } }),
+    refuse: {
+      [TO.rejected]: problem(422, '1040', 'Invalid recipient'),
+      [TO.optedOut]: problem(422, '1050', 'Recipient opted out'),
+      [TO.transient]: problem(503, '1030', 'Internal error'),
+      [TO.throttled]: problem(429, '1000', 'Throttled'),
+      [TO.account]: problem(401, 'unauthorized', 'Unauthorized'),
+      [TO.sender]: problem(422, '1120', 'Illegal sender address'),
+    },
+    delivered: (id, { client_ref }) => ({
+      ...{ message_uuid: id, client_ref, status: 'delivered', channel: 'sms' },
+      timestamp: new Date().toISOString(),
+    }),
+    sign(text, { at = Math.floor(Date.now() / 1_000), signedText = text, claims }) {
+      const payload = {
+        ...{ iat: at, jti: randomUUID(), iss: 'Vonage', application_id: applicationId },
+        payload_hash: createHash('sha256').update(signedText).digest('hex'),
+        ...claims,
+      };
+      const data = [{ alg: 'HS256', typ: 'JWT' }, payload].map(encoded).join('.');
+      const proof = createHmac('sha256', signatureSecret).update(data).digest('base64url');
+      return { authorization: `Bearer ${data}.${proof}` };
+    },
+    isAllowed({ authorization = '' }) {
+      const [head, claims, proof] = authorization.replace('Bearer ', '').split('.');
+      const { application_id, exp } = JSON.parse(Buffer.from(claims ?? '', 'base64url').toString());
+      const isSigned = verify(
+        'RSA-SHA256',
+        Buffer.from(`${head}.${claims}`),
+        publicKey,
+        Buffer.from(proof ?? '', 'base64url'),
+      );
+      return isSigned && application_id === applicationId && exp > Date.now() / 1_000;
+    },
+  };
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  return start(dialect, '', { applicationId }, { privateKey: pem, signatureSecret });
+}
+
+const encoded = (part: unknown) => Buffer.from(JSON.stringify(part)).toString('base64url');
+
+async function start(
+  dialect: Dialect,
+  prefix: string,
+  settings: Record<string, string>,
+  secrets: Record<string, string>,
+): Promise<FakeJsonCarrier> {
+  const messages: FakeJsonCarrier['messages'] = [];
+  const requests: FakeJsonCarrier['requests'] = [];
+  let closed = false;
+
+  async function post(url: string, event: unknown, options: SignOptions = {}): Promise<number> {
+    const body = JSON.stringify(event);
+    const headers = {
+      'content-type': 'application/json',
+      ...dialect.sign(body, options),
+      ...options.headers,
+    };
+    const answer = await fetch(url, { method: 'POST', body, headers });
+    await answer.arrayBuffer();
+    return answer.status;
+  }
+
+  /** As often as needed: a provider that is restarted has another address. */
+  async function tell(message: FakeJsonCarrier['messages'][number]): Promise<void> {
+    while (!closed) {
+      const url = message.body.webhook_url as string;
+      const status = await post(url, dialect.delivered(message.id, message.body)).catch(() => 0);
+      if (status === 200) return;
+      await new Promise((done) => setTimeout(done, 20).unref());
+    }
+  }
+
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const text = Buffer.concat(chunks).toString();
+      const { method = '', url: path = '', headers } = request;
+      requests.push({ method, path, headers, text });
+      const say = ({ status, body }: { status: number; body: unknown }) => {
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      };
+      if (!dialect.isAllowed(headers)) return say(dialect.refuse[TO.account] as never);
+      if (method === 'GET') return say({ status: 200, body: { data: [] } });
+      const body = JSON.parse(text) as Record<string, string>;
+      const to = `+${body.to?.replace('+', '')}`;
+      const refused = dialect.refuse[to];
+      if (path !== dialect.path) return say({ status: 404, body: {} });
+      if (refused) return say(refused);
+      const message = { id: randomUUID(), body };
+      messages.push(message);
+      void tell(message);
+      if (to === TO.lost) return request.socket.destroy();
+      say(dialect.accept(message.id));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await new Promise((done) => server.once('listening', done));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${prefix}`;
+  return {
+    ...{ url, settings: { ...settings, url }, secrets, messages, requests, post },
+    async close() {
+      closed = true;
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}
