@@ -4,13 +4,13 @@ import { Calls, queryOf, type RequestOptions, route } from './calls';
 import { Campaigns, type RecipientSearch } from './campaigns';
 import { Contacts } from './contacts';
 import { FanfareError } from './fanfare-error';
+import type { AcceptedMessage, DurableMessage, DurableSend, Message, TrackedMessage } from './message-types';
 import { Messages } from './messages';
 import { watchCampaign } from './progress-stream';
 import { Suppressions } from './suppressions';
 import { Templates } from './templates';
 import { type ClientOptions, clientTransport, type Transport } from './transport';
 import type {
-  AcceptedMessage,
   Campaign,
   CampaignInput,
   CampaignProgress,
@@ -20,11 +20,8 @@ import type {
   ContactInput,
   ContactList,
   DryRun,
-  DurableMessage,
-  DurableSend,
   Explanation,
   ImportReport,
-  Message,
   PersonExplanation,
   Recipient,
   ReleasedCampaign,
@@ -33,7 +30,6 @@ import type {
   SkippedContact,
   SkipReason,
   Stop,
-  TrackedMessage,
 } from './types';
 import { type Upload, uploaded } from './upload';
 import { Webhooks } from './webhooks';
@@ -43,6 +39,7 @@ export type * from './approval-types';
 export type * from './campaigns';
 export type * from './contacts';
 export { FanfareError, type Finding } from './fanfare-error';
+export type * from './message-types';
 export type * from './messages';
 export type * from './suppressions';
 export type * from './templates';

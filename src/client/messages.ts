@@ -1,5 +1,6 @@
 import { type Calls, queryOf, type RequestOptions, route } from './calls';
-import type { CallOptions, Channel, Message, MessageState, Params } from './types';
+import type { CallOptions, Message, MessageState } from './message-types';
+import type { Channel, Params } from './types';
 
 /** Beyond one message: many at once, what became of them, and holding them back. They need the `apiKey`. */
 export class Messages {

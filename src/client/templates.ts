@@ -1,5 +1,6 @@
 import { type Calls, queryOf, type RequestOptions, route } from './calls';
-import type { AcceptedMessage, Channel, Params, Warning } from './types';
+import type { AcceptedMessage } from './message-types';
+import type { Channel, Params, Warning } from './types';
 
 /** Texts with placeholders, in versions that never change. */
 export class Templates {

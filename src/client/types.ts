@@ -2,7 +2,6 @@ import type { CallOutcome } from '../domain/call-policy';
 import type { Phase } from '../domain/campaign';
 import type { Channel } from '../domain/channel';
 import type { StepWhat } from '../domain/explanation';
-import type { MessageState } from '../domain/message';
 import type { RecipientState, SkipReason } from '../domain/recipient';
 import type { WaitWhy } from '../domain/wait-reasons';
 import type { Reason } from './approval-types';
@@ -11,7 +10,7 @@ import type { Reason } from './approval-types';
  * What the client takes and gives, written out: whoever uses it needs none of the libraries that the server
  * checks requests with. test/client/types.test.ts holds these against the contracts.
  */
-export type { CallOutcome, Channel, MessageState, Phase, RecipientState, SkipReason, StepWhat, WaitWhy };
+export type { CallOutcome, Channel, Phase, RecipientState, SkipReason, StepWhat, WaitWhy };
 
 export type Params = Record<string, string | number>;
 
@@ -265,75 +264,6 @@ export interface Call {
   said: unknown;
   recording: unknown;
   documents: unknown;
-}
-
-export interface Message {
-  channel: Channel;
-  /** Chosen by you: the same uid is the same message. */
-  uid: string;
-  to: string;
-  from: string;
-  'template-id'?: string;
-  version?: number;
-  params?: Params;
-  /** Email only. */
-  subject?: string;
-  body?: string;
-  replyTo?: string;
-  sendAt?: string;
-  expiresAt?: string;
-  campaign?: string;
-  class?: 'marketing' | 'transactional';
-  /** Calls only. */
-  voice?: CallOptions;
-}
-
-export interface CallOptions {
-  machine?: 'speak' | 'hangup' | 'leave_message';
-  ringTimeoutSeconds?: number;
-  maxSeconds?: number;
-}
-
-export type DurableMessage = Message & { retry?: Retry; window?: Window; voice?: Redials };
-
-export interface AcceptedMessage {
-  id: string;
-  uid: string;
-  channel: Channel;
-  to: string;
-  state: MessageState;
-  duplicate: boolean;
-}
-
-export interface TrackedMessage {
-  id: string;
-  uid: string;
-  channel: Channel;
-  state: MessageState;
-  code?: string;
-  attempt: number;
-  events: { type: string; state: MessageState; at: string; code?: string; data?: Record<string, unknown> }[];
-}
-
-export interface DurableSend {
-  id: string;
-  uid: string;
-  workflowId: string;
-  channel: Channel;
-  state: RecipientState;
-  outcome: string | null;
-  code: string | null;
-  messageUid: string | null;
-  attempts: number;
-  cancelRequested: boolean;
-  dueAt: string | null;
-  createdAt: string;
-  startedAt: string | null;
-  acceptedAt: string | null;
-  sentAt: string | null;
-  finishedAt: string | null;
-  updatedAt: string;
-  stopped: Stop | null;
 }
 
 /** Of a workspace: nothing of it is handed to any provider. */

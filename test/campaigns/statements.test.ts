@@ -35,7 +35,7 @@ const OF_ONE_RUN: Record<string, string> = {
   'runs/rate-limit.ts': "a page of the run, or a campaign's run that was locked with its workspace",
   'runs/sending-rate.ts': "a page of the run, or a campaign's run that was read with its workspace",
   'runs/shared-pace.ts': 'pages of these runs in this process',
-  'runs/turn-wanted.ts': 'a recipient of the run',
+  'runs/fallback-wanted.ts': 'a recipient of the run',
   'runs/fallback-turns.ts': "the run's workflow",
   'stops/expire-stopped.ts': 'a run of a workspace that is stopped, read with that workspace',
 };
@@ -98,12 +98,13 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
     'runs/recipient-search.ts': ['searchedRecipients', 'matchesOf'],
     'runs/ledger.ts': ['isOurs', 'offerChunk', 'resolvePage', 'fencedUpdate'],
     'stops/expire-stopped.ts': ['expireSome', 'takeOverdue'],
-    'watch/run-looks.ts': ['FACTS', 'STAGE', 'NEXT_DUE'],
+    'watch/run-facts.ts': ['FACTS', 'STAGE', 'NEXT_DUE'],
   },
   'it looks at all workspaces, and answers nothing that a caller sees': {
     'phase-changes.ts': ['countsFollow', 'createPhaseChanges'],
+    'retention.ts': ['markRuns', 'deleteRows', 'finishRuns', 'deleteSends'],
     'runs/run-phases.ts': ['runPhases'],
-    'watch/run-looks.ts': ['endWatch', 'putAway'],
+    'watch/run-facts.ts': ['endWatch', 'putAway'],
     'watch/watch.ts': ['holdWatch', 'giveUpWatch'],
   },
 };

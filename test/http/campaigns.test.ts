@@ -40,6 +40,8 @@ describeWithDatabase('campaigns over HTTP', (database) => {
         status: 'active',
         phase: 'planning',
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        archived: false,
+        tags: [],
         warnings: [],
       },
     });

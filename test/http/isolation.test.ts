@@ -20,6 +20,8 @@ interface Things {
   recipient: string;
   send: string;
   user: string;
+  /** One of the user who makes all this, beside the one that it is made with. */
+  session: string;
   client: string;
   key: string;
   uid: string;
@@ -91,6 +93,13 @@ const PROBES: Record<string, Probe> = {
   'POST /inbound/:kind/:account': { kind: 'open' },
   'GET /api/session': { kind: 'own', why: 'tells who the caller is' },
   'DELETE /api/session': { kind: 'own', why: "ends the caller's session" },
+  'GET /api/session/oidc': { kind: 'open' },
+  'GET /api/session/oidc/callback': { kind: 'open' },
+  'PUT /api/session/password': { kind: 'own', why: "changes the caller's password" },
+  'POST /api/session/totp': { kind: 'own', why: "sets up the caller's codes" },
+  'DELETE /api/session/totp': { kind: 'own', why: "turns the caller's codes off" },
+  'GET /api/sessions': { kind: 'list', path: '/api/sessions' },
+  'DELETE /api/sessions/:id': at((of) => `/api/sessions/${of.session}`),
 
   'GET /api/template': { kind: 'list', path: '/api/template?channel=sms' },
   'POST /api/template': { kind: 'own', why: 'a template refers to nothing' },
@@ -234,6 +243,9 @@ const PROBES: Record<string, Probe> = {
   'POST /api/admin/users/:id/disable': at((of) => `/api/admin/users/${of.user}/disable`),
   'POST /api/admin/users/:id/enable': at((of) => `/api/admin/users/${of.user}/enable`),
   'POST /api/admin/users/:id/password': at((of) => `/api/admin/users/${of.user}/password`),
+  'DELETE /api/admin/users/:id/totp': at((of) => `/api/admin/users/${of.user}/totp`),
+  'GET /api/admin/audit': { kind: 'list', path: '/api/admin/audit?limit=100' },
+  'GET /api/admin/audit/chain': { kind: 'own', why: "shows both ends of the workspace's log" },
   'GET /api/admin/clients': { kind: 'list', path: '/api/admin/clients' },
   'POST /api/admin/clients': { kind: 'own', why: 'a client is made in the workspace of who makes it' },
   'POST /api/admin/clients/:id/rotate': at((of) => `/api/admin/clients/${of.client}/rotate`),
@@ -267,6 +279,7 @@ const NOWHERE: Things = {
   recipient: `${newId('run')}.sms.0`,
   send: newId('snd'),
   user: newId('usr'),
+  session: newId('ses'),
   client: newId('cli'),
   key: newId('key'),
   uid: newId('uid'),
@@ -306,6 +319,7 @@ describeWithDatabase('isolation between workspaces', (database) => {
 
   async function newCaller(): Promise<Caller> {
     const made = await newWorkspace(api.identity);
+    await api.identity.login({ ...made.user, address: 'tests' });
     const { token } = await api.identity.login({ ...made.user, address: 'tests' });
     return {
       workspaceId: made.workspace.id,
@@ -317,7 +331,7 @@ describeWithDatabase('isolation between workspaces', (database) => {
   }
 
   function call(as: Caller, method: string, path: string, body?: unknown): Promise<HttpAnswer> {
-    const asUser = path.startsWith('/api/admin') || path.endsWith('/approve');
+    const asUser = /^\/api\/(?:admin|session)/.test(path) || path.endsWith('/approve');
     const headers = asUser ? as.headers.admin : as.headers.app;
     return api.call(method, path, { headers, body });
   }
@@ -336,6 +350,7 @@ describeWithDatabase('isolation between workspaces', (database) => {
     ];
     await make(`/api/contact-list/${list}/contacts`, { contacts });
     const members = await call(as, 'GET', `/api/contact-list/${list}/contacts`);
+    const sessions = await call(as, 'GET', '/api/sessions');
     const [uid, tag] = [newId('uid'), newId('tag')];
     await call(as, 'PUT', `/holds/${tag}`);
     const sent = await make('/send-msg', { ...sms(template.id, uid), campaign: tag });
@@ -359,6 +374,7 @@ describeWithDatabase('isolation between workspaces', (database) => {
       erasedContact: members.body.data[1].id,
       campaign: (await make('/api/campaign', campaign(of, { start: false }))).data.id,
       user,
+      session: sessions.body.data.find(({ current }: { current: boolean }) => !current).id,
       client: (await make('/api/admin/clients', { name: "victim's" })).data.id,
       key: (await make('/api/admin/api-keys', { name: "victim's" })).data.id,
       uid,

@@ -132,6 +132,8 @@ export const AUDITED_OPERATIONS: Record<string, AuditRule | NotAudited> = {
 
   reportReceipts: FROM_OUTSIDE,
   reportByKannelPosted: FROM_OUTSIDE,
+  reportByVendorPosted: FROM_OUTSIDE,
+  readCallDocumentPosted: FROM_OUTSIDE,
 };
 
 /** A member's name is told where it can be one of the contract's; anything else may be an address. */
