@@ -34,6 +34,7 @@ const hold: Operation = {
   ...HOLD,
   id: 'holdMessages',
   access: { scopes: ['send'] },
+  bound: 'sending',
   tag: 'Holds',
   summary: 'Hold messages back',
   description:
@@ -45,6 +46,7 @@ const release: Operation = {
   ...HOLD,
   id: 'releaseMessages',
   access: { scopes: ['send'] },
+  bound: 'sending',
   tag: 'Holds',
   summary: 'Let held messages go on',
   description: 'In the order in which they were accepted. Repeating it changes nothing.',

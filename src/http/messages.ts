@@ -105,6 +105,7 @@ const listMessages: Operation = {
 const trackMessage: Operation = {
   id: 'trackMessage',
   access: { scopes: ['read'] },
+  bound: 'sending',
   tag: 'Messages',
   summary: 'Follow a message',
   description: `The record, with its events in order. States go
@@ -121,6 +122,7 @@ and end in \`delivered\`, \`undelivered\`, \`failed\`, \`expired\`, \`rejected\`
 const readStories: Operation = {
   id: 'readStories',
   access: { scopes: ['read'] },
+  bound: 'sending',
   tag: 'Messages',
   summary: 'Explain messages',
   description:
@@ -151,6 +153,7 @@ const readStories: Operation = {
 const cancelMessage: Operation = {
   id: 'cancelMessage',
   access: { scopes: ['send'] },
+  bound: 'sending',
   tag: 'Messages',
   summary: 'Cancel a message',
   description:

@@ -208,6 +208,7 @@ const sendMessages: Operation = {
 const readOutbox: Operation = {
   id: 'readOutbox',
   access: { scopes: ['read'] },
+  bound: 'sending',
   tag: 'Sending',
   summary: 'Tell how much room the outbox has',
   description:
