@@ -3,7 +3,7 @@ import { LIMITS } from '../../domain/limits';
 /**
  * The session cookie (api.md 2): its names, how it is read and how it is set. Over https it has two names. Every
  * client of the API knows `session_token`; a browser also gets `__Host-session_token`, which no other host of the
- * domain can set, and which therefore counts first (docs/decisions/0085-two-names-of-the-cookie.md).
+ * domain can set, and which therefore counts first (docs/decisions/0045-two-names-of-the-cookie.md).
  */
 const NAME = 'session_token';
 const HOST_NAME = `__Host-${NAME}`;
