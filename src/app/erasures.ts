@@ -5,8 +5,8 @@ import { eraseTraces, markErased, openErasures } from '../campaigns/contacts/era
 import type { CampaignTables } from '../campaigns/tables';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
+import { cancelWaiting, countWaiting, eraseMessages } from '../messaging/outbox/erase-messages';
 import { eraseAddresses } from '../messaging/suppression/erase-addresses';
-import { cancelWaiting, countWaiting, eraseMessages } from '../messaging/suppression/erase-messages';
 import { suppressErased as suppress } from '../messaging/suppression/erased-address';
 import type { MessagingTables } from '../messaging/tables';
 import type { Tables } from '../storage/storage';

@@ -21,6 +21,7 @@ import { type DeliveryObserver, tellMoves } from './observer';
 import { createAccept } from './outbox/accept';
 import { type Canceled, cancelMessages } from './outbox/cancel';
 import type { AccountState } from './outbox/deliver/account-breaker';
+import { createStatusLookup } from './outbox/deliver/status-lookup';
 import { Dispatcher } from './outbox/dispatch';
 import { createHolds } from './outbox/holds';
 import { createLanes } from './outbox/lanes';
@@ -31,7 +32,6 @@ import type { PolicySource, SenderRule } from './outbox/policy-rules';
 import { createRechecks } from './outbox/recheck';
 import type { StopRule } from './outbox/stop-rule';
 import { createWithdrawals } from './outbox/withdraw';
-import { createDoubts } from './receipts/doubts';
 import { createReceipts } from './receipts/receipts';
 import { createSenderLimitList, type SenderLimitList } from './senders/sender-limit-list';
 import { createSenderLimits, type SenderLimits } from './senders/sender-limits';
@@ -184,7 +184,7 @@ export function createDelivery(deps: {
   const doubts = createRechecks(() => dispatcher.lookAgain());
   const called = (name: string, channel: Channel) => dispatcher.ways.called(name, channel)?.limiter.provider;
   const withdrawals = createWithdrawals({ db: requestDb, providerOf: (name) => called(name, 'voice'), log });
-  const lookUps = createDoubts({
+  const lookUps = createStatusLookup({
     ...{ db, templates, log },
     lookUp: (provider, channel, message) => called(provider, channel)?.lookUp?.(message),
     take: (provider, some) => receipts.sinkOf(provider)(some),

@@ -6,8 +6,8 @@ import { type CallRecord, callData } from '../domain/voice/call-record';
 import { type CallFact, type CallStanding, type Instruction, standingOf } from '../domain/voice/call-script';
 import { runnableProgram } from '../domain/voice/parse-voice-xml';
 import type { VoiceProgram } from '../domain/voice/program';
-import type { Receipt } from '../providers/provider';
-import type { CallDesk, CallFacts } from '../providers/vendor/call-desk';
+import type { HandOver, Receipt } from '../providers/provider';
+import type { Begun, CallDesk, CallFacts, CallingAccount } from '../providers/vendor/call-desk';
 import type { MessagingTables } from './tables';
 
 /** Calls at vendors, from before they are asked for until some minutes after their end. Any process may be asked next. */
@@ -43,87 +43,27 @@ const TOKEN_BYTES = 24;
 const FIRST = 'start';
 const AGAIN = 'again';
 
-export function createVendorCalls(deps: {
+interface VendorCallsDeps {
   db: Kysely<MessagingTables>;
   /** Fetches what calls continue with elsewhere. */
   documents: CallDocuments;
-}): VendorCalls {
-  const { db, documents } = deps;
+}
 
-  const find = (column: 'token' | 'message_id', value: string): Promise<Call | undefined> =>
-    db
-      .selectFrom('vendor_calls')
-      .selectAll()
-      .where(column, '=', value)
-      .where((where) =>
-        where.or([
-          where('ended_at', 'is', null),
-          where('ended_at', '>', sql<Date>`now() - ${LIMITS.endedCallMinutes} * interval '1 minute'`),
-        ]),
-      )
-      .executeTakeFirst();
-
-  /** Unless another request did meanwhile; then the call is read again. */
-  async function add(call: Call, ...facts: NewFact[]): Promise<Call | undefined> {
-    const atMs = Date.now() - call.created_at.getTime();
-    const all = [...call.facts, ...facts.map((fact) => ({ ...fact, atMs }) as CallFact)];
-    const changed = await db
-      .updateTable('vendor_calls')
-      .set({ facts: JSON.stringify(all) })
-      .where('message_id', '=', call.message_id)
-      .where(sql<number>`jsonb_array_length(facts)`, '=', call.facts.length)
-      .returningAll()
-      .executeTakeFirst();
-    return changed ?? find('message_id', call.message_id);
-  }
-
-  /** Fetches the documents that the call continues with, until there is something to say. */
-  async function followed(first: Call): Promise<{ call: Call; standing: CallStanding }> {
-    let call = first;
-    for (let hops = 0; ; hops++) {
-      const standing = standOf(call);
-      if (!standing.fetch || hops > LIMITS.callDocuments) return { call, standing };
-      const { url, method, fields } = standing.fetch;
-      const answer = await documents.fetch({ url, method, fields: { CallSid: call.message_id, ...fields } });
-      const fact: NewFact =
-        'text' in answer
-          ? { kind: 'document', document: answer }
-          : { kind: 'document', problem: answer.problem };
-      call = (await add(call, fact)) ?? call;
-    }
-  }
+export function createVendorCalls(deps: VendorCallsDeps): VendorCalls {
+  const { db } = deps;
 
   return {
-    async begin(message, account) {
-      const document = message.xml ?? '';
-      const program = runnableProgram(document);
-      if (!program) return { problem: 'invalid_document' };
-      const options = message.voice ?? {};
-      const { record } = standingOf(program, options, []);
-      if (record) return { problem: record.reason };
-      const token = randomBytes(TOKEN_BYTES).toString('base64url');
-      const fresh = { token, document, options: JSON.stringify(options), facts: '[]', ended_at: null };
-      const of = { kind: account.kind, account_id: account.id, provider: account.provider };
-      await db
-        .insertInto('vendor_calls')
-        .values({ message_id: message.id, ...fresh, ...of })
-        // A message that was not taken is handed over again, as another call.
-        .onConflict((conflict) =>
-          conflict.column('message_id').doUpdateSet({ ...fresh, ...of, created_at: sql<Date>`now()` }),
-        )
-        .execute();
-      return { path: `${token}/${FIRST}` };
-    },
+    begin: (message, account) => beginCall(db, message, account),
     async drop(messageId) {
       await db.deleteFrom('vendor_calls').where('message_id', '=', messageId).execute();
     },
-    accountOf: (token) => find('token', token),
+    accountOf: (token) => findCall(db, 'token', token),
     async next(token, step, told) {
-      let call = await find('token', token);
+      let call = await findCall(db, 'token', token);
       if (!call) return undefined;
       const before = standOf(call);
-      if (!before.record) call = (await add(call, ...factsFor(call, before, step, told))) ?? call;
-      const { call: now, standing } = await followed(call);
+      if (!before.record) call = (await addFacts(db, call, ...factsFor(call, before, step, told))) ?? call;
+      const { call: now, standing } = await followed(deps, call);
       const { message_id: id } = now;
       return {
         instructions: standing.record ? [{ do: 'hang_up' }] : standing.instructions,
@@ -137,12 +77,12 @@ export function createVendorCalls(deps: {
     },
     async hear(provider, told) {
       const { messageId: id, providerId, end, answeredBy } = told;
-      const found = id === undefined ? undefined : await find('message_id', id);
+      const found = id === undefined ? undefined : await findCall(db, 'message_id', id);
       if (!found || found.provider !== provider)
         return { receipts: lastReceipt(told, undefined), isOver: false };
       const before = standOf(found);
       const isNews = answeredBy !== undefined && !found.facts.some(({ kind }) => kind === 'detected');
-      const call = isNews ? ((await add(found, { kind: 'detected', answeredBy })) ?? found) : found;
+      const call = isNews ? ((await addFacts(db, found, { kind: 'detected', answeredBy })) ?? found) : found;
       const standing = standOf(call);
       const receipts = newReports(before, standing).map((report): Receipt => ({ id, providerId, ...report }));
       if (end) return { receipts: [...receipts, ...lastReceipt(told, call)], isOver: true };
@@ -158,6 +98,86 @@ export function createVendorCalls(deps: {
         .execute();
     },
   };
+}
+
+async function beginCall(
+  db: Kysely<MessagingTables>,
+  message: HandOver,
+  account: CallingAccount,
+): Promise<Begun> {
+  const document = message.xml ?? '';
+  const program = runnableProgram(document);
+  if (!program) return { problem: 'invalid_document' };
+  const options = message.voice ?? {};
+  const { record } = standingOf(program, options, []);
+  if (record) return { problem: record.reason };
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const fresh = { token, document, options: JSON.stringify(options), facts: '[]', ended_at: null };
+  const of = { kind: account.kind, account_id: account.id, provider: account.provider };
+  await db
+    .insertInto('vendor_calls')
+    .values({ message_id: message.id, ...fresh, ...of })
+    // A message that was not taken is handed over again, as another call.
+    .onConflict((conflict) =>
+      conflict.column('message_id').doUpdateSet({ ...fresh, ...of, created_at: sql<Date>`now()` }),
+    )
+    .execute();
+  return { path: `${token}/${FIRST}` };
+}
+
+function findCall(
+  db: Kysely<MessagingTables>,
+  column: 'token' | 'message_id',
+  value: string,
+): Promise<Call | undefined> {
+  return db
+    .selectFrom('vendor_calls')
+    .selectAll()
+    .where(column, '=', value)
+    .where((where) =>
+      where.or([
+        where('ended_at', 'is', null),
+        where('ended_at', '>', sql<Date>`now() - ${LIMITS.endedCallMinutes} * interval '1 minute'`),
+      ]),
+    )
+    .executeTakeFirst();
+}
+
+/** Unless another request did meanwhile; then the call is read again. */
+async function addFacts(
+  db: Kysely<MessagingTables>,
+  call: Call,
+  ...facts: NewFact[]
+): Promise<Call | undefined> {
+  const atMs = Date.now() - call.created_at.getTime();
+  const all = [...call.facts, ...facts.map((fact) => ({ ...fact, atMs }) as CallFact)];
+  const changed = await db
+    .updateTable('vendor_calls')
+    .set({ facts: JSON.stringify(all) })
+    .where('message_id', '=', call.message_id)
+    .where(sql<number>`jsonb_array_length(facts)`, '=', call.facts.length)
+    .returningAll()
+    .executeTakeFirst();
+  return changed ?? findCall(db, 'message_id', call.message_id);
+}
+
+/** Fetches the documents that the call continues with, until there is something to say. */
+async function followed(
+  { db, documents }: VendorCallsDeps,
+  first: Call,
+): Promise<{ call: Call; standing: CallStanding }> {
+  let call = first;
+  for (let hops = 0; ; hops++) {
+    const standing = standOf(call);
+    if (!standing.fetch || hops > LIMITS.callDocuments) return { call, standing };
+    const { url, method, fields } = standing.fetch;
+    const answer = await documents.fetch({ url, method, fields: { CallSid: call.message_id, ...fields } });
+    const fact: NewFact =
+      'text' in answer
+        ? { kind: 'document', document: answer }
+        : { kind: 'document', problem: answer.problem };
+    call = (await addFacts(db, call, fact)) ?? call;
+  }
 }
 
 const NOTHING: VoiceProgram = { steps: [] };

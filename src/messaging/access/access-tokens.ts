@@ -64,30 +64,8 @@ export interface AccessTokensDeps {
 export function createAccessTokens({ db, now, attempts, audit }: AccessTokensDeps): AccessTokens {
   const cache = createCredentialCache({
     now,
-    async load(hash) {
-      const token = await db
-        .selectFrom('access_tokens as t')
-        .innerJoin('api_clients as c', 'c.id', 't.client_id')
-        .select(['t.workspace_id', 't.client_id', 't.valid_till', 'c.scopes'])
-        .where('t.token_hash', '=', hash)
-        .where('t.revoked_at', 'is', null)
-        .where('c.disabled_at', 'is', null)
-        .executeTakeFirst();
-      return token && { ...token, scopes: scopesOf(token.scopes) };
-    },
+    load: (hash) => loadToken(db, hash),
   });
-
-  async function tellRefusal(clientId: string, origin: LoginOrigin | undefined): Promise<void> {
-    const client = await db
-      .selectFrom('api_clients')
-      .select('workspace_id')
-      .where('id', '=', clientId)
-      .executeTakeFirst()
-      .catch(() => undefined);
-    if (!client) return;
-    const known = { clientId, workspaceId: client.workspace_id, origin };
-    await audit.recordRepeated(tokenEvent(known, 'token.issue', 'refused'));
-  }
 
   return {
     async checkClient({ id, secret, address, origin }) {
@@ -101,7 +79,7 @@ export function createAccessTokens({ db, now, attempts, audit }: AccessTokensDep
       // A caller who knows the secret is not guessing, so that a client that is enabled again need not wait.
       if (!client || client.disabled) {
         // Not waited for, so that the time of the answer does not reveal which clients exist.
-        void tellRefusal(id, origin);
+        void recordRefusal({ db, audit }, id, origin);
         throw new DomainError('invalid_client', 'Client id or secret is wrong');
       }
       return { clientId: id, workspaceId: client.workspaceId, origin };
@@ -146,6 +124,35 @@ export function createAccessTokens({ db, now, attempts, audit }: AccessTokensDep
     },
     forgetTokens: () => cache.forgetAll(),
   };
+}
+
+async function loadToken(db: Kysely<MessagingTables>, hash: string) {
+  const token = await db
+    .selectFrom('access_tokens as t')
+    .innerJoin('api_clients as c', 'c.id', 't.client_id')
+    .select(['t.workspace_id', 't.client_id', 't.valid_till', 'c.scopes'])
+    .where('t.token_hash', '=', hash)
+    .where('t.revoked_at', 'is', null)
+    .where('c.disabled_at', 'is', null)
+    .executeTakeFirst();
+  return token && { ...token, scopes: scopesOf(token.scopes) };
+}
+
+/** Writes a refusal into the audit log of the client's workspace, if there is such a client. */
+async function recordRefusal(
+  { db, audit }: Pick<AccessTokensDeps, 'db' | 'audit'>,
+  clientId: string,
+  origin: LoginOrigin | undefined,
+): Promise<void> {
+  const client = await db
+    .selectFrom('api_clients')
+    .select('workspace_id')
+    .where('id', '=', clientId)
+    .executeTakeFirst()
+    .catch(() => undefined);
+  if (!client) return;
+  const known = { clientId, workspaceId: client.workspace_id, origin };
+  await audit.recordRepeated(tokenEvent(known, 'token.issue', 'refused'));
 }
 
 function tokenEvent(

@@ -81,35 +81,45 @@ export function createSecondFactor({ db, now, sealing, onChanged }: SecondFactor
       onChanged();
     },
 
-    judge: (userId, code) => db.transaction().execute((tx) => judge(tx, userId, code)),
+    judge: (userId, code) => db.transaction().execute((tx) => judge(tx, { sealing, now }, userId, code)),
   };
+}
 
-  /** The row is locked, so that of two log-ins with one code one is refused. */
-  async function judge(tx: Transaction<MessagingTables>, userId: string, code: string | undefined) {
-    const stored = await lock(tx, userId);
-    if (!stored?.confirmed_at) return 'right' as const;
-    if (code === undefined || code === '') return 'missing' as const;
-    const step = stepIfReadable(userId, stored, code.trim());
-    if (step !== undefined) {
-      await tx.updateTable('totp_secrets').set({ last_step: step }).where('user_id', '=', userId).execute();
-      return 'right' as const;
-    }
-    const used = await tx
-      .deleteFrom('totp_recovery_codes')
-      .where('user_id', '=', userId)
-      .where('code_hash', '=', hashSecret(plainCode(code)))
-      .returning('code_hash')
-      .executeTakeFirst();
-    return used ? ('right' as const) : ('wrong' as const);
+/** The row is locked, so that of two log-ins with one code one is refused. */
+async function judge(
+  tx: Transaction<MessagingTables>,
+  { sealing, now }: Pick<SecondFactorDeps, 'sealing' | 'now'>,
+  userId: string,
+  code: string | undefined,
+) {
+  const stored = await lock(tx, userId);
+  if (!stored?.confirmed_at) return 'right' as const;
+  if (code === undefined || code === '') return 'missing' as const;
+  const step = stepIfReadable({ sealing, now }, userId, stored, code.trim());
+  if (step !== undefined) {
+    await tx.updateTable('totp_secrets').set({ last_step: step }).where('user_id', '=', userId).execute();
+    return 'right' as const;
   }
+  const used = await tx
+    .deleteFrom('totp_recovery_codes')
+    .where('user_id', '=', userId)
+    .where('code_hash', '=', hashSecret(plainCode(code)))
+    .returning('code_hash')
+    .executeTakeFirst();
+  return used ? ('right' as const) : ('wrong' as const);
+}
 
-  /** A recovery code works even where the key that opens the secret is lost. */
-  function stepIfReadable(userId: string, stored: StoredSecret, code: string): number | undefined {
-    try {
-      return stepOf(openSecret(sealing, userId, stored), code, stored.last_step, now());
-    } catch {
-      return undefined;
-    }
+/** A recovery code works even where the key that opens the secret is lost. */
+function stepIfReadable(
+  { sealing, now }: Pick<SecondFactorDeps, 'sealing' | 'now'>,
+  userId: string,
+  stored: StoredSecret,
+  code: string,
+): number | undefined {
+  try {
+    return stepOf(openSecret(sealing, userId, stored), code, stored.last_step, now());
+  } catch {
+    return undefined;
   }
 }
 

@@ -171,10 +171,7 @@ export async function recordResults(
   const { workspaceId, provider, lane, closing } = options;
   const verdicts = results.map(({ verdict }) => verdict);
   const groupIds = results.map(({ group }) => group?.id ?? '');
-  const groups = [...new Set(groupIds)].filter((id) => id !== '' && !closing.has(id));
-  const waiting = results.filter(({ verdict, group }) => group && verdict.retryAtMs !== undefined);
-  const waitingIds = waiting.map(({ verdict }) => verdict.message.id);
-  const shrinking = new Set(waiting.map(({ group }) => group?.id ?? '').filter((id) => !closing.has(id)));
+  const { kept, shrinking, waitingIds } = groupsLeftOpen(results, closing);
   const count = verdicts.length;
   const at = new Date().toISOString();
   const events = verdicts.map((verdict) => eventOfVerdict(verdict, provider));
@@ -185,10 +182,10 @@ export async function recordResults(
     ), shrunk as (
       update handover_batches set message_ids = array(
         select m.id from unnest(message_ids) as m(id) where m.id <> all(${waitingIds}::text[])
-      ) where id = any(${[...shrinking]}::text[]) returning id
+      ) where id = any(${shrinking}::text[]) returning id
     ), kept as (
       select id from handover_batches
-      where id = any(${groups.filter((id) => !shrinking.has(id))}::text[]) for key share
+      where id = any(${kept}::text[]) for key share
     ), lane as (
       select id from dispatch_lanes
       where ${groupIds.includes('')}::boolean and id = ${lane.id} and fence = ${lane.fence} for share
@@ -234,6 +231,19 @@ export async function recordResults(
     select (select array_agg(id) from ours) as ours
   `.execute(db);
   return new Set(rows[0]?.ours ?? []);
+}
+
+/** Those that stay as they are, and those that lose the messages that wait for their next try. */
+function groupsLeftOpen(results: readonly Recorded[], closing: ReadonlySet<string>) {
+  const waiting = results.filter(({ verdict, group }) => group && verdict.retryAtMs !== undefined);
+  const openAmong = (some: readonly Recorded[]) =>
+    new Set(some.flatMap(({ group }) => (group && !closing.has(group.id) ? [group.id] : [])));
+  const shrinking = openAmong(waiting);
+  return {
+    kept: [...openAmong(results)].filter((id) => !shrinking.has(id)),
+    shrinking: [...shrinking],
+    waitingIds: waiting.map(({ verdict }) => verdict.message.id),
+  };
 }
 
 /** SQL: what a vendor can be asked about is written down with the doubt. */

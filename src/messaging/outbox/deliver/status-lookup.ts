@@ -1,19 +1,19 @@
 import { type Kysely, sql } from 'kysely';
-import type { Channel } from '../../domain/channel';
-import { LIMITS } from '../../domain/limits';
-import type { Log } from '../../log';
-import type { InDoubt, LookUpResult, Receipt } from '../../providers/provider';
-import { renderBatch } from '../outbox/deliver/render-batch';
-import { readMessages } from '../outbox/queue/due-messages';
-import type { MessagingTables } from '../tables';
-import type { TemplateVersions } from '../templates/template-versions';
+import type { Channel } from '../../../domain/channel';
+import { LIMITS } from '../../../domain/limits';
+import type { Log } from '../../../log';
+import type { InDoubt, LookUpResult, Receipt } from '../../../providers/provider';
+import type { MessagingTables } from '../../tables';
+import type { TemplateVersions } from '../../templates/template-versions';
+import { readMessages } from '../queue/due-messages';
+import { renderBatch } from './render-batch';
 
 /**
  * Looks up what became of messages whose answer was lost, where the carrier can be asked. A signed callback comes first and
  * mostly ends the doubt before. A look may only make certain: one match that can be no other message's is the message;
  * several, or none at the end, leave it `unknown`.
  */
-export interface Doubts {
+export interface StatusLookup {
   start(): void;
   stop(): Promise<void>;
 }
@@ -30,7 +30,7 @@ interface Doubt {
 const TURN_MS = 5_000;
 const TURN_MAX = 20;
 
-export function createDoubts(deps: {
+export function createStatusLookup(deps: {
   db: Kysely<MessagingTables>;
   templates: TemplateVersions;
   /** Asks the account that was offered the message; `undefined` while it is not here. */
@@ -38,7 +38,7 @@ export function createDoubts(deps: {
   /** Stored when it resolves. */
   take(provider: string, receipts: Receipt[]): Promise<void>;
   log: Log;
-}): Doubts {
+}): StatusLookup {
   const { db, templates, lookUp, take, log } = deps;
   let timer: NodeJS.Timeout | undefined;
   let working: Promise<void> | undefined;
@@ -53,7 +53,7 @@ export function createDoubts(deps: {
 
   async function look(doubt: Doubt): Promise<void> {
     const { message_id: id, provider, channel } = doubt;
-    const message = await inDoubt(doubt);
+    const message = await inDoubt(db, templates, doubt);
     if (!message) return forget(db, id);
     const found = await lookUp(provider, channel, message);
     const providerId =
@@ -64,26 +64,6 @@ export function createDoubts(deps: {
       return forget(db, id);
     }
     // After its last look it stays in doubt, so that what is found for another message to the same number is not certain.
-  }
-
-  /** `undefined` when nothing is in doubt any more. */
-  async function inDoubt({ message_id, since, until }: Doubt): Promise<InDoubt | undefined> {
-    const { rows } = await sql`
-      select from messages where id = ${message_id} and state = 'unknown' and provider_id is null`.execute(
-      db,
-    );
-    const [message] = rows.length === 0 ? [] : await readMessages(db, [message_id]);
-    if (!message) return undefined;
-    const { ready } = await renderBatch({ templates }, [message]);
-    const { id, to, from } = message;
-    return {
-      id,
-      to,
-      from,
-      text: ready[0]?.handOver.text,
-      sinceMs: since.getTime(),
-      untilMs: until.getTime(),
-    };
   }
 
   return {
@@ -114,6 +94,22 @@ async function claim(db: Kysely<MessagingTables>): Promise<Doubt[]> {
     )
     returning message_id, provider, channel, since, until, looks`.execute(db);
   return rows;
+}
+
+/** `undefined` when nothing is in doubt any more. */
+async function inDoubt(
+  db: Kysely<MessagingTables>,
+  templates: TemplateVersions,
+  { message_id, since, until }: Doubt,
+): Promise<InDoubt | undefined> {
+  const { rows } = await sql`
+    select from messages where id = ${message_id} and state = 'unknown' and provider_id is null`.execute(db);
+  const [message] = rows.length === 0 ? [] : await readMessages(db, [message_id]);
+  if (!message) return undefined;
+  const { ready } = await renderBatch({ templates }, [message]);
+  const { id, to, from } = message;
+  const text = ready[0]?.handOver.text;
+  return { id, to, from, text, sinceMs: since.getTime(), untilMs: until.getTime() };
 }
 
 /**

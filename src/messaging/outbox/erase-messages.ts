@@ -1,8 +1,8 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { type Erased, withoutPerson } from '../../domain/erasure';
 import { LIMITS } from '../../domain/limits';
-import { cancelMessages } from '../outbox/cancel';
 import type { MessagingTables } from '../tables';
+import { cancelMessages } from './cancel';
 
 /**
  * What the messaging half forgets of a person (api.md 16). Each step changes some rows and answers how many; repeated until

@@ -1,10 +1,10 @@
 /** Proves that a doubt is ended by a look at the carrier only where nothing else can be meant, and that ringing calls are taken back. */
 
-import type { InDoubt, LookUpResult } from '../../../src/providers/provider';
-import { describeWithDatabase } from '../../support/storage';
-import { until } from '../../support/until';
-import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
-import { ScriptedProvider } from '../scripted-provider';
+import type { InDoubt, LookUpResult } from '../../../../src/providers/provider';
+import { describeWithDatabase } from '../../../support/storage';
+import { until } from '../../../support/until';
+import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../../outbox-rig';
+import { ScriptedProvider } from '../../scripted-provider';
 
 const ACCOUNT = 'twilio:acc_own';
 
