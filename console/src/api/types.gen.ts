@@ -42,7 +42,7 @@ export type AccessToken = {
 export type Account = {
     id: string;
     name: string;
-    kind: 'http' | 'smtp' | 'smpp' | 'kannel' | 'simulator';
+    kind: 'http' | 'smtp' | 'smpp' | 'kannel' | 'simulator' | 'twilio' | 'telnyx' | 'vonage';
     channels: Array<'email' | 'sms' | 'voice'>;
     settings: {
         [key: string]: unknown;
@@ -77,6 +77,59 @@ export type ApiKey = {
     scopes: Array<'read' | 'contacts' | 'templates' | 'campaigns' | 'send' | 'suppression' | 'suppression:lift' | 'policy' | 'webhooks'>;
     createdAt: string;
     revokedAt: string | null;
+};
+
+export type AuditChain = {
+    /**
+     * Entries ever written.
+     */
+    written: number;
+    /**
+     * The hash of the newest entry.
+     */
+    last: string | null;
+    /**
+     * Where retention has cut the chain: the hash before the first entry that is kept, and how many were deleted. Null while all are kept.
+     */
+    start: {
+        prev: string;
+        entries: number;
+        cutAt: string;
+    } | null;
+};
+
+export type AuditEntry = {
+    id: string;
+    at: string;
+    actor: {
+        kind: 'user' | 'client' | 'key' | 'system';
+        id: string | null;
+    };
+    /**
+     * Of the caller; null for what Fanfare does by itself.
+     */
+    address: string | null;
+    requestId: string | null;
+    action: 'session.login' | 'session.logout' | 'session.revoke' | 'session.password' | 'totp.begin' | 'totp.enable' | 'totp.disable' | 'totp.reset' | 'token.issue' | 'token.revoke' | 'access.refused' | 'user.create' | 'user.change' | 'user.disable' | 'user.enable' | 'user.password' | 'client.create' | 'client.rotate' | 'client.disable' | 'client.enable' | 'key.create' | 'key.revoke' | 'workspace.create' | 'account.create' | 'account.change' | 'account.delete' | 'routes.change' | 'sender-limit.set' | 'sender-limit.lift' | 'contact.change' | 'contact.erase' | 'contact-list.create' | 'contact-list.change' | 'contact-list.delete' | 'contact-list.import' | 'contact-list.remove' | 'template.create' | 'template.change' | 'template.archive' | 'campaign.create' | 'campaign.edit' | 'campaign.change' | 'campaign.recipients' | 'campaign.duplicate' | 'campaign.approve' | 'campaign.start' | 'campaign.pause' | 'campaign.resume' | 'campaign.cancel' | 'campaign.release' | 'campaign.retry-failed' | 'hold.put' | 'hold.release' | 'suppression.add' | 'suppression.lift' | 'policy.change' | 'stop.begin' | 'stop.end' | 'webhook.create' | 'webhook.change' | 'webhook.delete' | 'webhook.rotate' | 'webhook.test' | 'webhook.redeliver' | 'audit.cut';
+    object: {
+        kind: string;
+        id: string | null;
+    };
+    result: 'ok' | 'refused' | 'failed';
+    /**
+     * Ids and choices, by action.
+     */
+    detail: {
+        [key: string]: unknown;
+    };
+    /**
+     * The hash of the entry before; null at the first.
+     */
+    prev: string | null;
+    /**
+     * SHA-256 of the RFC 8785 JSON of the entry without this member.
+     */
+    hash: string;
 };
 
 export type BulkResult = {
@@ -881,7 +934,7 @@ export type Explanation = {
 /**
  * Explained in docs/errors.md, Fields. New ones may come; none changes its meaning.
  */
-export type FieldCode = 'required' | 'unknown_field' | 'invalid_type' | 'invalid_value' | 'invalid_format' | 'invalid_union' | 'invalid_key' | 'invalid_element' | 'not_multiple_of' | 'too_small' | 'too_big' | 'too_many' | 'too_long' | 'too_large' | 'too_deep' | 'empty' | 'line_break' | 'control_character' | 'repeated' | 'not_applicable' | 'not_found' | 'conflict' | 'immutable' | 'not_ready' | 'not_an_object' | 'not_a_string' | 'invalid_email' | 'invalid_phone' | 'invalid_locale' | 'no_address' | 'invalid_address' | 'invalid_sender' | 'sender_not_allowed' | 'invalid_param_name' | 'invalid_time' | 'invalid_date' | 'invalid_timezone' | 'too_far_ahead' | 'before_start' | 'invalid_cron' | 'never_due' | 'never_open' | 'empty_window' | 'unknown_country' | 'invalid_cursor' | 'expired' | 'too_much' | 'too_few_channels' | 'not_listed' | 'missing_params' | 'start_in_past' | 'local_start_in_past' | 'night' | 'policy_quiet_hours' | 'frequency_cap' | 'approval_required' | 'many_skipped' | 'no_recipients' | 'several_segments' | 'opt_out_text' | 'unknown_place' | 'not_csv' | 'no_address_column' | 'missing_column' | 'duplicate_column' | 'invalid_column' | 'invalid_url' | 'private_target' | 'unknown_event' | 'not_a_placeholder' | 'placeholder_too_long' | 'too_many_placeholders' | 'placeholder_in_expression' | 'not_a_layout' | 'not_renderable' | 'unknown_block' | 'unknown_block_type' | 'used_twice' | 'unused_block' | 'cycle' | 'too_many_blocks' | 'url_scheme' | 'relative_url' | 'link_without_scheme' | 'insecure_image' | 'unknown_key' | 'missing' | 'long_subject' | 'not_gsm7' | 'wrong_root' | 'invalid_xml' | 'processing_instruction' | 'placeholder_in_comment' | 'placeholder_in_cdata' | 'doctype_forbidden' | 'unknown_entity' | 'invalid_characters' | 'invalid_name' | 'invalid_number' | 'invalid_text' | 'unexpected_text' | 'unknown_verb' | 'unsupported_verb' | 'unknown_attribute' | 'unknown_speech_mark' | 'misplaced_verb' | 'missing_value' | 'empty_text' | 'too_many_verbs' | 'unreachable_verb' | 'duplicate_id' | 'too_many_nodes' | 'too_many_edges' | 'no_start' | 'several_starts' | 'unknown_node' | 'unknown_node_type' | 'unreachable_node' | 'ambiguous_edges' | 'end_with_edges' | 'implicit_end' | 'loop_without_gather' | 'other_document' | 'no_voice' | 'body_differs' | 'more_findings';
+export type FieldCode = 'required' | 'unknown_field' | 'invalid_type' | 'invalid_value' | 'invalid_format' | 'invalid_union' | 'invalid_key' | 'invalid_element' | 'not_multiple_of' | 'too_small' | 'too_big' | 'too_many' | 'too_long' | 'too_large' | 'too_deep' | 'empty' | 'line_break' | 'control_character' | 'repeated' | 'not_applicable' | 'not_found' | 'conflict' | 'immutable' | 'not_ready' | 'not_an_object' | 'not_a_string' | 'invalid_email' | 'invalid_phone' | 'invalid_locale' | 'no_address' | 'wrong_code' | 'too_common' | 'invalid_address' | 'invalid_sender' | 'sender_not_allowed' | 'invalid_param_name' | 'invalid_time' | 'invalid_date' | 'invalid_timezone' | 'too_far_ahead' | 'before_start' | 'invalid_cron' | 'never_due' | 'never_open' | 'empty_window' | 'unknown_country' | 'invalid_cursor' | 'expired' | 'too_much' | 'too_few_channels' | 'not_listed' | 'missing_params' | 'start_in_past' | 'local_start_in_past' | 'night' | 'policy_quiet_hours' | 'frequency_cap' | 'approval_required' | 'many_skipped' | 'no_recipients' | 'several_segments' | 'opt_out_text' | 'unknown_place' | 'not_csv' | 'no_address_column' | 'missing_column' | 'duplicate_column' | 'invalid_column' | 'invalid_url' | 'private_target' | 'unknown_event' | 'not_a_placeholder' | 'placeholder_too_long' | 'too_many_placeholders' | 'placeholder_in_expression' | 'not_a_layout' | 'not_renderable' | 'unknown_block' | 'unknown_block_type' | 'used_twice' | 'unused_block' | 'cycle' | 'too_many_blocks' | 'url_scheme' | 'relative_url' | 'link_without_scheme' | 'insecure_image' | 'unknown_key' | 'missing' | 'long_subject' | 'not_gsm7' | 'wrong_root' | 'invalid_xml' | 'processing_instruction' | 'placeholder_in_comment' | 'placeholder_in_cdata' | 'doctype_forbidden' | 'unknown_entity' | 'invalid_characters' | 'invalid_name' | 'invalid_number' | 'invalid_text' | 'unexpected_text' | 'unknown_verb' | 'unsupported_verb' | 'unknown_attribute' | 'unknown_speech_mark' | 'misplaced_verb' | 'missing_value' | 'empty_text' | 'too_many_verbs' | 'unreachable_verb' | 'duplicate_id' | 'too_many_nodes' | 'too_many_edges' | 'no_start' | 'several_starts' | 'unknown_node' | 'unknown_node_type' | 'unreachable_node' | 'ambiguous_edges' | 'end_with_edges' | 'implicit_end' | 'loop_without_gather' | 'other_document' | 'no_voice' | 'body_differs' | 'more_findings';
 
 export type FieldError = {
     /**
@@ -1244,7 +1297,7 @@ export type Overview = {
     accounts: Array<{
         id: string;
         name: string;
-        kind: 'http' | 'smtp' | 'smpp' | 'kannel' | 'simulator';
+        kind: 'http' | 'smtp' | 'smpp' | 'kannel' | 'simulator' | 'twilio' | 'telnyx' | 'vonage';
         state: 'ok' | 'paused' | 'throttled';
         reason?: string;
         since: string;
@@ -1259,6 +1312,21 @@ export type Overview = {
             failed: number;
         };
     };
+};
+
+export type OwnSession = {
+    id: string;
+    createdAt: string;
+    /**
+     * To the minute.
+     */
+    lastSeenAt: string;
+    address: string | null;
+    userAgent: string | null;
+    /**
+     * The session that asks.
+     */
+    current: boolean;
 };
 
 export type PersonExplanation = {
@@ -1394,6 +1462,22 @@ export type Recipient = {
      * On the voice channel: the latest calls, oldest first.
      */
     calls?: Array<Call>;
+};
+
+export type RegisteredSender = {
+    id: string;
+    workspace: string;
+    channel: 'email' | 'sms' | 'voice';
+    /**
+     * Of email, a domain.
+     */
+    sender: string;
+    /**
+     * The key itself is never shown.
+     */
+    dkim?: {
+        selector: string;
+    };
 };
 
 export type Release = {
@@ -2345,6 +2429,10 @@ export type LogInData = {
     body: {
         email: string;
         password: string;
+        /**
+         * A one-time code or a recovery code.
+         */
+        totp?: string;
     };
     path?: never;
     query?: never;
@@ -2359,10 +2447,10 @@ export type LogInErrors = {
         code?: 'malformed_body';
     };
     /**
-     * Not authenticated (`unauthenticated`).
+     * Not authenticated (`unauthenticated`). One-time code needed (`totp_required`).
      */
     401: Problem & {
-        code?: 'unauthenticated';
+        code?: 'unauthenticated' | 'totp_required';
     };
     /**
      * Cross-site request refused (`cross_site`).
@@ -2421,6 +2509,455 @@ export type LogInResponses = {
 };
 
 export type LogInResponse = LogInResponses[keyof LogInResponses];
+
+export type BeginOidcLogInData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/session/oidc';
+};
+
+export type BeginOidcLogInErrors = {
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+};
+
+export type BeginOidcLogInError = BeginOidcLogInErrors[keyof BeginOidcLogInErrors];
+
+export type FinishOidcLogInData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/session/oidc/callback';
+};
+
+export type FinishOidcLogInErrors = {
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+};
+
+export type FinishOidcLogInError = FinishOidcLogInErrors[keyof FinishOidcLogInErrors];
+
+export type ChangeOwnPasswordData = {
+    body: {
+        current: string;
+        new: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/session/password';
+};
+
+export type ChangeOwnPasswordErrors = {
+    /**
+     * Body is not valid JSON (`malformed_body`).
+     */
+    400: Problem & {
+        code?: 'malformed_body';
+    };
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`). Current password is wrong (`wrong_password`).
+     */
+    403: Problem & {
+        code?: 'cross_site' | 'wrong_password';
+    };
+    /**
+     * Request took too long to arrive (`request_timeout`).
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * Body too large (`body_too_large`).
+     */
+    413: Problem & {
+        code?: 'body_too_large';
+    };
+    /**
+     * Unsupported content type (`unsupported_media_type`).
+     */
+    415: Problem & {
+        code?: 'unsupported_media_type';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`). Too many failed attempts (`too_many_attempts`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests' | 'too_many_attempts';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ChangeOwnPasswordError = ChangeOwnPasswordErrors[keyof ChangeOwnPasswordErrors];
+
+export type ChangeOwnPasswordResponses = {
+    /**
+     * Changed.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: null;
+    };
+};
+
+export type ChangeOwnPasswordResponse = ChangeOwnPasswordResponses[keyof ChangeOwnPasswordResponses];
+
+export type ListOwnSessionsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/sessions';
+};
+
+export type ListOwnSessionsErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ListOwnSessionsError = ListOwnSessionsErrors[keyof ListOwnSessionsErrors];
+
+export type ListOwnSessionsResponses = {
+    /**
+     * The sessions.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: Array<OwnSession>;
+    };
+};
+
+export type ListOwnSessionsResponse = ListOwnSessionsResponses[keyof ListOwnSessionsResponses];
+
+export type EndOwnSessionData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/sessions/{id}';
+};
+
+export type EndOwnSessionErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`).
+     */
+    403: Problem & {
+        code?: 'cross_site';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type EndOwnSessionError = EndOwnSessionErrors[keyof EndOwnSessionErrors];
+
+export type EndOwnSessionResponses = {
+    /**
+     * Ended.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: null;
+    };
+};
+
+export type EndOwnSessionResponse = EndOwnSessionResponses[keyof EndOwnSessionResponses];
+
+export type TurnOffTotpData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/session/totp';
+};
+
+export type TurnOffTotpErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`).
+     */
+    403: Problem & {
+        code?: 'cross_site';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type TurnOffTotpError = TurnOffTotpErrors[keyof TurnOffTotpErrors];
+
+export type TurnOffTotpResponses = {
+    /**
+     * Off.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: null;
+    };
+};
+
+export type TurnOffTotpResponse = TurnOffTotpResponses[keyof TurnOffTotpResponses];
+
+export type SetUpTotpData = {
+    body?: {
+        code?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/session/totp';
+};
+
+export type SetUpTotpErrors = {
+    /**
+     * Body is not valid JSON (`malformed_body`).
+     */
+    400: Problem & {
+        code?: 'malformed_body';
+    };
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`).
+     */
+    403: Problem & {
+        code?: 'cross_site';
+    };
+    /**
+     * Request took too long to arrive (`request_timeout`).
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * One-time codes are on already (`totp_enabled`). Nothing to confirm (`totp_not_begun`).
+     */
+    409: Problem & {
+        code?: 'totp_enabled' | 'totp_not_begun';
+    };
+    /**
+     * Body too large (`body_too_large`).
+     */
+    413: Problem & {
+        code?: 'body_too_large';
+    };
+    /**
+     * Unsupported content type (`unsupported_media_type`).
+     */
+    415: Problem & {
+        code?: 'unsupported_media_type';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type SetUpTotpError = SetUpTotpErrors[keyof SetUpTotpErrors];
+
+export type SetUpTotpResponses = {
+    /**
+     * The secret, or the recovery codes.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: {
+            /**
+             * Base 32.
+             */
+            secret: string;
+            otpauthUrl: string;
+        } | {
+            recoveryCodes: Array<string>;
+        };
+    };
+};
+
+export type SetUpTotpResponse = SetUpTotpResponses[keyof SetUpTotpResponses];
+
+export type ResetTotpData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/admin/users/{id}/totp';
+};
+
+export type ResetTotpErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'cross_site' | 'forbidden';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ResetTotpError = ResetTotpErrors[keyof ResetTotpErrors];
+
+export type ResetTotpResponses = {
+    /**
+     * Off.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: null;
+    };
+};
+
+export type ResetTotpResponse = ResetTotpResponses[keyof ResetTotpResponses];
 
 export type ListUsersData = {
     body?: never;
@@ -3822,6 +4359,140 @@ export type CreateWorkspaceResponses = {
 
 export type CreateWorkspaceResponse = CreateWorkspaceResponses[keyof CreateWorkspaceResponses];
 
+export type ListAuditData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * `next` of the page before.
+         */
+        cursor?: string;
+        limit?: number;
+        order?: 'newest' | 'oldest';
+        /**
+         * An id, or one of the kinds.
+         */
+        actor?: string;
+        /**
+         * One of docs/audit.md.
+         */
+        action?: string;
+        /**
+         * An id, or a kind such as `campaign`.
+         */
+        object?: string;
+        from?: string;
+        to?: string;
+    };
+    url: '/api/admin/audit';
+};
+
+export type ListAuditErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ListAuditError = ListAuditErrors[keyof ListAuditErrors];
+
+export type ListAuditResponses = {
+    /**
+     * A page of entries.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: Array<AuditEntry>;
+        next: string | null;
+    };
+};
+
+export type ListAuditResponse = ListAuditResponses[keyof ListAuditResponses];
+
+export type ReadAuditChainData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/admin/audit/chain';
+};
+
+export type ReadAuditChainErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ReadAuditChainError = ReadAuditChainErrors[keyof ReadAuditChainErrors];
+
+export type ReadAuditChainResponses = {
+    /**
+     * Both ends.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: AuditChain;
+    };
+};
+
+export type ReadAuditChainResponse = ReadAuditChainResponses[keyof ReadAuditChainResponses];
+
 export type ListAccountsData = {
     body?: never;
     path?: never;
@@ -3905,9 +4576,15 @@ export type CreateAccountData = {
         settings?: {
             connections?: number;
             heloName?: string;
+            events?: 'ses' | 'sendgrid' | 'mailgun' | 'postmark';
+            topicArn?: string;
+            publicKey?: string;
+            webhookUser?: string;
         };
         secrets: {
             url: string;
+            signingKey?: string;
+            webhookPassword?: string;
         };
     } | {
         kind: 'smpp';
@@ -3962,6 +4639,60 @@ export type CreateAccountData = {
         };
         secrets?: {
             [key: string]: never;
+        };
+    } | {
+        kind: 'twilio';
+        name: string;
+        workspaces?: [
+            '*'
+        ] | Array<string>;
+        ratePerSecond?: number | null;
+        disabled?: boolean;
+        channels?: Array<'sms' | 'voice'>;
+        settings: {
+            accountSid: string;
+            apiKey?: string;
+            messagingServiceSid?: string;
+            url?: string;
+        };
+        secrets: {
+            authToken: string;
+            apiSecret?: string;
+        };
+    } | {
+        kind: 'telnyx';
+        name: string;
+        workspaces?: [
+            '*'
+        ] | Array<string>;
+        ratePerSecond?: number | null;
+        disabled?: boolean;
+        channels?: Array<'sms' | 'voice'>;
+        settings: {
+            publicKey: string;
+            connectionId?: string;
+            messagingProfileId?: string;
+            url?: string;
+        };
+        secrets: {
+            apiKey: string;
+        };
+    } | {
+        kind: 'vonage';
+        name: string;
+        workspaces?: [
+            '*'
+        ] | Array<string>;
+        ratePerSecond?: number | null;
+        disabled?: boolean;
+        channels?: Array<'sms' | 'voice'>;
+        settings: {
+            applicationId: string;
+            url?: string;
+        };
+        secrets: {
+            privateKey: string;
+            signatureSecret: string;
         };
     };
     headers?: {
@@ -4517,6 +5248,222 @@ export type PutRoutesResponses = {
 };
 
 export type PutRoutesResponse = PutRoutesResponses[keyof PutRoutesResponses];
+
+export type ListSendersData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/admin/senders';
+};
+
+export type ListSendersErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ListSendersError = ListSendersErrors[keyof ListSendersErrors];
+
+export type ListSendersResponses = {
+    /**
+     * All of them.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: Array<RegisteredSender>;
+    };
+};
+
+export type ListSendersResponse = ListSendersResponses[keyof ListSendersResponses];
+
+export type RegisterSenderData = {
+    body: {
+        workspace: string;
+        channel: 'email' | 'sms' | 'voice';
+        sender: string;
+        dkim?: {
+            selector: string;
+            privateKey: string;
+        };
+    };
+    headers?: {
+        /**
+         * Names this call, so that repeating it does nothing twice.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/admin/senders';
+};
+
+export type RegisterSenderErrors = {
+    /**
+     * Body is not valid JSON (`malformed_body`).
+     */
+    400: Problem & {
+        code?: 'malformed_body';
+    };
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'cross_site' | 'forbidden';
+    };
+    /**
+     * Request took too long to arrive (`request_timeout`).
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Another workspace has the sender (`sender_taken`). As many as there may be (`limit_reached`).
+     */
+    409: Problem & {
+        code?: 'idempotency_in_progress' | 'sender_taken' | 'limit_reached';
+    };
+    /**
+     * Body too large (`body_too_large`).
+     */
+    413: Problem & {
+        code?: 'body_too_large';
+    };
+    /**
+     * Unsupported content type (`unsupported_media_type`).
+     */
+    415: Problem & {
+        code?: 'unsupported_media_type';
+    };
+    /**
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`).
+     */
+    422: Problem & {
+        code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type RegisterSenderError = RegisterSenderErrors[keyof RegisterSenderErrors];
+
+export type RegisterSenderResponses = {
+    /**
+     * Registered.
+     */
+    201: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: RegisteredSender;
+    };
+};
+
+export type RegisterSenderResponse = RegisterSenderResponses[keyof RegisterSenderResponses];
+
+export type DeleteSenderData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/admin/senders/{id}';
+};
+
+export type DeleteSenderErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'cross_site' | 'forbidden';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type DeleteSenderError = DeleteSenderErrors[keyof DeleteSenderErrors];
+
+export type DeleteSenderResponses = {
+    /**
+     * Deleted.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: {
+            id: string;
+        };
+    };
+};
+
+export type DeleteSenderResponse = DeleteSenderResponses[keyof DeleteSenderResponses];
 
 export type ListTemplatesData = {
     body?: never;
@@ -7709,6 +8656,198 @@ export type ReportByKannelPostedResponses = {
 };
 
 export type ReportByKannelPostedResponse = ReportByKannelPostedResponses[keyof ReportByKannelPostedResponses];
+
+export type ReportByVendorData = {
+    body?: never;
+    path: {
+        kind: string;
+        account: string;
+    };
+    query?: never;
+    url: '/inbound/{kind}/{account}';
+};
+
+export type ReportByVendorErrors = {
+    /**
+     * Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * Too much work waiting (`overloaded`). A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'overloaded' | 'dependency_down';
+    };
+};
+
+export type ReportByVendorError = ReportByVendorErrors[keyof ReportByVendorErrors];
+
+export type ReportByVendorResponses = {
+    /**
+     * Taken and stored, in the form that the vendor expects.
+     */
+    200: string;
+};
+
+export type ReportByVendorResponse = ReportByVendorResponses[keyof ReportByVendorResponses];
+
+export type ReportByVendorPostedData = {
+    body?: never;
+    path: {
+        kind: string;
+        account: string;
+    };
+    query?: never;
+    url: '/inbound/{kind}/{account}';
+};
+
+export type ReportByVendorPostedErrors = {
+    /**
+     * Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * Too much work waiting (`overloaded`). A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'overloaded' | 'dependency_down';
+    };
+};
+
+export type ReportByVendorPostedError = ReportByVendorPostedErrors[keyof ReportByVendorPostedErrors];
+
+export type ReportByVendorPostedResponses = {
+    /**
+     * Taken and stored, in the form that the vendor expects.
+     */
+    200: string;
+};
+
+export type ReportByVendorPostedResponse = ReportByVendorPostedResponses[keyof ReportByVendorPostedResponses];
+
+export type ReadCallDocumentData = {
+    body?: never;
+    path: {
+        token: string;
+        step: string;
+    };
+    query?: never;
+    url: '/calls/{token}/{step}';
+};
+
+export type ReadCallDocumentErrors = {
+    /**
+     * Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * Too much work waiting (`overloaded`). A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'overloaded' | 'dependency_down';
+    };
+};
+
+export type ReadCallDocumentError = ReadCallDocumentErrors[keyof ReadCallDocumentErrors];
+
+export type ReadCallDocumentResponses = {
+    /**
+     * The next step, in the language of the vendor.
+     */
+    200: string;
+};
+
+export type ReadCallDocumentResponse = ReadCallDocumentResponses[keyof ReadCallDocumentResponses];
+
+export type ReadCallDocumentPostedData = {
+    body?: never;
+    path: {
+        token: string;
+        step: string;
+    };
+    query?: never;
+    url: '/calls/{token}/{step}';
+};
+
+export type ReadCallDocumentPostedErrors = {
+    /**
+     * Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * Too much work waiting (`overloaded`). A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'overloaded' | 'dependency_down';
+    };
+};
+
+export type ReadCallDocumentPostedError = ReadCallDocumentPostedErrors[keyof ReadCallDocumentPostedErrors];
+
+export type ReadCallDocumentPostedResponses = {
+    /**
+     * The next step, in the language of the vendor.
+     */
+    200: string;
+};
+
+export type ReadCallDocumentPostedResponse = ReadCallDocumentPostedResponses[keyof ReadCallDocumentPostedResponses];
 
 export type ShowUnsubscribePageData = {
     body?: never;
@@ -11224,7 +12363,7 @@ export type ReadCampaignDigestErrors = {
         code?: 'not_found';
     };
     /**
-     * Request is not valid (`invalid_request`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Sender not allowed by the policy (`sender_not_allowed`).
+     * Request is not valid (`invalid_request`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Sender not allowed (`sender_not_allowed`).
      */
     422: Problem & {
         code?: 'invalid_request' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'sender_not_allowed';
@@ -12691,7 +13830,7 @@ export type ReadErrorsResponses = {
      */
     200: {
         errors: Array<{
-            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'insecure_links' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'scope_missing' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'webhook_disabled' | 'outbox_full' | 'too_many_requests' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
+            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'insecure_links' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'scope_missing' | 'totp_required' | 'enrolment_required' | 'wrong_password' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'totp_enabled' | 'totp_not_begun' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'sender_taken' | 'webhook_disabled' | 'outbox_full' | 'too_many_requests' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
             title: string;
             status: number;
             retry: 'permanent' | 'transient' | 'throttled' | 'account' | 'unknown';
