@@ -69,7 +69,7 @@ export const TEXTS = {
     nothingFound: 'Nothing found for “{search}”',
     forbidden: 'Your role does not allow this',
     absent: 'Not found here',
-    absentText: 'It may have been deleted, or this installation does not have this part yet.',
+    absentText: 'It may have been deleted.',
   },
   paging: {
     label: 'Pages',
@@ -738,8 +738,6 @@ export const TEXTS = {
     running: 'Running and waiting',
     nothingRuns: 'Nothing runs and nothing waits',
     nothingRunsText: 'Make the next one under “New campaign” in the menu.',
-    absent: 'This server has no overview',
-    absentText: 'It is older than this console. Everything else works.',
     endsAt: 'ends about {time}',
     lastHour: 'The last hour',
     sent: 'Sent',
@@ -947,7 +945,6 @@ export const TEXTS = {
     timeline: {
       title: 'Over time',
       empty: 'Nothing has happened yet.',
-      absent: 'This server does not tell what happened over time.',
       busiest: 'Busiest around {time}: {n} in {span}.',
       sum: 'In all {n} changes of state from {from} to {to}.',
       chart: 'Changes of state over time; the text beside it says the same',

@@ -47,6 +47,8 @@ describeWithDatabase('templates in the console', (database) => {
     await text.fill('Hello {{NAME}}');
     await page.getByRole('button', { name: 'Create template' }).click();
     await keepPath(page, 'sms');
+    // The address changes before the page does.
+    await page.getByRole('button', { name: 'Save as new version' }).waitFor();
     await text.fill('Good morning {{NAME}}');
     await page.getByRole('button', { name: 'Save as new version' }).click();
     await page.getByText('Saved as version 2').first().waitFor();

@@ -22,6 +22,8 @@ const BODIES: Record<string, unknown> = {
   'POST /api/v1/auth/token': { grant_type: 'client_credentials', valid_hour: 1 },
   'POST /api/v1/auth/revoke': { token: 'fft_unknown' },
   'POST /api/session': { email: ADDRESS.email, password: 'not the password' },
+  'PUT /api/session/password': { current: 'not the password', new: 'quite another long one' },
+  'POST /api/session/totp': { code: '000000' },
   [`POST /inbound/http/${INBOUND_SECRET}`]: [{ id: 'msg_1', type: 'delivered', at: '2026-01-01T00:00:00Z' }],
   [`POST /u/${LINK}`]: {
     'List-Unsubscribe': 'One-Click',

@@ -1,6 +1,5 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { ResetTotpData } from '../api/ahead';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
 import type {
@@ -13,6 +12,7 @@ import type {
   ListUsersResponse,
   ResetPasswordData,
   ResetPasswordResponse,
+  ResetTotpData,
   User,
 } from '../api/types.gen';
 import { Badge } from '../design/badge';

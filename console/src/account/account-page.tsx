@@ -1,10 +1,15 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { ChangePasswordData, EndSessionData, ListSessionsData, OwnSession } from '../api/ahead';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
 import { isProblem } from '../api/problem';
 import { sessionQuery } from '../api/session';
+import type {
+  ChangeOwnPasswordData,
+  EndOwnSessionData,
+  ListOwnSessionsData,
+  ListOwnSessionsResponse,
+} from '../api/types.gen';
 import { Badge } from '../design/badge';
 import { Button } from '../design/button';
 import { Field } from '../design/field';
@@ -40,7 +45,7 @@ function Password() {
   const queries = useQueryClient();
   const say = useToast();
   const change = useMutation({
-    mutationFn: () => call<ChangePasswordData, unknown>('PUT', '/api/session/password', { body: typed }),
+    mutationFn: () => call<ChangeOwnPasswordData, unknown>('PUT', '/api/session/password', { body: typed }),
     onSuccess: async () => {
       say(texts.passwordChanged);
       setTyped({ current: '', new: '' });
@@ -96,13 +101,13 @@ function Sessions() {
   const sessions = useQuery({
     queryKey: ['sessions'],
     queryFn: ({ signal }) =>
-      call<ListSessionsData, { data: OwnSession[] }>('GET', '/api/sessions', { signal }).then(
+      call<ListOwnSessionsData, ListOwnSessionsResponse>('GET', '/api/sessions', { signal }).then(
         ({ data }) => data,
       ),
   });
   const end = useMutation({
     mutationFn: (id: string) =>
-      call<EndSessionData, unknown>('DELETE', '/api/sessions/{id}', { path: { id } }),
+      call<EndOwnSessionData, unknown>('DELETE', '/api/sessions/{id}', { path: { id } }),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['sessions'] }),
     onError: (error) => say(messageOf(error), { bad: true }),
   });

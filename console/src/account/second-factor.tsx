@@ -1,8 +1,8 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { TotpData } from '../api/ahead';
 import { call } from '../api/client';
 import { isProblem } from '../api/problem';
+import type { SetUpTotpData, TurnOffTotpData } from '../api/types.gen';
 import { Button } from '../design/button';
 import { Confirm } from '../design/confirm';
 import { Field } from '../design/field';
@@ -25,10 +25,11 @@ export function SecondFactor() {
   const [code, setCode] = useState('');
   const [isTurningOff, setTurningOff] = useState(false);
   const begin = useMutation({
-    mutationFn: () => call<TotpData, Begun>('POST', '/api/session/totp', { body: {} }),
+    mutationFn: () => call<SetUpTotpData, Begun>('POST', '/api/session/totp', { body: {} }),
   });
   const confirm = useMutation({
-    mutationFn: () => call<TotpData, Confirmed>('POST', '/api/session/totp', { body: { code: code.trim() } }),
+    mutationFn: () =>
+      call<SetUpTotpData, Confirmed>('POST', '/api/session/totp', { body: { code: code.trim() } }),
   });
   const isOn = isProblem(begin.error, 409);
   const done = () => {
@@ -98,7 +99,7 @@ export function SecondFactor() {
 function TurnOff({ onClose, onDone }: { onClose(): void; onDone(): void }) {
   const say = useToast();
   const off = useMutation({
-    mutationFn: () => call<TotpData, unknown>('DELETE', '/api/session/totp'),
+    mutationFn: () => call<TurnOffTotpData, unknown>('DELETE', '/api/session/totp'),
     onSuccess: () => {
       say(texts.totpIsOff);
       onDone();

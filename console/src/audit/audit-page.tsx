@@ -1,7 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router';
-import type { AuditEntry, ReadAuditData } from '../api/ahead';
 import { call } from '../api/client';
 import { useCursorList } from '../api/cursor-list';
+import type { AuditEntry, ListAuditData, ListAuditResponse } from '../api/types.gen';
 import { Badge } from '../design/badge';
 import { Field } from '../design/field';
 import { Loaded } from '../design/loaded';
@@ -22,7 +22,7 @@ export function AuditPage() {
   const navigate = route.useNavigate();
   const filters = { actor, action, object, from, to };
   const entries = useCursorList<AuditEntry>(['audit', filters], (cursor, signal) =>
-    call<ReadAuditData, { data: AuditEntry[]; next: string | null }>('GET', '/api/admin/audit', {
+    call<ListAuditData, ListAuditResponse>('GET', '/api/admin/audit', {
       query: {
         ...{ actor, action, object, limit: 100 },
         ...(cursor && { cursor }),
@@ -84,7 +84,7 @@ export function AuditPage() {
 
 const COLUMNS = [
   { key: 'at', head: texts.at, cell: ({ at }: AuditEntry) => <Time at={at} /> },
-  { key: 'action', head: texts.action, cell: ({ action }: AuditEntry) => <code>{action}</code> },
+  { key: 'action', head: texts.action, cell: ({ action }: AuditEntry) => <code className="whole">{action}</code> },
   {
     key: 'result',
     head: texts.result,

@@ -16,6 +16,7 @@ import type {
   ReadCampaignOutcomesResponse,
   ReadCampaignResponse,
   ReadCampaignTimelineData,
+  ReadCampaignTimelineResponse,
 } from '../api/types.gen';
 
 export type Detail = CampaignDetail;
@@ -67,24 +68,21 @@ export const digestQuery = (id: string) =>
       ).data,
   });
 
-export interface Timeline {
-  channels: Record<
-    string,
-    { stepSeconds: number; points: ({ at: string } & Record<string, number | string | undefined>)[] }
-  >;
-}
-
 export const timelineQuery = (id: string) =>
   queryOptions({
     queryKey: ['campaign', id, 'timeline'],
     refetchInterval: 10_000,
-    queryFn: async ({ signal }): Promise<Timeline> =>
+    queryFn: async ({ signal }) =>
       (
-        await call<ReadCampaignTimelineData, { data: Timeline }>('GET', '/api/campaign/{id}/timeline', {
-          path: { id },
-          query: { points: 200 },
-          signal,
-        })
+        await call<ReadCampaignTimelineData, ReadCampaignTimelineResponse>(
+          'GET',
+          '/api/campaign/{id}/timeline',
+          {
+            path: { id },
+            query: { points: 200 },
+            signal,
+          },
+        )
       ).data,
   });
 

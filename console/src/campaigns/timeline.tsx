@@ -2,11 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { isProblem } from '../api/problem';
+import type { CampaignTimeline } from '../api/types.gen';
 import { ErrorState, Skeleton } from '../design/states';
 import { fill, formatDuration, formatNumber, formatTime } from '../format';
 import { TEXTS } from '../texts';
-import { type Timeline, timelineQuery } from './campaign-queries';
+import { timelineQuery } from './campaign-queries';
 import { STATES, type State, stateWord } from './campaign-words';
 
 const { campaign, channels } = TEXTS;
@@ -18,18 +18,13 @@ export function TimelinePart({ id }: { id: string }) {
     <section className="stack tight" aria-labelledby="timeline">
       <h2 id="timeline">{texts.title}</h2>
       {found.isPending && <Skeleton lines={3} />}
-      {found.error &&
-        (isProblem(found.error, 404) ? (
-          <p className="muted">{texts.absent}</p>
-        ) : (
-          <ErrorState error={found.error} onRetry={() => found.refetch()} />
-        ))}
+      {found.error && <ErrorState error={found.error} onRetry={() => found.refetch()} />}
       {found.data && <Plots timeline={found.data} />}
     </section>
   );
 }
 
-function Plots({ timeline }: { timeline: Timeline }) {
+function Plots({ timeline }: { timeline: CampaignTimeline }) {
   const shown = Object.entries(timeline.channels).filter(([, { points }]) => points.length > 0);
   if (shown.length === 0) return <p className="muted">{texts.empty}</p>;
   return shown.map(([channel, line]) => (
@@ -42,7 +37,7 @@ function Plots({ timeline }: { timeline: Timeline }) {
   ));
 }
 
-type Line = Timeline['channels'][string];
+type Line = CampaignTimeline['channels'][string];
 
 const statesOf = ({ points }: Line): State[] =>
   STATES.filter((state) => points.some((point) => Number(point[state] ?? 0) > 0));

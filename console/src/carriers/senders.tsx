@@ -1,9 +1,15 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { DeleteSenderData, Sender, SendersData } from '../api/ahead';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
 import { sessionQuery } from '../api/session';
+import type {
+  DeleteSenderData,
+  ListSendersData,
+  ListSendersResponse,
+  RegisteredSender,
+  RegisterSenderData,
+} from '../api/types.gen';
 import { Button } from '../design/button';
 import { Confirm } from '../design/confirm';
 import { Field, Select, TextArea } from '../design/field';
@@ -18,11 +24,13 @@ const CHANNELS = ['email', 'sms', 'voice'] as const;
 
 /** Senders that belong to one workspace. */
 export function Senders() {
-  const [open, setOpen] = useState<'new' | Sender>();
+  const [open, setOpen] = useState<'new' | RegisteredSender>();
   const list = useQuery({
     queryKey: ['senders'],
     queryFn: ({ signal }) =>
-      call<SendersData, { data: Sender[] }>('GET', '/api/admin/senders', { signal }).then(({ data }) => data),
+      call<ListSendersData, ListSendersResponse>('GET', '/api/admin/senders', { signal }).then(
+        ({ data }) => data,
+      ),
   });
   return (
     <div className="stack">
@@ -75,7 +83,7 @@ export function Senders() {
 function NewSender({ onClose }: { onClose(): void }) {
   const { data: user } = useQuery(sessionQuery);
   const [typed, setTyped] = useState({
-    channel: 'email' as Sender['channel'],
+    channel: 'email' as RegisteredSender['channel'],
     sender: '',
     workspace: user?.workspace.id ?? '',
     selector: '',
@@ -86,7 +94,7 @@ function NewSender({ onClose }: { onClose(): void }) {
     mutationFn: () => {
       const { channel, sender, workspace, selector, privateKey } = typed;
       const dkim = channel === 'email' && selector ? { dkim: { selector, privateKey } } : {};
-      return call<SendersData, unknown>('POST', '/api/admin/senders', {
+      return call<RegisterSenderData, unknown>('POST', '/api/admin/senders', {
         body: { channel, sender, workspace, ...dkim },
       });
     },
@@ -128,7 +136,7 @@ function NewSender({ onClose }: { onClose(): void }) {
   );
 }
 
-function DeleteSender({ sender: { id, sender }, onClose }: { sender: Sender; onClose(): void }) {
+function DeleteSender({ sender: { id, sender }, onClose }: { sender: RegisteredSender; onClose(): void }) {
   const queries = useQueryClient();
   const deletion = useMutation({
     mutationFn: () => call<DeleteSenderData, unknown>('DELETE', '/api/admin/senders/{id}', { path: { id } }),

@@ -13,7 +13,7 @@ interface PageProps {
 let isFirstPage = true;
 
 /**
- * A page: its one heading takes the focus when somebody navigates here, so that the keyboard and screen readers begin
+ * A page: its one heading takes the focus when a link leads here, so that the keyboard and screen readers begin
  * at the new content; not on the first load, which begins at the top as everywhere.
  */
 export function Page({ title, actions, lead, children }: PageProps) {
@@ -28,7 +28,7 @@ export function Page({ title, actions, lead, children }: PageProps) {
   return (
     <div className="stack page">
       <div className="row spread">
-        <div>
+        <div className="stack heading">
           <h1 ref={heading} tabIndex={-1}>
             {title}
           </h1>

@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
-import { isProblem } from '../api/problem';
+import type { Overview } from '../api/types.gen';
 import { isChannel } from '../campaigns/campaign-words';
 import { Badge, type Tone } from '../design/badge';
 import { Page } from '../design/page';
-import { EmptyState, ErrorState, Skeleton } from '../design/states';
+import { ErrorState, Skeleton } from '../design/states';
 import { type Column, Table } from '../design/table';
 import { Time } from '../design/time';
 import { formatDuration, formatNumber } from '../format';
 import { TEXTS } from '../texts';
-import { type Overview, overviewQuery } from './home-queries';
+import { overviewQuery } from './home-queries';
 import { RunningCampaigns } from './running-campaigns';
 import { StopCard } from './stop-card';
 
@@ -19,13 +19,7 @@ export function HomePage() {
   return (
     <Page title={TEXTS.nav.home} lead={texts.lead}>
       {found.isPending && <Skeleton lines={8} />}
-      {found.error &&
-        !found.data &&
-        (isProblem(found.error, 404) ? (
-          <EmptyState title={texts.absent}>{texts.absentText}</EmptyState>
-        ) : (
-          <ErrorState error={found.error} onRetry={() => found.refetch()} />
-        ))}
+      {found.error && !found.data && <ErrorState error={found.error} onRetry={() => found.refetch()} />}
       {found.data && <OverviewOf overview={found.data} />}
       <StopCard />
     </Page>
@@ -83,8 +77,7 @@ const OUTBOX: Column<Overview['outbox'][number]>[] = [
   {
     key: 'oldest',
     head: texts.outbox.oldest,
-    cell: ({ due, oldestSeconds }) =>
-      due === 0 || oldestSeconds === null ? '–' : formatDuration(oldestSeconds),
+    cell: ({ due, oldestSeconds }) => (due === 0 ? '–' : formatDuration(oldestSeconds)),
   },
   { key: 'held', head: texts.outbox.held, numeric: true, cell: ({ held }) => formatNumber(held) },
 ];

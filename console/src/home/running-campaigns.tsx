@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { call } from '../api/client';
+import type { Overview } from '../api/types.gen';
 import {
   barParts,
   countsSentence,
@@ -16,7 +17,6 @@ import { EmptyState, messageOf } from '../design/states';
 import { useToast } from '../design/toast';
 import { fill, formatTime } from '../format';
 import { TEXTS } from '../texts';
-import type { Overview } from './home-queries';
 
 const { home: texts, campaign } = TEXTS;
 

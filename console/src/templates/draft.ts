@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { CreateTemplateData, ReadTemplateResponse } from '../api/types.gen';
 import { EMPTY_LAYOUT, type Layout } from './blocks';
 import { EMPTY_FLOW, type Flow } from './flow';
@@ -53,7 +53,7 @@ export function textsOf(channel: Channel, draft: Draft): string[] {
 
 /** A draft that outlives a reload of the page, until it is saved or thrown away. */
 export function useDraft(key: string, initial: Draft) {
-  const place = `fanfare.draft.${key}`;
+  const place = placeOf(key);
   const [draft, setDraft] = useState<Draft>(() => {
     const kept = sessionStorage.getItem(place);
     return kept === null ? initial : { ...initial, ...(JSON.parse(kept) as Partial<Draft>) };
@@ -63,6 +63,17 @@ export function useDraft(key: string, initial: Draft) {
     if (isChanged) sessionStorage.setItem(place, JSON.stringify(draft));
     else sessionStorage.removeItem(place);
   }, [draft, isChanged, place]);
-  const forget = () => sessionStorage.removeItem(place);
-  return { draft, setDraft, isChanged, forget };
+  const latest = useRef(draft);
+  latest.current = draft;
+  /** What was sent is kept by the server now; what was typed while it was on its way is the next version's draft. */
+  const saved = (sent: Draft, next: string) => {
+    sessionStorage.removeItem(place);
+    const typed = JSON.stringify(latest.current);
+    if (typed !== JSON.stringify(sent)) sessionStorage.setItem(placeOf(next), typed);
+  };
+  return { draft, setDraft, isChanged, saved };
 }
+
+export const keyOf = ({ id, version }: Pick<Template, 'id' | 'version'>) => `${id}.${version}`;
+
+const placeOf = (key: string) => `fanfare.draft.${key}`;

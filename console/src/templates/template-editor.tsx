@@ -16,7 +16,7 @@ import { ErrorState, Skeleton } from '../design/states';
 import { useToast } from '../design/toast';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
-import { bodyOf, type Channel, type Draft, draftOf, type Template, textsOf, useDraft } from './draft';
+import { bodyOf, type Channel, type Draft, draftOf, keyOf, type Template, textsOf, useDraft } from './draft';
 import { placeholdersIn } from './placeholders';
 import { SmsEditor } from './sms-editor';
 import './templates.css';
@@ -36,10 +36,10 @@ export interface EditorProps {
 
 /** Writes a new template, or a new version of one. */
 export function TemplateEditor({ channel, template }: { channel: Channel; template?: Template }) {
-  const key = template ? `${template.id}.${template.version}` : `new-${channel}`;
-  const { draft, setDraft, isChanged, forget } = useDraft(key, draftOf(channel, template));
+  const key = template ? keyOf(template) : `new-${channel}`;
+  const { draft, setDraft, isChanged, saved } = useDraft(key, draftOf(channel, template));
   const [values, setValues] = useState<Readonly<Record<string, string>>>({});
-  const { save, warnings } = useSave(channel, template, forget);
+  const { save, warnings } = useSave(channel, template, saved);
   const onChange = (changed: Partial<Draft>) => setDraft((now) => ({ ...now, ...changed }));
   const Editor = { sms: SmsEditor, email: EmailEditor, voice: VoiceEditor }[channel];
   return (
@@ -88,7 +88,11 @@ export function TemplateEditor({ channel, template }: { channel: Channel; templa
   );
 }
 
-function useSave(channel: Channel, template: Template | undefined, forget: () => void) {
+function useSave(
+  channel: Channel,
+  template: Template | undefined,
+  saved: (sent: Draft, next: string) => void,
+) {
   const [warnings, setWarnings] = useState<readonly Finding[]>([]);
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -103,8 +107,8 @@ function useSave(channel: Channel, template: Template | undefined, forget: () =>
           })
         : call<CreateTemplateData, CreateTemplateResponse>('POST', '/api/template', { body });
     },
-    onSuccess: async (answer) => {
-      forget();
+    onSuccess: async (answer, sent) => {
+      saved(sent, keyOf(answer.template));
       setWarnings(answer.warnings);
       say(fill(texts.savedAs, { version: answer.template.version }));
       await queries.invalidateQueries({ queryKey: ['templates'] });
