@@ -1464,6 +1464,22 @@ export type Recipient = {
     calls?: Array<Call>;
 };
 
+export type RegisteredSender = {
+    id: string;
+    workspace: string;
+    channel: 'email' | 'sms' | 'voice';
+    /**
+     * Of email, a domain.
+     */
+    sender: string;
+    /**
+     * The key itself is never shown.
+     */
+    dkim?: {
+        selector: string;
+    };
+};
+
 export type Release = {
     stages: Array<{
         /**
@@ -4560,9 +4576,15 @@ export type CreateAccountData = {
         settings?: {
             connections?: number;
             heloName?: string;
+            events?: 'ses' | 'sendgrid' | 'mailgun' | 'postmark';
+            topicArn?: string;
+            publicKey?: string;
+            webhookUser?: string;
         };
         secrets: {
             url: string;
+            signingKey?: string;
+            webhookPassword?: string;
         };
     } | {
         kind: 'smpp';
@@ -5226,6 +5248,222 @@ export type PutRoutesResponses = {
 };
 
 export type PutRoutesResponse = PutRoutesResponses[keyof PutRoutesResponses];
+
+export type ListSendersData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/admin/senders';
+};
+
+export type ListSendersErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ListSendersError = ListSendersErrors[keyof ListSendersErrors];
+
+export type ListSendersResponses = {
+    /**
+     * All of them.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: Array<RegisteredSender>;
+    };
+};
+
+export type ListSendersResponse = ListSendersResponses[keyof ListSendersResponses];
+
+export type RegisterSenderData = {
+    body: {
+        workspace: string;
+        channel: 'email' | 'sms' | 'voice';
+        sender: string;
+        dkim?: {
+            selector: string;
+            privateKey: string;
+        };
+    };
+    headers?: {
+        /**
+         * Names this call, so that repeating it does nothing twice.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/admin/senders';
+};
+
+export type RegisterSenderErrors = {
+    /**
+     * Body is not valid JSON (`malformed_body`).
+     */
+    400: Problem & {
+        code?: 'malformed_body';
+    };
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'cross_site' | 'forbidden';
+    };
+    /**
+     * Request took too long to arrive (`request_timeout`).
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Another workspace has the sender (`sender_taken`). As many as there may be (`limit_reached`).
+     */
+    409: Problem & {
+        code?: 'idempotency_in_progress' | 'sender_taken' | 'limit_reached';
+    };
+    /**
+     * Body too large (`body_too_large`).
+     */
+    413: Problem & {
+        code?: 'body_too_large';
+    };
+    /**
+     * Unsupported content type (`unsupported_media_type`).
+     */
+    415: Problem & {
+        code?: 'unsupported_media_type';
+    };
+    /**
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`).
+     */
+    422: Problem & {
+        code?: 'invalid_request' | 'idempotency_key_reused';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type RegisterSenderError = RegisterSenderErrors[keyof RegisterSenderErrors];
+
+export type RegisterSenderResponses = {
+    /**
+     * Registered.
+     */
+    201: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: RegisteredSender;
+    };
+};
+
+export type RegisterSenderResponse = RegisterSenderResponses[keyof RegisterSenderResponses];
+
+export type DeleteSenderData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/admin/senders/{id}';
+};
+
+export type DeleteSenderErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'cross_site' | 'forbidden';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type DeleteSenderError = DeleteSenderErrors[keyof DeleteSenderErrors];
+
+export type DeleteSenderResponses = {
+    /**
+     * Deleted.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: {
+            id: string;
+        };
+    };
+};
+
+export type DeleteSenderResponse = DeleteSenderResponses[keyof DeleteSenderResponses];
 
 export type ListTemplatesData = {
     body?: never;
@@ -12125,7 +12363,7 @@ export type ReadCampaignDigestErrors = {
         code?: 'not_found';
     };
     /**
-     * Request is not valid (`invalid_request`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Sender not allowed by the policy (`sender_not_allowed`).
+     * Request is not valid (`invalid_request`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Sender not allowed (`sender_not_allowed`).
      */
     422: Problem & {
         code?: 'invalid_request' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'sender_not_allowed';
@@ -13592,7 +13830,7 @@ export type ReadErrorsResponses = {
      */
     200: {
         errors: Array<{
-            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'insecure_links' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'scope_missing' | 'totp_required' | 'enrolment_required' | 'wrong_password' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'totp_enabled' | 'totp_not_begun' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'webhook_disabled' | 'outbox_full' | 'too_many_requests' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
+            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'insecure_links' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'scope_missing' | 'totp_required' | 'enrolment_required' | 'wrong_password' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'totp_enabled' | 'totp_not_begun' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'sender_taken' | 'webhook_disabled' | 'outbox_full' | 'too_many_requests' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
             title: string;
             status: number;
             retry: 'permanent' | 'transient' | 'throttled' | 'account' | 'unknown';
