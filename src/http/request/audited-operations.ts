@@ -63,6 +63,8 @@ export const AUDITED_OPERATIONS: Record<string, AuditRule | NotAudited> = {
   deleteAccount: { action: 'account.delete', object: 'account' },
   checkAccount: { because: 'it connects and changes nothing' },
   putRoutes: { action: 'routes.change', object: 'routes', of: 'nothing' },
+  registerSender: { action: 'sender.register', object: 'sender', makes: 'snr', detail: channel },
+  deleteSender: { action: 'sender.delete', object: 'sender' },
   setSenderLimit: { action: 'sender-limit.set', object: 'sender-limit', of: 'nothing', detail: channel },
   liftSenderLimit: { action: 'sender-limit.lift', object: 'sender-limit', of: 'nothing', detail: channel },
 
