@@ -30,6 +30,8 @@ export const AUDIT_ACTIONS = [
   'account.change',
   'account.delete',
   'routes.change',
+  'sender.register',
+  'sender.delete',
   'sender-limit.set',
   'sender-limit.lift',
   'contact.change',

@@ -20,7 +20,7 @@ export interface ChainStart {
 
 /**
  * Deletes the oldest entries, of which the newest is older than the given time, and at most some thousands at once.
- * In the same transaction the cut is told twice: sealed in the chain's row, so that a reader of this installation
+ * In the same transaction the cut is recorded twice: sealed in the chain's row, so that a reader of this installation
  * knows it from a beginning that was deleted by someone else, and as an entry, so that an exported log tells it
  * too. Returns how many it deleted.
  */

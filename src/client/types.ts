@@ -7,7 +7,7 @@ import type { WaitWhy } from '../domain/wait-reasons';
 import type { Reason } from './approval-types';
 
 /**
- * What the client takes and gives, written out: whoever uses it needs none of the libraries that the server
+ * What the client takes and gives, written out, so that its users need none of the libraries that the server
  * checks requests with. test/client/types.test.ts holds these against the contracts.
  */
 export type { CallOutcome, Channel, Phase, RecipientState, SkipReason, StepWhat, WaitWhy };

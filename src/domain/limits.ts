@@ -83,7 +83,7 @@ export const LIMITS = {
   auditRepeatedMs: 60_000,
   /** Callers and calls whose repetitions a process counts at the same time; more are written before their minute. */
   auditRepeatedHeld: 10_000,
-  /** Entries that retention cuts off in one transaction, each of which is told by an entry of its own. */
+  /** Entries that retention cuts off in one transaction, each of which is recorded by an entry of its own. */
   auditCutRows: 10_000,
   /** How long a process may trust a cached token: a revoked token stops within this time on every process. */
   authCacheSeconds: 4,

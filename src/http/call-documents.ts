@@ -12,7 +12,7 @@ type Deps = Pick<InboundVendorsDeps, 'accounts' | 'calls' | 'publicUrl' | 'recei
 
 /**
  * What calls at vendors say, step by step. The token is known to the vendor alone, so that a request without a signature
- * is answered; a wrong signature tells of somebody who has the address and not the account.
+ * is answered; a wrong signature means a caller who has the address and not the account.
  */
 export function callDocumentRoutes(deps: Deps): (app: App) => void {
   const route = (operation: typeof readCallDocument) => ({

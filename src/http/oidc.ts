@@ -127,7 +127,7 @@ export function oidcRoutes({
 
 const notConfigured = () => new DomainError('not_found', 'No OpenID provider is configured here');
 
-/** Sealed, because the verifier and the nonce are worth something to whoever sees them. */
+/** Sealed, because the verifier and the nonce are worth something to a reader of the cookie. */
 const ABOUT = 'log-in at the OpenID provider';
 const checksSchema = z.object({
   state: z.string(),

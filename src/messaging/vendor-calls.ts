@@ -224,7 +224,7 @@ function lastReceipt(
 ): Receipt[] {
   if (!end) return [];
   const isAnswered = call?.facts.some(({ kind }) => kind === 'answered') ?? false;
-  // A campaign that was paused calls again: nobody was reached, and no attempt was spent.
+  // A campaign that was paused calls again, because the recipient was not reached and no attempt was spent.
   if (end.type === 'canceled' && call?.withdrawn === 'hold') {
     return [{ id, providerId, type: 'failed', code: 'withdrawn', at: end.at }];
   }

@@ -38,7 +38,7 @@ export interface Provider {
    * which of them belong to other messages.
    */
   lookUp?(message: InDoubt): Promise<LookUpResult>;
-  /** Takes back what the carrier has not sent yet, or a call that nobody has answered; what comes of it is a receipt. */
+  /** Takes back what the carrier has not sent yet, or a call that was not answered yet; what comes of it is a receipt. */
   withdraw?(providerId: string): Promise<void>;
   close(): Promise<void>;
 }

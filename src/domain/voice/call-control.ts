@@ -30,7 +30,7 @@ export type CallCommand =
   | { do: 'record'; silenceMs: number; finishOnKey: string; beep: boolean; maxMs: number }
   /** Fetches another document to continue with; the callee hears nothing meanwhile. */
   | ({ do: 'fetch_document'; maxMs: number } & DocumentRequest)
-  /** Connects the callee to somebody else, as the element says; only carriers with a verb of that name can. */
+  /** Connects the callee to another party, as the element says; only carriers with a verb of that name can. */
   | { do: 'connect'; element: XmlElement; maxMs: number }
   | { do: 'hang_up' }
   /** Takes no time: reports something while the call continues. */

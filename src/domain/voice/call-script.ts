@@ -80,7 +80,7 @@ export function standingOf(
 }
 
 /**
- * Whoever answers is spoken to at once, and who it was becomes known meanwhile. A machine that is to be hung up on, or
+ * The greeting begins when the call is answered, and who answered becomes known meanwhile. A machine that is to be hung up on, or
  * to be left a message, ends what was begun.
  */
 function judge(
@@ -93,7 +93,7 @@ function judge(
     if (fact.kind !== 'detected') continue;
     const { answeredBy } = fact;
     const action = actionAfter(behaviour, [{ answeredBy } as never], { nowMs: 0, waitMaxMs: 1 });
-    // The greeting goes on: what it ends with is told later, or never.
+    // The greeting goes on: its end is reported later, or never.
     if (action === 'wait') continue;
     if (action === 'speak') return { detected: answeredBy, restarted: undefined, inputs };
     const begun = facts.slice(0, i).some(({ kind }) => kind !== 'answered');
@@ -148,7 +148,7 @@ class ScriptedCall {
         this.instructions = [{ do: 'hang_up' }];
         return { atMs: this.nowMs };
       default:
-        // Whoever ended the call heard nothing of what comes after the last fact.
+        // The party that ended the call heard nothing of what comes after the last fact.
         if (this.endedAtMs !== undefined && this.taken === this.inputs.length && !this.isWithin(command)) {
           return { atMs: this.endedAtMs, hungUp: true };
         }

@@ -14,7 +14,7 @@ export interface AuditRule {
   edits?: { member: string; action: AuditAction };
   /** With this member of the body it is this action. */
   confirms?: { member: string; action: AuditAction };
-  /** What else is told: ids, choices from a closed list, and names of members, never their free text. */
+  /** What else is written: ids, choices from a closed list, and names of members, never their free text. */
   detail?: (request: FastifyRequest) => Record<string, Json>;
 }
 
@@ -63,6 +63,8 @@ export const AUDITED_OPERATIONS: Record<string, AuditRule | NotAudited> = {
   deleteAccount: { action: 'account.delete', object: 'account' },
   checkAccount: { because: 'it connects and changes nothing' },
   putRoutes: { action: 'routes.change', object: 'routes', of: 'nothing' },
+  registerSender: { action: 'sender.register', object: 'sender', makes: 'snr', detail: channel },
+  deleteSender: { action: 'sender.delete', object: 'sender' },
   setSenderLimit: { action: 'sender-limit.set', object: 'sender-limit', of: 'nothing', detail: channel },
   liftSenderLimit: { action: 'sender-limit.lift', object: 'sender-limit', of: 'nothing', detail: channel },
 
@@ -136,7 +138,7 @@ export const AUDITED_OPERATIONS: Record<string, AuditRule | NotAudited> = {
   readCallDocumentPosted: FROM_OUTSIDE,
 };
 
-/** A member's name is told where it can be one of the contract's; anything else may be an address. */
+/** A member's name is written where it can be one of the contract's; anything else may be an address. */
 const MEMBER = /^[A-Za-z]{1,40}$/;
 
 function membersOf({ body }: FastifyRequest): Record<string, unknown> {

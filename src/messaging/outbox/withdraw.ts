@@ -5,7 +5,7 @@ import type { MessagingTables } from '../tables';
 
 /**
  * Takes calls back that ring at a vendor, when their message is canceled or their tag is held. A call in conversation is
- * let finish. What comes of it is told by the vendor's callback: `canceled`, or after a hold a call that was not made, so
+ * let finish. The vendor's callback reports what comes of it: `canceled`, or after a hold a call that was not made, so
  * that its campaign calls again later.
  */
 export interface Withdrawals {

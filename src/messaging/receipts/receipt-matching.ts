@@ -117,24 +117,6 @@ export function createReceiptMatcher({
     return rows;
   }
 
-  /** Postpones the next look more each time, because a message that is not clear after an hour rarely becomes so. */
-  async function lookAgain(orphans: readonly Orphan[], ambiguous: ReadonlySet<Orphan>): Promise<void> {
-    if (orphans.length === 0) return;
-    await sql`
-      update orphan_receipts o set
-        ambiguous = o.ambiguous or r.ambiguous,
-        look_at = now() + least(
-          greatest(now() - o.received_at, ${LIMITS.lostIdFirstLookMs} * interval '1 millisecond'),
-          interval '1 hour'
-        )
-      from unnest(
-        ${orphans.map(({ id }) => id)}::text[],
-        ${orphans.map((orphan) => ambiguous.has(orphan))}::boolean[]
-      ) as r(id, ambiguous)
-      where o.id = r.id
-    `.execute(db);
-  }
-
   return {
     async find({ asOnePart }) {
       const orphans = await readOrphans();
@@ -167,7 +149,7 @@ export function createReceiptMatcher({
       const done = new Set(found.map(({ orphanId }) => orphanId));
       const left = orphans.filter((one) => one.is_due && !done.has(one.id));
       const news = left.filter((one) => ambiguous.has(one) && !one.ambiguous).length;
-      await lookAgain(left, ambiguous);
+      await lookAgain(db, left, ambiguous);
       if (news > 0) observer?.lostIds(provider, 'ambiguous', news);
       return found;
     },
@@ -178,6 +160,28 @@ export function createReceiptMatcher({
       observer?.lostIds(provider, 'matched', found.length);
     },
   };
+}
+
+/** Postpones the next look more each time, because a message that is not clear after an hour rarely becomes so. */
+async function lookAgain(
+  db: Kysely<MessagingTables>,
+  orphans: readonly Orphan[],
+  ambiguous: ReadonlySet<Orphan>,
+): Promise<void> {
+  if (orphans.length === 0) return;
+  await sql`
+    update orphan_receipts o set
+      ambiguous = o.ambiguous or r.ambiguous,
+      look_at = now() + least(
+        greatest(now() - o.received_at, ${LIMITS.lostIdFirstLookMs} * interval '1 millisecond'),
+        interval '1 hour'
+      )
+    from unnest(
+      ${orphans.map(({ id }) => id)}::text[],
+      ${orphans.map((orphan) => ambiguous.has(orphan))}::boolean[]
+    ) as r(id, ambiguous)
+    where o.id = r.id
+  `.execute(db);
 }
 
 /** Receipts that may belong to one message. */

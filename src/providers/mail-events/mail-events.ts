@@ -64,7 +64,7 @@ export const hardBounce = (id: string, status: string | undefined, at: string | 
   code: recipientFinding('email', status) === 'hard' ? status : 'unknown_recipient',
 });
 
-/** Any other end. `fallback` and statuses of hard bounces suppress nobody here. */
+/** Any other end. `fallback` and statuses of hard bounces suppress no address here. */
 export const otherBounce = (
   id: string,
   status: string | undefined,

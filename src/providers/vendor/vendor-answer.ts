@@ -30,7 +30,7 @@ export function resultOfAnswer(
   const retryAfterMs = parseRetryAfter(headers['retry-after'], Date.now());
   const word = read(answer);
   if (word.kind === 'taken') return { kind: 'accepted', providerId: word.providerId, data: word.data };
-  // Vendors refuse before they look at the message (Twilio says so), whoever wrote the words.
+  // Vendors refuse before they look at the message (Twilio says so), so that the words do not matter.
   if (status === 429) return throttled(retryAfterMs);
   if (word.kind === 'not_the_vendor' || LOST.has(status)) return { kind: 'unknown' };
   const code = word.code ?? `${kind}_${status}`;
