@@ -20,7 +20,7 @@ const PHONE = { width: 360, height: 740 };
 const PAGES = [
   { name: 'home', path: '/', ready: 'main h1' },
   { name: 'campaigns', path: '/campaigns', ready: 'tbody tr' },
-  { name: 'campaign', path: '/campaigns', follow: 'tbody a', ready: 'main h1' },
+  { name: 'campaign', path: '/campaigns', follow: 'tbody a', ready: '.bar' },
   { name: 'new-campaign', path: '/new-campaign', ready: 'main h1' },
   { name: 'contacts', path: '/contacts', ready: 'tbody tr' },
   { name: 'contact-list', path: '/contacts', follow: 'tbody a', ready: 'tbody tr' },
@@ -36,7 +36,7 @@ const PAGES = [
   { name: 'audit', path: '/audit', ready: 'tbody tr, .state' },
   { name: 'system', path: '/system', ready: '.facts' },
   { name: 'account', path: '/account', ready: 'form' },
-  { name: 'phone', path: '/templates', ready: 'tbody tr, .state', viewport: PHONE },
+  { name: 'phone', path: '/campaigns', follow: 'tbody a', ready: '.bar', viewport: PHONE },
 ];
 
 const data = process.env.FANFARE_DATA_DIR ?? join(ROOT, '.fanfare');

@@ -938,8 +938,8 @@ export const TEXTS = {
       rest: 'All others',
       byHand: 'Until it is let go by hand',
       judged: 'Gates',
-      passed: 'passed',
-      closed: 'closed',
+      passed: 'Passed',
+      closed: 'Closed',
       judgedLine: 'Stage {stage}: {metric} {value} of {sample}',
     },
     timeline: {

@@ -53,6 +53,7 @@ function Password() {
     },
   });
   const isWrong = isProblem(change.error, 403);
+  const wrongNew = findingAt(change.error, 'new');
   return (
     <section className="card stack form" aria-label={texts.password}>
       <h2>{texts.password}</h2>
@@ -81,10 +82,10 @@ function Password() {
           required
           value={typed.new}
           hint={texts.newHint}
-          wrong={findingAt(change.error, 'new')}
+          wrong={wrongNew}
           onChange={({ target }) => setTyped({ ...typed, new: target.value })}
         />
-        {change.error && !isWrong && <ErrorState error={change.error} />}
+        {change.error && !isWrong && !wrongNew && <ErrorState error={change.error} />}
         <div>
           <Button kind="primary" type="submit" busy={change.isPending}>
             {texts.changePassword}

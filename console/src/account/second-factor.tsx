@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/client';
+import { findingAt } from '../api/findings';
 import { isProblem } from '../api/problem';
 import type { SetUpTotpData, TurnOffTotpData } from '../api/types.gen';
 import { Button } from '../design/button';
@@ -32,6 +33,7 @@ export function SecondFactor() {
       call<SetUpTotpData, Confirmed>('POST', '/api/session/totp', { body: { code: code.trim() } }),
   });
   const isOn = isProblem(begin.error, 409);
+  const wrongCode = findingAt(confirm.error, 'code');
   const done = () => {
     begin.reset();
     confirm.reset();
@@ -60,9 +62,10 @@ export function SecondFactor() {
             autoComplete="one-time-code"
             value={code}
             required
+            wrong={wrongCode}
             onChange={({ target }) => setCode(target.value)}
           />
-          {confirm.error && <ErrorState error={confirm.error} />}
+          {confirm.error && !wrongCode && <ErrorState error={confirm.error} />}
           <div className="row">
             <Button kind="primary" type="submit" busy={confirm.isPending}>
               {texts.totpConfirm}
@@ -87,7 +90,7 @@ export function SecondFactor() {
         <SecretDialog
           title={texts.recoveryTitle}
           text={texts.recoveryText}
-          values={[{ label: texts.recoveryCodes, value: confirm.data.data.recoveryCodes.join(' ') }]}
+          values={[{ label: texts.recoveryCodes, value: confirm.data.data.recoveryCodes.join('\n') }]}
           onClose={done}
         />
       )}

@@ -94,9 +94,13 @@ function Plot({ line }: { line: Line }) {
         height: HEIGHT,
         axes: [axis, axis],
         series: [
-          {},
+          {
+            label: '',
+            value: (_plot, at) => (at === null ? '' : formatTime(at * 1_000)),
+          },
           ...shown.map((state, index) => ({
             label: stateWord(state),
+            value: (_plot: uPlot, n: number | null) => (n === null ? '' : formatNumber(n)),
             stroke: colourOf(host, COLOURS[state] ?? '--border'),
             width: 2,
             // Lines of one colour differ by their dashes too.

@@ -30,7 +30,7 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
     <div className="state bad" role="alert">
       <h2>{problem?.title ?? TEXTS.common.failed}</h2>
       <p>{messageOf(error)}</p>
-      {problem && problem.findings.length > 0 && (
+      {problem && problem.findings.length > 1 && (
         <ul>
           {problem.findings.slice(0, 20).map(({ path, message }) => (
             <li key={`${path} ${message}`}>
