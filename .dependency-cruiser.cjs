@@ -21,8 +21,8 @@ const FOLDERS = [
   },
   {
     name: 'config',
-    at: '^src/config(-values)?\\.ts$',
-    values: ['^src/config-values', '^src/domain/', '^src/startup-error'],
+    at: '^src/config(-\\w+)?\\.ts$',
+    values: ['^src/config-', '^src/domain/', '^src/startup-error'],
   },
   {
     name: 'contracts',
@@ -211,7 +211,7 @@ const LIBRARIES = [
   {
     name: 'zod',
     at: 'zod',
-    from: '^(src/(contracts|http|gateway|providers|cli|credentials)/|src/config(-values)?\\.ts|test/)',
+    from: '^(src/(contracts|http|gateway|providers|cli|credentials)/|src/config(-\\w+)?\\.ts|test/)',
     why: 'bytes are parsed once, where they enter',
   },
   {

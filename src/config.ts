@@ -1,157 +1,18 @@
-import { z } from 'zod';
-import {
-  baseUrl,
-  countUpTo,
-  domain,
-  flag,
-  hostAndPort,
-  httpUrl,
-  issuerUrl,
-  optedOutCodes,
-  port,
-  rate,
-  secretsKeys,
-  smtpRelays,
-  tlvs,
-  trustedProxies,
-  urls,
-} from './config-values';
-import { VENDOR_KINDS, type VendorKind } from './domain/account';
+import type { z } from 'zod';
+import { namesOf, type ProviderName, SMS_URL, VARIABLES, type Variables } from './config-variables';
+import { needVendors, type VendorConfig, vendorsOf } from './config-vendors';
+import type { VendorKind } from './domain/account';
 import { CHANNELS, type Channel } from './domain/channel';
-import { LIMITS } from './domain/limits';
 import type { OptedOutCodes } from './domain/opted-out-codes';
-import { SENDER_MODES, type SenderMode } from './domain/registered-sender';
+import type { SenderMode } from './domain/registered-sender';
 import type { SenderLimits } from './domain/sender-limit';
 import type { SmtpRelayAddress } from './domain/smtp-relays';
 import { StartupError } from './startup-error';
 
 /**
- * Every setting, read from the environment once; the file is long because there are many. docs/configuration.md
- * documents each; a test compares the two. A variable that is set but empty counts as not set.
+ * What the environment's variables mean (config-variables.ts). They are read once, because a value that is read again could hold
+ * for some parts only.
  */
-const PROVIDERS = ['simulator', 'http'] as const;
-const EMAIL_PROVIDERS = [...PROVIDERS, 'smtp'] as const;
-const SMS_PROVIDERS = [...PROVIDERS, 'smpp', 'kannel', ...VENDOR_KINDS] as const;
-const VOICE_PROVIDERS = [...PROVIDERS, ...VENDOR_KINDS] as const;
-export type ProviderName = (typeof EMAIL_PROVIDERS)[number] | (typeof SMS_PROVIDERS)[number];
-
-export const VARIABLES = z.object({
-  FANFARE_DATA_DIR: z.string().default('.fanfare'),
-  DATABASE_URL: z
-    .url({
-      protocol: /^postgres(ql)?$/,
-      error:
-        'this must be postgres://user:password@host:5432/name; characters such as / and # in a password are written %2F and %23',
-    })
-    .optional(),
-  FANFARE_POSTGRES_BIN: z.string().optional(),
-  FANFARE_HTTP_HOST: z.string().default('127.0.0.1'),
-  FANFARE_HTTP_PORT: port.default(8080),
-  FANFARE_PUBLIC_URL: baseUrl.optional(),
-  FANFARE_CONSOLE: z.enum(['on', 'off']).default('on'),
-  FANFARE_METRICS_PORT: port.optional(),
-  FANFARE_TEMPORAL_METRICS_PORT: port.min(1).optional(),
-  FANFARE_TRUST_PROXY: trustedProxies.optional(),
-  FANFARE_REQUESTS_PER_SECOND: countUpTo(1_000_000).default(LIMITS.requestsPerSecondDefault),
-  FANFARE_REQUESTS_AT_ONCE: countUpTo(100_000).default(LIMITS.requestsAtOnceDefault),
-  FANFARE_INSECURE_LINKS: flag,
-  FANFARE_AUTH_URL: baseUrl.optional(),
-  FANFARE_SEND_URL: baseUrl.optional(),
-  FANFARE_APP_URL: baseUrl.optional(),
-  FANFARE_CLIENT_ID: z.string().optional(),
-  FANFARE_CLIENT_SECRET: z.string().optional(),
-  FANFARE_API_KEY: z.string().optional(),
-  FANFARE_SESSION_COOKIE: z.string().optional(),
-  FANFARE_SERVICE_WORKSPACE: z.string().optional(),
-  FANFARE_SERVICE_CREDENTIALS_FILE: z.string().optional(),
-  TEMPORAL_ADDRESS: z.string().optional(),
-  TEMPORAL_NAMESPACE: z.string().default('default'),
-  TEMPORAL_CLI_PATH: z.string().optional(),
-  FANFARE_EMAIL_PROVIDER: z.enum(EMAIL_PROVIDERS).default('simulator'),
-  FANFARE_SMS_PROVIDER: z.enum(SMS_PROVIDERS).default('simulator'),
-  FANFARE_VOICE_PROVIDER: z.enum(VOICE_PROVIDERS).default('simulator'),
-  FANFARE_EMAIL_RATE: rate.optional(),
-  FANFARE_SMS_RATE: rate.optional(),
-  FANFARE_VOICE_RATE: rate.optional(),
-  FANFARE_VOICE_CONCURRENT_CALLS: z.coerce.number().int().min(1).max(100_000).optional(),
-  FANFARE_CALL_FAULT_SECONDS: z.coerce.number().positive().max(86_400).optional(),
-  FANFARE_CALL_SILENCE_SECONDS: z.coerce
-    .number()
-    .positive()
-    .max(86_400)
-    .default(LIMITS.callLeaseSeconds + LIMITS.callGraceSeconds),
-  FANFARE_EMAIL_HTTP_URL: httpUrl.optional(),
-  FANFARE_EMAIL_HTTP_IDEMPOTENT: flag,
-  FANFARE_SMS_HTTP_URL: httpUrl.optional(),
-  FANFARE_SMS_HTTP_IDEMPOTENT: flag,
-  FANFARE_VOICE_HTTP_URL: httpUrl.optional(),
-  FANFARE_VOICE_HTTP_IDEMPOTENT: flag,
-  FANFARE_SMTP_URL: smtpRelays.optional(),
-  FANFARE_SMTP_CONNECTIONS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(LIMITS.smtpConnectionsMax)
-    .default(LIMITS.smtpConnectionsDefault),
-  FANFARE_SMTP_HELO_NAME: domain.optional(),
-  FANFARE_SMTP_DKIM_DOMAIN: domain.optional(),
-  FANFARE_SMTP_DKIM_SELECTOR: domain.optional(),
-  FANFARE_SMTP_DKIM_KEY_FILE: z.string().optional(),
-  FANFARE_SMTP_RETURN_PATH: domain.optional(),
-  FANFARE_SMTP_LISTEN: hostAndPort.optional(),
-  FANFARE_SMTP_LISTEN_TLS_CERT_FILE: z.string().optional(),
-  FANFARE_SMTP_LISTEN_TLS_KEY_FILE: z.string().optional(),
-  FANFARE_SMTP_LISTEN_TLS_REQUIRED: flag,
-  FANFARE_SMPP_URL: urls(/^smpps?$/).optional(),
-  FANFARE_SMPP_BINDS: z.coerce.number().int().min(1).max(50).default(1),
-  FANFARE_SMPP_WINDOW: z.coerce.number().int().min(1).max(1_000).default(50),
-  FANFARE_SMPP_MESSAGE_ID: z.enum(['auto', 'hex', 'decimal']).default('auto'),
-  FANFARE_SMPP_TLVS: tlvs.optional(),
-  FANFARE_KANNEL_URL: httpUrl.optional(),
-  FANFARE_SMS_OPTED_OUT_CODES: optedOutCodes.optional(),
-  FANFARE_TWILIO_ACCOUNT_SID: z.string().optional(),
-  FANFARE_TWILIO_AUTH_TOKEN: z.string().optional(),
-  FANFARE_TWILIO_API_KEY: z.string().optional(),
-  FANFARE_TWILIO_API_SECRET: z.string().optional(),
-  FANFARE_TWILIO_MESSAGING_SERVICE_SID: z.string().optional(),
-  FANFARE_TWILIO_URL: baseUrl.optional(),
-  FANFARE_TELNYX_API_KEY: z.string().optional(),
-  FANFARE_TELNYX_PUBLIC_KEY: z.string().optional(),
-  FANFARE_TELNYX_CONNECTION_ID: z.string().optional(),
-  FANFARE_TELNYX_MESSAGING_PROFILE_ID: z.string().optional(),
-  FANFARE_TELNYX_URL: baseUrl.optional(),
-  FANFARE_VONAGE_APPLICATION_ID: z.string().optional(),
-  FANFARE_VONAGE_PRIVATE_KEY_FILE: z.string().optional(),
-  FANFARE_VONAGE_SIGNATURE_SECRET: z.string().optional(),
-  FANFARE_VONAGE_URL: baseUrl.optional(),
-  /** Unlike other secrets, it is part of a path, so that it has only characters that need no escaping there. */
-  FANFARE_INBOUND_SECRET: z
-    .string()
-    .regex(/^[A-Za-z0-9._~-]{1,200}$/, 'only letters, digits and . _ ~ - may be in it, at most 200')
-    .optional(),
-  FANFARE_SECRETS_KEY: secretsKeys.optional(),
-  FANFARE_WEBHOOK_ALLOW_PRIVATE: flag,
-  FANFARE_CALL_DOCUMENTS_ALLOW_PRIVATE: flag,
-  FANFARE_UNSUBSCRIBE_MAILTO: z.email().optional(),
-  FANFARE_OIDC_ISSUER: issuerUrl.optional(),
-  FANFARE_OIDC_CLIENT_ID: z.string().optional(),
-  FANFARE_OIDC_CLIENT_SECRET: z.string().optional(),
-  FANFARE_REQUIRE_TOTP: z.enum(['none', 'admin']).default('none'),
-  FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
-  FANFARE_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
-  FANFARE_SENDERS: z.enum(SENDER_MODES).default('open'),
-  FANFARE_SPEECH: z.enum(['none', 'espeak-ng']).default('none'),
-  FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
-  FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
-  FANFARE_WORKER_BUILD_ID: z
-    .string()
-    .regex(/^[\w.+-]{1,100}$/, 'use 1 to 100 letters, digits, and . _ + -')
-    .optional(),
-  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-});
-
-type Variables = z.output<typeof VARIABLES>;
-
 export interface Config {
   dataDir: string;
   databaseUrl: string | undefined;
@@ -237,13 +98,6 @@ export interface Config {
   speech: 'none' | 'espeak-ng';
   simulator: { seed: number; latencyMs: number };
   logLevel: string;
-}
-
-/** As an account of the API has them; the file of a private key is read when it is needed. */
-export interface VendorConfig {
-  settings: Record<string, string>;
-  secrets: Record<string, string>;
-  privateKeyFile?: string | undefined;
 }
 
 export interface SmtpConfig {
@@ -446,88 +300,4 @@ function listenerTls(v: Variables) {
   return certFile && keyFile
     ? { certFile, keyFile, required: v.FANFARE_SMTP_LISTEN_TLS_REQUIRED }
     : undefined;
-}
-
-/** Each vendor's variables by the member of settings or secrets that they are (api.md 13 and 15). */
-const VENDOR_VARIABLES = {
-  twilio: {
-    settings: {
-      accountSid: 'FANFARE_TWILIO_ACCOUNT_SID',
-      apiKey: 'FANFARE_TWILIO_API_KEY',
-      messagingServiceSid: 'FANFARE_TWILIO_MESSAGING_SERVICE_SID',
-      url: 'FANFARE_TWILIO_URL',
-    },
-    secrets: { authToken: 'FANFARE_TWILIO_AUTH_TOKEN', apiSecret: 'FANFARE_TWILIO_API_SECRET' },
-    needed: ['FANFARE_TWILIO_ACCOUNT_SID'],
-  },
-  telnyx: {
-    settings: {
-      publicKey: 'FANFARE_TELNYX_PUBLIC_KEY',
-      connectionId: 'FANFARE_TELNYX_CONNECTION_ID',
-      messagingProfileId: 'FANFARE_TELNYX_MESSAGING_PROFILE_ID',
-      url: 'FANFARE_TELNYX_URL',
-    },
-    secrets: { apiKey: 'FANFARE_TELNYX_API_KEY' },
-    needed: ['FANFARE_TELNYX_API_KEY', 'FANFARE_TELNYX_PUBLIC_KEY'],
-  },
-  vonage: {
-    settings: { applicationId: 'FANFARE_VONAGE_APPLICATION_ID', url: 'FANFARE_VONAGE_URL' },
-    secrets: { signatureSecret: 'FANFARE_VONAGE_SIGNATURE_SECRET' },
-    needed: [
-      'FANFARE_VONAGE_APPLICATION_ID',
-      'FANFARE_VONAGE_PRIVATE_KEY_FILE',
-      'FANFARE_VONAGE_SIGNATURE_SECRET',
-    ],
-  },
-} as const satisfies Record<
-  VendorKind,
-  Record<'settings' | 'secrets', Record<string, keyof Variables>> & { needed: readonly (keyof Variables)[] }
->;
-
-const usesVendor = (v: Variables, kind: VendorKind): boolean =>
-  v.FANFARE_SMS_PROVIDER === kind || v.FANFARE_VOICE_PROVIDER === kind;
-
-function needVendors(v: Variables, context: z.core.$RefinementCtx): void {
-  for (const kind of VENDOR_KINDS.filter((one) => usesVendor(v, one))) {
-    const need = (path: keyof Variables, why: string) => {
-      if (v[path] === undefined)
-        context.addIssue({ code: 'custom', path: [path], message: `needed because ${why}` });
-    };
-    for (const path of VENDOR_VARIABLES[kind].needed) need(path, `a provider is ${kind}`);
-    if (kind === 'telnyx' && v.FANFARE_VOICE_PROVIDER === kind)
-      need('FANFARE_TELNYX_CONNECTION_ID', 'FANFARE_VOICE_PROVIDER is telnyx');
-    if (kind !== 'twilio') continue;
-    if (v.FANFARE_TWILIO_API_KEY) need('FANFARE_TWILIO_API_SECRET', 'FANFARE_TWILIO_API_KEY is set');
-    else need('FANFARE_TWILIO_AUTH_TOKEN', 'a provider is twilio and FANFARE_TWILIO_API_KEY is not set');
-  }
-}
-
-function vendorsOf(v: Variables): Config['vendors'] {
-  const read = (names: Record<string, keyof Variables>) =>
-    Object.fromEntries(
-      Object.entries(names).flatMap(([member, name]) => {
-        const value = v[name];
-        return typeof value === 'string' ? [[member, value]] : [];
-      }),
-    );
-  return Object.fromEntries(
-    VENDOR_KINDS.filter((kind) => usesVendor(v, kind)).map((kind) => {
-      const { settings, secrets } = VENDOR_VARIABLES[kind];
-      const privateKeyFile = kind === 'vonage' ? v.FANFARE_VONAGE_PRIVATE_KEY_FILE : undefined;
-      return [kind, { settings: read(settings), secrets: read(secrets), privateKeyFile }];
-    }),
-  );
-}
-
-/** The variable that a provider for SMS needs. */
-const SMS_URL = { smpp: 'FANFARE_SMPP_URL', kannel: 'FANFARE_KANNEL_URL' } as const;
-
-/** A channel's variables. */
-function namesOf(channel: Channel) {
-  const prefix = `FANFARE_${channel.toUpperCase() as Uppercase<Channel>}` as const;
-  return {
-    provider: `${prefix}_PROVIDER`,
-    url: `${prefix}_HTTP_URL`,
-    idempotent: `${prefix}_HTTP_IDEMPOTENT`,
-  } as const;
 }

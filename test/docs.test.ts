@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { VARIABLES } from '../src/config';
+import { VARIABLES } from '../src/config-variables';
 import { ERRORS } from '../src/domain/errors';
 import { FIELD_CODES } from '../src/domain/field-codes';
 import {
