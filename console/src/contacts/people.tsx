@@ -71,11 +71,7 @@ export function People({ listId, search, hint, onSearch, actions, empty }: Peopl
                       </Link>
                     ),
                   },
-                  {
-                    key: 'email',
-                    head: texts.fields.email,
-                    cell: ({ email }) => <span className="breaks">{email ?? '–'}</span>,
-                  },
+                  { key: 'email', head: texts.fields.email, cell: ({ email }) => email ?? '–' },
                   { key: 'phone', head: texts.fields.phone, cell: ({ phone }) => phone ?? '–' },
                   { key: 'id', head: texts.fields.externalId, cell: ({ externalId }) => externalId ?? '–' },
                   { key: 'at', head: TEXTS.common.changed, cell: ({ updatedAt }) => <Time at={updatedAt} /> },
