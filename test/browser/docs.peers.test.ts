@@ -20,15 +20,25 @@ describeWithDatabase('the pages about the API, in a browser', (database) => {
   test('the reference shows every call, without an error and without asking another host', async () => {
     const { page, requests, complaints, close } = await openPage(browser);
     await page.goto(`${api.url}/docs`);
-    // Calls are folded away under their tags.
     await page.locator('.opblock-tag').first().waitFor();
-    for (const tag of await page.locator('.opblock-tag').all()) await tag.click();
     const { body } = await api.call('GET', '/openapi.json');
-    const calls = Object.values(body.paths as Record<string, object>).flatMap((path) =>
-      Object.keys(path).filter((key) => /^(get|post|put|patch|delete)$/.test(key)),
+    const calls = Object.values(body.paths as Record<string, Record<string, { tags: string[] }>>).flatMap(
+      (path) =>
+        Object.entries(path)
+          .filter(([key]) => /^(get|post|put|patch|delete)$/.test(key))
+          .map(([, call]) => call.tags[0]),
     );
-    await until('all are shown', async () => (await page.locator('.opblock').count()) === calls.length);
+    // Calls are folded away under their tags; with many open at once the page keeps only those in sight.
+    for (const tag of new Set(calls)) {
+      const fold = page.locator(`.opblock-tag[data-tag="${tag}"]`);
+      await fold.click();
+      const expected = calls.filter((one) => one === tag).length;
+      await until(`${tag} is shown`, async () => (await page.locator('.opblock').count()) === expected);
+      await fold.click();
+      await until(`${tag} is folded`, async () => (await page.locator('.opblock').count()) === 0);
+    }
 
+    await page.locator('.opblock-tag[data-tag="Sending"]').click();
     await page.locator('.opblock', { hasText: '/send-msg' }).first().click();
     await page.locator('.opblock-body').first().waitFor();
     expect(await page.locator('.opblock-body').first().textContent()).toContain('Responses');
