@@ -40,7 +40,7 @@ describeWithDatabase('fanfare user create and client create', (database) => {
       const { out, code } = await fanfare(['user', 'create', '--email', 'a@example.com', '--json']);
       expect(code).toBe(0);
       const user = JSON.parse(out);
-      expect(user).toMatchObject({ email: 'a@example.com', role: 'member' });
+      expect(user).toMatchObject({ email: 'a@example.com', role: 'sender' });
       expect((await login('a@example.com', user.password)).status).toBe(200);
       // The command has ended the session that it needed.
       const sessions = db.selectFrom('sessions').select('user_id');
