@@ -6351,12 +6351,6 @@ export type ReadOutboxErrors = {
         code?: 'forbidden' | 'scope_missing';
     };
     /**
-     * Too many requests of this workspace (`too_many_requests`).
-     */
-    429: Problem & {
-        code?: 'too_many_requests';
-    };
-    /**
      * A dependency is not available (`dependency_down`).
      */
     503: Problem & {
@@ -6601,12 +6595,6 @@ export type ReadStoriesErrors = {
         code?: 'invalid_request';
     };
     /**
-     * Too many requests of this workspace (`too_many_requests`).
-     */
-    429: Problem & {
-        code?: 'too_many_requests';
-    };
-    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -6671,12 +6659,6 @@ export type CancelMessageErrors = {
         code?: 'not_cancelable';
     };
     /**
-     * Too many requests of this workspace (`too_many_requests`).
-     */
-    429: Problem & {
-        code?: 'too_many_requests';
-    };
-    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -6733,12 +6715,6 @@ export type TrackMessageErrors = {
      */
     404: Problem & {
         code?: 'not_found';
-    };
-    /**
-     * Too many requests of this workspace (`too_many_requests`).
-     */
-    429: Problem & {
-        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).
@@ -6875,12 +6851,6 @@ export type ReleaseMessagesErrors = {
         code?: 'not_found';
     };
     /**
-     * Too many requests of this workspace (`too_many_requests`).
-     */
-    429: Problem & {
-        code?: 'too_many_requests';
-    };
-    /**
      * Path and headers too large (`headers_too_large`).
      */
     431: Problem & {
@@ -6940,12 +6910,6 @@ export type HoldMessagesErrors = {
      */
     404: Problem & {
         code?: 'not_found';
-    };
-    /**
-     * Too many requests of this workspace (`too_many_requests`).
-     */
-    429: Problem & {
-        code?: 'too_many_requests';
     };
     /**
      * Path and headers too large (`headers_too_large`).

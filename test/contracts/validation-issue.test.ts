@@ -6,7 +6,7 @@ const CONTRACTS = resolve(__dirname, '../../src/contracts');
 /** A field that is refused says why by a code of its own (docs/errors.md, Fields), never by zod's word `custom`. */
 describe('checks of our own in the contracts', () => {
   const files = readdirSync(CONTRACTS, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts') && path !== 'finding.ts')
+    .filter((path) => path.endsWith('.ts') && path !== 'validation-issue.ts')
     .map((path) => ({ path, text: readFileSync(join(CONTRACTS, path), 'utf8') }));
 
   test('there are some', () => {
