@@ -21,7 +21,7 @@ const FOLDERS = [
   },
   {
     name: 'config',
-    at: '^src/config(-\\w+)?\\.ts$',
+    at: '^src/config(-values|-variables|-vendors)?\\.ts$',
     values: ['^src/config-', '^src/domain/', '^src/startup-error'],
   },
   {
@@ -211,7 +211,7 @@ const LIBRARIES = [
   {
     name: 'zod',
     at: 'zod',
-    from: '^(src/(contracts|http|gateway|providers|cli|credentials)/|src/config(-\\w+)?\\.ts|test/)',
+    from: '^(src/(contracts|http|gateway|providers|cli|credentials)/|src/config(-values|-variables|-vendors)?\\.ts|test/)',
     why: 'bytes are parsed once, where they enter',
   },
   {

@@ -84,7 +84,11 @@ export function AuditPage() {
 
 const COLUMNS = [
   { key: 'at', head: texts.at, cell: ({ at }: AuditEntry) => <Time at={at} /> },
-  { key: 'action', head: texts.action, cell: ({ action }: AuditEntry) => <code className="whole">{action}</code> },
+  {
+    key: 'action',
+    head: texts.action,
+    cell: ({ action }: AuditEntry) => <code className="whole">{action}</code>,
+  },
   {
     key: 'result',
     head: texts.result,
