@@ -1,3 +1,4 @@
+import { LIMITS } from '../../src/domain/limits';
 import {
   campaignDetail,
   createList,
@@ -38,7 +39,7 @@ describe('a campaign whose audience is frozen in pieces', () => {
     expect(here.record('sms').handOvers).toBe(handedOver);
     const { total: frozen = 0, canceled = 0, pending, waiting, sending } = counts.sms ?? {};
     expect([pending, waiting, sending]).toEqual([0, 0, 0]);
-    expect(frozen).toBeGreaterThanOrEqual(10_000);
+    expect(frozen).toBeGreaterThanOrEqual(LIMITS.firstShardContacts);
     expect(frozen).toBeLessThanOrEqual(CONTACTS);
     expect(canceled).toBeGreaterThan(0);
   }, 300_000);
