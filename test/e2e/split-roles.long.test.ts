@@ -23,8 +23,10 @@ import { type Line, openLine } from '../support/line';
 import { freshNamespace, postgresUrl } from '../support/services';
 import { until } from '../support/until';
 
-/** A page is up to 5,000, and two shards have four under way: enough that a second sender finds some left. */
 const PEOPLE = 40_000;
+const FEW = 20;
+/** Slow enough that pages are left when the second sender is ready; 40,000 would take 40 s with it. */
+const PER_SECOND = 1_000;
 const LIMIT_MS = 120_000;
 
 describe('the roles in processes of their own', () => {
@@ -103,7 +105,11 @@ describe('the roles in processes of their own', () => {
     const first = start(worker, 'worker', '--role', 'sender');
     await Promise.all([saysReady(orchestrator), saysReady(first)]);
     const list = await createList(api, PEOPLE);
-    const id = await createSmsCampaign(api, list, await createSmsTemplate(api));
+    const few = await createList(api, FEW, 'few', 3_000_000);
+    const template = await createSmsTemplate(api);
+    const pace = { delivery: { ratePerSecond: PER_SECOND } };
+    const id = await createSmsCampaign(api, list, template, pace);
+    const others: string[] = [];
     const sent = async () => {
       const { pending = PEOPLE } = (await campaignDetail(api, id)).counts.sms ?? {};
       return PEOPLE - pending;
@@ -111,9 +117,17 @@ describe('the roles in processes of their own', () => {
     await until('sending has begun', async () => (await sent()) > 0, LIMIT_MS, 50);
 
     const second = start(worker, 'worker', '--role', 'sender');
-    await until('the second sender has pages', async () => (await pagesOf(second)) > 0, LIMIT_MS, 50);
+    await saysReady(second);
+    // The server gives a page to the sender that has asked for the longest time. The first has asked several times
+    // before the second began, so that the second has a turn only after as many pages.
+    const begun = async () => {
+      others.push(await createSmsCampaign(api, few, template));
+      return (await pagesOf(second)) > 0;
+    };
+    await until('the second sender has pages', begun, LIMIT_MS, 500);
     await first.killGroup();
     await orchestrator.killGroup();
+    await api.expect('PATCH', `/api/campaign/${id}`, { delivery: { ratePerSecond: null } });
     const { phase, counts } = await campaignDetail(api, id);
     expect(['running', 'finishing']).toContain(phase);
     expect((counts.sms?.delivered ?? 0) < PEOPLE).toBe(true);
@@ -159,9 +173,14 @@ describe('the roles in processes of their own', () => {
       accepted: 0,
       unknown: 0,
     });
+    for (const other of others) await untilPhase(api, other, ['completed'], LIMIT_MS);
     const record = readRecord(join(place.dataDir, 'simulator'), 'sms');
     expect([record.duplicates, record.duplicateUids]).toEqual([[], []]);
-    // Whoever was not handed over was refused by the simulator, by address.
-    expect(record.distinct + (done.counts.sms?.rejected ?? 0)).toBeGreaterThanOrEqual(PEOPLE);
+    // Recipients who were not handed over were refused by the simulator, because of their address.
+    const rejected = [id, ...others].map(
+      async (one) => (await campaignDetail(api, one)).counts.sms?.rejected ?? 0,
+    );
+    const refused = (await Promise.all(rejected)).reduce((sum, one) => sum + one, 0);
+    expect(record.distinct + refused).toBeGreaterThanOrEqual(PEOPLE + others.length * FEW);
   }, 300_000);
 });
