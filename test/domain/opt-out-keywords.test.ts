@@ -3,6 +3,7 @@
 import { readKeyword } from '../../src/domain/opt-out-keywords';
 import { LANGUAGES, PACKS } from '../../src/domain/opt-out-packs';
 import { measureSms } from '../../src/domain/sms-encoding';
+import { cpuMs } from '../support/cpu-time';
 
 const read = (text: string) => {
   const reading = readKeyword(text);
@@ -111,8 +112,6 @@ describe('keywords of subscribers', () => {
   });
 
   test('a text of a megabyte takes less than half a second', () => {
-    const begun = performance.now();
-    readKeyword('a '.repeat(500_000));
-    expect(performance.now() - begun).toBeLessThan(500);
+    expect(cpuMs(() => readKeyword('a '.repeat(500_000)))).toBeLessThan(500);
   });
 });

@@ -1,6 +1,7 @@
 /** Proves the plain text of an email’s HTML. */
 
 import { plainTextOf } from '../../../src/messaging/templates/plain-text';
+import { cpuMs } from '../../support/cpu-time';
 
 describe('the plain text of an email', () => {
   test.each([
@@ -33,9 +34,8 @@ describe('the plain text of an email', () => {
   test.each(['<!--', '<style', '<style>', '<a href="', '<', '<a '])(
     'a megabyte of %s takes no time',
     (piece) => {
-      const begin = Date.now();
-      plainTextOf(piece.repeat(1_000_000 / piece.length));
-      expect(Date.now() - begin).toBeLessThan(2_000);
+      const html = piece.repeat(1_000_000 / piece.length);
+      expect(cpuMs(() => plainTextOf(html))).toBeLessThan(2_000);
     },
   );
 });
