@@ -2,6 +2,7 @@ import { type Account, providerName } from '../../../src/domain/account';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
+import { endLeases } from '../end-leases';
 import { createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 import { ScriptedProvider } from '../scripted-provider';
 import { type AccountsRig, createAccountsRig } from './accounts-rig';
@@ -37,10 +38,7 @@ describeWithDatabase('an account whose process ends in the middle of a hand-over
     await until('it is on its way', () => hanging.taken.length === 1);
     const [open] = await rig.db.selectFrom('handover_batches').select('provider').execute();
     expect(open?.provider).toBe(`http:${account.id}`);
-    await rig.db
-      .updateTable('dispatch_lanes')
-      .set({ lease_until: new Date(0) })
-      .execute();
+    await endLeases(rig.db);
     return hanging;
   }
 

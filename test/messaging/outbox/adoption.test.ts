@@ -1,5 +1,6 @@
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
+import { endLeases } from '../end-leases';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 import { ScriptedProvider } from '../scripted-provider';
 
@@ -26,10 +27,7 @@ describeWithDatabase('after a process is gone', (database) => {
       first.sms.script = first.sms.hang;
       await first.delivery.accept(rig.workspaceId, rig.email(`e-${uid}`, more));
     }
-    await rig.db
-      .updateTable('dispatch_lanes')
-      .set({ lease_until: new Date(0) })
-      .execute();
+    await endLeases(rig.db);
     return rig.process({ sms: new ScriptedProvider('sms', options) });
   }
 
@@ -78,10 +76,7 @@ describeWithDatabase('after a process is gone', (database) => {
     }
     const started = first.sms.uids();
     expect(started.length).toBeLessThan(uids.length);
-    await rig.db
-      .updateTable('dispatch_lanes')
-      .set({ lease_until: new Date(0) })
-      .execute();
+    await endLeases(rig.db);
     const second = await rig.process();
     await until('all are accounted for', async () => {
       return Object.values(await rig.states()).every((state) => state === 'sent' || state === 'unknown');
@@ -107,10 +102,7 @@ describeWithDatabase('after a process is gone', (database) => {
     await first.delivery.accept(rig.workspaceId, rig.sms('intime', { expiresAt }));
     // The successor is in time, however busy the machine is.
     await rig.db.updateTable('messages').set({ expires_at: null }).execute();
-    await rig.db
-      .updateTable('dispatch_lanes')
-      .set({ lease_until: new Date(0) })
-      .execute();
+    await endLeases(rig.db);
     const slow = new ScriptedProvider('sms');
     slow.script = slow.hang;
     await rig.process({ sms: slow });

@@ -3,6 +3,7 @@ import type { Message } from '../../../src/contracts/send';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
+import { endLeases } from '../end-leases';
 import { createOutboxRig, type OutboxRig } from '../outbox-rig';
 import { ScriptedProvider } from '../scripted-provider';
 
@@ -157,10 +158,7 @@ describeWithDatabase('sharing a carrier', (database) => {
     );
     expect(rows).toBeLessThanOrEqual(2 * 200);
     carrier.script = carrier.hang;
-    await rig.db
-      .updateTable('dispatch_lanes')
-      .set({ lease_until: new Date(0) })
-      .execute();
+    await endLeases(rig.db);
     const second = await rig.process({ sms: new ScriptedProvider('sms', { answersEach: true }) });
     await until('all are accounted for', async () => {
       return Object.values(await rig.states()).every((state) => state === 'sent' || state === 'unknown');

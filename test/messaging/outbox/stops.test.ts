@@ -7,6 +7,7 @@ import { createLog } from '../../../src/log';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
+import { endLeases } from '../end-leases';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 import { ScriptedProvider } from '../scripted-provider';
 
@@ -175,10 +176,7 @@ describeWithDatabase('a workspace that is stopped', (database) => {
     await until('both are with the carrier', () => hanging.taken.length === 2);
     await stopsOf(dying, false).begin(rig.workspaceId, BECAUSE);
     // As if it had been killed: its lane is free, and its group open.
-    await rig.db
-      .updateTable('dispatch_lanes')
-      .set({ lease_until: new Date(0), owner: 'gone' })
-      .execute();
+    await endLeases(rig.db);
     const carrier = new ScriptedProvider('sms', { idempotent: true });
     one = await other.process({ sms: carrier });
     await untilState('theirs', 'sent', other);

@@ -4,6 +4,7 @@ import type { HandOver } from '../../../src/providers/provider';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
+import { endLeases } from '../end-leases';
 import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 import { ScriptedProvider } from '../scripted-provider';
 
@@ -116,10 +117,7 @@ describeWithDatabase('a limited sender', (database) => {
     first.sms.script = first.sms.hang;
     await accept(first, texts('m', 7));
     await until('a full bucket is on its way', () => clocked(first).length === 5);
-    await rig.db
-      .updateTable('dispatch_lanes')
-      .set({ lease_until: new Date(0) })
-      .execute();
+    await endLeases(rig.db);
     const second = await rig.process(idempotent(), { senderLimits: { sms: limit } });
     await untilAllAre('sent');
     const at = clocked(first, second);

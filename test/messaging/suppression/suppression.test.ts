@@ -9,6 +9,7 @@ import { newId } from '../../../src/storage/new-id';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
+import { endLeases } from '../end-leases';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 import { ScriptedProvider } from '../scripted-provider';
 
@@ -198,10 +199,7 @@ describeWithDatabase('blocks and a batch that was found open', (database) => {
       { channel: 'sms', address: PHONE, reason: 'asked', sender: undefined },
       'api',
     );
-    await rig.db
-      .updateTable('dispatch_lanes')
-      .set({ lease_until: new Date(0) })
-      .execute();
+    await endLeases(rig.db);
     const second = await rig.process(idempotent());
     await until('all are settled', async () =>
       Object.values(await rig.states()).every((state) => state !== 'accepted'),
