@@ -594,6 +594,8 @@ export const LIMITS = {
   /** How long one piece of work waits for late requests, so that it goes on while requests are always late, and
    * how often it looks. */
   foregroundWaitMs: 250,
+  /** The same for a group of marketing messages of one account: a group has up to 500. */
+  foregroundGroupWaitMs: 100,
   foregroundLookMs: 10,
   /** Pages that a shard sends at once: with two, one sends while the other waits for the server. */
   lanesPerShard: 2,

@@ -118,7 +118,7 @@ export class ChannelDelivery {
       return false;
     }
     this.steppedAsideAtMs ??= nowMs;
-    return nowMs - this.steppedAsideAtMs < LIMITS.foregroundWaitMs;
+    return nowMs - this.steppedAsideAtMs < LIMITS.foregroundGroupWaitMs;
   }
 
   /** How many more messages may be opened. */
