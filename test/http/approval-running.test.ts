@@ -33,6 +33,12 @@ describeWithDatabase('approval of a campaign that has started', (database) => {
       if (isOver) return runId;
     }
   }
+  const explainFirst = async (id: string) => {
+    const recipients = `/api/campaign/${id}/recipients`;
+    const [first] = (await of.client('GET', recipients)).body.data;
+    const { data } = (await of.client('GET', `${recipients}/${first.id}`)).body;
+    return data as { next: { why: string; detail: string } | null };
+  };
   const runOf = async (runId: string) =>
     rig
       .db()
@@ -57,7 +63,15 @@ describeWithDatabase('approval of a campaign that has started', (database) => {
       .where('run_id', '=', runId)
       .execute();
     expect(looks).toContainEqual({ tries: 1 });
+    const told = await explainFirst(id);
+    expect(told.next).toEqual({
+      why: 'paused',
+      detail: expect.stringMatching(
+        /has 4 contacts and may send to 3 without an approval: .* until it is approved\.$/,
+      ),
+    });
     expect((await approve(id)).body.data.phase).toBe('running');
+    expect((await explainFirst(id)).next?.why).not.toBe('paused');
     expect(await runOf(runId)).toEqual({ control: 'run', own_reason: null });
   });
 

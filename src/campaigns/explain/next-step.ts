@@ -129,12 +129,19 @@ async function afterStage(
   return waits;
 }
 
+const MINUTE_MS = 60_000;
+
 /** Why it was put off until its next attempt. */
 function ownWait(facts: RecipientFacts, at: Date): Wait {
   const code = facts.view.code ?? undefined;
   if (code === FREQUENCY_CAP) return { why: 'cap', at };
-  if (code === OUT_OF_HOURS)
-    return { why: hoursWait(facts, at.getTime() - 60_000)[0]?.why ?? 'quiet_hours', at };
+  const before = at.getTime() - MINUTE_MS;
+  // A stage gives its recipients their hour, so that one waits for it without an attempt before.
+  if (code === undefined && facts.view.attempts === 0) return { why: 'schedule', at };
+  if (code === OUT_OF_HOURS) {
+    const [wait] = [...hoursWait(facts, before), ...localHourWait(facts, before)];
+    return { why: wait?.why ?? 'quiet_hours', at };
+  }
   if (retryClassOf(code) === 'account') return { why: 'account', at, code };
   return { why: 'retry', at, code: code ?? facts.view.outcome ?? undefined, ...attemptsOf(facts) };
 }
