@@ -1,3 +1,4 @@
+import { WAIT_WHYS } from '../../src/domain/wait-reasons';
 import { testsAtOnce } from '../support/at-once';
 import { EXPLAINED_LIMIT_MS, Explanations, inAMoment, LATE_MS, timeOf, whats } from '../support/explanations';
 import { createVoiceCampaign } from '../support/voice-campaign';
@@ -127,6 +128,32 @@ describe('what a recipient waits for, through the whole program', () => {
       await of.untilTold(id, to, 'it has ended', ({ recipient }) => recipient?.state === 'delivered');
     },
 
+    async 'tells when a stage begins, and of a gate that keeps it from it'() {
+      const [begins, judged] = ['+delivered@example.com', '+reject@example.com'].map((end) =>
+        Array.from({ length: 6 }, (_, i) => ({ email: `stage${i}${end}` })),
+      ) as [{ email: string }[], { email: string }[]];
+      const email = { channel: ['email'] as 'email'[], params: { NAME: 'A' } };
+      const [id, closed] = await Promise.all([
+        of.campaign(begins, { ...email, release: { stages: [{ recipients: 3, waitSeconds: 15 }] } }),
+        of.campaign(judged, {
+          ...email,
+          release: {
+            stages: [{ recipients: 3, waitSeconds: 600 }],
+            gates: [{ metric: 'rejected', above: 0.5, minSample: 2 }],
+          },
+        }),
+      ]);
+      const { to, told } = await of.untilOneWaits(id, ({ next }) => next?.why === 'stage' && !!next.at);
+      await of.expectOnTime(id, to, told);
+
+      const gate = await of.untilOneWaits(closed, ({ next }) => next?.why === 'gate');
+      expect(gate.told.next).toEqual({ why: 'gate', detail: expect.stringContaining('rejected was 100 %') });
+      await of.act(closed, 'resume');
+      await of.untilWhy(closed, gate.to, 'stage');
+      await of.act(closed, 'release');
+      await of.untilHandedOver(closed, gate.to);
+    },
+
     async 'tells when the next channel begins'() {
       const [to, address] = [of.newPhone(), 'fall+silent@example.com'];
       const id = await of.campaign([{ phone: to, email: address, name: 'F' }], {
@@ -148,6 +175,16 @@ describe('what a recipient waits for, through the whole program', () => {
     },
   });
 
+  test(
+    'tells that the carrier’s report is still to come',
+    async () => {
+      const to = 'ann+silent@example.com';
+      const id = await of.campaign([{ email: to }], { channel: ['email'], params: { NAME: 'A' } });
+      expect(await of.untilWhy(id, to, 'outcome')).toMatchObject({ recipient: { state: 'sent' } });
+    },
+    EXPLAINED_LIMIT_MS,
+  );
+
   // It holds for all that is sent, and so comes when the others have ended.
   test(
     'tells of a stop of the workspace before a pause, with its reason',
@@ -168,4 +205,29 @@ describe('what a recipient waits for, through the whole program', () => {
     },
     EXPLAINED_LIMIT_MS,
   );
+
+  // The same, and no campaign is sent after it.
+  test(
+    'tells of an account that is refused, and when a message is tried on it',
+    async () => {
+      const to = 'bill+account@example.com';
+      const id = await of.campaign([{ email: to }], { channel: ['email'], params: { NAME: 'A' } });
+      const told = await of.untilWhy(id, to, 'account');
+      expect(told.next?.at).toEqual(expect.any(String));
+      expect(told.summary).toContain('account');
+      const later = await of.untilTold(
+        ...([id, to, 'it was tried'] as const),
+        ({ next }) => next?.why === 'account' && Date.parse(next.at ?? '') > Date.parse(told.next?.at ?? ''),
+      );
+      expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(told.next?.at ?? ''));
+      expect(later.recipient?.state).toBe('accepted');
+      await of.act(id, 'cancel');
+    },
+    EXPLAINED_LIMIT_MS,
+  );
+
+  // A reason that is added needs a test here, which compares what is told with what then happens.
+  test('every reason of the catalogue was told', () => {
+    expect([...of.seen.whys].sort()).toEqual([...WAIT_WHYS].sort());
+  });
 });

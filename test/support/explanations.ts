@@ -11,6 +11,8 @@ export const LATE_MS = 8_000;
 /** Campaigns on a whole installation, each to a person of its own, and what is told of that person. */
 export class Explanations {
   private phones = 3_000_000;
+  /** Reasons and steps that were told; a suite compares them with the catalogue at its end. */
+  readonly seen = { whys: new Set<string>(), steps: new Set<string>() };
 
   private constructor(
     readonly here: Installation,
@@ -73,7 +75,9 @@ export class Explanations {
 
   async explain(id: string, to: string, more = ''): Promise<PersonExplanation> {
     const query = `/api/explain?campaign=${id}&to=${encodeURIComponent(to)}${more}`;
-    return (await this.here.api.expect<{ data: PersonExplanation }>('GET', query)).data;
+    const { data } = await this.here.api.expect<{ data: PersonExplanation }>('GET', query);
+    for (const { what } of data.steps) this.seen.steps.add(what);
+    return data;
   }
 
   untilTold = (
@@ -88,13 +92,38 @@ export class Explanations {
       async () => {
         const query = `/api/explain?campaign=${id}&to=${encodeURIComponent(to)}${more}`;
         const { status, body } = await this.here.api.call<{ data: PersonExplanation }>('GET', query);
-        return status === 200 && is(body.data) && body.data;
+        return status === 200 && is(body.data) && this.note(body.data);
       },
       EXPLAINED_LIMIT_MS,
     );
 
   untilWhy = (id: string, to: string, why: string): Promise<PersonExplanation> =>
     this.untilTold(id, to, `${to} waits: ${why}`, ({ next }) => next?.why === why);
+
+  /** One of the campaign's recipients of whom it is told, whichever that is: stages are drawn. */
+  untilOneWaits = (
+    id: string,
+    is: (told: PersonExplanation) => boolean,
+  ): Promise<{ to: string; told: PersonExplanation }> =>
+    until(
+      'a recipient waits',
+      async () => {
+        const recipients = `/api/campaign/${id}/recipients?state=waiting`;
+        const { data } = await this.here.api.expect<{ data: { address: string }[] }>('GET', recipients);
+        for (const { address } of data) {
+          const told = await this.explain(id, address);
+          if (is(told)) return { to: address, told: this.note(told) };
+        }
+        return false;
+      },
+      EXPLAINED_LIMIT_MS,
+    );
+
+  private note(told: PersonExplanation): PersonExplanation {
+    if (told.next) this.seen.whys.add(told.next.why);
+    for (const { what } of told.steps) this.seen.steps.add(what);
+    return told;
+  }
 
   async untilHandedOver(id: string, to: string, more = ''): Promise<{ told: PersonExplanation; at: number }> {
     const isHandedOver = (one: PersonExplanation) => whats(one).includes('handed_over');
