@@ -52,6 +52,8 @@ export interface TrackedMessage {
   code?: string;
   attempt: number;
   events: { type: string; state: MessageState; at: string; code?: string; data?: Record<string, unknown> }[];
+  /** Set while the whole workspace is stopped. */
+  stopped: Stop | null;
 }
 
 export interface DurableSend {

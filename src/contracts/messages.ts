@@ -82,7 +82,7 @@ export const messages = cursorPageOf(z.strictObject(recordMembers).meta({ id: 'M
 });
 
 export const trackedMessage = success(
-  z.strictObject({ ...recordMembers, events: z.array(event) }).meta({ id: 'TrackedMessage' }),
+  z.strictObject({ ...recordMembers, events: z.array(event), stopped }).meta({ id: 'TrackedMessage' }),
 );
 
 const story = z

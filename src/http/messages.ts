@@ -39,16 +39,18 @@ export function messageRoutes(
 
     const one = { params: messageKey };
     app.get('/messages/:uid', { config, schema: { operation: trackMessage, ...one } }, async (request) => {
-      const found = await delivery.track(callerOf(request).workspaceId, request.params.uid);
-      return answer(200, 'Message', found);
+      const { workspaceId } = callerOf(request);
+      const found = await delivery.track(workspaceId, request.params.uid);
+      return answer(200, 'Message', { ...found, stopped: await stops.read(workspaceId) });
     });
 
     app.delete(
       '/messages/:uid',
       { config, schema: { operation: cancelMessage, ...one } },
       async (request) => {
-        const canceled = await delivery.cancel(callerOf(request).workspaceId, request.params.uid);
-        return answer(200, 'Message canceled', canceled);
+        const { workspaceId } = callerOf(request);
+        const canceled = await delivery.cancel(workspaceId, request.params.uid);
+        return answer(200, 'Message canceled', { ...canceled, stopped: await stops.read(workspaceId) });
       },
     );
   };
@@ -115,7 +117,7 @@ const trackMessage: Operation = {
 and end in \`delivered\`, \`undelivered\`, \`failed\`, \`expired\`, \`rejected\`, \`suppressed\`, \`canceled\` or \`unknown\`. They only ever move forward: a report that comes late is kept among the events, and the state stays. \`unknown\` means that a provider was given the message and its answer was lost; it is never sent again by itself, and a later report settles it. A call has events of its own (\`ringing\`, \`answered\`, \`human\`, \`machine\`, \`digits\`, …), with what was found out in \`data\`.`,
   parameters: { uid: RECORD.uid },
   answers: {
-    200: json('The message.', trackedMessage, answered(200, 'Message', { ...RECORD, events: [EVENT] })),
+    200: json('The message.', trackedMessage, answered(200, 'Message', { ...RECORD, events: [EVENT], stopped: null })),
   },
 };
 
@@ -163,7 +165,7 @@ const cancelMessage: Operation = {
     200: json(
       'It will not be sent.',
       trackedMessage,
-      answered(200, 'Message canceled', { ...RECORD, state: 'canceled', events: [EVENT, CANCELED] }),
+      answered(200, 'Message canceled', { ...RECORD, state: 'canceled', events: [EVENT, CANCELED], stopped: null }),
     ),
   },
   errors: ['not_cancelable'],

@@ -38,6 +38,17 @@ describeWithDatabase('stopping a workspace over HTTP', (database) => {
       expect((await call('GET', list)).body).toMatchObject({ data: [], stopped: begun.body.data });
     const send = { channel: 'sms', uid: 'one', to: '+12025550123', from: '12345', 'template-id': 'tpl_1' };
     expect((await call('POST', '/api/send', send)).body.data.stopped).toEqual(begun.body.data);
+    const made = { templateName: 'stopped', channel: 'sms', body: 'Hello' };
+    const { template } = (await call('POST', '/api/template/', made)).body;
+    await call('POST', '/send-msg', { ...send, uid: 'two', params: {}, 'template-id': template.id });
+    expect((await call('GET', '/messages/two')).body.data).toMatchObject({
+      state: 'accepted',
+      stopped: begun.body.data,
+    });
+    expect(await call('DELETE', '/messages/two')).toMatchObject({
+      status: 200,
+      body: { data: { state: 'canceled', stopped: begun.body.data } },
+    });
     expect((await other.call('GET', '/api/stop')).body.data).toBeNull();
     expect((await other.call('GET', '/messages')).body.stopped).toBeNull();
 

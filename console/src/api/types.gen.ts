@@ -1919,6 +1919,10 @@ export type TrackedMessage = {
     createdAt: string;
     updatedAt: string;
     events: Array<MessageEvent>;
+    /**
+     * Set while the workspace is stopped: nothing of it is handed to any provider.
+     */
+    stopped: Stop | null;
 };
 
 export type User = {
