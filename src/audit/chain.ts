@@ -1,29 +1,35 @@
 import { CompiledQuery, type Transaction } from 'kysely';
 import { newId } from '../storage/new-id';
-import type { Execute } from '../storage/with-first-change';
+import type { Statement } from '../storage/with-first-change';
 import { type AuditEvent, piecesAroundAtAndPrev } from './entry';
 
 /**
- * Appends an entry to its workspace's chain, in the transaction of what it tells. The chain's row is locked from
- * this statement to the transaction's end, so that entries of several processes follow each other. Call it last:
- * whatever the transaction does afterwards keeps the workspace's other changes waiting. It is one statement, hashed
- * by the database, for the same reason: read and hashed here, the lock was held for two more answers of a busy
- * process, and of fourteen cancels at once the last waited three seconds.
+ * The statement that appends an entry to its workspace's chain, in the transaction of what it tells. It locks the
+ * chain's row until that transaction ends, so that entries of several processes follow each other. It comes last,
+ * because whatever the transaction does afterwards keeps the workspace's other changes waiting. The database hashes
+ * for the same reason: read and hashed here, the lock was held for three answers of a busy process, and of fourteen
+ * cancels at once the last waited for three seconds.
  */
-export async function append(execute: Execute, event: AuditEvent, nowMs: number = Date.now()): Promise<void> {
+export function appending(event: AuditEvent, nowMs: number = Date.now()): Statement {
   const { workspaceId, actor, address, requestId, action, object, result, detail } = event;
   const id = newId('aud', nowMs);
   const pieces = piecesAroundAtAndPrev({ id, actor, address, requestId, action, object, result, detail });
-  await execute(APPEND, [
+  const values = [
     ...[workspaceId, new Date(nowMs).toISOString(), ...pieces],
     ...[id, actor.kind, actor.id, address, requestId, action],
     ...[object.kind, object.id, result, JSON.stringify(detail)],
-  ]);
+  ];
+  return { text: APPEND, values };
 }
 
 /** For callers that have a transaction of their own at hand. */
-export function appendIn<Tables>(tx: Transaction<Tables>, event: AuditEvent, nowMs?: number): Promise<void> {
-  return append((text, values) => tx.executeQuery(CompiledQuery.raw(text, values)), event, nowMs);
+export async function appendIn<Tables>(
+  tx: Transaction<Tables>,
+  event: AuditEvent,
+  nowMs?: number,
+): Promise<void> {
+  const { text, values } = appending(event, nowMs);
+  await tx.executeQuery(CompiledQuery.raw(text, [...values]));
 }
 
 /** SHA-256, in hexadecimal digits, of the entry's canonical JSON with its time and the hash before it. */
