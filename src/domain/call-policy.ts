@@ -73,6 +73,16 @@ export interface CallResult {
   fault?: CallFault | undefined;
 }
 
+/** How far the workflow of a call has come, for the execution that continues it. */
+export interface CallProgress {
+  /** The calls that ended. */
+  calls: CallResult[];
+  /** Whether the service has taken the call that follows `calls`. */
+  placed: boolean;
+  canceled: boolean;
+  endings: [attempt: number, ending: CallEnding][];
+}
+
 export const CALL_POLICY_DEFAULT: CallPolicy = { retry: {}, maxAttempts: 3, machine: 'speak' };
 
 /**

@@ -745,6 +745,12 @@ export const LIMITS = {
   misfireToleranceSeconds: 300,
   /** Occurrences of a campaign that run side by side, at each recipient's own hour: an hourly campaign has 26. */
   occurrencesAtOnce: 30,
+  /** Calls whose workflow one look, once a minute, starts again. */
+  callsRelaunched: 1_000,
+  /** Recipients of a run that such a look reads. */
+  callsLookedAt: 50_000,
+  /** Calls whose workflow a process remembers to have asked for. */
+  callsRemembered: 100_000,
   /** Schedules that one look, once a minute, begins or compares with Temporal's, and the greatest age of a
    * comparison. */
   schedulesPerLook: 100,
