@@ -21,7 +21,8 @@ import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/rate-li
 import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
 import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import { callOptions } from '../src/domain/call-options';
-import { type CallEnding, type CallOutcome, type CallStep, silenceOf } from '../src/domain/call-policy';
+import type { CallEnding, CallOutcome, CallStep } from '../src/domain/call-policy';
+import { silenceOf } from '../src/domain/call-silence';
 import type { Control } from '../src/domain/campaign';
 import { deliveryRule } from '../src/domain/delivery-rule';
 import { DomainError, isDomainError } from '../src/domain/errors';

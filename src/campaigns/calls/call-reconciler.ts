@@ -4,9 +4,9 @@ import {
   type CallPolicy,
   type CallProgress,
   type CallResult,
-  type CallTimes,
   callResult,
 } from '../../domain/call-policy';
+import type { CallTimes } from '../../domain/call-silence';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
