@@ -1,4 +1,5 @@
 import { endSilentCall } from '../src/campaigns/calls/call-events';
+import { callPolicyOf } from '../src/campaigns/calls/call-reconciler';
 import { slotsForFirstCalls, slotWait } from '../src/campaigns/calls/call-slots';
 import {
   type CallKey,
@@ -20,14 +21,8 @@ import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/rate-li
 import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
 import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import { callOptions } from '../src/domain/call-options';
-import {
-  CALL_POLICY_DEFAULT,
-  type CallEnding,
-  type CallOutcome,
-  type CallPolicy,
-  type CallStep,
-  silenceOf,
-} from '../src/domain/call-policy';
+import type { CallEnding, CallOutcome, CallStep } from '../src/domain/call-policy';
+import { silenceOf } from '../src/domain/call-silence';
 import type { Control } from '../src/domain/campaign';
 import { deliveryRule } from '../src/domain/delivery-rule';
 import { DomainError, isDomainError } from '../src/domain/errors';
@@ -81,8 +76,7 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
     /** Starts calls until the run has reached its limit of concurrent calls, and more as calls end. */
     async startCalls(input: StartCallsInput): Promise<StartCallsOutcome> {
       const run = await loadRun(db, input.runId);
-      const { retry, maxAttempts, machine } = { ...CALL_POLICY_DEFAULT, ...run.options.voice };
-      const policy: CallPolicy = { retry, maxAttempts, machine, faultSeconds: callTimes.faultSeconds };
+      const policy = callPolicyOf(run.options, callTimes);
       const until = Date.now() + ROUND_MS;
       let calls = 0;
       let lookMs = LOOK_MS;
