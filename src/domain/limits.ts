@@ -329,6 +329,8 @@ export const LIMITS = {
   /** The longest domain name, in the form in which DNS has it. */
   senderChars: 253,
   routeAccounts: 20,
+  /** Of an installation, senders that some account refuses: every process has all of them in memory. */
+  closedSenders: 10_000,
   /** How often a process asks whether an account or route was changed: well below the promised 5 s. */
   carriersPollMs: 2_000,
   /** A refused account that was made by the API is tried at least so often, because an owner changes it and watches. */

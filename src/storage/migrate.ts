@@ -48,6 +48,7 @@ import * as doubts from './migrations/0097-doubts';
 import * as registeredSenders from './migrations/0098-registered-senders';
 import * as eventTokens from './migrations/0099-event-tokens';
 import * as runRetention from './migrations/0110-run-retention';
+import * as accountSenders from './migrations/0114-account-senders';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -99,6 +100,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0098-registered-senders': registeredSenders.UP,
   '0099-event-tokens': eventTokens.UP,
   '0110-run-retention': runRetention.UP,
+  '0114-account-senders': accountSenders.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */

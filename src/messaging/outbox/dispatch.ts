@@ -5,6 +5,7 @@ import type { Routed } from '../../domain/route';
 import type { Log } from '../../log';
 import type { HandOverResult } from '../../providers/provider';
 import type { Way } from '../carriers/carriers';
+import type { SenderRefusal } from '../carriers/closed-senders';
 import { type DeliveryObserver, tellMoves } from '../observer';
 import type { SenderLimits } from '../senders/sender-limits';
 import type { MessagingTables } from '../tables';
@@ -50,6 +51,10 @@ interface Deps {
   wayOf(message: Routed): string;
   /** The same if every account were up. */
   preferredWayOf(message: Routed): string;
+  /** A carrier refuses a sender at one account. */
+  closeSender(refusal: SenderRefusal): void;
+  /** Whether it does so already. */
+  isClosed(accountId: string, message: Pick<Routed, 'channel' | 'from'>): boolean;
   lanes: Lanes;
   holds: Holds;
   limits: SenderLimits;
@@ -253,6 +258,7 @@ export class Dispatcher {
     });
     const delivery = new ChannelDelivery({
       ...{ way: id, limiter, queue, opener, recorder, holds, wake: this.wake },
+      isClosed: (message) => this.deps.isClosed(account.id, message),
       onOpened: ({ back, gone }) => {
         this.putBack(back);
         this.letGo(gone);
@@ -284,10 +290,24 @@ export class Dispatcher {
       : results;
     return judged.map((result, i) => {
       const message = leaving[i]?.message;
+      if (message && result.kind === 'sender') return this.closeSender({ id, limiter }, message, result);
       if (!message || (result.kind !== 'account' && result.kind !== 'throttled')) return result;
       // It took nothing for certain, and another account has the message now: at once, and not after a wait.
       return this.deps.wayOf(message) === id || !limiter.isDown(Date.now()) ? result : STAYED;
     });
+  }
+
+  /** It took nothing of the message, which goes to the next account at once or waits until the sender is reopened. */
+  private closeSender(
+    { id, limiter }: Pick<ChannelWay, 'id' | 'limiter'>,
+    message: OutgoingMessage,
+    result: Extract<HandOverResult, { kind: 'sender' }>,
+  ): HandOverResult {
+    const { channel, from } = message;
+    const accountId = limiter.account.account;
+    if (accountId === undefined) return result;
+    this.deps.closeSender({ accountId, channel, from, code: result.code, message: result.message });
+    return this.deps.wayOf(message) === id ? result : { ...result, retryAfterMs: 0 };
   }
 
   private putBack(entries: readonly Entry[]): void {
