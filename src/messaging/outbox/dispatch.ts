@@ -65,8 +65,11 @@ interface Deps {
 }
 
 /** What would only wait at the vendor waits here, where it can be held and taken back. */
-const ownPace = ({ kind }: Way['account'], channel: Channel): number | undefined =>
-  kind === 'twilio' && channel === 'voice' ? LIMITS.vendorCallsPerSecond : undefined;
+const ownPace = ({ kind }: Way['account'], channel: Channel): number | undefined => {
+  if (channel !== 'voice') return undefined;
+  if (kind === 'vonage') return LIMITS.vonageCallsPerSecond;
+  return kind === 'twilio' ? LIMITS.vendorCallsPerSecond : undefined;
+};
 
 /** Longest sleep of the one timer; clocks may be set meanwhile. */
 const SLEEP_MAX_MS = 30_000;
