@@ -329,6 +329,8 @@ export const LIMITS = {
   /** The longest domain name, in the form in which DNS has it. */
   senderChars: 253,
   routeAccounts: 20,
+  /** Of an installation, senders that some account refuses: every process has all of them in memory. */
+  closedSenders: 10_000,
   /** How often a process asks whether an account or route was changed: well below the promised 5 s. */
   carriersPollMs: 2_000,
   /** A refused account that was made by the API is tried at least so often, because an owner changes it and watches. */
@@ -353,6 +355,8 @@ export const LIMITS = {
   silentCallHours: 26,
   /** Twilio places one call a second, and queues what is more where no pause reaches it. */
   vendorCallsPerSecond: 1,
+  /** Calls a second at Vonage; it refuses a burst of more. */
+  vonageCallsPerSecond: 3,
   /** When a message in doubt is looked up at a vendor: lists are late, and most doubts end by a callback before. */
   doubtLooksMs: [30_000, 120_000, 600_000],
   /** Signed callbacks of Telnyx and Vonage are believed for so long, as both advise. */

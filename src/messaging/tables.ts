@@ -301,6 +301,15 @@ export interface MessagingTables {
     key_id: string | null;
     created_at: CreatedAt;
   };
+  account_senders: {
+    account_id: string;
+    channel: Channel;
+    sender: string;
+    code: string;
+    message: string;
+    closed_at: CreatedAt;
+    reopened_at: Timestamp | null;
+  };
   event_tokens: { account: string; token: Buffer; body: Buffer; at: CreatedAt };
   vendor_calls: {
     message_id: string;
