@@ -117,7 +117,11 @@ const trackMessage: Operation = {
 and end in \`delivered\`, \`undelivered\`, \`failed\`, \`expired\`, \`rejected\`, \`suppressed\`, \`canceled\` or \`unknown\`. They only ever move forward: a report that comes late is kept among the events, and the state stays. \`unknown\` means that a provider was given the message and its answer was lost; it is never sent again by itself, and a later report settles it. A call has events of its own (\`ringing\`, \`answered\`, \`human\`, \`machine\`, \`digits\`, …), with what was found out in \`data\`.`,
   parameters: { uid: RECORD.uid },
   answers: {
-    200: json('The message.', trackedMessage, answered(200, 'Message', { ...RECORD, events: [EVENT], stopped: null })),
+    200: json(
+      'The message.',
+      trackedMessage,
+      answered(200, 'Message', { ...RECORD, events: [EVENT], stopped: null }),
+    ),
   },
 };
 
@@ -165,7 +169,12 @@ const cancelMessage: Operation = {
     200: json(
       'It will not be sent.',
       trackedMessage,
-      answered(200, 'Message canceled', { ...RECORD, state: 'canceled', events: [EVENT, CANCELED], stopped: null }),
+      answered(200, 'Message canceled', {
+        ...RECORD,
+        state: 'canceled',
+        events: [EVENT, CANCELED],
+        stopped: null,
+      }),
     ),
   },
   errors: ['not_cancelable'],
