@@ -12,6 +12,12 @@ const FOLDERS = [
     why: 'pure rules, bundled into workflows: the root of the graph imports nothing',
   },
   { name: 'log', at: '^src/log\\.ts$' },
+  {
+    name: 'foreground',
+    at: '^src/foreground\\.ts$',
+    values: ['^src/domain/'],
+    why: 'requests enter it and work asks it, and neither knows the other',
+  },
   { name: 'startup-error', at: '^src/startup-error\\.ts$' },
   {
     name: 'credentials',
@@ -77,7 +83,13 @@ const FOLDERS = [
       '^src/audit/',
       '^src/storage/(new-id|periodic-cleanup|with-first-change)',
     ],
-    types: ['^src/providers/(provider|vendor/)', '^src/storage/storage', '^src/log', '^src/contracts/'],
+    types: [
+      '^src/providers/(provider|vendor/)',
+      '^src/storage/storage',
+      '^src/log',
+      '^src/foreground',
+      '^src/contracts/',
+    ],
     why: 'the service works without campaigns, Temporal and HTTP',
   },
   {
@@ -119,6 +131,7 @@ const FOLDERS = [
     types: [
       '^src/storage/storage',
       '^src/log',
+      '^src/foreground',
       '^src/providers/(provider|vendor/(vendor|call-desk))',
       '^src/oidc/',
     ],
@@ -147,7 +160,7 @@ const FOLDERS = [
     name: 'activities',
     at: '^activities/',
     values: ['^src/domain/', '^src/campaigns/'],
-    types: ['^src/gateway/gateway', '^src/log', '^src/storage/storage'],
+    types: ['^src/gateway/gateway', '^src/log', '^src/foreground', '^src/storage/storage'],
     why: 'activities send through the gateway, never by the messaging half or a provider',
   },
   {

@@ -23,8 +23,13 @@ export interface BegunRun {
 }
 
 export function audienceActivities(deps: ActivityDeps) {
-  const { db, suppression, suppressionEntry } = deps;
-  const inTurn = createTurns(LIMITS.audiencePiecesAtOnce);
+  const { db, suppression, suppressionEntry, foreground } = deps;
+  const turns = createTurns(LIMITS.audiencePiecesAtOnce);
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> =>
+    turns(async () => {
+      await foreground?.pass();
+      return work();
+    });
 
   async function freeze({ runId, ...input }: FreezeInput): Promise<FreezeStep> {
     const run = await loadRun(db, runId);

@@ -3,6 +3,7 @@ import type { SuppressionEntry, SuppressionRule } from '../src/campaigns/ports';
 import type { CampaignTables } from '../src/campaigns/tables';
 import type { CallPolicy, CallTimes } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
+import type { Foreground } from '../src/foreground';
 import type { Gateway } from '../src/gateway/gateway';
 import type { Log } from '../src/log';
 
@@ -20,6 +21,8 @@ export interface ActivityDeps {
    */
   suppressionEntry?: SuppressionEntry | undefined;
   callTimes?: CallTimes | undefined;
+  /** Requests that this process answers. Chunks and pieces let them pass. */
+  foreground?: Foreground | undefined;
   log: Log;
 }
 

@@ -64,7 +64,7 @@ export type SendPageOutcome =
  * endpoint. Each recipient gets a result of their own. A reason that concerns all of them stops the page
  * between two chunks, and a refused account stops the run.
  */
-export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWatch) {
+export function sendActivities({ db, gatewayFor, foreground }: ActivityDeps, abort: AbortWatch) {
   const feeds = new FeedAsks(db);
   const stops = new StopWatch(db);
   const workers = new PageWorkers(LIMITS.pageWorkers, LIMITS.pageWorkersPerCampaign);
@@ -135,6 +135,7 @@ export function sendActivities({ db, gatewayFor }: ActivityDeps, abort: AbortWat
       lots.use(taking.lot);
       const askedAt = performance.now();
       const ended = await workers.run(run, cancellationSignal, async () => {
+        await foreground?.pass();
         const startedAt = performance.now();
         // The operator may have paused the run while other pages had their turns.
         const control = startedAt - askedAt > LIMITS.paceLookMs ? await readControl(db, run.runId) : 'run';

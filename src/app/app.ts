@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../config';
 import { type Credentials, readCredentials, writeCredentials } from '../credentials/credentials';
 import type { Role } from '../domain/task-queues';
+import { Foreground } from '../foreground';
 import type { Log } from '../log';
 import { isUnavailable } from '../messaging/database-error';
 import type { MessagingTables } from '../messaging/tables';
@@ -95,7 +96,10 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
     shutdown,
   );
   const metrics = await openMetricsModule(options, storage, shutdown);
-  const shared = { ...options, storage, metrics, temporal: temporal.handle, service };
+  const shared = {
+    ...{ ...options, storage, metrics, temporal: temporal.handle, service },
+    foreground: new Foreground(),
+  };
   const http = options.http ? await openHttpModule({ ...shared, credentials }, shutdown) : undefined;
   if (http && !(database.isShared && credentials)) {
     credentials = await settleCredentials(config, http, credentials, temporal.address);

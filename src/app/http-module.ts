@@ -11,6 +11,7 @@ import { stoppedWorkspaces } from '../campaigns/stops/stops';
 import type { CampaignTables } from '../campaigns/tables';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
+import type { Foreground } from '../foreground';
 import { consoleRoutes } from '../http/console';
 import type { App } from '../http/request/routing';
 import { buildServer } from '../http/server';
@@ -67,6 +68,7 @@ export interface HttpModuleOptions extends AppOptions {
   service: ServiceGateways;
   credentials: Credentials | undefined;
   metrics: Metrics;
+  foreground: Foreground;
 }
 
 /** A name to log in with; no mail is sent to it. */
@@ -132,6 +134,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       mailto: config.unsubscribeMailto ?? unsubscribeAddress(config.smtp),
     }),
     observer: options.metrics.delivery,
+    foreground: options.foreground,
     log,
   });
   shutdown.add('delivery', () => delivery.stop());
@@ -182,6 +185,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     trustProxy,
     observe: options.metrics.requests,
     requestBounds: config.requestBounds,
+    foreground: options.foreground,
     idempotency: createIdempotency({ db: requestsDb }),
     audit,
     routes: [

@@ -5,6 +5,7 @@ import type { CampaignTables } from '../campaigns/tables';
 import { Feeds } from '../campaigns/watch/feeds';
 import { startWatcher } from '../campaigns/watch/watcher';
 import type { Role } from '../domain/task-queues';
+import type { Foreground } from '../foreground';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher, createSignals } from '../temporal/launcher';
@@ -18,6 +19,7 @@ export interface WorkerModuleOptions extends AppOptions {
   storage: Storage;
   temporal: Temporal;
   service: ServiceGateways;
+  foreground: Foreground;
 }
 
 /** The Temporal workers of this process, and the gateway through which they send. */
@@ -38,6 +40,7 @@ export async function openWorkerModule(
       ...{ db, gatewayFor: service.gatewayFor, suppression, suppressionEntry, log },
       signals,
       callTimes: config.callTimes,
+      foreground: options.foreground,
     },
   });
   shutdown.add('workers', () => workers.stop());

@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { Log } from '../log';
-import type { Execute } from '../storage/with-first-change';
-import { append, appendIn } from './chain';
+import type { Statement } from '../storage/with-first-change';
+import { appendIn, appending } from './chain';
 import type { AuditEvent } from './entry';
 import { type ChainEnds, type EntryPage, type EntryQuery, readChainEnds, readEntries } from './read-entries';
 import { createRepeated } from './repeated';
@@ -10,8 +10,9 @@ import type { AuditTables } from './tables';
 
 /** Writes what happened into the chain of its workspace. */
 export interface AuditLog {
+  /** The last statement of a change's transaction. */
+  appending(event: AuditEvent): Statement;
   /** In the transaction of a change; call it last. */
-  append(execute: Execute, event: AuditEvent): Promise<void>;
   appendIn<Tables>(tx: Transaction<Tables>, event: AuditEvent): Promise<void>;
   /** What no transaction belongs to. */
   record(event: AuditEvent): Promise<void>;
@@ -44,7 +45,7 @@ export function createAuditLog({
     ...(repeatedMs === undefined ? {} : { windowMs: repeatedMs }),
   });
   return {
-    append: (execute, event) => append(execute, event, now()),
+    appending: (event) => appending(event, now()),
     appendIn: (tx, event) => appendIn(tx, event, now()),
     record,
     recordRepeated: repeated.take,

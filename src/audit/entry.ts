@@ -45,3 +45,23 @@ export function hashOf({
     .update(canonicalJson(said as unknown as Json))
     .digest('hex');
 }
+
+/**
+ * The canonical JSON of an entry whose time and predecessor only the database knows, in three pieces: up to the
+ * text of `at`, from behind it up to the value of `prev`, and the rest.
+ */
+export function piecesAroundAtAndPrev(
+  entry: Omit<AuditEntry, 'at' | 'prev' | 'hash'>,
+): [string, string, string] {
+  const member = (name: string, value: Json) => `${JSON.stringify(name)}:${canonicalJson(value)}`;
+  const members = Object.entries(entry as unknown as Record<string, Json>)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, value]) => ({ name, text: member(name, value) }));
+  const between = (after: string, before: string) =>
+    members
+      .filter(({ name }) => name > after && name < before)
+      .map(({ text }) => `${text},`)
+      .join('');
+  const rest = members.filter(({ name }) => name > 'prev').map(({ text }) => `,${text}`);
+  return [`{${between('', 'at')}"at":"`, `",${between('at', 'prev')}"prev":`, `${rest.join('')}}`];
+}

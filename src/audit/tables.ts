@@ -9,6 +9,7 @@ export interface AuditTables {
     last_seq: number;
     last_hash: string | null;
     last_at: Timestamp | null;
+    prev_hash: string | null;
     sealed_start: string | null;
     key_id: string | null;
   };

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import fastify from 'fastify';
 import type { AuditLog } from '../audit/audit-log';
 import { LIMITS } from '../domain/limits';
+import type { Foreground } from '../foreground';
 import type { Log } from '../log';
 import type { Idempotency } from '../messaging/idempotency';
 import { docsRoutes } from './docs';
@@ -36,6 +37,8 @@ export interface ServerDeps {
   observe?: RequestObserver | undefined;
   /** Of each workspace; without them, as many requests as come. */
   requestBounds?: RequestBounds | undefined;
+  /** What those requests have priority over. */
+  foreground?: Foreground | undefined;
   /** How long a body that is read as a whole may take; default `LIMITS.httpBodyMs`. */
   bodyWithinMs?: number | undefined;
   /** Each in its own scope, so that what one adds, such as a content type, does not apply to the others. */
@@ -75,7 +78,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   const known = rememberRoutes(app);
   checkCallers(app, authenticator, publicUrl);
   maskForViewers(app);
-  if (deps.requestBounds) boundRequests(app, deps.requestBounds);
+  if (deps.requestBounds) boundRequests(app, deps.requestBounds, deps.foreground);
   if (deps.audit) auditCalls(app, deps.audit, authenticator, log);
   if (deps.idempotency) acceptIdempotencyKeys(app, deps.idempotency, log);
   discardLargeBodies(app);

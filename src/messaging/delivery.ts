@@ -7,6 +7,7 @@ import { isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { MessageStory } from '../domain/message-story';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
+import type { Foreground } from '../foreground';
 import type { Log } from '../log';
 import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
 import { type Carriers, type CarriersDeps, createCarriers, defaultWayOf, wayId } from './carriers/carriers';
@@ -114,6 +115,8 @@ export function createDelivery(deps: {
   /** The list-unsubscribe headers of marketing mail; without it, mail has none. */
   listUnsubscribe?: ListUnsubscribe | undefined;
   observer?: DeliveryObserver | undefined;
+  /** Requests of this process that marketing messages let pass. */
+  foreground?: Foreground | undefined;
   log: Log;
 }): Delivery {
   const {
@@ -125,6 +128,7 @@ export function createDelivery(deps: {
     senderLimits = {},
     listUnsubscribe,
     observer,
+    foreground,
     log,
   } = deps;
   const { requestDb = db } = deps;
@@ -167,6 +171,7 @@ export function createDelivery(deps: {
     log,
     events: { onEvents: feed.notify, onHandedOver: receipts.handedOver },
     observer,
+    foreground,
   });
   for (const channel of CHANNELS) {
     const id = defaultAccountId(channel);

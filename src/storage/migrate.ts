@@ -47,6 +47,7 @@ import * as vendorCalls from './migrations/0096-vendor-calls';
 import * as doubts from './migrations/0097-doubts';
 import * as registeredSenders from './migrations/0098-registered-senders';
 import * as eventTokens from './migrations/0099-event-tokens';
+import * as auditAppend from './migrations/0100-audit-append';
 import * as runRetention from './migrations/0110-run-retention';
 import * as accountSenders from './migrations/0114-account-senders';
 import { splitStatements } from './split-statements';
@@ -99,6 +100,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0097-doubts': doubts.UP,
   '0098-registered-senders': registeredSenders.UP,
   '0099-event-tokens': eventTokens.UP,
+  '0100-audit-append': auditAppend.UP,
   '0110-run-retention': runRetention.UP,
   '0114-account-senders': accountSenders.UP,
 };

@@ -1,8 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { QueryResult } from 'pg';
+import { escapeLiteral, type QueryResult } from 'pg';
 
-/** Runs one statement in the transaction at hand. */
-export type Execute = (text: string, values: unknown[]) => Promise<Pick<QueryResult, 'rows'>>;
+export interface Statement {
+  text: string;
+  /** Of $1 and so on. */
+  values: readonly (string | null)[];
+}
 
 /** What Kysely needs of a connection. */
 export interface Connection {
@@ -11,17 +14,17 @@ export interface Connection {
 }
 
 /**
- * Statements that belong into the transaction in which a piece of work first changes something: both are
- * committed, or neither. The connection looks for them just before that transaction is committed, so that code
- * which changes things need not pass them along, and cannot forget them. They come last, and what they lock is
- * locked for one commit only.
+ * A statement that belongs into the transaction in which a piece of work first changes something: both are
+ * committed, or neither. The connection looks for it just before that transaction is committed, so that code which
+ * changes things need not pass it along, and cannot forget it. It is sent together with the commit, so that what it
+ * locks is locked for as long as the server commits, and not until a busy process has read an answer.
  *
- * Work that changes nothing writes none of them.
+ * Work that changes nothing writes none.
  */
 export class Companion {
   private state: 'awaited' | 'under way' | 'written' | 'closed' = 'awaited';
 
-  constructor(private readonly write: (execute: Execute) => Promise<void>) {}
+  constructor(private readonly statement: () => Statement) {}
 
   get isAwaited(): boolean {
     return this.state === 'awaited';
@@ -38,10 +41,10 @@ export class Companion {
     if (!first) return connection.query('commit', []);
     this.state = 'under way';
     try {
-      await this.write((text, values) => connection.query(text, values));
-      const result = await connection.query('commit', []);
+      // Two statements in one message can have no parameters.
+      const results = await connection.query(`${withLiterals(this.statement())};\ncommit`, []);
       this.state = 'written';
-      return result;
+      return ([results].flat() as QueryResult[]).at(-1) as QueryResult;
     } catch (error) {
       this.state = 'awaited';
       throw error;
@@ -94,6 +97,13 @@ export function accompanied(connection: Connection): Connection {
     },
     release: () => connection.release(),
   };
+}
+
+function withLiterals({ text, values }: Statement): string {
+  return text.replace(/\$(\d+)/g, (_, number: string) => {
+    const value = values[Number(number) - 1] ?? null;
+    return value === null ? 'null' : escapeLiteral(value);
+  });
 }
 
 const isBegin = (text: string) => text === 'begin' || text.startsWith('start transaction');

@@ -3,6 +3,7 @@ import { stoppedWorkspaces } from '../../src/campaigns/stops/stops';
 import { type Message, message as messageSchema } from '../../src/contracts/send';
 import type { MessageEvent } from '../../src/domain/message';
 import type { SenderLimits } from '../../src/domain/sender-limit';
+import type { Foreground } from '../../src/foreground';
 import { createLog, type Log } from '../../src/log';
 import type { CarriersDeps } from '../../src/messaging/carriers/carriers';
 import { createDelivery, type Delivery } from '../../src/messaging/delivery';
@@ -32,6 +33,7 @@ export interface OutboxRig {
       senderRule?: SenderRule;
       observer?: DeliveryObserver;
       carriers?: CarriersDeps;
+      foreground?: Foreground;
     },
   ): Promise<TestProcess>;
   sms(uid: string, more?: Record<string, unknown>): Message;

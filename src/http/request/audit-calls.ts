@@ -52,7 +52,7 @@ export function auditCalls(app: App, audit: AuditLog, authenticator: Authenticat
 
 function audited(handler: RouteHandlerMethod, rule: AuditRule, audit: AuditLog): RouteHandlerMethod {
   return function (request, reply) {
-    const companion = new Companion((execute) => audit.append(execute, eventOf(request, rule, 'ok')));
+    const companion = new Companion(() => audit.appending(eventOf(request, rule, 'ok')));
     request.audited = { companion };
     return withFirstChange(companion, () => handler.call(this, request, reply));
   };

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { BoundedCache } from '../../domain/bounded-cache';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import type { Foreground } from '../../foreground';
 import type { App } from './routing';
 
 /**
@@ -24,7 +25,7 @@ export interface RequestBounds {
  * Bounds the requests of each workspace, so that one that floods leaves room for the others (api.md 17). Counted in
  * memory and per process, because a query for each request would cost what the bound saves.
  */
-export function boundRequests(app: App, bounds: RequestBounds): void {
+export function boundRequests(app: App, bounds: RequestBounds, foreground?: Foreground): void {
   const workspaces = new BoundedCache<Usage>(LIMITS.rateWindowKeys);
   const most: Record<Counted, number> = {
     requests: bounds.atOnce,
@@ -51,6 +52,8 @@ export function boundRequests(app: App, bounds: RequestBounds): void {
       return done(tooMany(`This workspace makes more than ${bounds.perSecond} requests a second`));
     }
     countWhileOpen(usage, bound, reply);
+    const leave = bound === 'requests' ? foreground?.enter() : undefined;
+    if (leave) reply.raw.once('close', leave);
     done();
   });
 }

@@ -153,8 +153,11 @@ const closedSenderOf = ({ channel, from, code, message }: SenderRefusal) => ({
   channel,
   sender: routeSender(channel, from),
   code: storable(code),
-  message: storable(message),
+  message: storable(message.replace(NUMBER, '…')),
 });
+
+/** Carriers name the recipient too. */
+const NUMBER = /\+?\d[\d\s().-]{5,}\d/g;
 
 const toClosedSender = (row: {
   channel: Channel;

@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import type { Routed } from '../../domain/route';
+import type { Foreground } from '../../foreground';
 import type { Log } from '../../log';
 import type { HandOverResult } from '../../providers/provider';
 import type { Way } from '../carriers/carriers';
@@ -60,6 +61,7 @@ interface Deps {
   limits: SenderLimits;
   outbox: OutboxCount;
   observer?: DeliveryObserver | undefined;
+  foreground?: Foreground | undefined;
   log: Log;
   events: OutboxEvents;
 }
@@ -259,8 +261,9 @@ export class Dispatcher {
     const opener = new GroupOpener({
       ...{ db, templates, listUnsubscribe, lanes, holds, queue, recorder, provider, log },
     });
+    const { foreground } = this.deps;
     const delivery = new ChannelDelivery({
-      ...{ way: id, limiter, queue, opener, recorder, holds, wake: this.wake },
+      ...{ way: id, limiter, queue, opener, recorder, holds, foreground, wake: this.wake },
       isClosed: (message) => this.deps.isClosed(account.id, message),
       onOpened: ({ back, gone }) => {
         this.putBack(back);

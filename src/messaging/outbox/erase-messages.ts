@@ -63,6 +63,8 @@ export async function eraseMessages(db: Kysely<MessagingTables>, person: Erased)
     ]);
     await eraseEvents(tx, person, ids, seqs);
     await eraseDeliveries(tx, person, seqs);
+    // The rendered document, and what was entered.
+    await sql`delete from vendor_calls where message_id = any(${ids}::text[])`.execute(tx);
     await sql`delete from orphan_receipts where message_id = any(${ids}::text[])`.execute(tx);
     await sql`update sms_parts set data = null where message_id = any(${ids}::text[])`.execute(tx);
     await sql`

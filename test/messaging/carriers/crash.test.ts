@@ -66,7 +66,7 @@ describeWithDatabase('an account whose process ends in the middle of a hand-over
     const others = new ScriptedProvider('sms', {}, providerName(spare));
     const carriers = owner.carriers(({ id }) => (id === spare.id ? others : refusing));
     const { delivery } = await rig.process({}, { carriers });
-    await until('it was refused', () => refusing.taken.length === 1);
+    await until('it was refused', () => refusing.taken.length >= 1);
     await delivery.accept(rig.workspaceId, rig.sms('fresh'));
     await until('the next account has what is new', () => others.uids().includes('fresh'));
     refusing.script = (message) => ({ kind: 'accepted', providerId: message.id });

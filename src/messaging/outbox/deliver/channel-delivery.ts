@@ -1,4 +1,5 @@
 import { LIMITS } from '../../../domain/limits';
+import type { Foreground } from '../../../foreground';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
 import type { Holds } from '../holds';
 import type { Lane } from '../lanes';
@@ -26,6 +27,8 @@ interface Deps {
   holds: Holds;
   /** The account's carrier refuses the message's sender. */
   isClosed(message: OutgoingMessage): boolean;
+  /** Marketing messages wait while its requests are late. */
+  foreground?: Foreground | undefined;
   /** Something changed: room with the provider, or what waits. */
   wake(): void;
   /** These came back to the queue, or are known to the table alone from now on. */
@@ -51,6 +54,7 @@ export class ChannelDelivery {
   private rateAtMs = 0;
   private attended: (() => void) | undefined;
   private stopping = false;
+  private steppedAsideAtMs: number | undefined;
 
   constructor(private readonly deps: Deps) {
     this.way = deps.way;
@@ -75,18 +79,20 @@ export class ChannelDelivery {
     while (this.openings < OPENINGS_MAX) {
       const paced = limiter.pace?.available(nowMs) ?? LIMITS.handoverBatch;
       if (limiter.pace && paced <= 0) return limiter.pace.nextAtMs(nowMs);
-      const plain = Math.min(paced, LIMITS.handoverBatch, this.room());
+      const aside = this.stepsAside(nowMs);
+      const plain = aside ? 0 : Math.min(paced, LIMITS.handoverBatch, this.room());
       // What is transactional has places of its own beyond those that are taken.
       const kind = plain > 0 ? undefined : ('transactional' as const);
       const max = plain > 0 ? plain : Math.min(paced, LIMITS.handoverBatch, this.room('transactional'));
       const ready = queue.readyCount(this.way, kind);
-      if (max <= 0 || ready === 0) break;
+      if (max <= 0 || ready === 0) return aside ? nowMs + LIMITS.foregroundLookMs : Number.POSITIVE_INFINITY;
       const lingerMs = this.lingerMs(Math.min(ready, max), nowMs);
       if (lingerMs > 0) return nowMs + lingerMs;
       const entries = queue.take(this.way, max, kind);
       if (entries.length === 0) break;
       limiter.pace?.take(entries.length);
       for (const [lane, ofLane] of byLane(entries)) void this.open(lane, ofLane);
+      if (plain > 0) this.steppedAsideAtMs = undefined;
     }
     return Number.POSITIVE_INFINITY;
   }
@@ -106,6 +112,16 @@ export class ChannelDelivery {
       await new Promise((done) => setTimeout(done, 10));
       this.feed();
     }
+  }
+
+  /** Marketing messages let late requests pass, each group for a while at most. */
+  private stepsAside(nowMs: number): boolean {
+    if (!this.deps.foreground?.isLate) {
+      this.steppedAsideAtMs = undefined;
+      return false;
+    }
+    this.steppedAsideAtMs ??= nowMs;
+    return nowMs - this.steppedAsideAtMs < LIMITS.foregroundGroupWaitMs;
   }
 
   /** How many more messages may be opened. */

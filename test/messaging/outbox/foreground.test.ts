@@ -1,0 +1,60 @@
+import { LIMITS } from '../../../src/domain/limits';
+import { Foreground } from '../../../src/foreground';
+import type { Storage } from '../../../src/storage/storage';
+import { describeWithDatabase } from '../../support/storage';
+import { until } from '../../support/until';
+import { createOutboxRig, type OutboxRig } from '../outbox-rig';
+
+/** Messages beside requests that their process answers late. */
+describeWithDatabase('messages beside late requests', (database) => {
+  let storage: Storage;
+  let rig: OutboxRig;
+  let nowMs: number;
+  beforeAll(async () => {
+    storage = await database.open();
+  });
+  beforeEach(async () => {
+    nowMs = 0;
+    rig = await createOutboxRig(storage);
+  });
+  afterEach(() => rig.stop());
+
+  /** A process one of whose requests is late for as long as the test wants. */
+  async function busyProcess() {
+    // Time stands still for the requests, and so does their being late.
+    const foreground = new Foreground(() => nowMs);
+    const process = await rig.process({}, { foreground });
+    const leave = foreground.enter();
+    nowMs = 1_000;
+    return { ...process, foreground, leave };
+  }
+
+  test('marketing ones wait, and leave after a while though requests are always late', async () => {
+    const { delivery, sms, foreground } = await busyProcess();
+    const begunAt = performance.now();
+    await delivery.accept(rig.workspaceId, rig.sms('one', { class: 'marketing' }));
+    await until('it has left', () => sms.uids().includes('one'));
+    // A timer may fire a millisecond early.
+    expect(performance.now() - begunAt).toBeGreaterThanOrEqual(LIMITS.foregroundGroupWaitMs - 1);
+    expect(foreground.isLate).toBe(true);
+  });
+
+  test('marketing ones wait no longer when the requests are answered', async () => {
+    const { delivery, sms, leave } = await busyProcess();
+    leave();
+    await delivery.accept(rig.workspaceId, rig.sms('one', { class: 'marketing' }));
+    await until('it has left', () => sms.uids().includes('one'));
+  });
+
+  test('transactional ones do not wait for them', async () => {
+    const { delivery, sms, foreground } = await busyProcess();
+    // Beside a marketing message that has just begun to wait, it comes first however long the machine takes.
+    await delivery.acceptMany(rig.workspaceId, [
+      rig.sms('news', { class: 'marketing' }),
+      rig.sms('code', { class: 'transactional' }),
+    ]);
+    await until('both have left', () => sms.uids().length === 2);
+    expect(sms.uids()).toEqual(['code', 'news']);
+    expect(foreground.isLate).toBe(true);
+  });
+});
