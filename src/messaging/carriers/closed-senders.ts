@@ -5,7 +5,7 @@ import { routeSender } from '../../domain/route';
 import type { Log } from '../../log';
 import { storable } from '../outbox/attempt-result';
 import type { MessagingTables } from '../tables';
-import { raiseRevision } from './accounts';
+import { raiseRevision } from './revision';
 
 /**
  * Senders that a carrier refuses at one account, and that other accounts may take (api.md 15). Only the carrier knows when
