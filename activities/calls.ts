@@ -80,22 +80,27 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
       const until = Date.now() + ROUND_MS;
       let calls = 0;
       let lookMs = LOOK_MS;
+      // A predecessor that was killed may have left its page open. The page's recipients count as being called, so
+      // that a page as large as the limit leaves no slot; it is finished all the same, or no call would ever end.
+      let mayBeOpen = true;
       while (Date.now() < until) {
         stopIfCancelled();
         const counts = await readCounts(db, input.runId);
         const free = await slotsForFirstCalls(db, input, counts.voice?.sending ?? 0);
-        if (free <= 0) {
+        if (free <= 0 && !mayBeOpen) {
           await pause(lookMs);
           lookMs = Math.min(LOOK_MAX_MS, lookMs * 1.5);
           continue;
         }
-        lookMs = LOOK_MS;
+        if (free > 0) lookMs = LOOK_MS;
         const key = { ...input, channel: 'voice' as const, lane: 0 };
         const hours = openHours(run.options, 'voice');
         const { ratePerSecond } = await readPace(db, input.runId);
         const open = new Date(hours.nextForAll(Date.now()));
-        const taking = await takePage(db, key, pageAtPace(ratePerSecond, free), open);
+        const taking = await takePage(db, key, free > 0 ? pageAtPace(ratePerSecond, free) : 0, open);
+        mayBeOpen = false;
         if (taking.kind === 'stopped') return taking;
+        if (taking.kind === 'idle' && free <= 0) continue;
         if (taking.kind === 'idle') {
           if (calls) return { kind: 'started', calls };
           return taking.until

@@ -49,20 +49,33 @@ const release = {
   ],
 };
 
+const STAGED: readonly object[] = [
+  { release },
+  { release, strategy: 'fallback', fallbackAfterSeconds: 5 },
+  // A gate that is judged and never closed.
+  { release: { ...release, gates: [{ metric: 'failed', above: 1, minSample: 1 }] } },
+];
+
 /**
  * What campaigns differ in, one after the other: channels at once, channels in turn, hours of the recipient's own, and
  * stages. As many kinds as are no multiple of the workspaces, so that each workspace has each kind.
  */
-const KINDS: readonly object[] = [
-  {},
-  { strategy: 'fallback', fallbackAfterSeconds: 5 },
-  // One minute of the day, so that nearly every recipient is due at once.
-  { delivery: { quietHours: { from: '03:00', to: '03:01', timezone: 'recipient' } } },
-  { release },
-  { release, strategy: 'fallback', fallbackAfterSeconds: 5 },
-];
+export const KINDS: Record<'all' | 'staged', readonly object[]> = {
+  all: [
+    {},
+    { strategy: 'fallback', fallbackAfterSeconds: 5 },
+    // One minute of the day, so that nearly every recipient is due at once.
+    { delivery: { quietHours: { from: '03:00', to: '03:01', timezone: 'recipient' } } },
+    ...STAGED.slice(0, 2),
+  ],
+  staged: STAGED,
+};
 
-export async function openBackend(installation: Installation, contacts: number): Promise<Backend> {
+export async function openBackend(
+  installation: Installation,
+  contacts: number,
+  kinds: readonly object[],
+): Promise<Backend> {
   const { baseUrl, workspaces } = installation;
   const teams = await Promise.all(workspaces.map((one, i) => openTeam(baseUrl, one, i, contacts)));
   const teamOf = new Map<string, Team>();
@@ -77,7 +90,7 @@ export async function openBackend(installation: Installation, contacts: number):
   return {
     async start() {
       const team = teams[started % teams.length] as Team;
-      const kind = KINDS[started % KINDS.length] as object;
+      const kind = kinds[started % kinds.length] as object;
       const id = await team.start(`chaos ${++started}`, kind);
       teamOf.set(id, team);
       return id;

@@ -45,6 +45,17 @@ describe('an installation whose parts are killed, stalled and cut off from each 
     expect(result.taken).toBeGreaterThan(result.recipients * 0.5);
   }, 400_000);
 
+  it('accounts for every recipient of campaigns in stages', async () => {
+    const { code, told, result } = await runChaos(
+      ...['--seed', '3', '--minutes', '0.5', '--campaigns', 'staged', '--at-once', '7', '--contacts', '300'],
+    );
+    expect([told.match(/BROKEN.*/g), code]).toEqual([null, 0]);
+    expect(result.faults).toBeGreaterThanOrEqual(5);
+    expect(result.campaigns).toBeGreaterThanOrEqual(7);
+    expect(result.recipients).toBe(result.campaigns * 600);
+    expect(result.taken).toBeGreaterThan(result.recipients * 0.5);
+  }, 400_000);
+
   it('would be caught if it forgot what it had claimed', async () => {
     const args = ['--seed', '2', '--minutes', '0.2', '--only', 'kill serve', '--break', 'claim'];
     const { code, told } = await runChaos(...args);

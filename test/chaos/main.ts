@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Backend, openBackend, type Reading } from './campaigns';
+import { type Backend, KINDS, openBackend, type Reading } from './campaigns';
 import { type Installation, startInstallation } from './installation';
 import { checkInvariants } from './invariants';
 import { INSTALLATIONS, type InstallationKind, type PlannedFault, planFaults } from './schedule';
@@ -11,6 +11,7 @@ import { startUp } from './up-installation';
  * Prints the schedule, one line a fault, and a line of JSON; ends with 1 when an invariant does not hold.
  * `--only 'kill serve'` keeps to one kind of fault. `--break claim` breaks the product on purpose, to see that
  * the checks have teeth. `--installation up` does it to `fanfare up`, which runs its own PostgreSQL and Temporal.
+ * `--campaigns staged` keeps to campaigns in stages, `--at-once N` has so many under way.
  */
 const CONTACTS = 1_500;
 /** Campaigns under way at the same time. */
@@ -26,14 +27,16 @@ async function main(): Promise<void> {
   const durationMs = Number(option('--minutes') ?? 2) * 60_000;
   const contacts = Number(option('--contacts') ?? CONTACTS);
   const kind = installationKind();
+  const kinds = KINDS[option('--campaigns') === 'staged' ? 'staged' : 'all'];
+  const atOnce = Number(option('--at-once') ?? AT_ONCE);
   const faults = planFaults(seed, durationMs, { only: option('--only'), installation: kind });
   note(`seed ${seed}, ${faults.length} faults in ${durationMs / 1_000} s`);
   const installation =
     kind === 'up' ? await startUp() : await startInstallation({ breakClaim: option('--break') === 'claim' });
   try {
-    const backend = await openBackend(installation, contacts);
+    const backend = await openBackend(installation, contacts, kinds);
     const startedAt = Date.now();
-    const watch = watchCampaigns(backend);
+    const watch = watchCampaigns(backend, atOnce);
     const resumedMs = await runFaults(installation, faults, watch);
     const campaigns = await watch.finished();
     const { findings, ...seen } = await checkInvariants({
@@ -108,7 +111,7 @@ interface Watch {
 }
 
 /** Keeps some campaigns under way, and looks how far they are. */
-function watchCampaigns(backend: Backend): Watch {
+function watchCampaigns(backend: Backend, atOnce: number): Watch {
   const readings = new Map<string, Reading | undefined>();
   const live = new Set<string>();
   let progressAt = Date.now();
@@ -116,7 +119,7 @@ function watchCampaigns(backend: Backend): Watch {
 
   const work = (async () => {
     while (Date.now() < endsAt || (live.size && Date.now() < endsAt + FINISH_MS)) {
-      if (Date.now() < endsAt && live.size < AT_ONCE) live.add(await backend.start());
+      if (Date.now() < endsAt && live.size < atOnce) live.add(await backend.start());
       for (const id of live) {
         const reading = await backend.look(id);
         if (!reading) continue;
