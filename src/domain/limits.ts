@@ -610,8 +610,6 @@ export const LIMITS = {
   voiceActivities: 500,
   /** Below this rate, in recipients per second, a shard uses one lane. */
   paceSecondLane: 500,
-  /** The largest page, and the first of a shard; nextPageSize() shrinks it when the service is slow. */
-  pageRecipients: 5_000,
   /** Recipients of one request, and what a crash leaves in doubt per lane. */
   chunkRecipients: 1_000,
   /** Without bulk sends a chunk is smaller, so that control is read and results are recorded as often. */
@@ -659,10 +657,6 @@ export const LIMITS = {
   /** A call without events for this long since its hand-over loses its slot in any case: longer than any wait
    * for its end. */
   callSilenceHours: 25,
-  /** How often a call that its carrier could not place is asked for again without counting, and after which
-   * first delay. Each further delay is twice as long, up to eight times: three quarters of an hour in all. */
-  carrierFaultsMax: 5,
-  carrierFaultSeconds: 120,
   /** How long to wait for a call's end beyond its ringing and longest duration, because receipts may be late. */
   callGraceSeconds: 60,
   /** Calls that the list of recipients shows for one recipient, the latest ones. */
@@ -745,6 +739,12 @@ export const LIMITS = {
   misfireToleranceSeconds: 300,
   /** Occurrences of a campaign that run side by side, at each recipient's own hour: an hourly campaign has 26. */
   occurrencesAtOnce: 30,
+  /** Calls whose workflow one look, once a minute, starts again. */
+  callsRelaunched: 1_000,
+  /** Recipients of a run that such a look reads. */
+  callsLookedAt: 50_000,
+  /** Calls whose workflow a process remembers to have asked for. */
+  callsRemembered: 100_000,
   /** Schedules that one look, once a minute, begins or compares with Temporal's, and the greatest age of a
    * comparison. */
   schedulesPerLook: 100,
@@ -773,7 +773,6 @@ export const LIMITS = {
   startupPatienceMs: 60_000,
   /** Pages read of a hosted service's template list, in case the list never ends. */
   templatePages: 1_000,
-  pageHeartbeatSeconds: 10,
   /** Longest delay between two tries of an activity, whatever the service asks for, because a waiting activity
    * does not read the run's control. */
   activityRetryMaxMs: 15_000,
