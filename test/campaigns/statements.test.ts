@@ -101,6 +101,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
     'watch/run-facts.ts': ['FACTS', 'STAGE', 'NEXT_DUE'],
   },
   'it looks at all workspaces, and answers nothing that a caller sees': {
+    'calls/call-reconciler.ts': ['LaunchedCalls', 'progressOf'],
     'phase-changes.ts': ['countsFollow', 'createPhaseChanges'],
     'retention.ts': ['markRuns', 'deleteRows', 'finishRuns', 'deleteSends'],
     'runs/run-phases.ts': ['runPhases'],
