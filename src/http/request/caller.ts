@@ -37,7 +37,7 @@ export interface Caller {
 export interface Authenticator {
   bySession(token: string): Promise<Caller | undefined>;
   byAccessToken(token: string): Promise<Caller | undefined>;
-  byApiKey(key: string): Promise<Pick<Caller, 'workspaceId' | 'scopes'> | undefined>;
+  byApiKey(key: string): Promise<(Pick<Caller, 'workspaceId' | 'scopes'> & { id: string }) | undefined>;
 }
 
 declare module 'fastify' {
