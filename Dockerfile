@@ -10,10 +10,12 @@ COPY workflows workflows
 COPY activities activities
 COPY workers workers
 COPY console console
+COPY scripts/sbom.mjs scripts/shipped-packages.mjs scripts/
 RUN node_modules/.bin/tsc -p tsconfig.build.json \
   && node dist/workers/bundle.js \
   && node packages/email-layout/build.mjs \
-  && node node_modules/vite/bin/vite.js build --config console/vite.config.mjs
+  && node node_modules/vite/bin/vite.js build --config console/vite.config.mjs \
+  && node scripts/sbom.mjs
 # The native core comes for five platforms of 25 to 30 MB each; this image is one of them.
 RUN npm prune --omit=dev --no-audit --no-fund \
   && case "$(uname -m)" in x86_64) keep=x86_64-unknown-linux-gnu ;; *) keep=aarch64-unknown-linux-gnu ;; esac \

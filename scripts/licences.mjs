@@ -1,13 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { ROOT, shippedPackages } from './shipped-packages.mjs';
 
 /**
  * `npm run licences`: the licences of what is installed with the product, from package-lock.json and the packages
  * themselves. THIRD-PARTY.md has to say the same, and every licence has to be one that the product may be passed on
  * with. `--write` writes the list anew.
  */
-const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const LIST = join(ROOT, 'THIRD-PARTY.md');
 
 /** Licences that ask for their text and nothing of our own source. */
@@ -27,21 +26,7 @@ const ALLOWED = new Set([
   'Unlicense',
 ]);
 
-/** Of packages whose package.json names none: what the file LICENSE in them says. */
-const BY_THEIR_TEXT = { unionfs: 'Unlicense' };
-
-const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
-/** What the console imports: vite bundles it, with what it needs in its turn, into the files that browsers load. */
-const IN_THE_CONSOLE = [
-  ...['react', 'react-dom', 'uplot'],
-  ...['@tanstack/react-query', '@tanstack/react-router', '@tanstack/react-virtual'],
-];
-
-const found = [...installed(), ...bundled(), ...shown()].sort(
-  (a, b) => compare(a.name, b.name) || compare(a.version, b.version),
-);
-const unique = found.filter((one, i) => i === 0 || lineOf(one) !== lineOf(found[i - 1]));
-
+const unique = shippedPackages();
 const refused = unique.filter(({ licence }) => !isAllowed(licence));
 for (const one of refused)
   process.stderr.write(`${one.name} ${one.version} has the licence ${one.licence}.\n`);
@@ -50,44 +35,6 @@ const isCurrent = existsSync(LIST) && readFileSync(LIST, 'utf8') === documentOf(
 if (!isCurrent)
   process.stderr.write('THIRD-PARTY.md is not what is installed: npm run licences -- --write\n');
 process.exitCode = refused.length === 0 && isCurrent ? 0 : 1;
-
-/** What comes with an installation for use: not what only building and testing need. */
-function installed() {
-  return listed(([path, { dev, link }]) => path.includes('node_modules/') && !dev && !link);
-}
-
-/** What `packages/` bundles into files of our own goes out with them. */
-function bundled() {
-  return listed(([path, { dev }]) => dev && /^packages\/[^/]+\/node_modules\//.test(path));
-}
-
-function shown() {
-  const reached = new Set();
-  const add = (name) => {
-    const path = `node_modules/${name}`;
-    if (reached.has(path) || !packages[path]) return;
-    reached.add(path);
-    for (const one of Object.keys(packages[path].dependencies ?? {})) add(one);
-  };
-  for (const name of IN_THE_CONSOLE) add(name);
-  return listed(([path]) => reached.has(path));
-}
-
-function listed(wanted) {
-  return Object.entries(packages)
-    .filter(wanted)
-    .map(([path, { version, license }]) => {
-      const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
-      const licence = license ?? manifestOf(join(ROOT, path))?.license ?? BY_THEIR_TEXT[name];
-      return { name, version, licence };
-    });
-}
-
-function manifestOf(directory) {
-  const file = join(directory, 'package.json');
-  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'));
-  return undefined;
-}
 
 /** Of `(MIT OR GPL-2.0)` one is enough, of `MIT AND ISC` all are needed. */
 function isAllowed(licence) {
@@ -119,8 +66,4 @@ function documentOf(list) {
 
 function lineOf({ name, version, licence }) {
   return `| ${name} | ${version} | ${licence} |`;
-}
-
-function compare(a, b) {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
