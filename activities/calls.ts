@@ -1,4 +1,5 @@
 import { endSilentCall } from '../src/campaigns/calls/call-events';
+import { callPolicyOf } from '../src/campaigns/calls/call-reconciler';
 import { slotsForFirstCalls, slotWait } from '../src/campaigns/calls/call-slots';
 import {
   type CallKey,
@@ -20,14 +21,8 @@ import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/rate-li
 import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
 import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import { callOptions } from '../src/domain/call-options';
-import {
-  CALL_POLICY_DEFAULT,
-  type CallEnding,
-  type CallOutcome,
-  type CallPolicy,
-  type CallStep,
-  silenceOf,
-} from '../src/domain/call-policy';
+import type { CallEnding, CallOutcome, CallStep } from '../src/domain/call-policy';
+import { silenceOf } from '../src/domain/call-silence';
 import type { Control } from '../src/domain/campaign';
 import { deliveryRule } from '../src/domain/delivery-rule';
 import { DomainError, isDomainError } from '../src/domain/errors';
@@ -81,27 +76,31 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
     /** Starts calls until the run has reached its limit of concurrent calls, and more as calls end. */
     async startCalls(input: StartCallsInput): Promise<StartCallsOutcome> {
       const run = await loadRun(db, input.runId);
-      const { retry, maxAttempts, machine } = { ...CALL_POLICY_DEFAULT, ...run.options.voice };
-      const policy: CallPolicy = { retry, maxAttempts, machine, faultSeconds: callTimes.faultSeconds };
+      const policy = callPolicyOf(run.options, callTimes);
       const until = Date.now() + ROUND_MS;
       let calls = 0;
       let lookMs = LOOK_MS;
+      // A predecessor that was killed may have left its page open. The page's recipients count as being called, so
+      // that a page as large as the limit leaves no slot; it is finished all the same, or no call would ever end.
+      let mayBeOpen = true;
       while (Date.now() < until) {
         stopIfCancelled();
         const counts = await readCounts(db, input.runId);
         const free = await slotsForFirstCalls(db, input, counts.voice?.sending ?? 0);
-        if (free <= 0) {
+        if (free <= 0 && !mayBeOpen) {
           await pause(lookMs);
           lookMs = Math.min(LOOK_MAX_MS, lookMs * 1.5);
           continue;
         }
-        lookMs = LOOK_MS;
+        if (free > 0) lookMs = LOOK_MS;
         const key = { ...input, channel: 'voice' as const, lane: 0 };
         const hours = openHours(run.options, 'voice');
         const { ratePerSecond } = await readPace(db, input.runId);
         const open = new Date(hours.nextForAll(Date.now()));
-        const taking = await takePage(db, key, pageAtPace(ratePerSecond, free), open);
+        const taking = await takePage(db, key, free > 0 ? pageAtPace(ratePerSecond, free) : 0, open);
+        mayBeOpen = false;
         if (taking.kind === 'stopped') return taking;
+        if (taking.kind === 'idle' && free <= 0) continue;
         if (taking.kind === 'idle') {
           if (calls) return { kind: 'started', calls };
           return taking.until

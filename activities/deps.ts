@@ -1,7 +1,8 @@
 import type { Kysely } from 'kysely';
 import type { SuppressionEntry, SuppressionRule } from '../src/campaigns/ports';
 import type { CampaignTables } from '../src/campaigns/tables';
-import type { CallPolicy, CallTimes } from '../src/domain/call-policy';
+import type { CallPolicy } from '../src/domain/call-policy';
+import type { CallTimes } from '../src/domain/call-silence';
 import type { Control } from '../src/domain/campaign';
 import type { Foreground } from '../src/foreground';
 import type { Gateway } from '../src/gateway/gateway';

@@ -1,7 +1,7 @@
 /**
  * Constants that workflows decide by. A history recorded under an old value is replayed under the present one.
  * A change here therefore needs `patched` wherever it changes the commands of a workflow. For the same reason,
- * workflows do not decide by LIMITS, which may be tuned freely.
+ * workflows do not decide by LIMITS, which may be tuned freely; the bundler refuses its file (workers/bundle.ts).
  */
 
 /**
@@ -30,3 +30,6 @@ export const FIRST_PAGE = 5_000;
 /** Due retries are gathered for this share of the time since sending began, and for a minute at most. */
 export const GATHER_SHARE = 0.05;
 export const GATHER_MAX_MS = 60_000;
+
+/** After so long without a heartbeat, the server gives an activity to another worker. */
+export const HEARTBEAT_SECONDS = 10;

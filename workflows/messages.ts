@@ -1,6 +1,6 @@
 import { defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { ShardRef } from '../src/campaigns/runs/run-end';
-import type { CallEnding, CallPolicy, CallResult } from '../src/domain/call-policy';
+import type { CallEnding, CallPolicy, CallProgress } from '../src/domain/call-policy';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
 
@@ -48,13 +48,7 @@ export interface VoiceCallInput {
   /** The campaign's call policy when the call was started. */
   policy: CallPolicy;
   /** State of the execution that this one continues. */
-  goOn?: {
-    calls: CallResult[];
-    /** Whether the service has taken the call that follows `calls`. */
-    placed: boolean;
-    canceled: boolean;
-    endings: [attempt: number, ending: CallEnding][];
-  };
+  goOn?: CallProgress;
 }
 
 export interface OutcomeFeedInput {

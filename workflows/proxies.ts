@@ -1,8 +1,8 @@
 import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { OrchestratorActivities, SenderActivities, VoiceActivities } from '../activities';
 import { ERRORS } from '../src/domain/errors';
-import { LIMITS } from '../src/domain/limits';
 import { TASK_QUEUES } from '../src/domain/task-queues';
+import { HEARTBEAT_SECONDS } from './constants';
 
 /**
  * Timeouts and retries of every activity. Codes that a retry cannot mend end an activity at once. All others
@@ -24,7 +24,7 @@ const retry = {
  * Activities send a heartbeat every 2.5 seconds (activities/heartbeat.ts), so that the server notices a dead
  * worker within this time.
  */
-const heartbeatTimeout = `${LIMITS.pageHeartbeatSeconds}s` as const;
+const heartbeatTimeout = `${HEARTBEAT_SECONDS}s` as const;
 
 /** One statement or one request. A service that answers at all answers within a minute. */
 export const quick = proxyActivities<OrchestratorActivities>({

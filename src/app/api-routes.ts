@@ -258,6 +258,7 @@ const vendorsOf = ({ storage, accounts, delivery, reachableAt, vendorCalls, log 
   accounts: createCallbackAccounts({ db: storage.tables<MessagingTables>(), ...accounts }),
   receiptsOf: delivery.receiptsOf,
   inboundOf: delivery.inboundOf,
+  sendersRefused: delivery.sendersRefused,
   publicUrl: reachableAt,
   calls: vendorCalls,
   vendors: VENDORS,

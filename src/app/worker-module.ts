@@ -1,4 +1,5 @@
 import { runWorkers } from '../../workers/run';
+import { keepCallsLaunched } from '../campaigns/calls/call-reconciler';
 import { keepRunsLaunched } from '../campaigns/runs/run-reconciler';
 import { followStops } from '../campaigns/stops/follow-stops';
 import type { CampaignTables } from '../campaigns/tables';
@@ -56,5 +57,7 @@ export async function openWorkerModule(
     shutdown.add('watcher', () => watcher.stop());
     const relaunch = await keepRunsLaunched(db, launcher, log);
     shutdown.add('relaunch', () => relaunch.stop());
+    const calls = keepCallsLaunched({ db, launcher, callTimes: config.callTimes, log });
+    shutdown.add('calls', () => calls.stop());
   }
 }

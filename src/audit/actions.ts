@@ -29,6 +29,7 @@ export const AUDIT_ACTIONS = [
   'account.create',
   'account.change',
   'account.delete',
+  'account.reopen',
   'routes.change',
   'sender.register',
   'sender.delete',

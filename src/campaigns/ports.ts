@@ -1,5 +1,5 @@
 import type { RawBuilder } from 'kysely';
-import type { CallEnding } from '../domain/call-policy';
+import type { CallEnding, CallPolicy, CallProgress } from '../domain/call-policy';
 import type { Channel } from '../domain/channel';
 import type { MessageEvent } from '../domain/message';
 import type { MessageStory } from '../domain/message-story';
@@ -99,6 +99,17 @@ export interface RunLauncher {
   }): Promise<void>;
   /** The run's `control` has changed; the workflow reads it from the database. A repeated signal is harmless. */
   controlChanged(run: { runId: string; launch: number }): Promise<void>;
+}
+
+/** Starts the workflow of a call that has lost its own. Has no effect when the call's workflow runs or has ended well. */
+export interface CallReviver {
+  reviveCall(call: {
+    runId: string;
+    seq: number;
+    from: number;
+    policy: CallPolicy;
+    goOn: CallProgress;
+  }): Promise<void>;
 }
 
 /** Wakes a sleeping run's workflow. Has no effect when it is awake, or has ended. */

@@ -270,6 +270,12 @@ export const accountChange = z.strictObject({
   secrets: anything.optional(),
 });
 
+/** Which of an account's closed senders: one, those of a channel, or all. */
+export const reopenBody = z.strictObject({
+  channel: z.enum(CHANNELS).optional(),
+  sender: z.string().trim().min(1).max(LIMITS.senderChars).optional(),
+});
+
 export type AccountInput = z.output<typeof accountBody>;
 export type AccountChange = z.output<typeof accountChange>;
 
@@ -292,6 +298,20 @@ const account = z
     reason: z.string().optional(),
     since: time,
     nextTryAt: time.optional(),
+    closedSenders: z
+      .array(
+        z.strictObject({
+          channel: z.enum(CHANNELS),
+          sender: z.string(),
+          code: z.string(),
+          message: z.string(),
+          since: time,
+        }),
+      )
+      .meta({
+        description:
+          'Senders that the carrier refuses at this account, such as a number that is not registered there. Nothing of them is handed over by it until `POST …/reopen`.',
+      }),
   })
   .meta({ id: 'Account' });
 

@@ -1,9 +1,16 @@
 import type { CallFault } from './call-codes';
-import { LIMITS } from './limits';
 import type { CallEnd } from './message';
 import type { RecipientState } from './recipient';
 import { fraction } from './retry-policy';
 import type { MachineBehaviour } from './voice/answer-detection/machine-behaviour';
+
+/**
+ * How often a call that its carrier could not place is asked for again without counting, and after which first
+ * delay. Each further delay is twice as long, up to eight times: three quarters of an hour in all. Workflows decide
+ * by these, so that they are not in LIMITS (workflows/constants.ts).
+ */
+const CARRIER_FAULTS_MAX = 5;
+const CARRIER_FAULT_SECONDS = 120;
 
 /**
  * What to do after a call has ended: a table by outcome (api.md 7, `voice`). Every `maxAttempts` counts all
@@ -15,7 +22,7 @@ export interface CallPolicy {
   /** Most calls in total, whatever their outcomes. */
   maxAttempts: number;
   machine: MachineBehaviour;
-  /** Delay before a call that its carrier could not place is asked for again; the default is in LIMITS. */
+  /** Delay before a call that its carrier could not place is asked for again. */
   faultSeconds?: number | undefined;
 }
 
@@ -44,19 +51,6 @@ export const CALL_OUTCOMES = [
 ] as const;
 export type CallOutcome = (typeof CALL_OUTCOMES)[number];
 
-/** Values in seconds that an installation sets instead of LIMITS. */
-export interface CallTimes {
-  /** Delay before a call that its carrier could not place is asked for again. */
-  faultSeconds?: number | undefined;
-  /** How long a call may be silent, besides its ringing, before its end counts as unknown. */
-  silenceSeconds?: number | undefined;
-}
-
-/** How long a call may stay without events after its hand-over before its end counts as unknown. */
-export function silenceOf(times: CallTimes, ringSeconds: number = LIMITS.ringSecondsDefault): number {
-  return ringSeconds + (times.silenceSeconds ?? LIMITS.callLeaseSeconds + LIMITS.callGraceSeconds);
-}
-
 /**
  * How a call ended, according to the event feed. It enters workflow histories, so it has only our own words, no
  * carrier's text.
@@ -71,6 +65,16 @@ export interface CallEnding {
 export interface CallResult {
   outcome: CallOutcome;
   fault?: CallFault | undefined;
+}
+
+/** How far the workflow of a call has come, for the execution that continues it. */
+export interface CallProgress {
+  /** The calls that ended. */
+  calls: CallResult[];
+  /** Whether the service has taken the call that follows `calls`. */
+  placed: boolean;
+  canceled: boolean;
+  endings: [attempt: number, ending: CallEnding][];
 }
 
 export const CALL_POLICY_DEFAULT: CallPolicy = { retry: {}, maxAttempts: 3, machine: 'speak' };
@@ -115,8 +119,8 @@ export function nextCallStep(policy: CallPolicy, calls: readonly CallResult[], s
   };
   if (latest.fault === 'carrier') {
     const faults = calls.filter(({ fault }) => fault === 'carrier').length;
-    if (faults > LIMITS.carrierFaultsMax) return end;
-    const first = policy.faultSeconds ?? LIMITS.carrierFaultSeconds;
+    if (faults > CARRIER_FAULTS_MAX) return end;
+    const first = policy.faultSeconds ?? CARRIER_FAULT_SECONDS;
     return { kind: 'redial', afterSeconds: first * 2 ** Math.min(faults - 1, 3) };
   }
   if (latest.fault) return end;

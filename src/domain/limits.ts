@@ -329,6 +329,8 @@ export const LIMITS = {
   /** The longest domain name, in the form in which DNS has it. */
   senderChars: 253,
   routeAccounts: 20,
+  /** Of an installation, senders that some account refuses: every process has all of them in memory. */
+  closedSenders: 10_000,
   /** How often a process asks whether an account or route was changed: well below the promised 5 s. */
   carriersPollMs: 2_000,
   /** A refused account that was made by the API is tried at least so often, because an owner changes it and watches. */
@@ -353,6 +355,8 @@ export const LIMITS = {
   silentCallHours: 26,
   /** Twilio places one call a second, and queues what is more where no pause reaches it. */
   vendorCallsPerSecond: 1,
+  /** Calls a second at Vonage; it refuses a burst of more. */
+  vonageCallsPerSecond: 3,
   /** When a message in doubt is looked up at a vendor: lists are late, and most doubts end by a callback before. */
   doubtLooksMs: [30_000, 120_000, 600_000],
   /** Signed callbacks of Telnyx and Vonage are believed for so long, as both advise. */
@@ -610,8 +614,6 @@ export const LIMITS = {
   voiceActivities: 500,
   /** Below this rate, in recipients per second, a shard uses one lane. */
   paceSecondLane: 500,
-  /** The largest page, and the first of a shard; nextPageSize() shrinks it when the service is slow. */
-  pageRecipients: 5_000,
   /** Recipients of one request, and what a crash leaves in doubt per lane. */
   chunkRecipients: 1_000,
   /** Without bulk sends a chunk is smaller, so that control is read and results are recorded as often. */
@@ -659,10 +661,6 @@ export const LIMITS = {
   /** A call without events for this long since its hand-over loses its slot in any case: longer than any wait
    * for its end. */
   callSilenceHours: 25,
-  /** How often a call that its carrier could not place is asked for again without counting, and after which
-   * first delay. Each further delay is twice as long, up to eight times: three quarters of an hour in all. */
-  carrierFaultsMax: 5,
-  carrierFaultSeconds: 120,
   /** How long to wait for a call's end beyond its ringing and longest duration, because receipts may be late. */
   callGraceSeconds: 60,
   /** Calls that the list of recipients shows for one recipient, the latest ones. */
@@ -745,6 +743,12 @@ export const LIMITS = {
   misfireToleranceSeconds: 300,
   /** Occurrences of a campaign that run side by side, at each recipient's own hour: an hourly campaign has 26. */
   occurrencesAtOnce: 30,
+  /** Calls whose workflow one look, once a minute, starts again. */
+  callsRelaunched: 1_000,
+  /** Recipients of a run that such a look reads. */
+  callsLookedAt: 50_000,
+  /** Calls whose workflow a process remembers to have asked for. */
+  callsRemembered: 100_000,
   /** Schedules that one look, once a minute, begins or compares with Temporal's, and the greatest age of a
    * comparison. */
   schedulesPerLook: 100,
@@ -773,7 +777,6 @@ export const LIMITS = {
   startupPatienceMs: 60_000,
   /** Pages read of a hosted service's template list, in case the list never ends. */
   templatePages: 1_000,
-  pageHeartbeatSeconds: 10,
   /** Longest delay between two tries of an activity, whatever the service asks for, because a waiting activity
    * does not read the run's control. */
   activityRetryMaxMs: 15_000,

@@ -10,6 +10,8 @@ export interface WaitFacts {
   /** A channel before this one in the campaign's order. */
   channel?: string | undefined;
   reason?: string | undefined;
+  /** Contacts of a campaign that waits for an approval, and to how many it may send without one. */
+  approval?: { contacts: number; allowed: number } | undefined;
 }
 
 interface WaitReason {
@@ -32,7 +34,10 @@ export const WAIT_REASONS = {
   },
   paused: {
     first: 2,
-    sentence: () => 'The campaign is paused: nothing is handed over until it is resumed.',
+    sentence: ({ approval }) =>
+      approval
+        ? `The campaign is paused, because it has ${approval.contacts} contacts and may send to ${approval.allowed} without an approval: nothing is handed over until it is approved.`
+        : 'The campaign is paused: nothing is handed over until it is resumed.',
   },
   gate: {
     first: 3,

@@ -5,6 +5,7 @@ import {
   checkedAccount,
   deletedAccount,
   oneAccount,
+  reopenBody,
 } from '../contracts/accounts';
 import { answer, idParams } from '../contracts/common';
 import type { Account } from '../domain/account';
@@ -30,13 +31,18 @@ export interface AdminAccountsDeps {
 export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccountsDeps): (app: App) => void {
   const config = { auth: 'session' } as const;
   const startedAt = new Date().toISOString();
-  const present = (account: Account) => ({
-    ...shown(account),
-    ...standing(account, states(), faultOf(account.id), startedAt),
-  });
+  const presentAll = async (accounts: readonly Account[]) => {
+    const closed = await store.closedSenders(accounts.map(({ id }) => id));
+    return accounts.map((account) => ({
+      ...shown(account),
+      ...standing(account, states(), faultOf(account.id), startedAt),
+      closedSenders: closed.get(account.id) ?? [],
+    }));
+  };
+  const present = async (account: Account) => (await presentAll([account]))[0];
   return (app) => {
     app.get('/api/admin/accounts', { config, schema: { operation: listAccounts } }, async () =>
-      answer(200, 'Accounts', (await store.list()).map(present)),
+      answer(200, 'Accounts', await presentAll(await store.list())),
     );
 
     app.post(
@@ -44,13 +50,13 @@ export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccou
       { config: { ...config, idempotent: true }, schema: { operation: createAccount, body: accountBody } },
       async (request, reply) => {
         const made = await store.create(request.body, generatorOf(request));
-        return reply.code(201).send(answer(201, 'Account created', present(made)));
+        return reply.code(201).send(answer(201, 'Account created', await present(made)));
       },
     );
 
     const one = (operation: typeof getAccount) => ({ config, schema: { operation, params: idParams } });
     app.get('/api/admin/accounts/:id', one(getAccount), async ({ params }) =>
-      answer(200, 'Account', present(await store.read(params.id))),
+      answer(200, 'Account', await present(await store.read(params.id))),
     );
 
     app.patch(
@@ -58,7 +64,7 @@ export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccou
       { config, schema: { operation: changeAccount, params: idParams, body: accountChange } },
       async ({ params, body }) => {
         const changed = await store.change(params.id, body, (merged) => parseBody(accountBody, merged));
-        return answer(200, 'Account changed', present(changed));
+        return answer(200, 'Account changed', await present(changed));
       },
     );
 
@@ -66,6 +72,13 @@ export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccou
       await store.remove(params.id);
       return answer(200, 'Account deleted', { id: params.id });
     });
+
+    app.post(
+      '/api/admin/accounts/:id/reopen',
+      { config, schema: { operation: reopenSenders, params: idParams, body: reopenBody } },
+      async ({ params, body }) =>
+        answer(200, 'Senders reopened', await present(await store.reopen(params.id, body))),
+    );
 
     app.post('/api/admin/accounts/:id/check', one(checkAccount), async ({ params }) => {
       const found = await check(await store.read(params.id));
@@ -110,6 +123,7 @@ const ACCOUNT = {
   source: 'api' as const,
   state: 'ok' as const,
   since: EXAMPLE.at,
+  closedSenders: [],
 };
 
 const listAccounts: Operation = {
@@ -177,6 +191,17 @@ const deleteAccount: Operation = {
     200: json('Deleted.', deletedAccount, answered(200, 'Account deleted', { id: EXAMPLE.account })),
   },
   errors: ['environment_account', 'account_routed', 'account_busy'],
+};
+
+const reopenSenders: Operation = {
+  ...ONE,
+  id: 'reopenSenders',
+  access: { role: 'owner' },
+  summary: 'Reopen senders that an account’s carrier has refused',
+  description:
+    'A sender that the carrier refuses, such as a number that is not registered with it, is closed at this account alone: its messages go to the next account of a route with `failover`, or wait. Once the carrier takes it, reopen it here: one sender, those of a channel or, with neither member, all of the account. One that is open already stays so.',
+  body: jsonBody(reopenBody, { one: { channel: 'sms', sender: '+12025550100' } }),
+  answers: { 200: json('Reopened.', oneAccount, answered(200, 'Senders reopened', ACCOUNT)) },
 };
 
 const checkAccount: Operation = {

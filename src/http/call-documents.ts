@@ -2,13 +2,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
+import type { FoundAccount } from '../messaging/carriers/callback-accounts';
+import { AGAIN } from '../messaging/vendor-calls';
+import type { CallFacts } from '../providers/vendor/call-desk';
+import type { VendorVoice } from '../providers/vendor/vendor';
 import { callbackOf, type InboundVendorsDeps, takeBytes } from './inbound-vendors';
 import { EXAMPLE } from './openapi/examples';
 import type { Operation } from './openapi/operation';
 import { OPEN } from './request/access';
 import type { App } from './request/routing';
 
-type Deps = Pick<InboundVendorsDeps, 'accounts' | 'calls' | 'publicUrl' | 'receiptsOf' | 'vendors'>;
+type Deps = Pick<InboundVendorsDeps, 'accounts' | 'calls' | 'publicUrl' | 'receiptsOf' | 'vendors' | 'log'>;
 
 /**
  * What calls at vendors say, step by step. The token is known to the vendor alone, so that a request without a signature
@@ -40,8 +44,25 @@ async function serve(deps: Deps, request: FastifyRequest, reply: FastifyReply) {
   const next = await deps.calls.next(token, step, reading.facts);
   if (!next) throw nothing();
   await deps.receiptsOf(account.provider)(next.receipts);
+  if (reading.isUnread) await leadOn(deps, voice, account, { token, facts: reading.facts });
   const { type, body } = voice.write(next.instructions, `${deps.publicUrl()}/calls/${next.path}`);
   return reply.type(type).header('cache-control', 'no-store').send(body);
+}
+
+/** The call goes on where it stands now; without it, when what it waits for is over. */
+async function leadOn(
+  deps: Deps,
+  voice: VendorVoice,
+  { id, settings, secrets: [present = {}] }: FoundAccount,
+  { token, facts }: { token: string; facts: CallFacts },
+): Promise<void> {
+  if (facts.providerId === undefined) return;
+  const url = `${deps.publicUrl()}/calls/${token}/${AGAIN}`;
+  try {
+    await voice.steer({ id, settings, secrets: present }, facts.providerId, { url });
+  } catch (error) {
+    deps.log.warn({ err: error }, 'A call could not be led on; it waits until its step is over');
+  }
 }
 
 const nothing = () => new DomainError('not_found', 'There is nothing at this path');

@@ -6,12 +6,14 @@ import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { CallbackAccounts, FoundAccount } from '../messaging/carriers/callback-accounts';
+import type { Delivery } from '../messaging/delivery';
 import type { VendorCalls } from '../messaging/vendor-calls';
 import type { MailEventTools } from '../providers/mail-events/mail-events';
 import { MAIL_SERVICES } from '../providers/mail-events/mail-services';
 import type { InboundSink, ReceiptSink } from '../providers/provider';
 import type { CallFacts } from '../providers/vendor/call-desk';
-import type { Callback, Vendor } from '../providers/vendor/vendor';
+import { errorClass } from '../providers/vendor/error-class';
+import type { Callback, CallbackReading, Vendor } from '../providers/vendor/vendor';
 import { EXAMPLE } from './openapi/examples';
 import type { Operation } from './openapi/operation';
 import { OPEN } from './request/access';
@@ -22,6 +24,7 @@ export interface InboundVendorsDeps {
   /** Of the provider that an account is called. */
   receiptsOf(provider: string): ReceiptSink;
   inboundOf(provider: string): InboundSink;
+  sendersRefused: Delivery['sendersRefused'];
   /** How events of mail are proved. */
   mailTools: MailEventTools;
   /** The address that carriers were given, without a slash at its end. */
@@ -70,10 +73,23 @@ async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyRe
     throw new DomainError('dependency_down', text, { retryAfterSeconds: 1 });
   }
   await deps.receiptsOf(account.provider)(reading.receipts);
+  await deps.sendersRefused(
+    { accountId: account.id, provider: account.provider },
+    refusalsAmong(vendor.kind, reading),
+  );
   for (const facts of reading.calls) await hear(deps, vendor, account, facts);
   await deps.inboundOf(account.provider)(reading.inbound);
   return reply.type(reading.reply.type).send(reading.reply.body);
 }
+
+/** A carrier may take a message and then refuse its sender, as for a number that is not registered. */
+const refusalsAmong = (kind: VendorKind, { receipts, calls }: Extract<CallbackReading, { kind: 'read' }>) =>
+  [
+    ...receipts,
+    ...calls.map(({ messageId, providerId, end }) => ({ id: messageId, providerId, code: end?.code })),
+  ].flatMap(({ id, providerId, code }) =>
+    code !== undefined && errorClass(kind, code) === 'sender' ? [{ id, providerId, code }] : [],
+  );
 
 /** Events of a mail service, at the account of kind `smtp` that names the service. */
 async function takeMailEvents(deps: InboundVendorsDeps, service: MailVendor, request: Request) {

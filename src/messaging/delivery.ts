@@ -11,6 +11,8 @@ import type { Foreground } from '../foreground';
 import type { Log } from '../log';
 import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
 import { type Carriers, type CarriersDeps, createCarriers, defaultWayOf, wayId } from './carriers/carriers';
+import { closeSender } from './carriers/closed-senders';
+import { type RefusedByReceipt, refusedSenders } from './carriers/refused-senders';
 import { isDataError } from './database-error';
 import { createEventFeed, type EventFeed } from './events/events';
 import { listMessages } from './events/message-list';
@@ -74,6 +76,11 @@ export interface Delivery {
   carriersChanged(): Promise<void>;
   /** Why nothing is handed over by an account in this process, if it could not be opened. */
   accountFault(accountId: string): string | undefined;
+  /** Receipts in which the carrier refuses the senders of messages that it had taken. */
+  sendersRefused(
+    account: { accountId: string; provider: string },
+    receipts: readonly RefusedByReceipt[],
+  ): Promise<void>;
   /** An owner may have put the account right. */
   probeAccount(accountId: string): void;
   hold(workspaceId: string, campaign: string): Promise<void>;
@@ -155,6 +162,8 @@ export function createDelivery(deps: {
     listUnsubscribe,
     wayOf: (message) => carriers?.wayOf(message) ?? defaultWayOf(message),
     preferredWayOf: (message) => carriers?.preferredWayOf(message) ?? defaultWayOf(message),
+    closeSender: (refusal) => carriers?.closeSender(refusal),
+    isClosed: (accountId, message) => carriers?.isClosed(accountId, message) ?? false,
     lanes,
     holds,
     limits,
@@ -181,6 +190,7 @@ export function createDelivery(deps: {
       },
       removeWay: (id) => dispatcher.ways.remove(id),
       isDown: (way) => dispatcher.ways.isDown(way),
+      onSenderClosed: () => dispatcher.rerouted(),
       onRouted(processes) {
         dispatcher.ways.shareWith(processes);
         dispatcher.rerouted();
@@ -244,7 +254,12 @@ export function createDelivery(deps: {
     acceptMany: (workspaceId, messages) => acceptance.accept(workspaceId, messages),
     track: (workspaceId, uid) => trackMessage(requestDb, workspaceId, uid),
     stories: (workspaceId, uids) =>
-      messageStories(requestDb, workspaceId, uids, (message) => dispatcher.ways.accountFor(message)),
+      messageStories(requestDb, workspaceId, uids, (message) => {
+        const closed = carriers?.closedFor(message);
+        if (!closed) return dispatcher.ways.accountFor(message);
+        const { account, channel, code, since } = closed;
+        return { channel, kind: account.kind, account: account.id, state: 'paused', reason: code, since };
+      }),
     list: (workspaceId, query) => listMessages(requestDb, workspaceId, query),
     async cancel(workspaceId, uid) {
       const [outcome] = await cancels.add(workspaceId, [uid]);
@@ -275,6 +290,13 @@ export function createDelivery(deps: {
       })),
     carriersChanged: async () => carriers?.refresh(),
     accountFault: (accountId) => carriers?.faultOf(accountId),
+    async sendersRefused({ accountId, provider }, refusals) {
+      const open = (await refusedSenders(requestDb, provider, refusals)).filter(
+        (one) => carriers?.isClosed(accountId, one) === false,
+      );
+      for (const refused of open) await closeSender(requestDb, { accountId, ...refused });
+      if (open.length > 0) await carriers?.refresh();
+    },
     probeAccount(accountId) {
       dispatcher.ways.probe(accountId);
       dispatcher.wake();

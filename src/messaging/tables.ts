@@ -9,6 +9,7 @@ import type { SuppressionLifter, SuppressionSource } from '../domain/suppression
 import type { CallOptions } from '../domain/voice/call-options';
 import type { CallFact } from '../domain/voice/call-script';
 import type { DisabledReason, WebhookDeliveryState } from '../domain/webhook';
+import type { StoredEvent } from './events/history';
 
 /** The messaging service's tables, as Kysely sees them (schema: storage/migrations). */
 export interface MessagingTables {
@@ -150,7 +151,7 @@ export interface MessagingTables {
     lane: string;
     flow: Generated<number>;
     accepted_seq: number;
-    history: ColumnType<Record<string, unknown>[], string | undefined, string>;
+    history: ColumnType<StoredEvent[], string | undefined, string>;
     suffix: string | null;
     created_at: CreatedAt;
     updated_at: CreatedAt;
@@ -299,6 +300,15 @@ export interface MessagingTables {
     dkim_key: string | null;
     key_id: string | null;
     created_at: CreatedAt;
+  };
+  account_senders: {
+    account_id: string;
+    channel: Channel;
+    sender: string;
+    code: string;
+    message: string;
+    closed_at: CreatedAt;
+    reopened_at: Timestamp | null;
   };
   event_tokens: { account: string; token: Buffer; body: Buffer; at: CreatedAt };
   vendor_calls: {

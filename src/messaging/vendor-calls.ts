@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
+import type { AnsweredBy } from '../domain/voice/answer-detection/detection';
 import type { CallDocuments } from '../domain/voice/call-documents';
 import { type CallRecord, callData } from '../domain/voice/call-record';
 import { type CallFact, type CallStanding, type Instruction, standingOf } from '../domain/voice/call-script';
@@ -41,7 +42,8 @@ type NewFact<Fact = CallFact> = Fact extends CallFact ? Omit<Fact, 'atMs'> : nev
 
 const TOKEN_BYTES = 24;
 const FIRST = 'start';
-const AGAIN = 'again';
+/** The step of a document that is no step's answer: the carrier comes from where it was. */
+export const AGAIN = 'again';
 
 interface VendorCallsDeps {
   db: Kysely<MessagingTables>;
@@ -81,7 +83,7 @@ export function createVendorCalls(deps: VendorCallsDeps): VendorCalls {
       if (!found || found.provider !== provider)
         return { receipts: lastReceipt(told, undefined), isOver: false };
       const before = standOf(found);
-      const isNews = answeredBy !== undefined && !found.facts.some(({ kind }) => kind === 'detected');
+      const isNews = answeredBy !== undefined && !isDetected(found.facts, answeredBy);
       const call = isNews ? ((await addFacts(db, found, { kind: 'detected', answeredBy })) ?? found) : found;
       const standing = standOf(call);
       const receipts = newReports(before, standing).map((report): Receipt => ({ id, providerId, ...report }));
@@ -188,9 +190,16 @@ function standOf({ document, options, facts }: Call, endedAtMs?: number): CallSt
 
 const stepOf = ({ turn, step }: CallStanding): string => `${turn}.${step}`;
 
+/** Of a machine two things are news: that it is one, and that its greeting is over. */
+const isDetected = (facts: readonly CallFact[], answeredBy: AnsweredBy): boolean =>
+  facts.some(
+    (fact) =>
+      fact.kind === 'detected' && (fact.answeredBy !== 'machine_start' || answeredBy === 'machine_start'),
+  );
+
 /** What a request for a document means for a call that stands there. One that was answered before means nothing new. */
 function factsFor(call: Call, standing: CallStanding, step: string, told: CallFacts): NewFact[] {
-  const isKnown = call.facts.some(({ kind }) => kind === 'detected');
+  const isKnown = told.answeredBy !== undefined && isDetected(call.facts, told.answeredBy);
   const detected: NewFact[] =
     told.answeredBy !== undefined && !isKnown ? [{ kind: 'detected', answeredBy: told.answeredBy }] : [];
   if (standing.wants === 'answered') return [{ kind: 'answered' }, ...detected];

@@ -114,8 +114,11 @@ export type HandOverResult =
       orRecipient?: true | undefined;
       retryAfterMs?: number | undefined;
     }
-  /** The carrier refuses this sender at this account, and takes others: its messages wait, and this one is not spent. */
-  | { kind: 'sender'; code: string; message: string }
+  /**
+   * The carrier refuses this sender at this account, and takes others: its messages wait, and this one is not spent. The
+   * dispatcher sets `retryAfterMs`.
+   */
+  | { kind: 'sender'; code: string; message: string; retryAfterMs?: number | undefined }
   /** Not given to the carrier, because it was not to leave any more. */
   | { kind: 'stayed' }
   /** It may or may not have been taken. */

@@ -49,6 +49,8 @@ import * as registeredSenders from './migrations/0098-registered-senders';
 import * as eventTokens from './migrations/0099-event-tokens';
 import * as auditAppend from './migrations/0100-audit-append';
 import * as runRetention from './migrations/0110-run-retention';
+import * as roomForReceipts from './migrations/0111-room-for-receipts';
+import * as accountSenders from './migrations/0114-account-senders';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -101,6 +103,8 @@ export const MIGRATIONS: Record<string, string> = {
   '0099-event-tokens': eventTokens.UP,
   '0100-audit-append': auditAppend.UP,
   '0110-run-retention': runRetention.UP,
+  '0111-room-for-receipts': roomForReceipts.UP,
+  '0114-account-senders': accountSenders.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */

@@ -2,7 +2,14 @@ import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundErro
 import type { WorkflowSignals } from '../../activities/deps';
 import type { campaignRun, durableSend, voiceCall } from '../../workflows';
 import type { CampaignRunInput, DurableSendInput, VoiceCallInput } from '../../workflows/messages';
-import type { CallEndings, CampaignSchedules, RunLauncher, RunWaker, SendLauncher } from '../campaigns/ports';
+import type {
+  CallEndings,
+  CallReviver,
+  CampaignSchedules,
+  RunLauncher,
+  RunWaker,
+  SendLauncher,
+} from '../campaigns/ports';
 import { DomainError } from '../domain/errors';
 import { campaignRunWorkflowId, durableSendWorkflowId, voiceCallWorkflowId } from '../domain/ids';
 import { TASK_QUEUES } from '../domain/task-queues';
@@ -15,7 +22,9 @@ const CONTROL_DEADLINE_MS = 10_000;
  * Starts and signals workflows by their type names, without loading workflow code. Every call may be repeated,
  * because a workflow's id says what it is for, and an id is used once.
  */
-export function createLauncher(client: Client): RunLauncher & RunWaker & SendLauncher & CampaignSchedules {
+export function createLauncher(
+  client: Client,
+): RunLauncher & RunWaker & SendLauncher & CallReviver & CampaignSchedules {
   return {
     ...createSchedules(client),
 
@@ -69,6 +78,19 @@ export function createLauncher(client: Client): RunLauncher & RunWaker & SendLau
           workflowIdReusePolicy: 'ALLOW_DUPLICATE',
           args: [{ sendId } satisfies DurableSendInput],
           ...(startDelay > 0 ? { startDelay } : {}),
+        }),
+      );
+    },
+
+    async reviveCall({ runId, seq, from, policy, goOn }) {
+      await ignoring(
+        WorkflowExecutionAlreadyStartedError,
+        client.workflow.start<typeof voiceCall>(NAMES.voiceCall, {
+          taskQueue: TASK_QUEUES.voice,
+          workflowId: voiceCallWorkflowId(runId, seq, from),
+          // The ledger says that the call must continue, also if its workflow was terminated by hand.
+          workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+          args: [{ runId, seq, from, policy, goOn } satisfies VoiceCallInput],
         }),
       );
     },

@@ -57,12 +57,50 @@ describeWithDatabase('administration of accounts and routes', (database) => {
       ['PATCH', '/accounts/default-sms'],
       ['DELETE', '/accounts/default-sms'],
       ['POST', '/accounts/default-sms/check'],
+      ['POST', '/accounts/default-sms/reopen'],
       ['GET', '/routes'],
       ['PUT', '/routes'],
     ] as const) {
       expect((await call(method, path, undefined, { headers: admin })).status).toBe(403);
       expect((await api.call(method, `/api/admin${path}`)).status).toBe(401);
     }
+  });
+
+  test('a sender that the carrier refuses is shown with the account, and an owner reopens it', async () => {
+    const id = await make();
+    const closed = {
+      channel: 'sms' as const,
+      sender: '+12025550100',
+      code: '30034',
+      message: 'Not registered',
+    };
+    await db
+      .insertInto('account_senders')
+      .values([
+        { account_id: id, ...closed },
+        { account_id: id, ...closed, channel: 'voice' },
+        { account_id: 'default-sms', ...closed, sender: 'bookshop' },
+      ])
+      .execute();
+    const shown = (await call('GET', `/accounts/${id}`)).body.data.closedSenders;
+    expect(shown).toEqual([
+      { ...closed, since: expect.any(String) },
+      { ...closed, channel: 'voice', since: expect.any(String) },
+    ]);
+    const listed = (await call('GET', '/accounts')).body.data.find((one: { id: string }) => one.id === id);
+    expect(listed.closedSenders).toEqual(shown);
+    const reopen = (account: string, body?: unknown) => call('POST', `/accounts/${account}/reopen`, body);
+    const one = await reopen(id, { channel: 'sms', sender: '+12025550100' });
+    expect([one.status, one.body.data.closedSenders]).toEqual([200, [shown[1]]]);
+    expect((await reopen(id, {})).body.data.closedSenders).toEqual([]);
+    // Reopened again it stays open, and the environment's accounts have the same.
+    expect((await reopen(id, {})).status).toBe(200);
+    expect((await reopen('default-sms', { sender: 'Bookshop' })).body.data.closedSenders).toEqual([]);
+    expect(codes(await reopen(id, { channel: 'fax', sender: '' }))).toEqual([
+      'channel invalid_value',
+      'sender too_small',
+    ]);
+    expect((await reopen('acc_unknown', {})).status).toBe(404);
   });
 
   test('an account is created, read, changed and deleted, and shows the names of its secrets alone', async () => {

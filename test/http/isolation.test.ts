@@ -258,6 +258,7 @@ const PROBES: Record<string, Probe> = {
     [
       ...['GET /api/admin/accounts', 'POST /api/admin/accounts', 'GET /api/admin/accounts/:id'],
       ...['PATCH /api/admin/accounts/:id', 'DELETE /api/admin/accounts/:id'],
+      ...['POST /api/admin/accounts/:id/reopen'],
       ...['POST /api/admin/accounts/:id/check', 'GET /api/admin/routes', 'PUT /api/admin/routes'],
       ...['GET /api/admin/senders', 'POST /api/admin/senders', 'DELETE /api/admin/senders/:id'],
     ].map((route) => [

@@ -66,6 +66,7 @@ export const STORY: Step[] = [
   { operation: 'listAccounts', status: 200 },
   { operation: 'getAccount', status: 200 },
   { operation: 'changeAccount', status: 200 },
+  { operation: 'reopenSenders', status: 200 },
   { operation: 'checkAccount', status: 200 },
   { operation: 'putRoutes', status: 200 },
   { operation: 'getRoutes', status: 200 },

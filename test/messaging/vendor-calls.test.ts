@@ -55,6 +55,7 @@ describeWithDatabase('a call at Twilio', (database) => {
     let publicUrl = '';
     const deps = {
       accounts: { find: async () => ({ ...account, secrets: [account.secrets] }) },
+      sendersRefused: async () => undefined,
       receiptsOf: () => async (some: Receipt[]) => void receipts.push(...some),
       inboundOf: () => async () => undefined,
       mailTools: NO_MAIL,

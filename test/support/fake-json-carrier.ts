@@ -12,10 +12,27 @@ export interface FakeJsonCarrier {
   secrets: Record<string, string>;
   /** What was taken, oldest first; `webhook_url` is where it is told about. */
   messages: { id: string; body: Record<string, string> }[];
+  /** Of Vonage; `updates` were asked for later. */
+  calls: FakeJsonCall[];
   requests: { method: string; path: string; headers: IncomingHttpHeaders; text: string }[];
   /** A signed request to an address of ours. */
   post(url: string, event: unknown, options?: SignOptions): Promise<number>;
+  /** The same, with its answer. */
+  ask(url: string, event: unknown, options?: SignOptions): Promise<{ status: number; text: string }>;
   close(): Promise<void>;
+}
+
+export interface FakeJsonCall {
+  uuid: string;
+  status: string;
+  body: {
+    to: { number: string }[];
+    from: { number: string };
+    answer_url: string[];
+    event_url: string[];
+    [name: string]: unknown;
+  };
+  updates: Record<string, unknown>[];
 }
 
 export interface SignOptions {
@@ -141,6 +158,35 @@ export async function startFakeVonage(): Promise<FakeJsonCarrier> {
 
 const encoded = (part: unknown) => Buffer.from(JSON.stringify(part)).toString('base64url');
 
+/** The Voice API of Vonage. */
+function answerOfCalls(calls: FakeJsonCall[], method: string, path: string, text: string) {
+  if (method === 'POST') {
+    const body = JSON.parse(text) as FakeJsonCall['body'];
+    if (body.to[0]?.number === TO.rejected.slice(1)) {
+      return { status: 400, body: { type: 'BAD_REQUEST', error_title: 'Bad Request' } };
+    }
+    const uuid = randomUUID();
+    calls.push({ uuid, status: 'started', body, updates: [] });
+    return {
+      status: 201,
+      body: { uuid, status: 'started', direction: 'outbound', conversation_uuid: 'CON-1' },
+    };
+  }
+  const call = calls.find(({ uuid }) => path.endsWith(`/${uuid}`));
+  if (method === 'PUT') {
+    call?.updates.push(JSON.parse(text) as Record<string, unknown>);
+    return { status: call ? 200 : 404, body: {} };
+  }
+  if (call) return { status: 200, body: { uuid: call.uuid, status: call.status } };
+  const listed = calls.map(({ uuid, body }) => ({
+    uuid,
+    to: body.to[0],
+    from: body.from,
+    direction: 'outbound',
+  }));
+  return { status: 200, body: { count: listed.length, _embedded: { calls: listed } } };
+}
+
 async function start(
   dialect: Dialect,
   prefix: string,
@@ -148,10 +194,11 @@ async function start(
   secrets: Record<string, string>,
 ): Promise<FakeJsonCarrier> {
   const messages: FakeJsonCarrier['messages'] = [];
+  const calls: FakeJsonCall[] = [];
   const requests: FakeJsonCarrier['requests'] = [];
   let closed = false;
 
-  async function post(url: string, event: unknown, options: SignOptions = {}): Promise<number> {
+  async function ask(url: string, event: unknown, options: SignOptions = {}) {
     const body = JSON.stringify(event);
     const headers = {
       'content-type': 'application/json',
@@ -159,9 +206,10 @@ async function start(
       ...options.headers,
     };
     const answer = await fetch(url, { method: 'POST', body, headers });
-    await answer.arrayBuffer();
-    return answer.status;
+    return { status: answer.status, text: await answer.text() };
   }
+  const post = async (url: string, event: unknown, options?: SignOptions) =>
+    (await ask(url, event, options)).status;
 
   /** As often as needed: a provider that is restarted has another address. */
   async function tell(message: FakeJsonCarrier['messages'][number]): Promise<void> {
@@ -184,6 +232,9 @@ async function start(
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
       };
       if (!dialect.isAllowed(headers)) return say(dialect.refuse[TO.account] as never);
+      if (path.startsWith('/v1/calls') && dialect.path === '/v1/messages') {
+        return say(answerOfCalls(calls, method, path, text));
+      }
       if (method === 'GET') return say({ status: 200, body: { data: [] } });
       const body = JSON.parse(text) as Record<string, string>;
       const to = `+${body.to?.replace('+', '')}`;
@@ -201,7 +252,7 @@ async function start(
   await new Promise((done) => server.once('listening', done));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${prefix}`;
   return {
-    ...{ url, settings: { ...settings, url }, secrets, messages, requests, post },
+    ...{ url, settings: { ...settings, url }, secrets, messages, calls, requests, post, ask },
     async close() {
       closed = true;
       server.closeAllConnections();

@@ -65,6 +65,16 @@ export type Account = {
     reason?: string;
     since: string;
     nextTryAt?: string;
+    /**
+     * Senders that the carrier refuses at this account, such as a number that is not registered there. Nothing of them is handed over by it until `POST …/reopen`.
+     */
+    closedSenders: Array<{
+        channel: 'email' | 'sms' | 'voice';
+        sender: string;
+        code: string;
+        message: string;
+        since: string;
+    }>;
 };
 
 export type ApiKey = {
@@ -110,7 +120,7 @@ export type AuditEntry = {
      */
     address: string | null;
     requestId: string | null;
-    action: 'session.login' | 'session.logout' | 'session.revoke' | 'session.password' | 'totp.begin' | 'totp.enable' | 'totp.disable' | 'totp.reset' | 'token.issue' | 'token.revoke' | 'access.refused' | 'user.create' | 'user.change' | 'user.disable' | 'user.enable' | 'user.password' | 'client.create' | 'client.rotate' | 'client.disable' | 'client.enable' | 'key.create' | 'key.revoke' | 'workspace.create' | 'account.create' | 'account.change' | 'account.delete' | 'routes.change' | 'sender.register' | 'sender.delete' | 'sender-limit.set' | 'sender-limit.lift' | 'contact.change' | 'contact.erase' | 'contact-list.create' | 'contact-list.change' | 'contact-list.delete' | 'contact-list.import' | 'contact-list.remove' | 'template.create' | 'template.change' | 'template.archive' | 'campaign.create' | 'campaign.edit' | 'campaign.change' | 'campaign.recipients' | 'campaign.duplicate' | 'campaign.approve' | 'campaign.start' | 'campaign.pause' | 'campaign.resume' | 'campaign.cancel' | 'campaign.release' | 'campaign.retry-failed' | 'hold.put' | 'hold.release' | 'suppression.add' | 'suppression.lift' | 'policy.change' | 'stop.begin' | 'stop.end' | 'webhook.create' | 'webhook.change' | 'webhook.delete' | 'webhook.rotate' | 'webhook.test' | 'webhook.redeliver' | 'audit.cut';
+    action: 'session.login' | 'session.logout' | 'session.revoke' | 'session.password' | 'totp.begin' | 'totp.enable' | 'totp.disable' | 'totp.reset' | 'token.issue' | 'token.revoke' | 'access.refused' | 'user.create' | 'user.change' | 'user.disable' | 'user.enable' | 'user.password' | 'client.create' | 'client.rotate' | 'client.disable' | 'client.enable' | 'key.create' | 'key.revoke' | 'workspace.create' | 'account.create' | 'account.change' | 'account.delete' | 'account.reopen' | 'routes.change' | 'sender.register' | 'sender.delete' | 'sender-limit.set' | 'sender-limit.lift' | 'contact.change' | 'contact.erase' | 'contact-list.create' | 'contact-list.change' | 'contact-list.delete' | 'contact-list.import' | 'contact-list.remove' | 'template.create' | 'template.change' | 'template.archive' | 'campaign.create' | 'campaign.edit' | 'campaign.change' | 'campaign.recipients' | 'campaign.duplicate' | 'campaign.approve' | 'campaign.start' | 'campaign.pause' | 'campaign.resume' | 'campaign.cancel' | 'campaign.release' | 'campaign.retry-failed' | 'hold.put' | 'hold.release' | 'suppression.add' | 'suppression.lift' | 'policy.change' | 'stop.begin' | 'stop.end' | 'webhook.create' | 'webhook.change' | 'webhook.delete' | 'webhook.rotate' | 'webhook.test' | 'webhook.redeliver' | 'audit.cut';
     object: {
         kind: string;
         id: string | null;
@@ -5034,6 +5044,103 @@ export type ChangeAccountResponses = {
 };
 
 export type ChangeAccountResponse = ChangeAccountResponses[keyof ChangeAccountResponses];
+
+export type ReopenSendersData = {
+    body: {
+        channel?: 'email' | 'sms' | 'voice';
+        sender?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/admin/accounts/{id}/reopen';
+};
+
+export type ReopenSendersErrors = {
+    /**
+     * Body is not valid JSON (`malformed_body`).
+     */
+    400: Problem & {
+        code?: 'malformed_body';
+    };
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'cross_site' | 'forbidden';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Request took too long to arrive (`request_timeout`).
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * Body too large (`body_too_large`).
+     */
+    413: Problem & {
+        code?: 'body_too_large';
+    };
+    /**
+     * Unsupported content type (`unsupported_media_type`).
+     */
+    415: Problem & {
+        code?: 'unsupported_media_type';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ReopenSendersError = ReopenSendersErrors[keyof ReopenSendersErrors];
+
+export type ReopenSendersResponses = {
+    /**
+     * Reopened.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: Account;
+    };
+};
+
+export type ReopenSendersResponse = ReopenSendersResponses[keyof ReopenSendersResponses];
 
 export type CheckAccountData = {
     body?: never;

@@ -6,7 +6,7 @@ import { LIMITS } from '../../domain/limits';
 import type { RecipientState, SkipReason } from '../../domain/recipient';
 import { addressKey } from '../../domain/suppression';
 import type { ContactMessage, ContactNews } from '../ports';
-import { derivedState } from '../runs/recipients';
+import { attemptsMade, derivedState } from '../runs/recipients';
 import type { CampaignTables } from '../tables';
 
 /**
@@ -149,7 +149,7 @@ async function recipientEntries(db: Kysely<CampaignTables>, scope: Scope): Promi
     sql`
       select r.updated_at as happened, 'r.' || r.run_id || '.' || r.channel as key, r.channel, r.seq, r.attempt,
         r.address, r.outcome, r.code, r.due_at as "dueAt", r.retry_at as "retryAt", ${derivedState} as state,
-        greatest(r.attempts, case when r.seq < s.next_seq then 1 else 0 end) as attempts,
+        ${attemptsMade} as attempts,
         ${ofRun(sql`r.updated_at`)}
       from recipients r
       cross join lateral (

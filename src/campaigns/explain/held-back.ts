@@ -26,7 +26,10 @@ async function stoppedWorkspace(db: Kysely<CampaignTables>, { run }: RecipientFa
 }
 
 /** A run of a workspace that is stopped is read as paused (runs.ts); the stop is named before the pause. */
-async function pausedOrStaged(db: Kysely<CampaignTables>, { run, view }: RecipientFacts): Promise<Wait[]> {
+async function pausedOrStaged(
+  db: Kysely<CampaignTables>,
+  { run, view, ownReason }: RecipientFacts,
+): Promise<Wait[]> {
   const { workspaceId, runId } = run;
   const stage =
     run.options.release && (await readContactStage(db, { workspaceId, runId, contactId: view.contactId }));
@@ -34,7 +37,9 @@ async function pausedOrStaged(db: Kysely<CampaignTables>, { run, view }: Recipie
   const gate = stage?.gate?.reason;
   const waits: Wait[] = [];
   if (gate) waits.push({ why: 'gate', reason: sentenceOf(gate) });
-  else if (run.control === 'pause') waits.push({ why: 'paused' });
+  else if (run.control === 'pause') {
+    waits.push({ why: 'paused', approval: ownReason?.code === 'approval_required' ? ownReason : undefined });
+  }
   if (stage && !stage.hasBegun) {
     waits.push({ why: 'stage', at: stage.beginsAt instanceof Date ? stage.beginsAt : undefined });
   }

@@ -19,7 +19,7 @@ import type { CampaignTables } from '../tables';
 import { heldBack } from './held-back';
 import type { RecipientFacts } from './recipient-facts';
 import { attemptsOf } from './retry-rule';
-import { capWait, fallbackWait, hoursWait, laterOf, paceWait, scheduleWait } from './waits';
+import { capWait, fallbackWait, hoursWait, laterOf, localHourWait, paceWait, scheduleWait } from './waits';
 
 /** What comes next for a recipient: why it waits, and when it goes on where that is known. */
 export interface NextStep {
@@ -40,8 +40,11 @@ export async function nextStep(
   if (!wait) return null;
   const at = goesOnAt(waits);
   const { sentence } = WAIT_REASONS[wait.why] as { sentence(facts: WaitFacts): string };
+  // The time to expire begins with a recipient's stage.
   const isLate =
-    at !== undefined && at.getTime() > expiryOf(deliveryRule(facts.run.options), facts.view.dueAt);
+    at !== undefined &&
+    facts.view.code !== LATER_STAGE &&
+    at.getTime() > expiryOf(deliveryRule(facts.run.options), facts.view.dueAt);
   return {
     ...(at ? { at } : {}),
     why: wait.why,
@@ -94,8 +97,7 @@ async function ledgerWaits(
   const waits: Wait[] = [];
   const { view, stored } = facts;
   if (view.state === 'waiting') {
-    // Its stage is among what holds it back.
-    if (view.code === LATER_STAGE) return held;
+    if (view.code === LATER_STAGE) return [...held, ...(await afterStage(db, facts, held, told.events))];
     if (stored.retryAt === null) waits.push(await fallbackWait(db, facts, told.events));
     else if (stored.retryAt.getTime() > now) waits.push(ownWait(facts, stored.retryAt));
   }
@@ -106,6 +108,25 @@ async function ledgerWaits(
   if (view.state !== 'waiting') waits.push(...(await paceWait(db, facts, laterOf(waits, now))));
   if (held.length === 0 && waits.length === 0) waits.push({ why: 'outbox', ahead: 0 });
   return [...held, ...waits];
+}
+
+/**
+ * What a recipient of a later stage waits for once the stage begins. Its stage is among what holds it back; when it goes
+ * on is known where the beginning of its stage is.
+ */
+async function afterStage(
+  db: Kysely<CampaignTables>,
+  facts: RecipientFacts,
+  held: readonly Wait[],
+  tellsMore: boolean,
+): Promise<Wait[]> {
+  if ((facts.stored.turn ?? 0) > 0) return [await fallbackWait(db, facts, tellsMore)];
+  const begins = held.find(({ why }) => why === 'stage')?.at;
+  if (!begins) return [];
+  const waits = localHourWait(facts, begins.getTime());
+  waits.push(...hoursWait(facts, laterOf(waits, begins.getTime())));
+  waits.push(...(await capWait(db, facts, laterOf(waits, begins.getTime()))));
+  return waits;
 }
 
 /** Why it was put off until its next attempt. */

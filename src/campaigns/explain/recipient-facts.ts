@@ -1,8 +1,16 @@
 import { type Kysely, sql } from 'kysely';
+import type { OwnReason } from '../../domain/approval';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import type { RecipientState } from '../../domain/recipient';
-import { derivedState, type ListedRow, type RecipientView, viewOf, withCalls } from '../runs/recipients';
+import {
+  attemptsMade,
+  derivedState,
+  type ListedRow,
+  type RecipientView,
+  viewOf,
+  withCalls,
+} from '../runs/recipients';
 import { loadRun, type RunPlan } from '../runs/runs';
 import type { CampaignTables } from '../tables';
 
@@ -29,6 +37,8 @@ export interface RecipientFacts {
   run: RunPlan;
   campaignName: string;
   finishedAt: Date | null;
+  /** Why the run paused by itself, while it is paused for that. */
+  ownReason: OwnReason | null;
   /** The audience is what the lists held at this moment. */
   frozenAt: Date;
   /** Those of the campaign's lists that had the contact then, and still have. */
@@ -45,6 +55,7 @@ interface Row extends ListedRow {
   name: string;
   started_at: Date;
   finished_at: Date | null;
+  own_reason: OwnReason | null;
   begun_at: Date | null;
   lists: { id: string; name: string }[] | null;
 }
@@ -57,9 +68,9 @@ export async function readFacts(
 ): Promise<RecipientFacts> {
   const { rows } = await sql<Row>`
     select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.updated_at,
-      greatest(r.attempts, case when r.seq < s.next_seq then 1 else 0 end) as attempts, ${derivedState} as derived,
+      ${attemptsMade} as attempts, ${derivedState} as derived,
       r.shard, r.state, r.retry_at, r.place, r.turn, r.put_back,
-      c.name, runs.started_at, runs.finished_at, f.begun_at, (
+      c.name, runs.started_at, runs.finished_at, runs.own_reason, f.begun_at, (
         select json_agg(json_build_object('id', l.id, 'name', l.name) order by l.name)
         from contact_lists l join contact_list_members m on m.list_id = l.id
         where l.workspace_id = ${workspaceId} and l.id = any(c.contact_list_ids) and m.contact_id = r.contact_id
@@ -82,7 +93,7 @@ export async function readFacts(
     },
     key: { runId, channel, seq, shard: row.shard },
     run: await loadRun(db, runId),
-    ...{ campaignName: row.name, finishedAt: row.finished_at },
+    ...{ campaignName: row.name, finishedAt: row.finished_at, ownReason: row.own_reason },
     frozenAt: row.begun_at ?? row.started_at,
     lists: row.lists ?? [],
   };

@@ -27,13 +27,18 @@ const placeOf = ({ stored, view }: RecipientFacts) => stored.place ?? phonePrefi
 
 /** Of a recipient that no page has taken: the hour of its own clocks, and what it was frozen with. */
 export function scheduleWait(facts: RecipientFacts, now: number): Wait[] {
-  const { view, run } = facts;
-  const start = startFor(placeOf(facts), run.options) ?? now;
-  const waits: Wait[] = start > now ? [{ why: 'schedule', at: new Date(start) }] : [];
+  const { view } = facts;
+  const waits = localHourWait(facts, now);
   const dueMs = view.dueAt.getTime();
   if (dueMs <= laterOf(waits, now)) return waits;
   const [hours] = hoursWait(facts, laterOf(waits, now));
   return [...waits, { why: hours?.why ?? waits[0]?.why ?? 'schedule', at: view.dueAt }];
+}
+
+/** The campaign's hour by the recipient's own clock, if it comes after `from`. */
+export function localHourWait(facts: RecipientFacts, from: number): Wait[] {
+  const start = startFor(placeOf(facts), facts.run.options) ?? from;
+  return start > from ? [{ why: 'schedule', at: new Date(start) }] : [];
 }
 
 /** Quiet hours and call windows, at the moment `from`. */

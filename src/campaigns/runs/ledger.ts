@@ -71,7 +71,7 @@ export type Taking =
 /**
  * Opens the lane's next page, or takes over the page that its predecessor left open; `offered > resolved` then
  * says what is in doubt. A lane has at most one live activity, and none of a superseded `launch`. No page is
- * opened before `notBefore`; a page that is open continues.
+ * opened before `notBefore`; a page that is open continues. With a `size` of 0 no page is opened at all.
  */
 export async function takePage(
   db: Kysely<CampaignTables>,
@@ -92,6 +92,7 @@ export async function takePage(
       .returningAll()
       .executeTakeFirst();
     if (left) return { kind: 'page', page: openPage(left) };
+    if (size < 1) return { kind: 'idle', until: undefined };
     return openNextPage(tx, key, size, notBefore);
   });
 }

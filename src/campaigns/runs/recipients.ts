@@ -82,7 +82,7 @@ export async function listRecipients(
   const { rows } = await sql<ListedRow>`
     select * from (
       select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.updated_at,
-        greatest(r.attempts, case when r.seq < s.next_seq then 1 else 0 end) as attempts,
+        ${attemptsMade} as attempts,
         ${derivedState} as derived
       from ${source.rows} r
       cross join lateral (
@@ -174,6 +174,14 @@ export async function withCalls(
     one.channel === 'voice' ? { ...one, calls: calls.get(seqOf(one)) ?? [] } : one,
   );
 }
+
+/**
+ * SQL over `recipients r` and its shard `s`. A recipient that a page took has had an attempt before its row says so. One
+ * that waits has a row of its own, which counts: recipients of later stages and channels lie before the page's place
+ * although no page ever took them.
+ */
+export const attemptsMade = sql<number>`greatest(r.attempts,
+  case when r.seq < s.next_seq and r.state <> 'waiting' then 1 else 0 end)`;
 
 /** The derived state of ledger.ts as SQL over `recipients r`, its shard `s` and `runs`. */
 export const derivedState = sql<RecipientState>`case

@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import type { CallTimes } from '../../domain/call-policy';
+import type { CallTimes } from '../../domain/call-silence';
 import { DomainError } from '../../domain/errors';
 import { sendMessageUid } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';

@@ -6,11 +6,10 @@ import {
   type CallOutcome,
   type CallPolicy,
   type CallResult,
-  type CallTimes,
   callResult,
   nextCallStep,
-  silenceOf,
 } from '../../domain/call-policy';
+import { type CallTimes, silenceOf } from '../../domain/call-silence';
 import { LIMITS } from '../../domain/limits';
 import { quietHoursOf, type WorkspacePolicy } from '../../domain/policy';
 import type { RecipientState } from '../../domain/recipient';

@@ -36,18 +36,23 @@ export function auditCalls(app: App, audit: AuditLog, authenticator: Authenticat
     if (rule) route.handler = audited(route.handler, rule, audit);
   });
 
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
     // Whatever a handler does after its answer is not what the call was for.
     request.audited?.companion.close();
     const { statusCode } = reply;
-    if (statusCode !== 401 && statusCode !== 403 && statusCode < 500) return;
+    if (statusCode !== 401 && statusCode !== 403 && statusCode < 500) return done(null, payload);
+    void tell(request, reply).then(() => done(null, payload));
+  });
+
+  async function tell(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { statusCode } = reply;
     try {
       if (statusCode < 500) await tellRefusal(request, reply, audit, authenticator);
       else await tellFailure(request, reply, audit);
     } catch (error) {
       log.warn({ err: error, requestId: request.id }, 'A refused call could not be written to the audit log');
     }
-  });
+  }
 }
 
 function audited(handler: RouteHandlerMethod, rule: AuditRule, audit: AuditLog): RouteHandlerMethod {

@@ -61,6 +61,7 @@ export const AUDITED_OPERATIONS: Record<string, AuditRule | NotAudited> = {
   createAccount: { action: 'account.create', object: 'account', makes: 'acc', detail: fields },
   changeAccount: { action: 'account.change', object: 'account', detail: fields },
   deleteAccount: { action: 'account.delete', object: 'account' },
+  reopenSenders: { action: 'account.reopen', object: 'account', detail: channel },
   checkAccount: { because: 'it connects and changes nothing' },
   putRoutes: { action: 'routes.change', object: 'routes', of: 'nothing' },
   registerSender: { action: 'sender.register', object: 'sender', makes: 'snr', detail: channel },

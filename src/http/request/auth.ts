@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Scope } from '../../domain/access';
 import { DomainError, type FieldError, isDomainError } from '../../domain/errors';
+import { type MaybePromise, whenDone } from '../../domain/maybe-promise';
 import { type Access, requireAccess } from './access';
 import type { Authenticator, AuthKind, Caller } from './caller';
 import { sessionTokenOf } from './cookie';
@@ -25,12 +26,22 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
     if (config.auth !== 'open' && !config.access) throw new Error(`Route ${url} does not say what it needs`);
   });
 
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     const kind = request.routeOptions.config.auth;
     // Without a kind there is no route: the answer will be 404 or 405.
-    if (kind === undefined || kind === 'open') return;
-    if (kind === 'metrics' && isFromHere(request)) return;
-    const caller = await ADMIT[kind](request, authenticator);
+    if (kind === undefined || kind === 'open') return done();
+    if (kind === 'metrics' && isFromHere(request)) return done();
+    let checked: MaybePromise<void>;
+    try {
+      checked = whenDone(ADMIT[kind](request, authenticator), (caller) => admit(request, caller));
+    } catch (error) {
+      return done(error as Error);
+    }
+    if (checked instanceof Promise) checked.then(() => done(), done);
+    else done();
+  });
+
+  function admit(request: FastifyRequest, caller: Caller): void {
     if (caller.via === 'cookie') refuseCrossSite(request, publicOrigin);
     requireAccess(caller, needsOf(request));
     request.caller = caller;
@@ -40,7 +51,7 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
         'Set up one-time codes first (POST /api/session/totp); this role needs them here',
       );
     }
-  });
+  }
 
   app.decorate('stillAdmits', async (request) => {
     const kind = request.routeOptions.config.auth;
@@ -64,7 +75,7 @@ declare module 'fastify' {
   }
 }
 
-type Admit = (request: FastifyRequest, authenticator: Authenticator) => Promise<Caller>;
+type Admit = (request: FastifyRequest, authenticator: Authenticator) => MaybePromise<Caller>;
 
 const ADMIT: Record<Exclude<AuthKind, 'open'>, Admit> = {
   app: byBearerOrCookie,
@@ -83,23 +94,31 @@ const ADMIT: Record<Exclude<AuthKind, 'open'>, Admit> = {
     if (actingUser === caller.userId) return caller;
     throw new DomainError('user_mismatch', 'x-user-id is not the user of this session');
   },
-  send: async (request, authenticator) => {
+  send: (request, authenticator) => {
     const token = bearerOf(request);
     const key = request.headers['x-api-key'];
     if (token === undefined || typeof key !== 'string') throw noCredentials('An API key and a Bearer token');
-    const [caller, holder] = await Promise.all([
-      authenticator.byAccessToken(token),
-      authenticator.byApiKey(key),
-    ]);
-    if (!caller || !holder) throw refused('The API key or the Bearer token is');
-    if (caller.workspaceId === holder.workspaceId) {
-      return { ...caller, scopes: common(caller.scopes, holder.scopes) };
+    const caller = authenticator.byAccessToken(token);
+    const holder = authenticator.byApiKey(key);
+    if (caller instanceof Promise || holder instanceof Promise) {
+      return Promise.all([caller, holder]).then((both) => sender(...both));
     }
-    throw new DomainError('forbidden', 'The API key and the Bearer token belong to different workspaces');
+    return sender(caller, holder);
   },
   session: byCookie,
   metrics: byBearer,
 };
+
+function sender(
+  caller: Caller | undefined,
+  holder: Pick<Caller, 'workspaceId' | 'scopes'> | undefined,
+): Caller {
+  if (!caller || !holder) throw refused('The API key or the Bearer token is');
+  if (caller.workspaceId === holder.workspaceId) {
+    return { ...caller, scopes: common(caller.scopes, holder.scopes) };
+  }
+  throw new DomainError('forbidden', 'The API key and the Bearer token belong to different workspaces');
+}
 
 /** The scopes that both have. The same list twice, as with all scopes, needs no comparison. */
 const common = (some: readonly Scope[] = [], others: readonly Scope[] = []): readonly Scope[] =>

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Role, Scope } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
+import type { MaybePromise } from '../../domain/maybe-promise';
 
 /**
  * The caller of a request, and the callers that a route admits (api.md 2). A route names its kind in
@@ -35,9 +36,9 @@ export interface Caller {
 
 /** Finds the holder of a credential for the HTTP layer; `undefined` means that it is not valid. */
 export interface Authenticator {
-  bySession(token: string): Promise<Caller | undefined>;
-  byAccessToken(token: string): Promise<Caller | undefined>;
-  byApiKey(key: string): Promise<(Pick<Caller, 'workspaceId' | 'scopes'> & { id: string }) | undefined>;
+  bySession(token: string): MaybePromise<Caller | undefined>;
+  byAccessToken(token: string): MaybePromise<Caller | undefined>;
+  byApiKey(key: string): MaybePromise<(Pick<Caller, 'workspaceId' | 'scopes'> & { id: string }) | undefined>;
 }
 
 declare module 'fastify' {

@@ -33,10 +33,16 @@ export function answerUnknownPaths(app: App): void {
   };
   app.setNotFoundHandler(refuse);
   // Before the body is read, because its problems do not matter without a route.
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.url === request.routeOptions.url) return done();
     // A fixed path is never another path's id: GET of a dry run is not an unknown campaign.
     const own = known.get(pathOf(request));
-    if (request.is404 || (own && !own.methods.has(request.method))) refuse(request, reply);
+    if (!request.is404 && (!own || own.methods.has(request.method))) return done();
+    try {
+      refuse(request, reply);
+    } catch (error) {
+      done(error as Error);
+    }
   });
 }
 

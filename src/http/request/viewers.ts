@@ -12,14 +12,21 @@ export const seesAddresses = (request: FastifyRequest): boolean => callerOf(requ
  * where answers are made, so that a new endpoint cannot forget it.
  */
 export function maskForViewers(app: App): void {
-  app.addHook('preSerialization', async (request, _reply, payload) =>
-    isMasked(request) ? maskedValue(payload) : payload,
-  );
-  app.addHook('onSend', async (request, _reply, payload) => {
-    if (!isMasked(request) || !(payload instanceof Readable)) return payload;
+  app.addHook('preSerialization', (request, _reply, payload, done) => {
+    if (!isMasked(request)) return done(null, payload);
+    let masked: unknown;
+    try {
+      masked = maskedValue(payload);
+    } catch (error) {
+      return done(error as Error);
+    }
+    done(null, masked);
+  });
+  app.addHook('onSend', (request, _reply, payload, done) => {
+    if (!isMasked(request) || !(payload instanceof Readable)) return done(null, payload);
     const masked = maskLines();
     pipeline(payload, masked, () => undefined);
-    return masked;
+    done(null, masked);
   });
 }
 

@@ -4,6 +4,7 @@ import type { AuditEvent } from '../../audit/entry';
 import { type Scope, scopesOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { type MaybePromise, whenDone } from '../../domain/maybe-promise';
 import type { MessagingTables } from '../tables';
 import type { AttemptLimit } from './attempt-limit';
 import { createCredentialCache } from './credential-cache';
@@ -47,7 +48,7 @@ export interface AccessTokens {
    */
   checkClient(credentials: ClientCredentials): Promise<KnownClient>;
   issueToken(client: KnownClient, validHours: number): Promise<IssuedToken>;
-  byAccessToken(token: string): Promise<TokenCaller | undefined>;
+  byAccessToken(token: string): MaybePromise<TokenCaller | undefined>;
   /** Ends a token of this client. Any other text is no token of this client, and nothing happens. */
   revokeToken(client: KnownClient, token: string): Promise<void>;
   /** Drops all cached tokens, because some of them were ended. */
@@ -103,12 +104,12 @@ export function createAccessTokens({ db, now, attempts, audit }: AccessTokensDep
       await audit.recordRepeated(tokenEvent(client, 'token.issue', 'ok'));
       return { accessToken, validTill, expiresInSeconds: (validHours * HOUR_MS) / 1_000 };
     },
-    async byAccessToken(token) {
-      const held = await cache.find(token);
-      if (!held || now() >= held.valid_till.getTime()) return undefined;
-      const { workspace_id: workspaceId, client_id: clientId, scopes } = held;
-      return { workspaceId, clientId, scopes, via: 'bearer' };
-    },
+    byAccessToken: (token) =>
+      whenDone(cache.find(token), (held): TokenCaller | undefined => {
+        if (!held || now() >= held.valid_till.getTime()) return undefined;
+        const { workspace_id: workspaceId, client_id: clientId, scopes } = held;
+        return { workspaceId, clientId, scopes, via: 'bearer' };
+      }),
     async revokeToken(client, token) {
       await db.transaction().execute(async (tx) => {
         const { numUpdatedRows } = await tx

@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { SCOPES_DEFAULT, type Scope, scopesOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import type { MaybePromise } from '../../domain/maybe-promise';
 import type { MessagingTables } from '../tables';
 import { createCredentialCache } from './credential-cache';
 import { type IdGenerator, RANDOM } from './id-generator';
@@ -28,7 +29,7 @@ export interface KeyHolder {
 }
 
 export interface ApiKeys {
-  byApiKey(key: string): Promise<KeyHolder | undefined>;
+  byApiKey(key: string): MaybePromise<KeyHolder | undefined>;
   /** Newest first. */
   list(
     workspaceId: string,

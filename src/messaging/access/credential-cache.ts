@@ -1,5 +1,6 @@
 import { BoundedCache } from '../../domain/bounded-cache';
 import { LIMITS } from '../../domain/limits';
+import type { MaybePromise } from '../../domain/maybe-promise';
 import { hashSecret } from './secrets';
 
 /**
@@ -9,7 +10,8 @@ import { hashSecret } from './secrets';
  * credential share one query.
  */
 export interface CredentialCache<Holder> {
-  find(secret: string): Promise<Holder | undefined>;
+  /** At once when it is known, because every request asks and a promise costs more than the look. */
+  find(secret: string): MaybePromise<Holder | undefined>;
   /** Call it when this process ends a credential, which then stops at once. */
   forget(secret: string): void;
   /** The same for credentials whose secret this process does not have. */
@@ -51,7 +53,7 @@ export function createCredentialCache<Holder>(options: {
       if (!entry || ageMs >= LIMITS.authCacheSeconds * 1_000) return read(hash);
       // If the refresh fails, the entry grows old; then a request waits for the query and gets its error.
       if (ageMs >= LIMITS.authRefreshSeconds * 1_000) read(hash).catch(() => undefined);
-      return Promise.resolve(entry.holder);
+      return entry.holder;
     },
     forget(secret) {
       const hash = hashSecret(secret);

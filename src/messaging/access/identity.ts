@@ -4,7 +4,7 @@ import type { AuditLog } from '../../audit/audit-log';
 import type { Role } from '../../domain/access';
 import type { MessagingTables } from '../tables';
 import { type AccessTokens, createAccessTokens } from './access-tokens';
-import { type ApiKeys, createApiKeys, type KeyHolder } from './api-keys';
+import { type ApiKeys, createApiKeys } from './api-keys';
 import { createAttemptLimit } from './attempt-limit';
 import { type Clients, createClients } from './clients';
 import type { IdGenerator } from './id-generator';
@@ -25,7 +25,7 @@ import {
 /** Who may call the service, how they prove it, and who manages that. */
 export interface Identity extends AccessTokens, Sessions, OwnSessions {
   secondFactor: SecondFactor;
-  byApiKey(key: string): Promise<KeyHolder | undefined>;
+  byApiKey: ApiKeys['byApiKey'];
   users: Users;
   clients: Clients;
   apiKeys: ApiKeys;

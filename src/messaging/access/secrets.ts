@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /**
  * Secrets that we generate: 256 random bits behind a prefix that says what they are. Because they cannot be
@@ -8,7 +8,7 @@ export function newSecret(prefix: string, bytes: Buffer = randomBytes(32)): stri
   return `${prefix}_${bytes.toString('base64url')}`;
 }
 
-export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
+export const hashSecret = (secret: string): string => hash('sha256', secret, 'base64url');
 
 /** Compares in constant time. Without a stored hash it returns false, after the same work. */
 export function matchesHash(secret: string, stored: string | undefined): boolean {

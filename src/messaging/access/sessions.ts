@@ -3,6 +3,7 @@ import type { AuditLog } from '../../audit/audit-log';
 import { type Role, roleOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import type { MaybePromise } from '../../domain/maybe-promise';
 import type { MessagingTables } from '../tables';
 import { type AttemptLimit, loginSubjects } from './attempt-limit';
 import { createCredentialCache } from './credential-cache';
@@ -55,7 +56,7 @@ export interface Sessions {
   loginByProvider(email: string, origin: LoginOrigin): Promise<string | undefined>;
   logout(token: string): Promise<void>;
   /** Finds the session's user. This also extends a session in use. */
-  bySession(token: string): Promise<SessionCaller | undefined>;
+  bySession(token: string): MaybePromise<SessionCaller | undefined>;
   whoAmI(userId: string): Promise<User | undefined>;
   /** Drops all cached sessions, because some were ended or a role has changed. */
   forgetSessions(): void;

@@ -2,13 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { AccountChange, AccountInput } from '../../contracts/accounts';
 import { type Account, defaultAccountId, providerName } from '../../domain/account';
-import { CHANNELS } from '../../domain/channel';
+import { CHANNELS, type Channel } from '../../domain/channel';
 import { DomainError, type FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { type IdGenerator, RANDOM } from '../access/id-generator';
 import type { Sealing } from '../access/sealing';
 import type { MessagingTables } from '../tables';
 import { openAccountSecrets, sealAccountSecrets } from './account-secrets';
+import { type ClosedSender, closedSendersOf, reopenSenders } from './closed-senders';
 
 /** Accounts made by the API, as owners of the installation see and change them. All fail with `not_found`. */
 export interface Accounts {
@@ -18,6 +19,9 @@ export interface Accounts {
   /** `judge` checks what comes of the change as a new account is checked. */
   change(id: string, change: AccountChange, judge: (body: unknown) => AccountInput): Promise<Account>;
   secretsOf(id: string): Promise<Record<string, unknown>>;
+  /** Senders that the carriers of these accounts refuse, by account. */
+  closedSenders(ids: readonly string[]): Promise<Map<string, ClosedSender[]>>;
+  reopen(id: string, which: { channel?: Channel | undefined; sender?: string | undefined }): Promise<Account>;
   /** Throws `account_routed` and `account_busy`. */
   remove(id: string): Promise<void>;
 }
@@ -94,6 +98,13 @@ export function createAccounts(deps: {
         return toAccount(after);
       });
     },
+    closedSenders: (ids) => closedSendersOf(db, ids),
+    async reopen(id, which) {
+      const account = environment.find((one) => one.id === id) ?? toAccount(await find(db, id));
+      await reopenSenders(db, id, which);
+      await onChanged();
+      return account;
+    },
     async remove(id) {
       refuseEnvironment(id);
       await inOrder(async (tx) => {
@@ -109,6 +120,7 @@ export function createAccounts(deps: {
           .limit(1)
           .executeTakeFirst();
         if (busy) throw new DomainError('account_busy', `Messages are under way by the account ${id}`);
+        await tx.deleteFrom('account_senders').where('account_id', '=', id).execute();
         await tx.updateTable('accounts').set({ deleted_at: sql<Date>`now()` }).where('id', '=', id).execute();
       });
     },

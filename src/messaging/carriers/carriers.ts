@@ -9,6 +9,7 @@ import type { Sealing } from '../access/sealing';
 import type { MessagingTables } from '../tables';
 import { openAccountSecrets } from './account-secrets';
 import { live, toAccount } from './accounts';
+import { type ClosedSender, ClosedSenderMemory, type SenderRefusal } from './closed-senders';
 
 /**
  * What this process knows of accounts and routes: it opens a provider for each account and channel, and says by which
@@ -24,6 +25,12 @@ export interface Carriers {
   flowWayOf(message: Routed): string | undefined;
   /** Why an account of the table has no way here; `undefined` for one that has, or is disabled. */
   faultOf(accountId: string): string | undefined;
+  /** The carrier refuses the sender at this account: no message of it goes there until an owner reopens it. */
+  closeSender(refusal: SenderRefusal): void;
+  /** Whether the account's carrier refuses the message's sender. Memory only. */
+  isClosed(accountId: string, message: Pick<Routed, 'channel' | 'from'>): boolean;
+  /** Why the message waits, where every account that it may leave by is closed to its sender. */
+  closedFor(message: Routed): (ClosedSender & { account: Account }) | undefined;
   refresh(): Promise<void>;
   start(): Promise<void>;
   stop(): void;
@@ -69,6 +76,7 @@ export function createCarriers({
   addWay,
   removeWay,
   onRouted,
+  onSenderClosed,
   isDown,
 }: CarriersDeps & {
   db: Kysely<MessagingTables>;
@@ -78,6 +86,8 @@ export function createCarriers({
   removeWay(id: string): void;
   /** Messages may have another way than before, and so many processes share the pace of each account. */
   onRouted(processes: number): void;
+  /** What waits may have another way. */
+  onSenderClosed(): void;
   /** Whether a way certainly takes nothing now. */
   isDown(way: string): boolean;
 }): Carriers {
@@ -87,8 +97,10 @@ export function createCarriers({
   let revision = '';
   let timer: NodeJS.Timeout | undefined;
   let refreshing: Promise<void> = Promise.resolve();
+  const closed = new ClosedSenderMemory(db, log);
 
   async function poll(): Promise<void> {
+    await closed.write();
     const { rows } = await sql<{ revision: string; processes: number }>`
       select revision::text, (
         select count(distinct owner) from dispatch_lanes where lease_until > now()
@@ -121,6 +133,7 @@ export function createCarriers({
       opened.set(row.id, { version, account, ...(await waysOf(account, row)) });
     }
     routes = found.settings.routes;
+    await closed.read();
     onRouted(processes);
   }
 
@@ -160,25 +173,45 @@ export function createCarriers({
 
   function wayOf(message: Routed, isOut = isDown): string {
     const { channel } = message;
-    if (routes.length === 0) return DEFAULT_WAYS[channel];
-    const id = chooseAccount(
-      routes,
+    const hasClosed = !closed.isEmpty;
+    if (routes.length === 0 && !hasClosed) return DEFAULT_WAYS[channel];
+    const id = accountIdOf(
       message,
-      (one) => accounts.get(one),
-      (one) => isOut(wayId(one, channel)),
+      (one) => isOut(wayId(one, channel)) || (hasClosed && isClosed(one, message)),
     );
-    return id === undefined ? NO_WAY : wayId(id, channel);
+    return id === undefined || (hasClosed && isClosed(id, message)) ? NO_WAY : wayId(id, channel);
   }
+
+  const accountIdOf = (message: Routed, isOut: (id: string) => boolean) =>
+    chooseAccount(routes, message, (one) => accounts.get(one), isOut);
+
+  const isClosed = (id: string, message: Pick<Routed, 'channel' | 'from'>) =>
+    closed.find(id, message) !== undefined;
 
   return {
     wayOf: (message) => wayOf(message),
     preferredWayOf: (message) => wayOf(message, () => false),
     flowWayOf(message) {
-      if (routes.length === 0) return undefined;
+      if (routes.length === 0 && closed.isEmpty) return undefined;
       const way = wayOf(message);
       return way === DEFAULT_WAYS[message.channel] ? undefined : way;
     },
     faultOf: (id) => opened.get(id)?.fault,
+    closeSender(refusal) {
+      if (!closed.add(refusal)) return;
+      onSenderClosed();
+      refresh().catch((error: unknown) =>
+        log.warn({ err: error }, 'Other processes do not know yet that a sender is closed; trying again'),
+      );
+    },
+    isClosed,
+    closedFor(message) {
+      if (closed.isEmpty || wayOf(message) !== NO_WAY) return undefined;
+      const id = accountIdOf(message, (one) => isDown(wayId(one, message.channel)));
+      const account = id === undefined ? undefined : accounts.get(id);
+      const found = account && closed.find(account.id, message);
+      return found && account && { ...found, account };
+    },
     refresh,
     async start() {
       await refresh();

@@ -22,20 +22,6 @@ export function eventOf(
 }
 
 /**
- * The same event as the message's history stores it, without its beginning. `historyEntry` puts the number in
- * front, because the number is known only inside the statement.
- */
-export function historyText(event: NewEvent, writtenAt: string): string {
-  const { type, state, code, provider, attempt, data } = event;
-  return JSON.stringify({ at: event.at ?? writtenAt, type, state, code, provider, attempt, data }).slice(1);
-}
-
-/** SQL for the history entries of a row; `text` comes from `historyText`, `seq` is an int8 expression. */
-export function historyEntry(seq: RawBuilder<unknown>, text: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`('[{"seq":' || ${seq} || ',' || ${text} || ']')::jsonb`;
-}
-
-/**
  * SQL for a row's `events`: `given.events` unchanged when all of its messages were written. Otherwise a null
  * replaces each event whose message is not among the ids of `written`.
  */

@@ -77,6 +77,7 @@ function waitOf(message: Waiting, accountFor: AccountFor): MessageStory['waits']
   if (state === 'scheduled') return { why: 'schedule', at: dueAt?.toISOString() };
   const account = accountFor({ ...message, to: message.to ?? '', class: classOf(message) });
   if (account?.state === 'paused' && state !== 'sending') {
+    // A sender that is closed at its account is tried when an owner has reopened it.
     const at = Math.max(dueMs, Date.parse(account.nextTryAt ?? ''));
     return { why: 'account', at: isoOf(at), code: account.reason };
   }

@@ -5,6 +5,7 @@ import type { MessageEvent, MessageState } from '../../domain/message';
 import type { CallOptions } from '../../domain/voice/call-options';
 import type { MessagingTables } from '../tables';
 import { currentState } from './current-state';
+import { eventsOf, type StoredEvent } from './history';
 
 /** A message as its sender sees it (api.md 4, Tracking). */
 export interface MessageRecord {
@@ -92,14 +93,11 @@ export async function trackMessages(
   return rows.map(tracked);
 }
 
-export function tracked(
-  row: RecordRow & { accepted_seq: number; history: Record<string, unknown>[] },
-): TrackedMessage {
+export function tracked(row: RecordRow & { accepted_seq: number; history: StoredEvent[] }): TrackedMessage {
   const common = { uid: row.uid, id: row.id, channel: row.channel, campaign: row.campaign ?? undefined };
   const state = firstState(row);
   const first = { seq: row.accepted_seq, at: row.created_at.toISOString(), type: state, state } as const;
-  const later = row.history as unknown as Omit<MessageEvent, 'uid' | 'id' | 'channel'>[];
-  const events = [first, ...later].map((event): MessageEvent => ({ ...common, ...event }));
+  const events = [first, ...eventsOf(row)].map((event): MessageEvent => ({ ...common, ...event }));
   return { ...recordOf(row), events };
 }
 

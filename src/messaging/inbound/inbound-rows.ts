@@ -7,7 +7,7 @@ import type { InboundSms } from '../../providers/provider';
 import { newId } from '../../storage/new-id';
 import { eventOf } from '../events/event-rows';
 import type { ReceiptTarget } from '../receipts/receipt-change';
-import { writeChanges } from '../receipts/receipt-rows';
+import { type TargetRow, targetOf, writeChanges } from '../receipts/receipt-rows';
 import { liftSuppressions } from '../suppression/lift-suppressions';
 import { senderKeySql } from '../suppression/suppression-check';
 import type { MessagingTables } from '../tables';
@@ -66,7 +66,7 @@ export async function findCorrespondents(
   subscriber: string,
   senders: readonly string[],
 ): Promise<Correspondent[]> {
-  const { rows } = await sql<ReceiptTarget & { from_address: string }>`
+  const { rows } = await sql<TargetRow & { from_address: string }>`
     select distinct on (m.workspace_id) m.id, m.workspace_id, m.uid, m.channel, m.campaign, m.state,
       m.attempt, m.provider, m.history, m.from_address
     from messages m
@@ -78,10 +78,10 @@ export async function findCorrespondents(
     limit ${LIMITS.workspacesPerSender}
   `.execute(tx);
   if (rows.length > 0) {
-    return rows.map(({ from_address, ...target }) => ({
-      workspaceId: target.workspace_id,
+    return rows.map(({ from_address, ...row }) => ({
+      workspaceId: row.workspace_id,
       sender: from_address,
-      target,
+      target: targetOf(row),
     }));
   }
   const users = await tx
@@ -110,11 +110,11 @@ export async function tellInbound(
     const written = await writeChanges(tx, target.workspace_id, [{ target, event }]);
     if (written.size > 0) return true;
     // A receipt has changed the message in between.
-    const { rows } = await sql<ReceiptTarget>`
+    const { rows } = await sql<TargetRow>`
       select id, workspace_id, uid, channel, campaign, state, attempt, provider, history
       from messages where id = ${found.id}
     `.execute(tx);
-    target = rows[0];
+    target = rows[0] && targetOf(rows[0]);
   }
   return false;
 }

@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Message } from '../../contracts/send';
 import { DomainError, isDomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import type { MaybePromise } from '../../domain/maybe-promise';
 import { isDataError } from '../database-error';
 import { currentState } from '../events/current-state';
 import { createGroupCommit } from '../group-commit';
@@ -69,10 +70,9 @@ export function createAccept(deps: Deps): Accept {
       const now = Date.now();
       const { flowWay, senderRule } = deps;
       const policy = await policyOfWorkspace(deps, workspaceId);
-      const judged = await Promise.allSettled(
-        messages.map((message) =>
-          validateMessages(templates, workspaceId, message, now, { policy, flowWay, senderRule }),
-        ),
+      const rules = { policy, flowWay, senderRule };
+      const judged = await allJudged(
+        messages.map((message) => judge(() => validateMessages(templates, workspaceId, message, now, rules))),
       );
       const outcomes: Outcome<Accepted>[] = new Array(messages.length);
       const drafts: Draft[] = [];
@@ -87,16 +87,14 @@ export function createAccept(deps: Deps): Accept {
         transactional: outbox.room(workspaceId, 'transactional', messages.length),
       };
       judged.forEach((one, i) => {
-        if (one.status === 'rejected') {
-          if (isDomainError(one.reason)) refuse(i, one.reason);
-          else outcomes[i] = { ok: false, error: one.reason };
-        } else if (one.value.refusal) {
-          refuse(i, one.value.refusal);
-        } else if (room[one.value.class] === 0) {
-          refuse(i, outboxFull(one.value.class));
+        if (!one.ok) {
+          if (isDomainError(one.error)) refuse(i, one.error);
+          else outcomes[i] = one;
+        } else if (room[one.answer.class] === 0) {
+          refuse(i, outboxFull(one.answer.class));
         } else {
-          if (one.value.state === 'accepted') room[one.value.class] -= 1;
-          drafts.push(one.value);
+          if (one.answer.state === 'accepted') room[one.answer.class] -= 1;
+          drafts.push(one.answer);
           places.push(i);
         }
       });
@@ -120,6 +118,25 @@ export function createAccept(deps: Deps): Accept {
   };
 }
 
+type Judged = Outcome<Draft>;
+
+/** Makes no promise when memory has all that is asked, because most messages need no more and each promise costs time. */
+function judge(validate: () => MaybePromise<Draft>): MaybePromise<Judged> {
+  try {
+    const draft = validate();
+    return draft instanceof Promise ? draft.then(valid, invalid) : valid(draft);
+  } catch (error) {
+    return invalid(error);
+  }
+}
+
+const valid = (draft: Draft): Judged =>
+  draft.refusal ? invalid(draft.refusal) : { ok: true, answer: draft };
+const invalid = (error: unknown): Judged => ({ ok: false, error });
+
+const allJudged = (judged: MaybePromise<Judged>[]): MaybePromise<Judged[]> =>
+  judged.some((one) => one instanceof Promise) ? Promise.all(judged) : (judged as Judged[]);
+
 const isToBeSent = (outcome: Outcome<Accepted> | undefined) =>
   outcome?.ok === true && !outcome.answer.duplicate && outcome.answer.state !== 'suppressed';
 
@@ -131,7 +148,7 @@ function count(outbox: OutboxCount, workspaceId: string, drafts: readonly Draft[
 }
 
 /** One that cannot be read holds messages up: to send what it forbids would be worse. */
-async function policyOfWorkspace({ policyOf }: Deps, workspaceId: string) {
+function policyOfWorkspace({ policyOf }: Deps, workspaceId: string) {
   return policyOf?.(workspaceId).catch((error: unknown) => {
     throw refusal(error);
   });

@@ -60,7 +60,7 @@ export function attemptResult(
       return { message, state: 'accepted', attempt, code, retryAtMs: inTime(message, nowMs + delayMs) };
     }
     case 'sender': {
-      const delayMs = LIMITS.senderRefusedMs * (1 + random / 10);
+      const delayMs = (result.retryAfterMs ?? LIMITS.senderRefusedMs) * (1 + random / 10);
       const retryAtMs = inTime(message, nowMs + delayMs);
       return { message, state: 'accepted', attempt: message.attempt, code: storable(result.code), retryAtMs };
     }

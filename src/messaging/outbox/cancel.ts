@@ -1,7 +1,8 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Message } from '../../contracts/send';
 import { DomainError } from '../../domain/errors';
-import { eventOf, historyEntry, historyText } from '../events/event-rows';
+import { eventOf } from '../events/event-rows';
+import { historyEntry, historyText } from '../events/history';
 import type { MessagingTables } from '../tables';
 import type { Outcome } from './outgoing';
 

@@ -6,6 +6,7 @@ import type { Foreground } from '../../foreground';
 import type { Log } from '../../log';
 import type { HandOverResult } from '../../providers/provider';
 import type { Way } from '../carriers/carriers';
+import type { SenderRefusal } from '../carriers/closed-senders';
 import { type DeliveryObserver, tellMoves } from '../observer';
 import type { SenderLimits } from '../senders/sender-limits';
 import type { MessagingTables } from '../tables';
@@ -51,6 +52,10 @@ interface Deps {
   wayOf(message: Routed): string;
   /** The same if every account were up. */
   preferredWayOf(message: Routed): string;
+  /** A carrier refuses a sender at one account. */
+  closeSender(refusal: SenderRefusal): void;
+  /** Whether it does so already. */
+  isClosed(accountId: string, message: Pick<Routed, 'channel' | 'from'>): boolean;
   lanes: Lanes;
   holds: Holds;
   limits: SenderLimits;
@@ -62,8 +67,11 @@ interface Deps {
 }
 
 /** What would only wait at the vendor waits here, where it can be held and taken back. */
-const ownPace = ({ kind }: Way['account'], channel: Channel): number | undefined =>
-  kind === 'twilio' && channel === 'voice' ? LIMITS.vendorCallsPerSecond : undefined;
+const ownPace = ({ kind }: Way['account'], channel: Channel): number | undefined => {
+  if (channel !== 'voice') return undefined;
+  if (kind === 'vonage') return LIMITS.vonageCallsPerSecond;
+  return kind === 'twilio' ? LIMITS.vendorCallsPerSecond : undefined;
+};
 
 /** Longest sleep of the one timer; clocks may be set meanwhile. */
 const SLEEP_MAX_MS = 30_000;
@@ -256,6 +264,7 @@ export class Dispatcher {
     const { foreground } = this.deps;
     const delivery = new ChannelDelivery({
       ...{ way: id, limiter, queue, opener, recorder, holds, foreground, wake: this.wake },
+      isClosed: (message) => this.deps.isClosed(account.id, message),
       onOpened: ({ back, gone }) => {
         this.putBack(back);
         this.letGo(gone);
@@ -287,10 +296,24 @@ export class Dispatcher {
       : results;
     return judged.map((result, i) => {
       const message = leaving[i]?.message;
+      if (message && result.kind === 'sender') return this.closeSender({ id, limiter }, message, result);
       if (!message || (result.kind !== 'account' && result.kind !== 'throttled')) return result;
       // It took nothing for certain, and another account has the message now: at once, and not after a wait.
       return this.deps.wayOf(message) === id || !limiter.isDown(Date.now()) ? result : STAYED;
     });
+  }
+
+  /** It took nothing of the message, which goes to the next account at once or waits until the sender is reopened. */
+  private closeSender(
+    { id, limiter }: Pick<ChannelWay, 'id' | 'limiter'>,
+    message: OutgoingMessage,
+    result: Extract<HandOverResult, { kind: 'sender' }>,
+  ): HandOverResult {
+    const { channel, from } = message;
+    const accountId = limiter.account.account;
+    if (accountId === undefined) return result;
+    this.deps.closeSender({ accountId, channel, from, code: result.code, message: result.message });
+    return this.deps.wayOf(message) === id ? result : { ...result, retryAfterMs: 0 };
   }
 
   private putBack(entries: readonly Entry[]): void {

@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { type Erased, withoutPerson } from '../../domain/erasure';
 import { LIMITS } from '../../domain/limits';
+import { type StoredEvent, seqOf, withData } from '../events/history';
 import type { MessagingTables } from '../tables';
 import { cancelMessages } from './cancel';
 
@@ -44,7 +45,7 @@ export async function countWaiting(
 
 interface Found {
   id: string;
-  history: Record<string, unknown>[];
+  history: StoredEvent[];
   accepted_seq: number;
 }
 
@@ -57,10 +58,7 @@ export async function eraseMessages(db: Kysely<MessagingTables>, person: Erased)
       order by to_address, id limit ${LIMITS.erasedMessages} for update`.execute(tx);
     if (rows.length === 0) return 0;
     const ids = rows.map(({ id }) => id);
-    const seqs = rows.flatMap(({ history, accepted_seq }) => [
-      accepted_seq,
-      ...history.map(({ seq }) => Number(seq)),
-    ]);
+    const seqs = rows.flatMap(({ history, accepted_seq }) => [accepted_seq, ...history.map(seqOf)]);
     await eraseEvents(tx, person, ids, seqs);
     await eraseDeliveries(tx, person, seqs);
     await sql`delete from orphan_receipts where message_id = any(${ids}::text[])`.execute(tx);
@@ -76,11 +74,7 @@ export async function eraseMessages(db: Kysely<MessagingTables>, person: Erased)
 
 /** Only what a carrier told has texts; states, codes and times stay as they are. */
 const erasedHistory = (history: Found['history'], person: Erased): string =>
-  JSON.stringify(
-    history.map((entry) =>
-      entry.data === undefined ? entry : { ...entry, data: withoutPerson(entry.data, person) },
-    ),
-  );
+  JSON.stringify(history.map((event) => withData(event, (data) => withoutPerson(data, person))));
 
 /** A row of the log has the events of many messages, of which the others stay as they are. */
 async function eraseEvents(

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Message } from '../../contracts/send';
 import { DomainError } from '../../domain/errors';
+import { type MaybePromise, whenDone } from '../../domain/maybe-promise';
 import type { WorkspacePolicy } from '../../domain/policy';
 import type { Routed } from '../../domain/route';
 import { measureSms } from '../../domain/sms-encoding';
@@ -17,7 +18,7 @@ import { ownBodyToFill, requireRenderedSize, type TextsToFill } from './rendered
  * Everything that can be wrong with one message by itself, checked before it may join an insert. Throws
  * `template_not_found`, `missing_params`, `invalid_request`; `dependency_down` when its template cannot be read.
  */
-export async function validateMessages(
+export function validateMessages(
   templates: TemplateVersions,
   workspaceId: string,
   message: Message,
@@ -31,8 +32,25 @@ export async function validateMessages(
     flowWay?: FlowWay | undefined;
     senderRule?: SenderRule | undefined;
   } = {},
-): Promise<Draft> {
-  const template = await templateOf(templates, workspaceId, message);
+): MaybePromise<Draft> {
+  return whenDone(templateOf(templates, workspaceId, message), (template) =>
+    draftOf(message, template, { workspaceId, nowMs, policy, flowWay, senderRule }),
+  );
+}
+
+interface Workspace {
+  workspaceId: string;
+  nowMs: number;
+  policy: WorkspacePolicy | undefined;
+  flowWay: FlowWay | undefined;
+  senderRule: SenderRule | undefined;
+}
+
+function draftOf(
+  message: Message,
+  template: CompiledTemplate | undefined,
+  { workspaceId, nowMs, policy, flowWay, senderRule }: Workspace,
+): Draft {
   const params = message.params ?? {};
   requireParams(message, template, params);
   requireRenderedSize(message.channel, textsOf(message, template, params), params);
@@ -76,16 +94,29 @@ export async function validateMessages(
 /** The way of a message that a route leads elsewhere than to its channel's default. */
 export type FlowWay = (message: Routed) => string | undefined;
 
-async function templateOf(
+/** At once for a template that this process knows, which is nearly every one. */
+function templateOf(
   templates: TemplateVersions,
   workspaceId: string,
   message: Message,
-): Promise<CompiledTemplate | undefined> {
+): MaybePromise<CompiledTemplate | undefined> {
   const templateId = message['template-id'];
   if (templateId === undefined) return undefined;
-  const template = await templates.get(workspaceId, templateId, message.version).catch((error: unknown) => {
-    throw refusal(error);
-  });
+  const known = templates.known(workspaceId, templateId, message.version);
+  if (known) return ofChannel(known, message, templateId);
+  return templates.get(workspaceId, templateId, message.version).then(
+    (template) => ofChannel(template, message, templateId),
+    (error: unknown) => {
+      throw refusal(error);
+    },
+  );
+}
+
+function ofChannel(
+  template: CompiledTemplate | undefined,
+  message: Message,
+  templateId: string,
+): CompiledTemplate {
   if (template?.channel === message.channel) return template;
   const version = message.version === undefined ? '' : ` with version ${message.version}`;
   const text = `template-id: no ${message.channel} template '${templateId}'${version} in this workspace`;

@@ -17,7 +17,7 @@ export interface ReceiptTarget {
   state: MessageState;
   attempt: number;
   provider: string | null;
-  history: Record<string, unknown>[];
+  history: Partial<NewEvent>[];
   /** The person was erased, and no text of a carrier may bring them back. */
   erased?: boolean;
 }

@@ -70,7 +70,7 @@ const saysSo = (data: Record<string, unknown> | undefined): boolean =>
   data?.optedOut === true || data?.outcome === 'opted_out';
 
 const hasOptedOut = ({ history }: ReceiptTarget): boolean =>
-  history.some(({ data }) => (data as Record<string, unknown> | undefined)?.optedOut === true);
+  history.some(({ data }) => data?.optedOut === true);
 
 function marked(from: FromProvider): FromProvider {
   const { receipt } = from;

@@ -3,7 +3,8 @@ import { kindOf } from '../../domain/account';
 import { LIMITS } from '../../domain/limits';
 import type { Receipt } from '../../providers/provider';
 import { newId } from '../../storage/new-id';
-import { eventsWritten, historyEntry, historyText, type NewEvent } from '../events/event-rows';
+import { eventsWritten, type NewEvent } from '../events/event-rows';
+import { eventsOf, historyEntry, historyText, type StoredEvent } from '../events/history';
 import { addToMinute } from '../events/message-minutes';
 import type { MessagingTables } from '../tables';
 import type { ReceiptTarget } from './receipt-change';
@@ -13,6 +14,11 @@ export interface FromProvider {
   provider: string;
   receipt: Receipt;
 }
+
+/** A message's row as it is read for receipts. */
+export type TargetRow = Omit<ReceiptTarget, 'history'> & { history: StoredEvent[] };
+
+export const targetOf = (row: TargetRow): ReceiptTarget => ({ ...row, history: eventsOf(row) });
 
 export interface Targets {
   byId: ReadonlyMap<string, ReceiptTarget>;
@@ -30,16 +36,16 @@ export async function findTargets(
   );
   const byId = new Map<string, ReceiptTarget>();
   if (ids.length > 0) {
-    const { rows } = await sql<ReceiptTarget>`
+    const { rows } = await sql<TargetRow>`
       select id, workspace_id, uid, channel, campaign, state, attempt, provider, history, to_address is null as erased
       from messages where id = any(${ids}::text[])
     `.execute(db);
-    for (const row of rows) byId.set(row.id, row);
+    for (const row of rows) byId.set(row.id, targetOf(row));
   }
   const byProviderId = new Map<string, ReceiptTarget>();
   if (foreign.length > 0) {
     // What comes for all accounts of a kind is looked for at each of them; an id that several have says nothing.
-    const { rows } = await sql<ReceiptTarget & { provider_id: string; given: string }>`
+    const { rows } = await sql<TargetRow & { provider_id: string; given: string }>`
       with given as (
         select r.provider, r.provider_id from unnest(
           ${foreign.map((one) => one.provider)}::text[],
@@ -61,7 +67,7 @@ export async function findTargets(
     const found = new Map<string, ReceiptTarget[]>();
     for (const { provider_id, given, ...row } of rows) {
       const key = `${given} ${provider_id}`;
-      found.set(key, [...(found.get(key) ?? []), row]);
+      found.set(key, [...(found.get(key) ?? []), targetOf(row)]);
     }
     for (const [key, targets] of found) {
       const exact = targets.find((one) => key.startsWith(`${one.provider} `));

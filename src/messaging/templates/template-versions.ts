@@ -32,6 +32,8 @@ export interface TemplateVersions {
    * With one, versions of an archived template are found too, because messages pin them.
    */
   get(workspaceId: string, templateId: string, version?: number): Promise<CompiledTemplate | undefined>;
+  /** The same at once, when this process knows it. */
+  known(workspaceId: string, templateId: string, version?: number): CompiledTemplate | undefined;
   /** Call it when a new version was written, so that this process uses it at once. */
   changed(workspaceId: string, templateId: string): void;
 }
@@ -56,15 +58,19 @@ export function createTemplateVersions(db: Kysely<MessagingTables>): TemplateVer
     return compiled;
   }
 
+  function known(workspaceId: string, templateId: string, version: number | undefined) {
+    const key = `${workspaceId}/${templateId}`;
+    if (version !== undefined) return versions.get(`${key}/${version}`);
+    const last = newest.get(key);
+    if (!last || Date.now() - last.readAt >= NEWEST_KNOWN_FOR_MS) return undefined;
+    return versions.get(`${key}/${last.version}`);
+  }
+
   return {
+    known,
     async get(workspaceId, templateId, version) {
       const key = `${workspaceId}/${templateId}`;
-      let wanted = version;
-      if (wanted === undefined) {
-        const known = newest.get(key);
-        if (known && Date.now() - known.readAt < NEWEST_KNOWN_FOR_MS) wanted = known.version;
-      }
-      const cached = wanted === undefined ? undefined : versions.get(`${key}/${wanted}`);
+      const cached = known(workspaceId, templateId, version);
       if (cached) return cached;
 
       // Many messages of one campaign ask at the same moment; one of them reads for all.

@@ -2,18 +2,13 @@ import { createPublicKey, verify } from 'node:crypto';
 import { LIMITS } from '../../domain/limits';
 import type { InboundSms, Receipt } from '../provider';
 import { errorClass } from '../vendor/error-class';
-import {
-  type Callback,
-  type CallbackAccount,
-  type CallbackReading,
-  header,
-  MESSAGE_PARAMETER,
-} from '../vendor/vendor';
+import { provenMessage } from '../vendor/message-address';
+import { type Callback, type CallbackAccount, type CallbackReading, header } from '../vendor/vendor';
 import { objectIn, wordIn } from '../vendor/vendor-answer';
 
 /** What Telnyx calls us with: the status of messages, and what subscribers write. */
-export function readTelnyxCallback(callback: Callback, { settings }: CallbackAccount): CallbackReading {
-  if (!isSigned(callback, settings.publicKey ?? '')) return { kind: 'refused' };
+export function readTelnyxCallback(callback: Callback, account: CallbackAccount): CallbackReading {
+  if (!isSigned(callback, account.settings.publicKey ?? '')) return { kind: 'refused' };
   const event = objectAt(objectIn(callback.body.toString('utf8'))?.data);
   const payload = objectAt(event.payload);
   const at = wordIn(event.occurred_at, 40);
@@ -21,7 +16,7 @@ export function readTelnyxCallback(callback: Callback, { settings }: CallbackAcc
   switch (event.event_type) {
     case 'message.sent':
     case 'message.finalized': {
-      const receipt = receiptOf(payload, callback.query.get(MESSAGE_PARAMETER) ?? undefined, at);
+      const receipt = receiptOf(payload, provenMessage(callback, account, 'apiKey'), at);
       return receipt ? { ...read, receipts: [receipt] } : read;
     }
     case 'message.received': {

@@ -3,6 +3,7 @@ import { measureSms } from '../../domain/sms-encoding';
 import type { HttpAnswer } from '../http-answer';
 import type { HandOver, HandOverResult, Provider } from '../provider';
 import { type JsonClient, openJsonClient } from '../vendor/json-client';
+import { provenAddress } from '../vendor/message-address';
 import type { Vendor, VendorAccount, VendorOptions } from '../vendor/vendor';
 import { objectIn, resultOfAnswer, type VendorWord, wordIn } from '../vendor/vendor-answer';
 import { readTelnyxCallback } from './telnyx-callback';
@@ -39,7 +40,7 @@ function openTelnyxSms({ account, addresses, answerTimeoutMs }: VendorOptions): 
       ...(account.settings.messagingProfileId
         ? { messaging_profile_id: account.settings.messagingProfileId }
         : {}),
-      webhook_url: addresses.callback(message.id),
+      webhook_url: provenAddress(addresses.callback(message.id), message.id, account.secrets.apiKey),
       use_profile_webhooks: false,
     };
     const answer = await client.post('/messages', body, mayBegin);

@@ -7,6 +7,7 @@ import { vendorUrl } from './vendor';
 /** Requests in JSON to a vendor, for one account. */
 export interface JsonClient {
   post(path: string, body: unknown, mayBegin?: () => boolean): Promise<HttpAnswer | NoAnswer>;
+  put(path: string, body: unknown): Promise<HttpAnswer | NoAnswer>;
   get(path: string): Promise<HttpAnswer | NoAnswer>;
   handOver: ReturnType<typeof openHttpCarrier>['handOver'];
   close(): Promise<void>;
@@ -31,14 +32,13 @@ export function openJsonClient(options: {
     return pathname + search;
   };
   const accept = 'application/json';
+  const give = (method: 'POST' | 'PUT', path: string, body: unknown, mayBegin = () => true) => {
+    const headers = { authorization: authorization(), accept, 'content-type': 'application/json' };
+    return carrier.ask({ method, path: pathOf(path), headers, body: JSON.stringify(body) }, mayBegin);
+  };
   return {
-    post(path, body, mayBegin = () => true) {
-      const headers = { authorization: authorization(), accept, 'content-type': 'application/json' };
-      return carrier.ask(
-        { method: 'POST', path: pathOf(path), headers, body: JSON.stringify(body) },
-        mayBegin,
-      );
-    },
+    post: (path, body, mayBegin) => give('POST', path, body, mayBegin),
+    put: (path, body) => give('PUT', path, body),
     get: (path) =>
       carrier.ask(
         { method: 'GET', path: pathOf(path), headers: { authorization: authorization(), accept } },

@@ -88,7 +88,10 @@ export interface CallbackReply {
   body: string;
 }
 
-export type DocumentReading = { kind: 'refused' } | { kind: 'read'; facts: CallFacts };
+export type DocumentReading =
+  | { kind: 'refused' }
+  /** `isUnread`: the carrier only tells something, and the call has to be led on elsewhere. */
+  | { kind: 'read'; facts: CallFacts; isUnread?: boolean | undefined };
 
 /** The parameter of a callback's address that names our message. */
 export const MESSAGE_PARAMETER = 'm';

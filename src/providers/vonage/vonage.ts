@@ -1,24 +1,25 @@
-import { createPrivateKey, randomUUID, sign } from 'node:crypto';
 import { LIMITS } from '../../domain/limits';
 import { measureSms } from '../../domain/sms-encoding';
-import type { HttpAnswer } from '../http-answer';
 import type { HandOver, HandOverResult, Provider } from '../provider';
-import { type JsonClient, openJsonClient } from '../vendor/json-client';
+import { provenAddress } from '../vendor/message-address';
 import type { Vendor, VendorAccount, VendorOptions } from '../vendor/vendor';
-import { objectIn, resultOfAnswer, type VendorWord, wordIn } from '../vendor/vendor-answer';
+import { resultOfAnswer } from '../vendor/vendor-answer';
+import { bare } from './ncco';
 import { readVonageCallback } from './vonage-callback';
+import { openVonageClient, readVonage } from './vonage-client';
+import { openVonageVoice, VONAGE_VOICE } from './vonage-voice';
 
-const VONAGE_URL = 'https://api.nexmo.com';
 /** What Vonage takes for `ttl`, in seconds. */
 const TTL = { min: 20, max: 604_800 };
 
 export const VONAGE: Vendor = {
   kind: 'vonage',
-  channels: ['sms'],
-  open: openVonageSms,
+  channels: ['sms', 'voice'],
+  open: (options) => (options.channel === 'voice' ? openVonageVoice(options) : openVonageSms(options)),
   check,
   warnings: () => [],
   readCallback: readVonageCallback,
+  voice: VONAGE_VOICE,
 };
 
 /**
@@ -26,7 +27,7 @@ export const VONAGE: Vendor = {
  * single messages cost money: a lost answer is resolved by the callback, which names our message.
  */
 function openVonageSms({ account, addresses, answerTimeoutMs }: VendorOptions): Provider {
-  const client = clientOf(account, answerTimeoutMs);
+  const client = openVonageClient(account, answerTimeoutMs);
 
   async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
     const leftMs = message.expiresAt === undefined ? undefined : Date.parse(message.expiresAt) - Date.now();
@@ -40,7 +41,7 @@ function openVonageSms({ account, addresses, answerTimeoutMs }: VendorOptions): 
       ...(leftMs === undefined ? {} : { ttl: Math.min(TTL.max, Math.floor(leftMs / 1_000)) }),
       sms: { encoding_type: measureSms(text).encoding === 'ucs2' ? 'unicode' : 'text' },
       client_ref: message.id,
-      webhook_url: addresses.callback(message.id),
+      webhook_url: provenAddress(addresses.callback(message.id), message.id, account.secrets.signatureSecret),
       webhook_version: 'v1',
     };
     const answer = await client.post('/v1/messages', body, mayBegin);
@@ -66,58 +67,11 @@ function openVonageSms({ account, addresses, answerTimeoutMs }: VendorOptions): 
   };
 }
 
-/** Numbers have no plus at Vonage; names stay. */
-const bare = (address: string) => address.replace(/^\+/, '');
-
 const OPT_OUTS: ReadonlySet<string> = new Set(['7', '1050']);
-
-function readVonage({ status, text }: HttpAnswer): VendorWord {
-  const body = objectIn(text);
-  if (!body) return { kind: 'not_the_vendor' };
-  if (status < 300) {
-    const providerId = wordIn(body.message_uuid);
-    return providerId === undefined ? { kind: 'not_the_vendor' } : { kind: 'taken', providerId };
-  }
-  const title = wordIn(body.title);
-  if (title === undefined) return { kind: 'not_the_vendor' };
-  // The address of the problem ends with the code: `…/messages#1120`.
-  const code =
-    /#([\w-]{1,40})$/.exec(wordIn(body.type) ?? '')?.[1] ?? (/^\d+$/.test(title) ? title : undefined);
-  return { kind: 'refused', code, message: wordIn(body.detail) ?? title };
-}
-
-function clientOf(account: VendorAccount, answerMs: number | undefined): JsonClient {
-  let token = { text: '', renewAtMs: 0 };
-  return openJsonClient({
-    base: account.settings.url ?? VONAGE_URL,
-    authorization() {
-      if (Date.now() >= token.renewAtMs) {
-        token = { text: applicationToken(account), renewAtMs: Date.now() + (TOKEN_SECONDS / 2) * 1_000 };
-      }
-      return `Bearer ${token.text}`;
-    },
-    answerMs,
-  });
-}
-
-const TOKEN_SECONDS = 900;
-
-/** A JWT by which Vonage knows the application (RS256). */
-function applicationToken({ settings, secrets }: VendorAccount): string {
-  const iat = Math.floor(Date.now() / 1_000);
-  const claims = {
-    ...{ application_id: settings.applicationId, iat, exp: iat + TOKEN_SECONDS, jti: randomUUID() },
-  };
-  const data = [{ alg: 'RS256', typ: 'JWT' }, claims]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.');
-  const key = createPrivateKey(secrets.privateKey ?? '');
-  return `${data}.${sign('RSA-SHA256', Buffer.from(data), key).toString('base64url')}`;
-}
 
 /** Lists no calls of a moment: it costs nothing and tells whether application and key are known. */
 async function check(account: VendorAccount): Promise<{ ok: boolean; detail: string }> {
-  const client = clientOf(account, LIMITS.accountCheckMs);
+  const client = openVonageClient(account, LIMITS.accountCheckMs);
   try {
     const answer = await client.get('/v1/calls?page_size=1');
     if (!('status' in answer)) return { ok: false, detail: answer.code };

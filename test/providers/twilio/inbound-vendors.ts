@@ -56,6 +56,7 @@ export async function startInboundVendors({
             return { id, provider: `${kind}:${id}`, settings, secrets: [secrets, ...before] };
           },
         },
+        sendersRefused: async () => undefined,
         receiptsOf: () => takeReceipts,
         inboundOf: () => takeInbound,
         mailTools,

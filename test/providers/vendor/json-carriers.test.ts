@@ -10,6 +10,7 @@ import type {
   Receipt,
 } from '../../../src/providers/provider';
 import { TELNYX } from '../../../src/providers/telnyx/telnyx';
+import { provenAddress } from '../../../src/providers/vendor/message-address';
 import type { Vendor, VendorAccount } from '../../../src/providers/vendor/vendor';
 import { VONAGE } from '../../../src/providers/vonage/vonage';
 import {
@@ -57,7 +58,8 @@ describe.each([
               const inbound = await startInboundVendors({ account, takeReceipts });
               publicUrl = inbound.url;
               for (const { body } of fake.messages) {
-                body.webhook_url = addresses.callback(idOf(body.webhook_url));
+                const { pathname, search } = new URL(body.webhook_url as string);
+                body.webhook_url = publicUrl + pathname + search;
               }
               closeInbound = inbound.close;
             },
@@ -114,8 +116,11 @@ describe.each([
       const [result] = await provider.handOver([{ ...message, text: 'Hello', attempt: 1, ...more }]);
       return result as HandOverResult;
     };
-    const tell = (event: unknown, options?: SignOptions) =>
-      fake.post(`${route.url}/inbound/${vendor.kind}/acc_1?m=msg_1`, event, options);
+    const tell = (event: unknown, options?: SignOptions) => fake.post(addressOf('msg_1'), event, options);
+    const addressOf = (id: string) => {
+      const secret = vendor === TELNYX ? fake.secrets.apiKey : fake.secrets.signatureSecret;
+      return provenAddress(`${route.url}/inbound/${vendor.kind}/acc_1?m=${id}`, id, secret);
+    };
     const ended = (status: string, code?: string) =>
       vendor === TELNYX
         ? {
@@ -132,7 +137,7 @@ describe.each([
     test('sends one request as the vendor documents it', async () => {
       expect(await send({ text: 'Hellö ✓', from: 'Bookshop' })).toMatchObject({ kind: 'accepted' });
       const [request] = fake.requests;
-      const webhook_url = `${route.url}/inbound/${vendor.kind}/acc_1?m=msg_1`;
+      const webhook_url = addressOf('msg_1');
       expect(request).toMatchObject({
         method: 'POST',
         path: vendor === TELNYX ? '/v2/messages' : '/v1/messages',
@@ -233,6 +238,18 @@ describe.each([
       await other.close();
       expect(receipts).toEqual([]);
       expect(await tell(event, { at: NOW() - 290 })).toBe(200);
+    });
+
+    test('one that is signed and sent to the address of another message says nothing of that message', async () => {
+      const event = ended('delivered');
+      const proof = new URL(addressOf('msg_1')).searchParams.get('k');
+      const base = `${route.url}/inbound/${vendor.kind}/acc_1`;
+      for (const query of ['?m=msg_2', `?m=msg_2&k=${proof}`, '?m=msg_2&k=', '']) {
+        receipts = [];
+        expect(await fake.post(base + query, event)).toBe(200);
+        // Vonage's own reference is in what it signs.
+        expect(receipts.map(({ id }) => id)).toEqual([vendor === TELNYX ? undefined : 'msg_1']);
+      }
     });
 
     test('one without a signature is 403 for Telnyx, and 503 for Vonage, which sends it again', async () => {

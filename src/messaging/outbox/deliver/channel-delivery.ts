@@ -4,6 +4,7 @@ import type { HandOver, HandOverResult } from '../../../providers/provider';
 import type { Holds } from '../holds';
 import type { Lane } from '../lanes';
 import type { MessageClass } from '../outbox-count';
+import type { OutgoingMessage } from '../outgoing';
 import type { OutboxQueue } from '../queue/outbox-queue';
 import type { Entry } from '../queue/window';
 import { type GroupOpener, isExpired } from './opener';
@@ -26,6 +27,8 @@ interface Deps {
   holds: Holds;
   /** Marketing messages wait while its requests are late. */
   foreground?: Foreground | undefined;
+  /** The account's carrier refuses the message's sender. */
+  isClosed(message: OutgoingMessage): boolean;
   /** Something changed: room with the provider, or what waits. */
   wake(): void;
   /** These came back to the queue, or are known to the table alone from now on. */
@@ -259,7 +262,7 @@ export class ChannelDelivery {
   private mayLeave({ message, group: { lane } }: Leaving): boolean {
     if (this.stopping || lane.lost || performance.now() >= lane.leaseEndsAt) return false;
     if (isExpired(message, Date.now())) return false;
-    return !this.deps.holds.isHeld(message);
+    return !this.deps.holds.isHeld(message) && !this.deps.isClosed(message);
   }
 
   /** While messages are on their way, holds and stops of other processes are looked up. */

@@ -1,7 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import { isVendor, kindOf } from '../../../domain/account';
 import { LIMITS } from '../../../domain/limits';
-import { eventOf, eventsWritten, historyEntry, historyText, type NewEvent } from '../../events/event-rows';
+import { eventOf, eventsWritten, type NewEvent } from '../../events/event-rows';
+import { historyEntry, historyText } from '../../events/history';
 import { addToMinute } from '../../events/message-minutes';
 import { isSuppressed } from '../../suppression/suppression-check';
 import type { MessagingTables } from '../../tables';

@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * `npm run backup -- <file>`: a dump of the database that `DATABASE_URL` names, while everything goes on. It is of one
+ * moment: what is written after its first second is not in it. docs/operating.md says what else belongs to a backup.
+ */
+
+/** Of `FANFARE_POSTGRES_BIN`, if the program is there, else from PATH. It must be as new as the server. */
+export function postgresProgram(name) {
+  const { FANFARE_POSTGRES_BIN: folder } = process.env;
+  const own = folder && join(folder, name);
+  return own && existsSync(own) ? own : name;
+}
+
+/**
+ * The variables by which PostgreSQL's programs connect. The password does not become an argument, because every user of
+ * the machine can read those.
+ */
+export function connectionOf(databaseUrl) {
+  const url = new URL(databaseUrl);
+  const { searchParams } = url;
+  const variables = {
+    PGHOST: searchParams.get('host') ?? decodeURIComponent(url.hostname),
+    PGPORT: searchParams.get('port') ?? url.port,
+    PGUSER: decodeURIComponent(url.username),
+    PGPASSWORD: decodeURIComponent(url.password),
+    PGDATABASE: decodeURIComponent(url.pathname.slice(1)),
+    PGSSLMODE: searchParams.get('sslmode') ?? '',
+    PGSSLROOTCERT: searchParams.get('sslrootcert') ?? '',
+  };
+  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
+}
+
+/** Runs one of PostgreSQL's programs; its words go to this process's own. */
+export function runProgram(name, args, databaseUrl) {
+  return new Promise((done, fail) => {
+    const child = spawn(postgresProgram(name), args, {
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...process.env, ...connectionOf(databaseUrl) },
+    });
+    child.once('error', (error) =>
+      fail(new Error(`${name} cannot be started (${error.code}); install PostgreSQL's client programs`)),
+    );
+    child.once('exit', (code, signal) =>
+      code === 0 ? done() : fail(new Error(`${name} ended with ${code ?? signal}`)),
+    );
+  });
+}
+
+export function databaseUrlOfTheShell() {
+  const { DATABASE_URL } = process.env;
+  if (!DATABASE_URL) {
+    throw new Error('DATABASE_URL is not set; `fanfare doctor` prints the URL of a managed database');
+  }
+  return DATABASE_URL;
+}
+
+async function backup(file) {
+  if (!file) throw new Error('Usage: npm run backup -- <file>');
+  const target = resolve(file);
+  if (existsSync(target)) throw new Error(`${target} exists; choose another name`);
+  mkdirSync(dirname(target), { recursive: true });
+  // A file under its name is whole: one that was cut short keeps its other name.
+  const partial = `${target}.partial`;
+  rmSync(partial, { force: true });
+  process.umask(0o077);
+  const args = ['--format=custom', '--no-owner', '--no-privileges', `--file=${partial}`];
+  await runProgram('pg_dump', args, databaseUrlOfTheShell());
+  await runProgram('pg_restore', ['--list', '--file=/dev/null', partial], databaseUrlOfTheShell());
+  renameSync(partial, target);
+  process.stdout.write(`The database is in ${target}\n`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  backup(process.argv[2]).catch((error) => {
+    process.stderr.write(`${error.message}\n`);
+    process.exit(1);
+  });
+}

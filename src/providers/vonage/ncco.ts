@@ -1,0 +1,110 @@
+import { KEYS_MAX } from '../../domain/voice/call-gather';
+import type { Instruction } from '../../domain/voice/call-script';
+import type { XmlElement } from '../../domain/voice/xml-tree';
+import type { CallbackReply } from '../vendor/vendor';
+
+/** What Vonage takes. */
+const TALK_CHARS = 1_500;
+const DIGITS_MAX = 20;
+const INPUT_SECONDS = { min: 1, max: 10 };
+const SILENCE_SECONDS = { min: 3, max: 10 };
+const RECORD_SECONDS = { min: 3, max: 7_200 };
+const WAIT_SECONDS = { min: 1, max: 7_200 };
+
+/** The end of a recording is told while the call waits, and the answer to it is not read: the call has to be led on. */
+export const RECORDED_PARAMETER = 'recorded';
+
+type Action = Record<string, unknown>;
+
+/** One step of a call in Vonage's language (NCCO). Its end hangs up. */
+export function writeNcco(instructions: readonly Instruction[], next: string): CallbackReply {
+  const body = JSON.stringify(instructions.flatMap((one) => write(one, next, false)));
+  return { type: 'application/json; charset=utf-8', body };
+}
+
+function write(instruction: Instruction, next: string, bargeIn: boolean): Action[] {
+  const stop = bargeIn ? { bargeIn } : {};
+  // The answer to it replaces what is left of this document.
+  const goOn: Action = { action: 'notify', payload: { step: 'done' }, eventUrl: [next], eventMethod: 'POST' };
+  switch (instruction.do) {
+    case 'speak': {
+      const { text, language } = instruction;
+      return chunksOf(text).map((part) => ({
+        ...{ action: 'talk', text: part, ...(language ? { language } : {}), ...stop },
+      }));
+    }
+    case 'play':
+      return [{ action: 'stream', streamUrl: [instruction.url], ...stop }];
+    case 'send':
+      // Refused where the document has it; one that is fetched later goes on without.
+      return [];
+    case 'pause':
+      return [{ action: 'wait', timeout: seconds(instruction.maxMs, WAIT_SECONDS) }];
+    case 'gather': {
+      const { prompts, numDigits, finishOnKey, timeoutMs } = instruction;
+      const dtmf = {
+        maxDigits: Math.min(numDigits >= KEYS_MAX ? DIGITS_MAX : numDigits, DIGITS_MAX),
+        timeOut: seconds(timeoutMs, INPUT_SECONDS),
+        submitOnHash: finishOnKey === '#',
+      };
+      const input = { action: 'input', type: ['dtmf'], dtmf, eventUrl: [next], eventMethod: 'POST' };
+      return [...prompts.flatMap((prompt) => write(prompt, next, true)), input];
+    }
+    case 'record': {
+      const { silenceMs, finishOnKey, beep, maxMs } = instruction;
+      const recorded = `${next}?${RECORDED_PARAMETER}=1`;
+      const [endOnKey] = finishOnKey;
+      return [
+        {
+          ...{ action: 'record', eventUrl: [recorded], eventMethod: 'POST', beepStart: beep },
+          timeOut: seconds(maxMs, RECORD_SECONDS),
+          ...(silenceMs > 0 ? { endOnSilence: seconds(silenceMs, SILENCE_SECONDS) } : {}),
+          ...(endOnKey ? { endOnKey } : {}),
+        },
+        // It records while the document goes on.
+        { action: 'wait', timeout: seconds(maxMs, WAIT_SECONDS) },
+        goOn,
+      ];
+    }
+    case 'connect':
+      return [connect(instruction.element), goOn];
+    case 'go_on':
+      return [goOn];
+    case 'hang_up':
+      return [];
+  }
+}
+
+function connect({ attributes, children }: XmlElement): Action {
+  const value = (name: string) => attributes.find(([one]) => one === name)?.[1];
+  const [number = ''] = children.map((child) => (typeof child === 'string' ? child : textOf(child)).trim());
+  const timeout = Number(value('timeout') ?? 30);
+  const caller = value('callerId');
+  return {
+    ...{ action: 'connect', endpoint: [{ type: 'phone', number: bare(number) }] },
+    ...(caller ? { from: bare(caller) } : {}),
+    ...(Number.isInteger(timeout) && timeout > 0 ? { timeout } : {}),
+  };
+}
+
+const textOf = ({ children }: XmlElement): string =>
+  children.map((child) => (typeof child === 'string' ? child : textOf(child))).join('');
+
+/** Numbers have no plus at Vonage; names stay. */
+export const bare = (address: string) => address.replace(/^\+/, '');
+
+/** At spaces, so that no word is cut unless it is longer than all that may be said at once. */
+function chunksOf(text: string): string[] {
+  const chunks: string[] = [];
+  let rest = text;
+  while (rest.length > TALK_CHARS) {
+    const at = rest.lastIndexOf(' ', TALK_CHARS);
+    const end = at > 0 ? at : TALK_CHARS;
+    chunks.push(rest.slice(0, end));
+    rest = rest.slice(end).trimStart();
+  }
+  return rest === '' ? chunks : [...chunks, rest];
+}
+
+const seconds = (ms: number, { min, max }: { min: number; max: number }): number =>
+  Math.min(max, Math.max(min, Math.ceil(ms / 1_000)));
