@@ -65,10 +65,13 @@ export function lookActivities(deps: ActivityDeps) {
       const run = await loadRun(db, runId);
       const stages = await lookAtStages(deps, run, launch);
       const turns = await turnLooks.look(run);
-      const wait = waiting(stages.waitMs, turns.waitMs);
+      // An attempt that was killed may have opened a stage and told no one which shards have it; and a shard that
+      // was woken may have been about to end.
+      const isFresh = run.options.release !== undefined && (await isStageFresh(db, runId));
+      const wait = waiting(stages.waitMs, turns.waitMs, isFresh ? OVERDUE_MS : undefined);
       const begun = [...stages.shards, ...turns.shards];
       if (begun.length) return { ...wait, kind: 'due', shards: distinct(begun) };
-      const overdueMs = OVERDUE_MS + (await gatherMs(db, runId));
+      const overdueMs = isFresh ? 0 : Math.min(LIMITS.gatherMaxMs, OVERDUE_MS + (await gatherMs(db, runId)));
       const shards = await dueShards(db, runId, { overdueMs, closed: closedChannels(run) });
       return shards.length ? { ...wait, kind: 'due', shards } : wait;
     },

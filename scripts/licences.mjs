@@ -27,6 +27,7 @@ const ALLOWED = new Set([
 ]);
 
 const unique = shippedPackages();
+
 const refused = unique.filter(({ licence }) => !isAllowed(licence));
 for (const one of refused)
   process.stderr.write(`${one.name} ${one.version} has the licence ${one.licence}.\n`);

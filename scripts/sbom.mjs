@@ -4,22 +4,24 @@ import { dirname, join } from 'node:path';
 import { ROOT, shippedPackages } from './shipped-packages.mjs';
 
 /**
- * `node scripts/sbom.mjs [file]`: the bill of materials in CycloneDX 1.6, by default dist/sbom.cdx.json. It lists the
- * packages that go out with the product, those that the console's files are made of included; `npm sbom` would leave
- * these out, because npm counts them as needed for building only. The same lock file gives the same bytes.
+ * Writes the software bill of materials, CycloneDX 1.6, to dist/sbom.cdx.json or to the file that is named: Fanfare
+ * and the packages that go out with it. The same lock file gives the same bill, because it holds no time and its number is a
+ * hash of its content.
  */
 const file = process.argv[2] ?? join(ROOT, 'dist', 'sbom.cdx.json');
 const { name, version, license } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-const own = { type: 'application', 'bom-ref': purlOf(name, version), name, version };
-const components = shippedPackages().map(componentOf);
+
+const product = { ...component({ name, version, licence: license }), type: 'application' };
+const components = shippedPackages().map(component);
 const content = {
-  metadata: {
-    lifecycles: [{ phase: 'build' }],
-    component: { ...own, purl: own['bom-ref'], licenses: [{ license: { id: license } }] },
-  },
+  metadata: { component: product },
   components,
+  dependencies: [
+    { ref: product['bom-ref'], dependsOn: components.map((one) => one['bom-ref']) },
+    ...components.map((one) => ({ ref: one['bom-ref'] })),
+  ],
 };
-const bom = {
+const bill = {
   $schema: 'http://cyclonedx.org/schema/bom-1.6.schema.json',
   bomFormat: 'CycloneDX',
   specVersion: '1.6',
@@ -28,45 +30,38 @@ const bom = {
   ...content,
 };
 mkdirSync(dirname(file), { recursive: true });
-writeFileSync(file, `${JSON.stringify(bom, null, 2)}\n`);
+writeFileSync(file, `${JSON.stringify(bill, null, 2)}\n`);
 
-function componentOf({ name, version, licence, integrity, optional }) {
-  const purl = purlOf(name, version);
+function component({ name, version, licence, integrity }) {
+  const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
+  const slash = name.startsWith('@') ? name.indexOf('/') : -1;
   return {
     type: 'library',
     'bom-ref': purl,
-    name,
+    ...(slash < 0 ? { name } : { group: name.slice(0, slash), name: name.slice(slash + 1) }),
     version,
-    scope: optional ? 'optional' : 'required',
-    hashes: hashesOf(integrity),
-    licenses: [{ expression: licence }],
+    licenses: [/ (OR|AND) /.test(licence) ? { expression: licence } : { license: { id: licence } }],
     purl,
+    ...(integrity === undefined ? {} : { hashes: integrity.split(' ').map(hashOf) }),
   };
 }
 
-function purlOf(name, version) {
-  return `pkg:npm/${name.replace('@', '%40')}@${version}`;
+/** npm writes `sha512-` and base64; CycloneDX wants hexadecimal digits. */
+function hashOf(integrity) {
+  const [algorithm, base64] = integrity.split(/-(.*)/);
+  const alg = algorithm.toUpperCase().replace('SHA', 'SHA-');
+  return { alg, content: Buffer.from(base64, 'base64').toString('hex') };
 }
 
-/** Subresource integrity, as the lock file has it, in hexadecimal digits. */
-function hashesOf(integrity = '') {
-  return integrity
-    .split(' ')
-    .filter((one) => one.startsWith('sha512-'))
-    .map((one) => ({
-      alg: 'SHA-512',
-      content: Buffer.from(one.slice('sha512-'.length), 'base64').toString('hex'),
-    }));
-}
-
-/** A UUID of version 8: its digits are of our own making (RFC 9562). */
+/** Version 8 of RFC 9562: made of a hash. */
 function uuidOf(text) {
-  const digits = createHash('sha256').update(text).digest('hex');
-  const parts = [
-    digits.slice(0, 8),
-    digits.slice(8, 12),
-    `8${digits.slice(13, 16)}`,
-    `8${digits.slice(17, 20)}`,
-  ];
-  return [...parts, digits.slice(20, 32)].join('-');
+  const hex = createHash('sha256').update(text).digest('hex');
+  const variant = ((Number.parseInt(hex[16], 16) & 3) | 8).toString(16);
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    variant + hex.slice(17, 20),
+    hex.slice(20, 32),
+  ].join('-');
 }

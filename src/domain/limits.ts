@@ -841,8 +841,10 @@ export const LIMITS = {
   timelineBlocks: 100,
   /** Lifted suppressions kept for an address: the latest, because a recipient may write STOP and START in turn. */
   liftedBlocks: 100,
-  /** Addresses that one look, once a minute, forgets because no message went to them for longer than any cap. */
+  /** Addresses that one step forgets because no message went to them for longer than any cap. */
   contactUsesForgotten: 10_000,
+  /** Such steps of one look, once a minute: 3,000 addresses a second in all. */
+  contactUsesSteps: 20,
 
   // Explanations
   /** Messages that one request for stories names: twice those of one explained recipient. */

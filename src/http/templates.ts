@@ -64,15 +64,7 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
       return reply.code(201).send({ success: true, template: present(created), warnings });
     });
 
-    const one = { operation: readOneTemplate, params: idParams, querystring: templateVersionQuery };
-    app.get('/api/template/:id', { config, schema: one }, async (request) => {
-      const { id } = request.params;
-      const { version } = request.query;
-      const found = await templates.read(callerOf(request).workspaceId, id, version);
-      if (found) return whole(found, 'Template');
-      const what = version === undefined ? `live template ${id}` : `version ${version} of a template ${id}`;
-      throw new DomainError('not_found', `No ${what} in this workspace`);
-    });
+    readRoute(app, templates);
 
     const replacing = {
       ...creating,
@@ -105,6 +97,18 @@ export function templateRoutes(templates: Templates, speaks?: Speaks): (app: App
       },
     );
   };
+}
+
+function readRoute(app: App, templates: Templates): void {
+  const one = { operation: readOneTemplate, params: idParams, querystring: templateVersionQuery };
+  app.get('/api/template/:id', { config: { auth: 'app' }, schema: one }, async (request) => {
+    const { id } = request.params;
+    const { version } = request.query;
+    const found = await templates.read(callerOf(request).workspaceId, id, version);
+    if (found) return whole(found, 'Template');
+    const what = version === undefined ? `live template ${id}` : `version ${version} of a template ${id}`;
+    throw new DomainError('not_found', `No ${what} in this workspace`);
+  });
 }
 
 function versionRoutes(app: App, templates: Templates): void {

@@ -78,35 +78,38 @@ export function webhookRoutes(webhooks: Webhooks): (app: App) => void {
       },
     );
 
-    app.post(
-      '/api/webhook/:id/rotate-secret',
-      { config: secretive, schema: { operation: rotateWebhookSecret, ...one } },
-      async (request, reply) => {
-        parseBody(emptyBody, request.body);
-        const { workspaceId } = callerOf(request);
-        const { webhook, secret } = await webhooks.rotateSecret(
-          workspaceId,
-          request.params.id,
-          generatorOf(request),
-        );
-        reply.header('cache-control', 'no-store');
-        return answer(200, 'Secret rotated', { ...present(webhook), secret });
-      },
-    );
-
-    app.post(
-      '/api/webhook/:id/test',
-      { config: creating, schema: { operation: testWebhook, ...one } },
-      async (request, reply) => {
-        parseBody(emptyBody, request.body);
-        const { workspaceId } = callerOf(request);
-        const delivery = await webhooks.test(workspaceId, request.params.id, generatorOf(request));
-        return reply.code(202).send(answer(202, 'Test event will be delivered', presentDelivery(delivery)));
-      },
-    );
-
+    actionRoutes(app, webhooks);
     deliveryRoutes(app, webhooks);
   };
+}
+
+function actionRoutes(app: App, webhooks: Webhooks): void {
+  app.post(
+    '/api/webhook/:id/rotate-secret',
+    { config: secretive, schema: { operation: rotateWebhookSecret, ...one } },
+    async (request, reply) => {
+      parseBody(emptyBody, request.body);
+      const { workspaceId } = callerOf(request);
+      const { webhook, secret } = await webhooks.rotateSecret(
+        workspaceId,
+        request.params.id,
+        generatorOf(request),
+      );
+      reply.header('cache-control', 'no-store');
+      return answer(200, 'Secret rotated', { ...present(webhook), secret });
+    },
+  );
+
+  app.post(
+    '/api/webhook/:id/test',
+    { config: creating, schema: { operation: testWebhook, ...one } },
+    async (request, reply) => {
+      parseBody(emptyBody, request.body);
+      const { workspaceId } = callerOf(request);
+      const delivery = await webhooks.test(workspaceId, request.params.id, generatorOf(request));
+      return reply.code(202).send(answer(202, 'Test event will be delivered', presentDelivery(delivery)));
+    },
+  );
 }
 
 function deliveryRoutes(app: App, webhooks: Webhooks): void {

@@ -1,6 +1,6 @@
 /** Proves that a page keeps the workspace’s contact caps: who is sent to, who waits, and what is given back. */
 
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { forgetContactUses, reserveContact, reserveContacts } from '../../src/campaigns/policy/contact-caps';
 import { createPolicies } from '../../src/campaigns/policy/policy';
 import { applyEvents, readCursor } from '../../src/campaigns/runs/outcomes';
@@ -196,6 +196,17 @@ describeWithDatabase('caps on messages to an address', (database) => {
     await ago(31 * DAY_MS);
     await forgetContactUses(db);
     expect(await places()).toEqual([]);
+  });
+
+  it('forgets them in as many steps as they need', async () => {
+    await sql`
+      insert into contact_uses (workspace_id, address, uids, channels, used_at, last_at)
+      select 'forgotten', 'p' || i, '{u}', '{sms}', array[now() - interval '40 days'], now() - interval '40 days'
+      from generate_series(1, 25000) i`.execute(db);
+    await forgetContactUses(db);
+    const { rows } = await sql<{ n: number }>`
+      select count(*)::int as n from contact_uses where workspace_id = 'forgotten'`.execute(db);
+    expect(rows).toEqual([{ n: 0 }]);
   });
 
   it('holds a call over the cap, and dials when there is room', async () => {

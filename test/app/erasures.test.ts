@@ -161,6 +161,11 @@ describeWithDatabase('a person who is erased', (database) => {
     );
     await sql`insert into sms_parts (provider, part_id, message_id, parts, data) values
       ('smpp', 'p1', ${idOf(uid)}, 2, ${JSON.stringify({ text: PHONE })})`.execute(db);
+    await sql`insert into vendor_calls (message_id, token, kind, account_id, provider, document, options) values
+      (${idOf(uid)}, 'token', 'twilio', 'acc_1', 'twilio:acc_1', ${`<Response><Say>${NAME}</Say></Response>`}, '{}'),
+      (${idOf('other')}, 'other', 'twilio', 'acc_1', 'twilio:acc_1', '<Response><Say>Mo</Say></Response>', '{}')`.execute(
+      db,
+    );
     const send = { to: PHONE, from: '12345', params: { NAME, CITY } };
     await sql`insert into durable_sends (id, workspace_id, uid, channel, content, state, due_at, finished_at) values
       ('snd_1', ${workspaceId}, 's1', 'sms', ${JSON.stringify(send)}, 'delivered', now(), now()),
@@ -189,6 +194,7 @@ describeWithDatabase('a person who is erased', (database) => {
       'sms_parts',
       'soft_bounces',
       'suppressions',
+      'vendor_calls',
       'webhook_deliveries',
     ]);
     const counts = await readCounts(db, runId);
@@ -213,6 +219,9 @@ describeWithDatabase('a person who is erased', (database) => {
     );
     erasures.stop();
     expect(await traces()).toEqual([]);
+    expect(await messaging.selectFrom('vendor_calls').select('token').execute()).toEqual([
+      { token: 'other' },
+    ]);
 
     // States and counts stay, and so does everybody else.
     expect(await readCounts(db, runId)).toEqual(counts);

@@ -63,9 +63,9 @@ async function ofTheRun(env: Record<string, string>): Promise<Record<string, str
   return shared;
 }
 
-/** Starts the program without waiting for it. */
-export function startFanfare(place: Place, args: string[] = ['up']): FanfareProcess {
-  const child: ChildProcess = spawn(process.execPath, [MAIN, ...args], {
+/** Starts the program, or another build of it, without waiting for it. */
+export function startFanfare(place: Place, args: string[] = ['up'], main = MAIN): FanfareProcess {
+  const child: ChildProcess = spawn(process.execPath, [main, ...args], {
     env: place.env,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -10,6 +10,7 @@ import type { Sealing } from '../access/sealing';
 import type { MessagingTables } from '../tables';
 import { openAccountSecrets, sealAccountSecrets } from './account-secrets';
 import { type ClosedSender, closedSendersOf, reopenSenders } from './closed-senders';
+import { raiseRevision } from './revision';
 
 /** Accounts made by the API, as owners of the installation see and change them. All fail with `not_found`. */
 export interface Accounts {
@@ -125,11 +126,6 @@ export function createAccounts(deps: {
       });
     },
   };
-}
-
-/** Makes changes of accounts and routes one after the other, and known to every process. */
-export async function raiseRevision(tx: Tx): Promise<void> {
-  await tx.updateTable('carrier_settings').set({ revision: sql<number>`revision + 1` }).execute();
 }
 
 export const live = (db: Kysely<MessagingTables>) =>

@@ -5,7 +5,7 @@ import { routeSender } from '../../domain/route';
 import type { Log } from '../../log';
 import { storable } from '../outbox/attempt-result';
 import type { MessagingTables } from '../tables';
-import { raiseRevision } from './accounts';
+import { raiseRevision } from './revision';
 
 /**
  * Senders that a carrier refuses at one account, and that other accounts may take (api.md 15). Only the carrier knows when
@@ -153,8 +153,11 @@ const closedSenderOf = ({ channel, from, code, message }: SenderRefusal) => ({
   channel,
   sender: routeSender(channel, from),
   code: storable(code),
-  message: storable(message),
+  message: storable(message.replace(NUMBER, '…')),
 });
+
+/** Carriers name the recipient too. */
+const NUMBER = /\+?\d[\d\s().-]{5,}\d/g;
 
 const toClosedSender = (row: {
   channel: Channel;

@@ -3,7 +3,8 @@ import type { Account } from '../../domain/account';
 import { DomainError, type FieldError } from '../../domain/errors';
 import type { Route } from '../../domain/route';
 import type { MessagingTables } from '../tables';
-import { live, raiseRevision, toAccount } from './accounts';
+import { live, toAccount } from './accounts';
+import { raiseRevision } from './revision';
 
 /** Which account a message leaves by, as owners of the installation set it: one list, changed as a whole. */
 export interface Routes {

@@ -61,6 +61,8 @@ export async function eraseMessages(db: Kysely<MessagingTables>, person: Erased)
     const seqs = rows.flatMap(({ history, accepted_seq }) => [accepted_seq, ...history.map(seqOf)]);
     await eraseEvents(tx, person, ids, seqs);
     await eraseDeliveries(tx, person, seqs);
+    // The rendered document, and what was entered.
+    await sql`delete from vendor_calls where message_id = any(${ids}::text[])`.execute(tx);
     await sql`delete from orphan_receipts where message_id = any(${ids}::text[])`.execute(tx);
     await sql`update sms_parts set data = null where message_id = any(${ids}::text[])`.execute(tx);
     await sql`

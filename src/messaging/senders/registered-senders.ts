@@ -13,7 +13,7 @@ import { routeSender } from '../../domain/route';
 import type { Log } from '../../log';
 import { type IdGenerator, RANDOM } from '../access/id-generator';
 import type { Sealing } from '../access/sealing';
-import { raiseRevision } from '../carriers/accounts';
+import { raiseRevision } from '../carriers/revision';
 import type { MessagingTables } from '../tables';
 
 /**

@@ -13,7 +13,7 @@ const OTHER = '+12025550101';
 /** A carrier with which one number is not registered. */
 const unregistered = ({ id, from }: HandOver): HandOverResult =>
   from === REFUSED
-    ? { kind: 'sender', code: '30034', message: 'Not registered' }
+    ? { kind: 'sender', code: '30034', message: 'Not registered, for +12025550123' }
     : { kind: 'accepted', providerId: `p:${id}` };
 
 describeWithDatabase('senders that an account refuses', (database) => {
@@ -70,7 +70,7 @@ describeWithDatabase('senders that an account refuses', (database) => {
         channel: 'sms',
         sender: REFUSED,
         code: '30034',
-        message: 'Not registered',
+        message: 'Not registered, for …',
         since: expect.any(String),
       },
     ]);
