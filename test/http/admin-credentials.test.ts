@@ -150,7 +150,9 @@ describeWithDatabase('administration of credentials', (database) => {
             identity.byApiKey(key),
       );
       for (const find of workspaceOf)
-        expect(await find()).toEqual({ workspaceId: rig.other.workspace.id, scopes: SCOPES_DEFAULT });
+        expect(await find()).toEqual({
+          ...{ id: listed.id, workspaceId: rig.other.workspace.id, scopes: SCOPES_DEFAULT },
+        });
 
       const revoked = await call('DELETE', `/api-keys/${listed.id}`);
       expect(revoked.body.data.revokedAt).toBe(new Date(clock.nowMs).toISOString());

@@ -137,6 +137,8 @@ describeWithDatabase('the audit log', (database) => {
       ['user', 'access.refused', { kind: 'operation', id: 'listCampaigns' }, { status: 403, count: 1 }],
       ['key', 'hold.put', { kind: 'hold', id: 'spring-sale' }, { status: 401, count: 1 }],
     ]);
+    const { body: keys } = await api.call('GET', '/api/admin/api-keys', { headers: session });
+    expect(refused.map(({ actor }) => actor.id)).toEqual([owner.user.id, owner.user.id, keys.data[0].id]);
     await api.stop();
     const { rows } =
       await sql`select detail->'count' as count from audit_entries order by seq desc limit 1`.execute(db);

@@ -18,7 +18,10 @@ describe('masked addresses', () => {
   test.each([
     [EMAIL, 'a***@s***'],
     [PHONE, '+1•••43'],
-    ['+4915112345678', '+4•••78'],
+    ['+4915112345678', '+49•••78'],
+    ['+79031234567', '+7•••67'],
+    ['+420601234567', '+420•••67'],
+    ['+35312345678', '+353•••78'],
     [`Ümit <ümit@schön.example>, then ${PHONE}.`, 'Ümit <ü***@s***>, then +1•••43.'],
     [`"${EMAIL}",${PHONE}`, '"a***@s***",+1•••43'],
     ['anna@shop.example.', 'a***@s***'],
@@ -132,6 +135,44 @@ describeWithDatabase('viewers', (database) => {
       expect([path, /\*\*\*@s\*\*\*|\+1•••43/.test(seen)]).toEqual([path, true]);
       expect([path, ADDRESS.test(await text(path, 'editor'))]).toEqual([path, true]);
     }
+  });
+
+  /** Whatever the API has to read, so that an endpoint which is added later is tried as well. */
+  test('no operation that reads answers a viewer with an address, nor does a stream', async () => {
+    const run = await db.selectFrom('runs').select('id').executeTakeFirstOrThrow();
+    const ids: [string, string][] = [
+      ['/api/contact/:id', contact],
+      ['/api/contact-list/:id', list],
+      ['/api/campaign/:id', campaign],
+      ['/messages/:uid', `${run.id}.sms.0`],
+    ];
+    const answered: string[] = [];
+    let streams = 0;
+    for (const { method, url } of api.routes) {
+      if (![method].flat().includes('GET')) continue;
+      const [beginning, id] = ids.find(([pattern]) => url.startsWith(pattern)) ?? ['', ''];
+      const path = `${id}` === '' ? url : url.replace(beginning, beginning.replace(/:\w+$/, id));
+      const query = url === '/api/explain' ? `?campaign=${campaign}&contact=${contact}` : '';
+      const leaving = new AbortController();
+      const answer = await fetch(`${api.url}${path.replace(/:\w+|\*$/g, 'none')}${query}`, {
+        ...{ headers: headersOf.viewer, redirect: 'manual', signal: leaving.signal },
+      });
+      const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+      const first = isStream ? await answer.body?.getReader().read() : undefined;
+      const seen = first ? Buffer.from(first.value ?? []).toString() : await answer.text();
+      leaving.abort();
+      expect([url, seen.match(ADDRESS)]).toEqual([url, null]);
+      if (isStream) streams += 1;
+      if (answer.status === 200) answered.push(url);
+    }
+    expect(streams).toBeGreaterThan(0);
+    expect(answered).toEqual(
+      expect.arrayContaining([
+        ...['/api/explain', '/api/overview', '/api/contact/:id/timeline'],
+        ...['/api/campaign/:id/recipients', '/api/campaign/:id/recipients.csv', '/api/campaign/:id/outcomes'],
+      ]),
+    );
+    expect(answered.length).toBeGreaterThan(25);
   });
 
   test('what is skipped is masked as well', async () => {

@@ -45,6 +45,8 @@ const VENDOR: Account = {
 export const CALL_TOKEN = 'a-call-that-is-known';
 export const VENDOR_TOKEN = 'the vendor signs';
 export const INBOUND_SECRET = 'the-carrier-knows';
+/** What the beginning of a chain is sealed with after a cut. */
+export const AUDIT_SEALING_KEY = Buffer.alloc(32, 3);
 export const UNSUBSCRIBE_TOKENS = createUnsubscribeTokens('the installation knows');
 
 export async function startWholeApi(
@@ -139,7 +141,7 @@ export async function startWholeApi(
             sealing: createSealing([Buffer.alloc(32, 4)]),
             publicUrl: () => 'http://127.0.0.1',
           },
-          auditReader: createAuditReader(storage.tables<AuditTables>(), createSealing([Buffer.alloc(32, 3)])),
+          auditReader: createAuditReader(storage.tables<AuditTables>(), createSealing([AUDIT_SEALING_KEY])),
           metrics: createMetrics({
             outbox: () => outboxDepth(db),
             runs: async () => new Map(),

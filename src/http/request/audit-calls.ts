@@ -116,7 +116,7 @@ async function identify(request: FastifyRequest, authenticator: Authenticator): 
   if (caller) return known(caller);
   const key = request.headers['x-api-key'];
   const holder = typeof key === 'string' ? await authenticator.byApiKey(key) : undefined;
-  return holder && { workspaceId: holder.workspaceId, actor: { kind: 'key', id: null } };
+  return holder && { workspaceId: holder.workspaceId, actor: { kind: 'key', id: holder.id } };
 }
 
 const known = ({ workspaceId, userId, clientId, via }: Caller): Known => ({

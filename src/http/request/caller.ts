@@ -38,7 +38,7 @@ export interface Caller {
 export interface Authenticator {
   bySession(token: string): MaybePromise<Caller | undefined>;
   byAccessToken(token: string): MaybePromise<Caller | undefined>;
-  byApiKey(key: string): MaybePromise<Pick<Caller, 'workspaceId' | 'scopes'> | undefined>;
+  byApiKey(key: string): MaybePromise<(Pick<Caller, 'workspaceId' | 'scopes'> & { id: string }) | undefined>;
 }
 
 declare module 'fastify' {

@@ -53,8 +53,9 @@ function maskLines(): Transform {
 }
 
 /**
- * Addresses as a viewer sees them (api.md 17): `a***@e***` and `+1•••43`. Every email address and phone number
- * within a text is masked, because addresses also stand in explanations, params and external ids.
+ * Addresses as a viewer sees them (api.md 17): `a***@e***` and `+1•••43`, with the country's code whole. Every email
+ * address and phone number within a text is masked, because addresses also stand in explanations, params and
+ * external ids.
  */
 export function maskAddresses(text: string): string {
   const emails = text.includes('@') ? text.replace(EMAIL, maskEmail) : text;
@@ -64,10 +65,12 @@ export function maskAddresses(text: string): string {
 /** Wider than what is taken as an address: better too much is masked than too little. */
 const EMAIL = /([^\s@"'<>(),:;[\]\\])[^\s@"'<>(),:;[\]\\]*@([^\s@"'<>(),:;[\]\\])[^\s@"'<>(),:;[\]\\]*/gu;
 /** E.164, as all phone numbers are stored. */
-const PHONE = /\+([1-9])\d{4,}(\d\d)(?!\d)/g;
+const PHONE = /\+([1-9]\d{6,})(?!\d)/g;
+/** Country calling codes of one and of two digits (ITU-T E.164, list of assigned codes); all others have three. */
+const COUNTRY = /^(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3})/;
 
 const maskEmail = (_whole: string, local: string, domain: string) => `${local}***@${domain}***`;
-const maskPhone = (_whole: string, first: string, last: string) => `+${first}•••${last}`;
+const maskPhone = (_whole: string, digits: string) => `+${COUNTRY.exec(digits)?.[0]}•••${digits.slice(-2)}`;
 
 /**
  * Members that name senders, or the caller. They are not about recipients, and a reader of a campaign has to know who it

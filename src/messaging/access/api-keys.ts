@@ -22,6 +22,8 @@ export interface ApiKey {
 
 /** What a valid key proves. */
 export interface KeyHolder {
+  /** Of the key. */
+  id: string;
   workspaceId: string;
   scopes: readonly Scope[];
 }
@@ -49,11 +51,11 @@ export function createApiKeys(db: Kysely<MessagingTables>, now: () => number): A
     async load(hash): Promise<KeyHolder | undefined> {
       const key = await db
         .selectFrom('api_keys')
-        .select(['workspace_id', 'scopes'])
+        .select(['id', 'workspace_id', 'scopes'])
         .where('key_hash', '=', hash)
         .where('revoked_at', 'is', null)
         .executeTakeFirst();
-      return key && { workspaceId: key.workspace_id, scopes: scopesOf(key.scopes) };
+      return key && { id: key.id, workspaceId: key.workspace_id, scopes: scopesOf(key.scopes) };
     },
   });
 

@@ -45,7 +45,9 @@ describeWithDatabase('identity', (database) => {
         scopes: SCOPES,
         via: 'bearer',
       });
-      expect(await identity.byApiKey(apiKey)).toEqual({ workspaceId: workspace.id, scopes: SCOPES });
+      expect(await identity.byApiKey(apiKey)).toEqual({
+        ...{ id: expect.stringMatching(/^key_/), workspaceId: workspace.id, scopes: SCOPES },
+      });
     }
   });
 
