@@ -65,8 +65,8 @@ export function lookActivities(deps: ActivityDeps) {
       const run = await loadRun(db, runId);
       const stages = await lookAtStages(deps, run, launch);
       const turns = await turnLooks.look(run);
-      // An attempt that was killed may have opened a stage and told no one which shards have it; and a shard that
-      // was woken may have been about to end.
+      // An attempt that was killed may have opened a stage and lost its answer with the shards that have it; and a
+      // shard that was woken may have been about to end.
       const isFresh = run.options.release !== undefined && (await isStageFresh(db, runId));
       const wait = waiting(stages.waitMs, turns.waitMs, isFresh ? OVERDUE_MS : undefined);
       const begun = [...stages.shards, ...turns.shards];

@@ -190,7 +190,7 @@ function standOf({ document, options, facts }: Call, endedAtMs?: number): CallSt
 
 const stepOf = ({ turn, step }: CallStanding): string => `${turn}.${step}`;
 
-/** Of a machine two things are news: that it is one, and that its greeting is over. */
+/** Of a machine two reports count: that it is one, and that its greeting is over. */
 const isDetected = (facts: readonly CallFact[], answeredBy: AnsweredBy): boolean =>
   facts.some(
     (fact) =>

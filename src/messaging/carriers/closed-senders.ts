@@ -3,7 +3,8 @@ import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import { routeSender } from '../../domain/route';
 import type { Log } from '../../log';
-import { storable } from '../outbox/attempt-result';
+import { eventsOf, type StoredEvent } from '../events/history';
+import { storable } from '../storable-text';
 import type { MessagingTables } from '../tables';
 import { raiseRevision } from './revision';
 
@@ -172,3 +173,44 @@ const toClosedSender = (row: {
 
 const keyOf = (accountId: string, channel: Channel, from: string) =>
   `${accountId} ${channel} ${routeSender(channel, from)}`;
+
+/** A receipt of a message that the carrier took and then refused for its sender. */
+export interface RefusedByReceipt {
+  id?: string | undefined;
+  providerId?: string | undefined;
+  code: string;
+}
+
+/** The senders of these messages, and when each was handed over. Messages of other accounts are passed over. */
+export async function refusedSenders(
+  db: Kysely<MessagingTables>,
+  provider: string,
+  receipts: readonly RefusedByReceipt[],
+): Promise<{ channel: Channel; from: string; code: string; message: string; handedOverAt: string }[]> {
+  if (receipts.length === 0) return [];
+  const { rows } = await sql<RefusedRow>`
+    select m.channel, m.from_address as "from", r.code, m.history, m.provider, m.attempt
+    from unnest(
+      ${receipts.map(({ id }) => id ?? null)}::text[],
+      ${receipts.map(({ providerId }) => providerId ?? null)}::text[],
+      ${receipts.map(({ code }) => code)}::text[]
+    ) as r(id, provider_id, code)
+    join messages m on m.provider = ${provider} and (m.id = r.id or m.provider_id = r.provider_id)
+  `.execute(db);
+  return rows.map(({ channel, from, code, ...row }) => ({
+    ...{ channel, from, code },
+    message: 'Refused in a receipt, after the message was taken',
+    handedOverAt:
+      eventsOf(row).findLast(({ type }) => type === 'sent' || type === 'unknown')?.at ??
+      new Date().toISOString(),
+  }));
+}
+
+interface RefusedRow {
+  channel: Channel;
+  from: string;
+  code: string;
+  history: readonly StoredEvent[];
+  provider: string | null;
+  attempt: number;
+}

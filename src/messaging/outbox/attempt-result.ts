@@ -1,6 +1,7 @@
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import type { HandOverResult } from '../../providers/provider';
+import { storable } from '../storable-text';
 import type { OutgoingMessage } from './outgoing';
 
 /** What a hand-over means for its message. */
@@ -20,8 +21,6 @@ export interface AttemptResult {
 
 const BACKOFF_FIRST_MS = 1_000;
 const BACKOFF_MAX_MS = 5 * 60_000;
-/** What a provider says of itself is kept, but only so much of it. */
-const PROVIDER_TEXT_CHARS = 200;
 
 /** `random` in [0, 1): retries of one outage must not all come back at the same moment. */
 export function attemptResult(
@@ -92,10 +91,3 @@ function backoffMs(attempt: number, random: number): number {
   const whole = Math.min(BACKOFF_FIRST_MS * 2 ** (attempt - 1), BACKOFF_MAX_MS);
   return whole * (0.5 + random / 2);
 }
-
-/** A provider's text as PostgreSQL takes it; one strange answer must not keep a batch from being recorded. */
-export function storable(text: string): string {
-  return text.slice(0, PROVIDER_TEXT_CHARS).replace(UNSTORABLE, '\ufffd');
-}
-// biome-ignore lint/suspicious/noControlCharactersInRegex: PostgreSQL stores every character but this one.
-const UNSTORABLE = /\u0000|\p{Surrogate}/gu;

@@ -11,7 +11,7 @@ const SILENCE_SECONDS = { min: 3, max: 10 };
 const RECORD_SECONDS = { min: 3, max: 7_200 };
 const WAIT_SECONDS = { min: 1, max: 7_200 };
 
-/** The end of a recording is told while the call waits, and the answer to it is not read: the call has to be led on. */
+/** The end of a recording is reported while the call waits, and the answer to it is not read: the call has to be led on. */
 export const RECORDED_PARAMETER = 'recorded';
 
 type Action = Record<string, unknown>;

@@ -17,7 +17,7 @@ export function readCallEvent(body: Body, messageId: string | undefined) {
   const providerId = wordIn(body.uuid) ?? wordIn(body.call_uuid);
   const ids = { id: messageId, providerId };
   const at = timeOf(body.timestamp);
-  // Whatever it tells of a call, the call was taken.
+  // Whatever it says of a call, the call was taken.
   const receipts: Receipt[] = [{ ...ids, type: 'sent', at }];
   if (body.status === 'ringing') receipts.push({ ...ids, type: 'ringing', at });
   if (body.status === 'answered') receipts.push({ ...ids, type: 'answered', at });
