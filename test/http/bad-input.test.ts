@@ -140,6 +140,7 @@ const BODIES: Record<string, unknown> = {
     ratePerSecond: 5,
   },
   'PATCH /api/admin/accounts/acc_none': { settings: { url: 'https://carrier.example/' }, disabled: true },
+  'POST /api/admin/accounts/acc_none/reopen': { channel: 'sms', sender: '12345' },
   'POST /api/admin/senders': {
     workspace: 'ws_none',
     channel: 'email',
