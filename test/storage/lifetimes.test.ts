@@ -46,7 +46,8 @@ const BY_RUN = 'a bounded number of rows for each run, which stays with its coun
 const BY_WORKSPACE = 'a row for each workspace or installation';
 const BY_PERSON = 'a row for each person, who is kept until erased';
 const REASONS: Record<string, string> = {
-  account_senders: 'a row for each account and sender that it has refused, the same one when it refuses again',
+  account_senders:
+    'a row for each account and sender that it has refused, the same one when it refuses again',
   accounts: BY_PEOPLE,
   api_client_secrets: BY_PEOPLE,
   api_clients: BY_PEOPLE,
