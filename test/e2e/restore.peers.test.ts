@@ -1,6 +1,6 @@
 /**
  * Proves that an installation comes back from a dump of its database and an empty Temporal: a dump taken while a campaign
- * sends, calls sleep, a send is planned and a campaign recurs. Nobody who was sent to before the dump is sent to again.
+ * sends, calls sleep, a send is planned and a campaign recurs. No recipient who was sent to before the dump is sent to again.
  */
 
 import { execFile } from 'node:child_process';

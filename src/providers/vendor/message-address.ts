@@ -24,8 +24,10 @@ export function provenMessage(
   const id = query.get(MESSAGE_PARAMETER);
   const given = Buffer.from(query.get(PROOF_PARAMETER) ?? '');
   if (id === null) return undefined;
-  const isProven = secrets.some((some) => {
-    const expected = Buffer.from(proofOf(id, some[name]));
+  const isProven = secrets.some(({ [name]: secret }) => {
+    // Without a secret anyone could make the proof.
+    if (!secret) return false;
+    const expected = Buffer.from(proofOf(id, secret));
     return given.length === expected.length && timingSafeEqual(given, expected);
   });
   return isProven ? id : undefined;
