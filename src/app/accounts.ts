@@ -13,7 +13,7 @@ import { type Place, placeOf, reach } from '../providers/reach';
 import { openSimulator } from '../providers/simulator/simulator';
 import { openSmppProvider } from '../providers/smpp/smpp-provider';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';
-import type { VendorAccount } from '../providers/vendor/vendor';
+import type { Inability, VendorAccount, Wish } from '../providers/vendor/vendor';
 import { VENDORS } from '../providers/vendor/vendors';
 import {
   callDocumentsOf,
@@ -180,6 +180,10 @@ const called = (name: string, provider: Provider): Provider => ({
   ...(provider.withdraw ? { withdraw: async (id) => provider.withdraw?.(id) } : {}),
   close: () => provider.close(),
 });
+
+/** What the account's carrier cannot do of such a message. */
+export const inabilitiesOf = ({ kind, settings }: Account, wish: Wish): Inability[] =>
+  isVendor(kind) ? (VENDORS[kind]?.unable(wish, settings as VendorAccount['settings']) ?? []) : [];
 
 /** Connects to wherever the account's messages would go, and says nothing there; a vendor is asked about the account. */
 export async function checkAccount(

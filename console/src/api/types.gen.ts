@@ -36,7 +36,7 @@ export type AccessToken = {
     /**
      * What this service does beyond the specification.
      */
-    capabilities: Array<'bulk' | 'events' | 'holds' | 'idempotent' | 'stories'>;
+    capabilities: Array<'bulk' | 'checks' | 'events' | 'holds' | 'idempotent' | 'stories'>;
 };
 
 export type Account = {

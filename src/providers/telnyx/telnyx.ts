@@ -2,9 +2,10 @@ import { LIMITS } from '../../domain/limits';
 import { measureSms } from '../../domain/sms-encoding';
 import type { HttpAnswer } from '../http-answer';
 import type { HandOver, HandOverResult, Provider } from '../provider';
+import { isName } from '../vendor/inabilities';
 import { type JsonClient, openJsonClient } from '../vendor/json-client';
 import { provenAddress } from '../vendor/message-address';
-import type { Vendor, VendorAccount, VendorOptions } from '../vendor/vendor';
+import type { Inability, Vendor, VendorAccount, VendorOptions, Wish } from '../vendor/vendor';
 import { objectIn, resultOfAnswer, type VendorWord, wordIn } from '../vendor/vendor-answer';
 import { readTelnyxCallback } from './telnyx-callback';
 
@@ -15,6 +16,7 @@ export const TELNYX: Vendor = {
   channels: ['sms'],
   open: openTelnyxSms,
   check,
+  unable: unableAtTelnyx,
   warnings: ({ settings }) =>
     settings.messagingProfileId
       ? []
@@ -23,6 +25,22 @@ export const TELNYX: Vendor = {
         ],
   readCallback: readTelnyxCallback,
 };
+
+function unableAtTelnyx({ channel, from }: Wish, settings: VendorAccount['settings']): Inability[] {
+  if (channel === 'voice') {
+    return settings.connectionId
+      ? []
+      : [{ about: 'account', message: 'Calls need the setting connectionId of the account' }];
+  }
+  return settings.messagingProfileId || !isName(from)
+    ? []
+    : [
+        {
+          about: 'sender',
+          message: 'A name as the sender needs the setting messagingProfileId of the account',
+        },
+      ];
+}
 
 /**
  * SMS by Telnyx's Messages API, one request each. Telnyx does not know a message that it is given again, and offers no list to

@@ -1,5 +1,6 @@
 import type { VendorKind } from '../../domain/account';
 import type { Channel } from '../../domain/channel';
+import type { CallOptions } from '../../domain/voice/call-options';
 import type { Instruction } from '../../domain/voice/call-script';
 import type { InboundSms, Provider, Receipt } from '../provider';
 import type { CallDesk, CallFacts } from './call-desk';
@@ -14,12 +15,28 @@ export interface Vendor {
   open(options: VendorOptions): Provider;
   /** Asks the carrier something that changes nothing there. */
   check(account: VendorAccount): Promise<{ ok: boolean; detail: string }>;
+  /** What no account with these settings can do of such a message. */
+  unable(wish: Wish, settings: VendorAccount['settings']): Inability[];
   /** What is missing or wrong in an account that works, for operators. */
   warnings(account: VendorAccount): readonly string[];
   /** Believes a callback only with the carrier's own signature, of any of the secrets. */
   readCallback(callback: Callback, account: CallbackAccount): CallbackReading;
   /** Calls, for a vendor that makes them. */
   voice?: VendorVoice | undefined;
+}
+
+/** Messages that are to be sent, before any of them is. */
+export interface Wish {
+  channel: Channel;
+  from: string;
+  /** The text of an SMS or the document of a call, its placeholders empty. */
+  body: string;
+  voice?: CallOptions | undefined;
+}
+
+export interface Inability {
+  about: 'account' | 'sender' | 'template';
+  message: string;
 }
 
 export interface VendorVoice {

@@ -2,7 +2,7 @@ import { LIMITS } from '../../domain/limits';
 import { CALL_DEFAULTS } from '../../domain/voice/call-options';
 import type { HandOver, HandOverResult, InDoubt, LookUpResult, Provider } from '../provider';
 import { provenAddress } from '../vendor/message-address';
-import type { VendorAccount, VendorOptions, VendorVoice } from '../vendor/vendor';
+import type { Inability, VendorAccount, VendorOptions, VendorVoice } from '../vendor/vendor';
 import { objectIn, resultOfAnswer, wordIn } from '../vendor/vendor-answer';
 import { bare, writeNcco } from './ncco';
 import { readVonageDocument } from './vonage-call';
@@ -13,7 +13,17 @@ const RING_MAX = 120;
 const LENGTH_MAX = 7_200;
 const BEEP_SECONDS = 45;
 /** Vonage ends an input by # alone, and sends tones on request only. */
-const BEYOND_NCCO = /<Play\b[^>]*\sdigits\s*=|\sfinishOnKey\s*=\s*["'][^#"']/;
+const BEYOND_NCCO: readonly (readonly [RegExp, string])[] = [
+  [/<Play\b[^>]*\sdigits\s*=/, 'Tones (Play with digits) are not possible there'],
+  [/\sfinishOnKey\s*=\s*["'][^#"']/, 'No key but # can end an input there (finishOnKey)'],
+];
+
+/** What of a call document Vonage has no equivalent for. */
+export const unableAtVonage = (document: string): Inability[] =>
+  BEYOND_NCCO.flatMap(([pattern, message]) =>
+    pattern.test(document) ? [{ about: 'template' as const, message }] : [],
+  );
+
 /** Between the carrier's clock and ours. */
 const CLOCKS_DIFFER_MS = 5_000;
 
@@ -28,12 +38,8 @@ export function openVonageVoice({ account, addresses, calls, answerTimeoutMs }: 
   const caller = { kind: 'vonage' as const, id: account.id, provider: account.provider ?? 'vonage' };
 
   async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
-    if (BEYOND_NCCO.test(message.xml ?? ''))
-      return {
-        kind: 'rejected',
-        code: 'not_at_vonage',
-        message: 'Tones and other end keys are not possible',
-      };
+    const [beyond] = unableAtVonage(message.xml ?? '');
+    if (beyond) return { kind: 'rejected', code: 'not_at_vonage', message: beyond.message };
     const begun = await desk.begin(message, caller).catch(() => undefined);
     if (!begun) return { kind: 'transient', code: 'call_not_kept' };
     if ('problem' in begun)
