@@ -357,6 +357,8 @@ export const LIMITS = {
   vendorCallsPerSecond: 1,
   /** Calls a second at Vonage; it refuses a burst of more. */
   vonageCallsPerSecond: 3,
+  /** Calls a second at Telnyx, which takes 150 in 5 seconds. */
+  telnyxCallsPerSecond: 25,
   /** When a message in doubt is looked up at a vendor: lists are late, and most doubts end by a callback before. */
   doubtLooksMs: [30_000, 120_000, 600_000],
   /** Signed callbacks of Telnyx and Vonage are believed for so long, as both advise. */

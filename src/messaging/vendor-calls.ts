@@ -17,17 +17,27 @@ export interface VendorCalls extends CallDesk {
   accountOf(token: string): Promise<Pick<Call, 'kind' | 'account_id' | 'provider'> | undefined>;
   /** What the call says next, after what the carrier's request tells; with the receipts that come of it. */
   next(token: string, step: string, facts: CallFacts): Promise<NextDocument | undefined>;
+  /**
+   * What the call says next, for a carrier that is told it: after the end of `step`, or where it stands now without one.
+   * `undefined` for a call that this provider has not, or not any more.
+   */
+  goOn(provider: string, step: string | undefined, facts: CallFacts): Promise<NextStep | undefined>;
   /** What a callback tells of a call of this provider. */
   hear(provider: string, facts: CallFacts): Promise<CallNews>;
   /** Its receipts are stored: the call may be forgotten soon. */
   ended(messageId: string): Promise<void>;
 }
 
-export interface NextDocument {
+export interface NextStep {
   instructions: readonly Instruction[];
+  /** What the end of the instructions is called. */
+  step: string;
+  receipts: Receipt[];
+}
+
+export interface NextDocument extends Omit<NextStep, 'step'> {
   /** Where the carrier goes on, below the address of documents. */
   path: string;
-  receipts: Receipt[];
 }
 
 export interface CallNews {
@@ -41,7 +51,8 @@ type Call = Selectable<MessagingTables['vendor_calls']>;
 type NewFact<Fact = CallFact> = Fact extends CallFact ? Omit<Fact, 'atMs'> : never;
 
 const TOKEN_BYTES = 24;
-const FIRST = 'start';
+/** The step before the callee has answered. */
+export const FIRST = 'start';
 /** The step of a document that is no step's answer: the carrier comes from where it was. */
 export const AGAIN = 'again';
 
@@ -61,21 +72,15 @@ export function createVendorCalls(deps: VendorCallsDeps): VendorCalls {
     },
     accountOf: (token) => findCall(db, 'token', token),
     async next(token, step, told) {
-      let call = await findCall(db, 'token', token);
+      const call = await findCall(db, 'token', token);
       if (!call) return undefined;
-      const before = standOf(call);
-      if (!before.record) call = (await addFacts(db, call, ...factsFor(call, before, step, told))) ?? call;
-      const { call: now, standing } = await followed(deps, call);
-      const { message_id: id } = now;
-      return {
-        instructions: standing.record ? [{ do: 'hang_up' }] : standing.instructions,
-        path: `${token}/${stepOf(standing)}`,
-        receipts: newReports(before, standing).map((report) => ({
-          id,
-          providerId: told.providerId,
-          ...report,
-        })),
-      };
+      const { step: next, ...document } = await advance(deps, call, step, told);
+      return { ...document, path: `${token}/${next}` };
+    },
+    async goOn(provider, step, told) {
+      const call =
+        told.messageId === undefined ? undefined : await findCall(db, 'message_id', told.messageId);
+      return call?.provider === provider ? advance(deps, call, step, told) : undefined;
     },
     async hear(provider, told) {
       const { messageId: id, providerId, end, answeredBy } = told;
@@ -99,6 +104,26 @@ export function createVendorCalls(deps: VendorCallsDeps): VendorCalls {
         .where('ended_at', 'is', null)
         .execute();
     },
+  };
+}
+
+async function advance(
+  deps: VendorCallsDeps,
+  found: Call,
+  step: string | undefined,
+  told: CallFacts,
+): Promise<NextStep> {
+  const before = standOf(found);
+  const isNews = step !== undefined && !before.record;
+  const known = isNews ? await addFacts(deps.db, found, ...factsFor(found, before, step, told)) : found;
+  const { call, standing } = await followed(deps, known ?? found);
+  return {
+    instructions: standing.record ? [{ do: 'hang_up' }] : standing.instructions,
+    step: stepOf(standing),
+    receipts: newReports(before, standing).map((report) => ({
+      ...{ id: call.message_id, providerId: told.providerId },
+      ...report,
+    })),
   };
 }
 
@@ -227,12 +252,13 @@ function steerTo({ token }: Call, standing: CallStanding): CallNews['steer'] {
 }
 
 /** The end as the carrier tells it, with what we know of the call. */
-function lastReceipt(
-  { messageId: id, providerId, end, answeredBy }: CallFacts,
-  call: Call | undefined,
-): Receipt[] {
-  if (!end) return [];
+function lastReceipt(told: CallFacts, call: Call | undefined): Receipt[] {
+  const { messageId: id, providerId, answeredBy } = told;
+  if (!told.end) return [];
   const isAnswered = call?.facts.some(({ kind }) => kind === 'answered') ?? false;
+  const { onlyIfAnswered, ...said } = told.end;
+  const end: typeof said =
+    onlyIfAnswered && call && !isAnswered ? { type: 'no_answer', code: 'ring_timeout', at: said.at } : said;
   // A campaign that was paused calls again, because the recipient was not reached and no attempt was spent.
   if (end.type === 'canceled' && call?.withdrawn === 'hold') {
     return [{ id, providerId, type: 'failed', code: 'withdrawn', at: end.at }];

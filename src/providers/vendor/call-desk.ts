@@ -32,5 +32,23 @@ export interface CallFacts {
   digits?: string | undefined;
   recording?: { reference: string; durationMs: number } | undefined;
   /** The call is over. */
-  end?: Pick<Receipt, 'type' | 'code' | 'at' | 'data'> | undefined;
+  end?: CallEnding | undefined;
+  /** What has begun or ended, at a carrier that is told each step by a command. */
+  progress?: CallProgress | undefined;
 }
+
+export interface CallEnding extends Pick<Receipt, 'type' | 'code' | 'at' | 'data'> {
+  /** The carrier says the same of a call that was never answered. */
+  onlyIfAnswered?: boolean | undefined;
+}
+
+/** Where a command stood: in which document of the call, and at which place of it. */
+export interface CommandPlace {
+  step: string;
+  index: number;
+}
+
+export type CallProgress = { ended: 'answered' } | { ended: CommandEnd; place: CommandPlace };
+
+/** By which event a command ends; `at_once` without one, and `call` with the call. */
+export type CommandEnd = 'speech' | 'audio' | 'keys' | 'recording' | 'connection' | 'at_once' | 'call';

@@ -3,7 +3,7 @@ import type { Channel } from '../../domain/channel';
 import type { CallOptions } from '../../domain/voice/call-options';
 import type { Instruction } from '../../domain/voice/call-script';
 import type { InboundSms, Provider, Receipt } from '../provider';
-import type { CallDesk, CallFacts } from './call-desk';
+import type { CallDesk, CallFacts, CommandEnd, CommandPlace } from './call-desk';
 
 /**
  * A carrier with an API of its own. Each kind is one object: it opens the provider of an account on a channel, reads its
@@ -21,8 +21,10 @@ export interface Vendor {
   warnings(account: VendorAccount): readonly string[];
   /** Believes a callback only with the carrier's own signature, of any of the secrets. */
   readCallback(callback: Callback, account: CallbackAccount): CallbackReading;
-  /** Calls, for a vendor that makes them. */
+  /** Calls, for a vendor that makes them by documents. */
   voice?: VendorVoice | undefined;
+  /** Calls, for a vendor that makes them by commands. */
+  commands?: VendorCommands | undefined;
 }
 
 /** Messages that are to be sent, before any of them is. */
@@ -47,6 +49,32 @@ export interface VendorVoice {
   /** Ends a call, or lets it go on elsewhere. */
   steer(account: VendorAccount, providerId: string, to: { hangUp: true } | { url: string }): Promise<void>;
 }
+
+/** For a carrier that is told what to do when the step before has ended, instead of fetching documents. */
+export interface VendorCommands {
+  readonly kind: VendorKind;
+  /** One after the other: each begins when the one before has ended. */
+  write(instructions: readonly Instruction[]): readonly CallCommands[];
+  /** Repeated with the same place, it is carried out once. */
+  carryOut(
+    account: VendorAccount,
+    call: { providerId: string; messageId: string; callback: string },
+    commands: CallCommands,
+    place: CommandPlace,
+  ): Promise<Obedience>;
+  /** Ends what is being said, asked or recorded, so that something else can begin. */
+  interrupt(account: VendorAccount, providerId: string): Promise<void>;
+  hangUp(account: VendorAccount, providerId: string): Promise<void>;
+}
+
+/** What is asked for at once, and by which event it has ended. */
+export interface CallCommands {
+  requests: readonly { action: string; body: Record<string, unknown> }[];
+  ends: CommandEnd;
+}
+
+/** `refused`: it will never be done in this call. `later`: it may have been lost, and can be repeated. */
+export type Obedience = 'done' | 'over' | 'refused' | 'later';
 
 export interface VendorAccount {
   id: string;
