@@ -97,7 +97,10 @@ async function openOn(
   const { url = '' } = secrets;
   const { log } = parts;
   if (isVendor(kind)) {
-    const opened = { ...vendorAccount(account, account.secrets), provider: providerName(account) };
+    const opened = {
+      ...vendorAccount(account, account.secrets),
+      ...{ provider: providerName(account), callsMax: account.maxConcurrentCalls },
+    };
     return openVendor(kind, opened, channel, parts);
   }
   switch (kind) {

@@ -3,6 +3,7 @@ import { type Kysely, type Selectable, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import type { AnsweredBy } from '../domain/voice/answer-detection/detection';
 import type { CallDocuments } from '../domain/voice/call-documents';
+import { CALL_DEFAULTS } from '../domain/voice/call-options';
 import { type CallRecord, callData } from '../domain/voice/call-record';
 import { type CallFact, type CallStanding, type Instruction, standingOf } from '../domain/voice/call-script';
 import { runnableProgram } from '../domain/voice/parse-voice-xml';
@@ -64,9 +65,10 @@ interface VendorCallsDeps {
 
 export function createVendorCalls(deps: VendorCallsDeps): VendorCalls {
   const { db } = deps;
+  const slots = new CallSlots(db);
 
   return {
-    begin: (message, account) => beginCall(db, message, account),
+    begin: (message, account) => slots.inTurn(account, (tx) => beginCall(tx, message, account)),
     async drop(messageId) {
       await db.deleteFrom('vendor_calls').where('message_id', '=', messageId).execute();
     },
@@ -138,6 +140,8 @@ async function beginCall(
   const options = message.voice ?? {};
   const { record } = standingOf(program, options, []);
   if (record) return { problem: record.reason };
+  if (account.callsMax !== undefined && (await liveCalls(db, message.id, account)) >= account.callsMax)
+    return { full: true };
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const fresh = { token, document, options: JSON.stringify(options), facts: '[]', ended_at: null };
   const of = { kind: account.kind, account_id: account.id, provider: account.provider };
@@ -150,6 +154,49 @@ async function beginCall(
     )
     .execute();
   return { path: `${token}/${FIRST}` };
+}
+
+/**
+ * Calls of an account with a bound are begun one after the other, in all processes together, so that each counts those before.
+ * Within a process they wait without holding a connection.
+ */
+class CallSlots {
+  private readonly turns = new Map<string, Promise<unknown>>();
+
+  constructor(private readonly db: Kysely<MessagingTables>) {}
+
+  inTurn<T>({ id, callsMax }: CallingAccount, work: (db: Kysely<MessagingTables>) => Promise<T>): Promise<T> {
+    if (callsMax === undefined) return work(this.db);
+    const locked = () =>
+      this.db.transaction().execute(async (tx) => {
+        await sql`select pg_advisory_xact_lock(hashtextextended(${`calls of ${id}`}, 0))`.execute(tx);
+        return work(tx);
+      });
+    const turn = (this.turns.get(id) ?? Promise.resolve()).then(locked, locked);
+    const settled = turn.catch(() => undefined);
+    this.turns.set(id, settled);
+    void settled.then(() => {
+      if (this.turns.get(id) === settled) this.turns.delete(id);
+    });
+    return turn;
+  }
+}
+
+/** Those that are not over, as far as it is known; one that was never heard of again is over when it must be. */
+async function liveCalls(
+  db: Kysely<MessagingTables>,
+  messageId: string,
+  { id }: CallingAccount,
+): Promise<number> {
+  const { ringTimeoutSeconds, maxSeconds } = CALL_DEFAULTS;
+  const { rows } = await sql<{ live: number }>`
+    select count(*)::int as live from vendor_calls
+    where account_id = ${id} and ended_at is null and message_id <> ${messageId}
+      and created_at > now() - interval '1 second' * (
+        coalesce((options ->> 'ringTimeoutSeconds')::int, ${ringTimeoutSeconds})
+        + coalesce((options ->> 'maxSeconds')::int, ${maxSeconds})
+        + ${LIMITS.callSlotGraceSeconds}::int)`.execute(db);
+  return rows[0]?.live ?? 0;
 }
 
 function findCall(

@@ -3,9 +3,11 @@ import { LIMITS } from '../../domain/limits';
 import { CALL_DEFAULTS } from '../../domain/voice/call-options';
 import type { HttpAnswer } from '../http-answer';
 import type { NoAnswer } from '../http-exchange';
-import type { HandOver, HandOverResult, Provider } from '../provider';
+import type { HandOver, Provider } from '../provider';
+import { callingAccount } from '../vendor/call-desk';
 import type { JsonClient } from '../vendor/json-client';
 import { provenAddress } from '../vendor/message-address';
+import { placeCall } from '../vendor/place-call';
 import type { Obedience, VendorAccount, VendorCommands, VendorOptions } from '../vendor/vendor';
 import { objectIn, resultOfAnswer } from '../vendor/vendor-answer';
 import { objectAt, openTelnyxClient, readTelnyx } from './telnyx-client';
@@ -23,22 +25,14 @@ export function openTelnyxVoice({ account, addresses, calls, answerTimeoutMs }: 
   if (!calls) throw new Error('Calls at Telnyx need a place to be kept');
   const desk = calls;
   const client = openTelnyxClient(account, answerTimeoutMs);
-  const caller = { kind: 'telnyx' as const, id: account.id, provider: account.provider ?? 'telnyx' };
+  const caller = callingAccount('telnyx', account);
 
-  async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
-    const begun = await desk.begin(message, caller).catch(() => undefined);
-    if (!begun) return { kind: 'transient', code: 'call_not_kept' };
-    if ('problem' in begun)
-      return { kind: 'rejected', code: begun.problem, message: 'The document makes no call' };
-    const callback = provenAddress(addresses.callback(message.id), message.id, account.secrets.apiKey);
-    const body = bodyFor(message, account.settings.connectionId, callback);
-    const result = resultOfAnswer('telnyx', await client.post('/calls', body, mayBegin), readTelnyx);
-    if (result.kind !== 'accepted' && result.kind !== 'unknown') {
-      // Kept by mistake, it is deleted by its age.
-      await desk.drop(message.id).catch(() => undefined);
-    }
-    return result;
-  }
+  const handOne = (message: HandOver, mayBegin: () => boolean) =>
+    placeCall(desk, message, caller, async () => {
+      const callback = provenAddress(addresses.callback(message.id), message.id, account.secrets.apiKey);
+      const body = bodyFor(message, account.settings.connectionId, callback);
+      return resultOfAnswer('telnyx', await client.post('/calls', body, mayBegin), readTelnyx);
+    });
 
   return {
     name: 'telnyx',

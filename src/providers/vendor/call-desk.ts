@@ -1,6 +1,7 @@
 import type { VendorKind } from '../../domain/account';
 import type { AnsweredBy } from '../../domain/voice/answer-detection/detection';
 import type { HandOver, Receipt } from '../provider';
+import type { VendorAccount } from './vendor';
 
 /**
  * Where vendors' calls are kept while they last: what is said next is decided there, step by step, and a vendor's adapter
@@ -18,9 +19,16 @@ export interface CallingAccount {
   id: string;
   /** What its messages are stored with. */
   provider: string;
+  /** How many of its calls there may be at once, in all processes together. */
+  callsMax: number | undefined;
 }
 
-export type Begun = { path: string } | { problem: string };
+export const callingAccount = (kind: VendorKind, account: VendorAccount): CallingAccount => ({
+  ...{ kind, id: account.id, provider: account.provider ?? kind, callsMax: account.callsMax },
+});
+
+/** `full`: there are as many calls of the account as there may be. */
+export type Begun = { path: string } | { problem: string } | { full: true };
 
 /** What a carrier tells of a call, in our words. */
 export interface CallFacts {

@@ -80,6 +80,7 @@ export interface VendorAccount {
   id: string;
   /** What its messages are stored with. */
   provider?: string | undefined;
+  callsMax?: number | undefined;
   /** As contracts/accounts.ts has made them: texts. */
   settings: Readonly<Record<string, string | undefined>>;
   secrets: Readonly<Record<string, string | undefined>>;

@@ -1,7 +1,9 @@
 import { LIMITS } from '../../domain/limits';
 import { CALL_DEFAULTS } from '../../domain/voice/call-options';
 import type { HandOver, HandOverResult, InDoubt, LookUpResult, Provider } from '../provider';
+import { callingAccount } from '../vendor/call-desk';
 import { provenAddress } from '../vendor/message-address';
+import { placeCall } from '../vendor/place-call';
 import type { Inability, VendorAccount, VendorOptions, VendorVoice } from '../vendor/vendor';
 import { objectIn, resultOfAnswer, wordIn } from '../vendor/vendor-answer';
 import { bare, writeNcco } from './ncco';
@@ -35,26 +37,19 @@ export function openVonageVoice({ account, addresses, calls, answerTimeoutMs }: 
   if (!calls) throw new Error('Calls at Vonage need a place to be kept');
   const desk = calls;
   const client = openVonageClient(account, answerTimeoutMs);
-  const caller = { kind: 'vonage' as const, id: account.id, provider: account.provider ?? 'vonage' };
+  const caller = callingAccount('vonage', account);
 
   async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
     const [beyond] = unableAtVonage(message.xml ?? '');
     if (beyond) return { kind: 'rejected', code: 'not_at_vonage', message: beyond.message };
-    const begun = await desk.begin(message, caller).catch(() => undefined);
-    if (!begun) return { kind: 'transient', code: 'call_not_kept' };
-    if ('problem' in begun)
-      return { kind: 'rejected', code: begun.problem, message: 'The document makes no call' };
-    const callback = addresses.callback(message.id);
-    const body = bodyFor(message, {
-      document: addresses.document(begun.path),
-      callback: provenAddress(callback, message.id, account.secrets.signatureSecret),
+    return placeCall(desk, message, caller, async (path) => {
+      const callback = addresses.callback(message.id);
+      const body = bodyFor(message, {
+        document: addresses.document(path),
+        callback: provenAddress(callback, message.id, account.secrets.signatureSecret),
+      });
+      return resultOfAnswer('vonage', await client.post('/v1/calls', body, mayBegin), readVonage);
     });
-    const result = resultOfAnswer('vonage', await client.post('/v1/calls', body, mayBegin), readVonage);
-    if (result.kind !== 'accepted' && result.kind !== 'unknown') {
-      // Kept by mistake, it is deleted by its age.
-      await desk.drop(message.id).catch(() => undefined);
-    }
-    return result;
   }
 
   const pathOf = (providerId: string) => `/v1/calls/${encodeURIComponent(providerId)}`;
