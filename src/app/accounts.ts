@@ -75,7 +75,7 @@ export async function openAccount(
   const opened: Provider[] = [];
   const able = isVendor(account.kind) ? (VENDORS[account.kind]?.channels ?? []) : CHANNELS;
   for (const channel of account.channels.filter((one) => able.includes(one))) {
-    // The account makes none, whatever they are: they wait, and campaigns are told (carriers/inabilities.ts).
+    // Messages of this channel wait, because the account has no way for them; campaigns are refused (carriers/routes.ts).
     const wish = { channel, from: '', body: '' };
     if (inabilitiesOf(account, wish).some(({ about }) => about === 'account')) continue;
     const provider = await openOn(config, parts, { ...account, secrets }, channel);

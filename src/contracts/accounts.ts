@@ -292,12 +292,9 @@ const account = z
     secrets: z.array(z.string()).meta({ description: 'The names of those that are set.' }),
     workspaces: z.array(z.string()).meta({ description: '`*` for all.' }),
     ratePerSecond: z.number().optional(),
-    maxConcurrentCalls: z
-      .int()
-      .optional()
-      .meta({
-        description: 'Calls at once, in all processes together; for `twilio`, `telnyx` and `vonage`.',
-      }),
+    maxConcurrentCalls: z.int().optional().meta({
+      description: 'Calls at once, in all processes together; for `twilio`, `telnyx` and `vonage`.',
+    }),
     disabled: z.boolean(),
     source: z.enum(['api', 'environment']),
     state: z

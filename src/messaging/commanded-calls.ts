@@ -3,7 +3,17 @@ import type { CallFacts, CommandPlace } from '../providers/vendor/call-desk';
 import type { CallCommands, Obedience } from '../providers/vendor/vendor';
 import { FIRST, type NextStep, type VendorCalls } from './vendor-calls';
 
-/** A call at a carrier that is told what to do by commands, as the carrier's adapter gives them. */
+/**
+ * Calls at a carrier that fetches no documents of ours. The carrier reports what happens in a call, and each report is answered with
+ * the next command, because the carrier does nothing by itself.
+ *
+ * ```
+ * answered ─▶ command 0 of the document ─▶ its end ─▶ command 1 ─▶ … ─▶ the last end
+ *                     ▲                                                       │
+ *                     └──────────── the next document of the call ◀───────────┘
+ * ```
+ */
+/** A call as the carrier's adapter commands it. */
 export interface CommandedCall {
   calls: Pick<VendorCalls, 'goOn'>;
   /** What the call's messages are stored with. */
@@ -15,19 +25,24 @@ export interface CommandedCall {
 }
 
 /**
- * Answers an event of a call with the next command. Nothing is kept of what was commanded: the event brings its place back, and
- * the facts of the call tell where it stands. An event that comes again, or again after a crash, gives the same command with the
- * same id, which the carrier carries out once.
+ * Answers an event of a call with the next command. Nothing is kept of what was commanded, because the event brings its place
+ * back and the facts of the call say where it stands. So any process can answer. An event that comes again, for example after a crash
+ * before the command, gives the same command with the same id, so that the carrier carries it out once.
  */
 export async function commandNext(call: CommandedCall, facts: CallFacts): Promise<Obedience | undefined> {
   const { calls, provider, write } = call;
   const { progress } = facts;
   if (!progress) return undefined;
-  const now = await calls.goOn(provider, progress.ended === 'answered' ? FIRST : undefined, facts);
+  const now = await calls.goOn(provider, 'place' in progress ? undefined : FIRST, facts);
   if (!now) return undefined;
   await call.take(now.receipts);
-  if (progress.ended === 'answered') return commandFrom(call, now, 0, facts);
-  const { step, index } = (progress as { place: CommandPlace }).place;
+  if (!('place' in progress)) return commandFrom(call, now, 0, facts);
+  const { step, index } = progress.place;
+  if ('pressed' in progress) {
+    const { stop } = (step === now.step && write(now.instructions)[index]) || {};
+    if (!stop || progress.pressed === '' || !stop.keys.includes(progress.pressed)) return undefined;
+    return call.carryOut({ requests: stop.requests, ends: 'recording' }, progress.place);
+  }
   if (step !== now.step) return isBefore(step, now.step) ? commandFrom(call, now, 0, facts) : undefined;
   // What was interrupted may end later, under the name of what came after it.
   if (write(now.instructions)[index]?.ends !== progress.ended) return undefined;

@@ -12,7 +12,7 @@ import type { Log } from '../log';
 import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
 import { type Carriers, type CarriersDeps, createCarriers, defaultWayOf, wayId } from './carriers/carriers';
 import { closeSender, type RefusedByReceipt, refusedSenders } from './carriers/closed-senders';
-import { findInabilities, type SendingFinding, type SendingQuestion, wishOf } from './carriers/inabilities';
+import { findInabilities, type SendingFinding, type SendingQuestion, wishOf } from './carriers/routes';
 import { isDataError } from './database-error';
 import { createEventFeed, type EventFeed } from './events/events';
 import { listMessages } from './events/message-list';

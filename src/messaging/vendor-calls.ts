@@ -19,7 +19,7 @@ export interface VendorCalls extends CallDesk {
   /** What the call says next, after what the carrier's request tells; with the receipts that come of it. */
   next(token: string, step: string, facts: CallFacts): Promise<NextDocument | undefined>;
   /**
-   * What the call says next, for a carrier that is told it: after the end of `step`, or where it stands now without one.
+   * What the call says next, for a carrier that takes commands: after the end of `step`, or where it stands now without one.
    * `undefined` for a call that this provider has not, or not any more.
    */
   goOn(provider: string, step: string | undefined, facts: CallFacts): Promise<NextStep | undefined>;

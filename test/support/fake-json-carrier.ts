@@ -72,7 +72,7 @@ interface Dialect {
   isAllowed(headers: IncomingHttpHeaders): boolean;
 }
 
-/** A call of Telnyx, which is told by commands what to do; `ignored` are those that it had already. */
+/** A call of Telnyx, which takes commands; `ignored` counts those that it had already. */
 export interface FakeTelnyxCall {
   id: string;
   isAlive: boolean;

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { FakeTelnyx, FakeTelnyxCall } from './fake-json-carrier';
 
-/** A callee of the fake, and Telnyx's part of the call: commands are carried out one by one, and their ends are told. */
+/** A callee of the fake, and Telnyx's part of the call: commands are carried out one by one, and their ends are reported. */
 export interface TelnyxCallee {
   /** What is entered each time that keys are asked for, in order; nothing for one that is not named. */
   keys?: string[];
-  /** Told while the command of this number, from 1, is carried out. */
+  /** Reported while the command of this number, from 1, is carried out. */
   events?: { during: number; type: string; result: string }[];
+  /** Pressed while it is recorded. */
+  pressed?: string;
   /** Every event comes twice. */
   doubled?: boolean;
   /** Hangs up during the command of this number. */
@@ -47,7 +49,9 @@ export async function answerTelnyxCall(
     } else if (action.startsWith('gather')) {
       const digits = isSilence(body) ? '' : (keys.shift() ?? '');
       await tell('call.gather.ended', { ...state, digits, status: digits === '' ? 'timeout' : 'valid' });
-    } else if (action === 'record_start') {
+    } else if (action === 'record_start' && callee.pressed) {
+      await tell('call.dtmf.received', { ...state, digit: callee.pressed });
+    } else if (action === 'record_start' || (action === 'record_stop' && callee.pressed)) {
       await tell('call.recording.saved', { ...state, ...SAVED, call_control_id: undefined });
     } else if (action === 'transfer') {
       const other = { call_control_id: 'v3:other', client_state: body.target_leg_client_state };

@@ -53,6 +53,10 @@ const ENDED: Readonly<Record<string, CommandEnd>> = {
 const INTERRUPTED: ReadonlySet<unknown> = new Set(['cancelled', 'call_hangup']);
 
 function progressOf(type: string, payload: Event, state: CommandState | undefined): Partial<CallFacts> {
+  if (type === 'call.dtmf.received' && state) {
+    const { step, index } = state;
+    return { progress: { pressed: wordIn(payload.digit, 1) ?? '', place: { step, index } } };
+  }
   const ended = ENDED[type];
   if (!ended || !state || INTERRUPTED.has(payload.status)) return {};
   const { step, index } = state;

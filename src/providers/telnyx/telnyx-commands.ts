@@ -41,12 +41,13 @@ function commandsFor(instruction: Instruction): CallCommands[] {
     case 'gather':
       return gather(instruction);
     case 'record': {
-      const { silenceMs, beep, maxMs } = instruction;
+      const { silenceMs, finishOnKey, beep, maxMs } = instruction;
       const body = {
         ...{ format: 'mp3', channels: 'single', play_beep: beep, max_length: seconds(maxMs) },
         ...(silenceMs > 0 ? { timeout_secs: seconds(silenceMs) } : {}),
       };
-      return [one('record_start', body, 'recording')];
+      const stop = { keys: finishOnKey, requests: [{ action: 'record_stop', body: {} }] };
+      return [{ ...one('record_start', body, 'recording'), stop }];
     }
     case 'connect':
       return [one('transfer', transfer(instruction.element), 'connection')];

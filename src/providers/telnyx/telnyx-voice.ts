@@ -18,8 +18,8 @@ const RING_SECONDS = { min: 5, max: 600 };
 const LENGTH_SECONDS = { min: 30, max: 14_400 };
 
 /**
- * Calls by Telnyx's Call Control. Telnyx fetches no document: it tells what happens in the call, and is told by commands what to
- * do next. Who answered is found out while the call speaks.
+ * Calls by Telnyx's Call Control. Telnyx fetches no document: it reports what happens in the call, and takes commands. Who
+ * answered is found out while the call speaks, because people would hear silence otherwise.
  */
 export function openTelnyxVoice({ account, addresses, calls, answerTimeoutMs }: VendorOptions): Provider {
   if (!calls) throw new Error('Calls at Telnyx need a place to be kept');
@@ -96,7 +96,7 @@ export const TELNYX_COMMANDS: VendorCommands = {
       for (const [i, { action, body }] of requests.entries()) {
         const common = {
           client_state: writeState(state),
-          command_id: uuidOf(`${messageId} ${place.step} ${place.index} ${i}`),
+          command_id: uuidOf(`${messageId} ${place.step} ${place.index} ${i} ${action}`),
         };
         const own =
           action === 'transfer'
@@ -114,7 +114,7 @@ export const TELNYX_COMMANDS: VendorCommands = {
     }),
   interrupt: (account, providerId) =>
     withClient(account, async (client) => {
-      // Without a place, what they end is nobody's step. What is not going on is refused, and that is well.
+      // Without a place, their ends are no step's. Telnyx refuses to stop what does not go on, which changes nothing.
       const body = { client_state: Buffer.from('[]').toString('base64') };
       for (const action of ['gather_stop', 'playback_stop', 'record_stop']) {
         await client.post(

@@ -41,7 +41,7 @@ export interface CallFacts {
   recording?: { reference: string; durationMs: number } | undefined;
   /** The call is over. */
   end?: CallEnding | undefined;
-  /** What has begun or ended, at a carrier that is told each step by a command. */
+  /** What has begun or ended, at a carrier that takes commands. */
   progress?: CallProgress | undefined;
 }
 
@@ -56,7 +56,11 @@ export interface CommandPlace {
   index: number;
 }
 
-export type CallProgress = { ended: 'answered' } | { ended: CommandEnd; place: CommandPlace };
+export type CallProgress =
+  | { ended: 'answered' }
+  | { ended: CommandEnd; place: CommandPlace }
+  /** A key was pressed while the command there was carried out. */
+  | { pressed: string; place: CommandPlace };
 
 /** By which event a command ends; `at_once` without one, and `call` with the call. */
 export type CommandEnd = 'speech' | 'audio' | 'keys' | 'recording' | 'connection' | 'at_once' | 'call';

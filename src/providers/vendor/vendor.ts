@@ -50,7 +50,7 @@ export interface VendorVoice {
   steer(account: VendorAccount, providerId: string, to: { hangUp: true } | { url: string }): Promise<void>;
 }
 
-/** For a carrier that is told what to do when the step before has ended, instead of fetching documents. */
+/** For a carrier that fetches no documents, so that each step is a command in answer to the end of the one before. */
 export interface VendorCommands {
   readonly kind: VendorKind;
   /** One after the other: each begins when the one before has ended. */
@@ -71,6 +71,8 @@ export interface VendorCommands {
 export interface CallCommands {
   requests: readonly { action: string; body: Record<string, unknown> }[];
   ends: CommandEnd;
+  /** Keys that end it, where the carrier only tells of them, and what ends it then. */
+  stop?: { keys: string; requests: CallCommands['requests'] } | undefined;
 }
 
 /** `refused`: it will never be done in this call. `later`: it may have been lost, and can be repeated. */

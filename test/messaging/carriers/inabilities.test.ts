@@ -1,7 +1,7 @@
 import { inabilitiesOf } from '../../../src/app/accounts';
 import type { Account, AccountKind } from '../../../src/domain/account';
 import { type Route, reachOf } from '../../../src/domain/route';
-import { findInabilities } from '../../../src/messaging/carriers/inabilities';
+import { findInabilities } from '../../../src/messaging/carriers/routes';
 import type { Wish } from '../../../src/providers/vendor/vendor';
 
 const account = (id: string, kind: AccountKind, settings: Record<string, unknown> = {}): Account => ({

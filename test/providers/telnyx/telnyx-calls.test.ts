@@ -275,6 +275,14 @@ describeWithDatabase('a call at Telnyx', (database) => {
     expect(JSON.stringify(receipts)).not.toContain('Amz-Signature');
   });
 
+  test.each([
+    ['#', ['record_start', 'record_stop', 'speak Bye', 'hangup']],
+    ['1', ['record_start']],
+  ])('a recording ends by its key: %s', async (pressed, expected) => {
+    await call('<Response><Record finishOnKey="#" maxLength="30"/><Say>Bye</Say></Response>');
+    expect(await answerTelnyxCall(fake, placed(), { pressed, doubled: true })).toEqual(expected);
+  });
+
   test('a long text is said in parts, and several prompts before the keys', async () => {
     const long = `${'word '.repeat(700)}end`;
     await call(
