@@ -182,7 +182,11 @@ describeWithDatabase('fanfare doctor', (database) => {
     test(
       'accounts made by the API are checked by it, with what keeps them from being used',
       async () => {
-        const made = { ...(await newWorkspace(api.identity)), baseUrl: api.url };
+        const workspace = await newWorkspace(api.identity);
+        const by = { workspaceId: workspace.workspace.id, role: 'owner' as const };
+        const email = 'owner@doctor.example';
+        const { user, password } = await api.identity.users.create(by, { email, role: 'owner' });
+        const made = { ...workspace, user: { id: user.id, email, password }, baseUrl: api.url };
         await writeCredentials(directory, made);
         const make = async (more: object) =>
           (

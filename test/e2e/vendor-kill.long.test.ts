@@ -77,7 +77,7 @@ describe('a program that is killed while Twilio has its request', () => {
       const message = only(taken('sms-told')) as FakeTwilio['messages'][number];
       expect(await twilio.tell(message, 'delivered')).toBe(200);
       const { heard } = await answerCall(twilio, only(taken('call-told')) as FakeTwilio['calls'][number]);
-      expect(heard).toEqual(['Say Hello']);
+      expect(heard).toEqual(['Say Hello', 'Hangup']);
       await until('callbacks have ended two doubts', async () => {
         const now = await states();
         return now['sms-told'] === 'delivered' && now['call-told'] === 'delivered';
