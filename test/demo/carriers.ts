@@ -167,7 +167,7 @@ function answerCalls({ telnyx, vonage }: Fakes): { stop(): Promise<void> } {
 async function readGiven(api: ApiClient, campaign: string, names: Map<string, string>): Promise<Given[]> {
   const given: Given[] = [];
   for (const channel of CHANNELS) {
-    const path = `/messages?campaign=${campaign}&channel=${channel}&limit=500`;
+    const path = `/messages?campaign=${campaign}&channel=${channel}&limit=100`;
     const { data } = await api.expect<{ data: { to: string; provider?: string; state: string }[] }>(
       'GET',
       path,
