@@ -603,15 +603,14 @@ export const LIMITS = {
   audiencePieceContacts: 5_000,
   /** Pieces that a process freezes at once, in turn by run: each holds a connection and keeps a core busy. */
   audiencePiecesAtOnce: 2,
-  /** Requests that are under way for so long are late, and chunks, pieces and groups wait for them. Those that take
-   * longer than the second are slow by themselves. */
+  /** Requests that are under way for so long are late, and work waits for them. Those that take longer than the second
+   * are slow by themselves. */
   foregroundLateMs: 50,
   foregroundSlowMs: 3_000,
-  /** How long one piece of work waits for late requests, so that it goes on while requests are always late, and
-   * how often it looks. */
-  foregroundWaitMs: 250,
-  /** The same for a group of marketing messages of one account: a group has up to 500. */
-  foregroundGroupWaitMs: 100,
+  /** For how long all work of a process may wait at a stretch: fourteen cancels at once need a second by themselves.
+   * It takes as long to earn. */
+  foregroundBudgetMs: 2_000,
+  /** How often work that waits looks again. */
   foregroundLookMs: 10,
   /** Pages that a shard sends at once: with two, one sends while the other waits for the server. */
   lanesPerShard: 2,

@@ -117,7 +117,7 @@ export function createDelivery(deps: {
   /** The list-unsubscribe headers of marketing mail; without it, mail has none. */
   listUnsubscribe?: ListUnsubscribe | undefined;
   observer?: DeliveryObserver | undefined;
-  /** Requests of this process that marketing messages let pass. */
+  /** Requests of this process that marketing messages and receipts let pass. */
   foreground?: Foreground | undefined;
   log: Log;
 }): Delivery {
@@ -144,6 +144,7 @@ export function createDelivery(deps: {
     onEvents: feed.notify,
     onCallsEnded: (workspaceId, ids) => limits.callsEnded(workspaceId, ids),
     observer,
+    foreground,
   });
   const holds = createHolds({ db: requestDb, stops, onReleased: () => dispatcher.lookAgain() });
   const lanes = createLanes({
