@@ -38,7 +38,13 @@ import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher } from '../temporal/launcher';
 import { createSchedules } from '../temporal/schedules';
-import { checkAccount, environmentAccounts, environmentSecrets, openAccount } from './accounts';
+import {
+  checkAccount,
+  environmentAccounts,
+  environmentSecrets,
+  inabilitiesOf,
+  openAccount,
+} from './accounts';
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import { keepAuditRetention } from './audit-retention';
@@ -126,6 +132,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     carriers: {
       ...{ environment, sealing: secrets.ofAccounts },
       open: (account, accountSecrets) => openAccount(config, parts, account, accountSecrets),
+      unable: inabilitiesOf,
     },
     senderLimits: config.senderLimits,
     listUnsubscribe: createListUnsubscribe({
