@@ -174,6 +174,10 @@ export const LIMITS = {
   httpConnections: 5_000,
   /** How long requests in progress may continue while the server closes. */
   httpDrainMs: 3_000,
+  /** From a connection to the end of its TLS handshake. */
+  tlsHandshakeMs: 15_000,
+  /** How often the files of the certificate are looked at; a renewed one is used after at most this. */
+  certificateLookMs: 2_000,
 
   // Progress streams (api.md 7)
   /** Open at once, per process and per workspace in it. Each is a browser tab and holds a connection. */
