@@ -38,6 +38,7 @@ import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher } from '../temporal/launcher';
 import { createSchedules } from '../temporal/schedules';
+import type { Tracing } from '../tracing/tracing';
 import { checkAccount, environmentAccounts, environmentSecrets, openAccount } from './accounts';
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
@@ -69,6 +70,7 @@ export interface HttpModuleOptions extends AppOptions {
   credentials: Credentials | undefined;
   metrics: Metrics;
   foreground: Foreground;
+  tracing: Tracing | undefined;
 }
 
 /** A name to log in with; no mail is sent to it. */
@@ -134,6 +136,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       mailto: config.unsubscribeMailto ?? unsubscribeAddress(config.smtp),
     }),
     observer: options.metrics.delivery,
+    traces: options.tracing?.messages,
     foreground: options.foreground,
     log,
   });
@@ -184,6 +187,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     publicUrl,
     trustProxy,
     observe: options.metrics.requests,
+    traces: options.tracing?.requests,
     requestBounds: config.requestBounds,
     foreground: options.foreground,
     idempotency: createIdempotency({ db: requestsDb }),
