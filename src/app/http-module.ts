@@ -40,6 +40,7 @@ import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher } from '../temporal/launcher';
 import { createSchedules } from '../temporal/schedules';
+import type { Tracing } from '../tracing/tracing';
 import {
   checkAccount,
   environmentAccounts,
@@ -82,6 +83,7 @@ export interface HttpModuleOptions extends AppOptions {
   https: Https | undefined;
   metrics: Metrics;
   foreground: Foreground;
+  tracing: Tracing | undefined;
 }
 
 /** A name to log in with; no mail is sent to it. */
@@ -148,6 +150,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       mailto: config.unsubscribeMailto ?? unsubscribeAddress(config.smtp),
     }),
     observer: options.metrics.delivery,
+    traces: options.tracing?.messages,
     foreground: options.foreground,
     log,
   });
@@ -199,6 +202,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     tls: https?.current,
     trustProxy,
     observe: options.metrics.requests,
+    traces: options.tracing?.requests,
     requestBounds: config.requestBounds,
     foreground: options.foreground,
     idempotency: createIdempotency({ db: requestsDb }),

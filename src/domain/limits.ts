@@ -228,6 +228,12 @@ export const LIMITS = {
   migrationTries: 200,
   /** Indexes of a database up to this size are built before a process starts: a second's work. */
   indexesAwaitedBytes: 64 * MiB,
+  /** Of a table, looked through in one transaction for rows to change: 1 MiB, some thousand rows. */
+  gradualUpdateBlocks: 128,
+  /** Messages whose trace is remembered until they are handed over: some 20 MB. */
+  tracedMessages: 100_000,
+  /** Of one request. */
+  tracedHandOvers: 20,
   indexLockPauseMs: 500,
   /** Ended runs that one sweep takes on at a time. */
   retentionRuns: 20,
