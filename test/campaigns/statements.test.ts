@@ -104,7 +104,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
     'calls/call-reconciler.ts': ['LaunchedCalls', 'progressOf'],
     'phase-changes.ts': ['countsFollow', 'createPhaseChanges'],
     'retention.ts': ['markRuns', 'deleteRows', 'finishRuns', 'deleteSends'],
-    'runs/run-phases.ts': ['runPhases'],
+    'runs/run-phases.ts': ['runPhases', 'recipientsByPhase'],
     'watch/run-facts.ts': ['endWatch', 'putAway'],
     'watch/watch.ts': ['holdWatch', 'giveUpWatch'],
   },
