@@ -26,6 +26,7 @@ const consoleStampFile = join(dist, '.built-console');
 const consoleFile = join(dist, 'console', 'index.html');
 const mainFile = join(dist, 'src', 'main.js');
 const bundleFile = join(dist, 'workflow-bundle.js');
+const tracedBundleFile = join(dist, 'workflow-bundle-traced.js');
 const bundler = join(dist, 'workers', 'bundle.js');
 const emailLayoutFile = join(ROOT, EMAIL_LAYOUT, 'dist', 'index.cjs');
 
@@ -71,7 +72,8 @@ function checkNode() {
 }
 
 function needsBuild() {
-  if (![stampFile, mainFile, bundleFile, emailLayoutFile].every((file) => existsSync(file))) return true;
+  const made = [stampFile, mainFile, bundleFile, tracedBundleFile, emailLayoutFile];
+  if (!made.every((file) => existsSync(file))) return true;
   return readFileSync(stampFile, 'utf8') !== sourceHash();
 }
 

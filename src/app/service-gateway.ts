@@ -39,6 +39,7 @@ interface ServiceParts {
   /** Credentials of the installation's first workspace. They are known only after our own service listens. */
   credentials(): Credentials | undefined;
   db: Kysely<MessagingTables>;
+  traceHeaders?: (() => Record<string, string>) | undefined;
 }
 
 /**
@@ -68,7 +69,8 @@ export function openServiceGateways(parts: ServiceParts, shutdown: Shutdown): Se
     const beforeToken = async () => {
       if (!(await hasAccess(workspaceId))) throw noAccess(workspaceId);
     };
-    return openGateway({ beforeToken, ...gatewayOptions(parts, workspaceId, account) });
+    const { traceHeaders } = parts;
+    return openGateway({ beforeToken, traceHeaders, ...gatewayOptions(parts, workspaceId, account) });
   };
 
   const { clientId, workspace } = parts.config.service;

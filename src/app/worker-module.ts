@@ -10,6 +10,7 @@ import type { Foreground } from '../foreground';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher, createSignals } from '../temporal/launcher';
+import type { Tracing } from '../tracing/tracing';
 import type { AppOptions } from './app';
 import { outcomeNews, type ServiceGateways } from './service-gateway';
 import type { Shutdown } from './shutdown';
@@ -21,6 +22,7 @@ export interface WorkerModuleOptions extends AppOptions {
   temporal: Temporal;
   service: ServiceGateways;
   foreground: Foreground;
+  tracing: Tracing | undefined;
 }
 
 /** The Temporal workers of this process, and the gateway through which they send. */
@@ -37,6 +39,7 @@ export async function openWorkerModule(
     namespace: temporal.namespace,
     roles: options.roles,
     buildId: config.workerBuildId,
+    tracing: options.tracing?.workers,
     deps: {
       ...{ db, gatewayFor: service.gatewayFor, suppression, suppressionEntry, log },
       signals,

@@ -5,7 +5,7 @@ import { StartupError } from '../startup-error';
 import { installTemporalRuntime } from '../temporal/runtime';
 import { print, printable } from './command';
 import { lookAtAccounts } from './doctor-accounts';
-import { lookAtCertificate } from './doctor-certificate';
+import { lookAtHttpsCertificate, lookAtMailCertificate } from './doctor-certificate';
 import { lookAtInstance, lookAtService } from './doctor-instance';
 import { lookAtDatabase, lookAtDirectory, lookAtNode, lookAtSpeech } from './doctor-machine';
 import { lookAtProviders } from './doctor-providers';
@@ -42,7 +42,8 @@ const LOOKS: Record<string, Look> = {
   'messaging service': lookAtService,
   providers: lookAtProviders,
   accounts: lookAtAccounts,
-  'inbound mail': lookAtCertificate,
+  https: lookAtHttpsCertificate,
+  'inbound mail': lookAtMailCertificate,
   speech: lookAtSpeech,
 };
 

@@ -174,6 +174,10 @@ export const LIMITS = {
   httpConnections: 5_000,
   /** How long requests in progress may continue while the server closes. */
   httpDrainMs: 3_000,
+  /** From a connection to the end of its TLS handshake. */
+  tlsHandshakeMs: 15_000,
+  /** How often the files of the certificate are looked at; a renewed one is used after at most this. */
+  certificateLookMs: 2_000,
 
   // Progress streams (api.md 7)
   /** Open at once, per process and per workspace in it. Each is a browser tab and holds a connection. */
@@ -224,6 +228,12 @@ export const LIMITS = {
   migrationTries: 200,
   /** Indexes of a database up to this size are built before a process starts: a second's work. */
   indexesAwaitedBytes: 64 * MiB,
+  /** Of a table, looked through in one transaction for rows to change: 1 MiB, some thousand rows. */
+  gradualUpdateBlocks: 128,
+  /** Messages whose trace is remembered until they are handed over: some 20 MB. */
+  tracedMessages: 100_000,
+  /** Of one request. */
+  tracedHandOvers: 20,
   indexLockPauseMs: 500,
   /** Ended runs that one sweep takes on at a time. */
   retentionRuns: 20,

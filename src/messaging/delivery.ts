@@ -20,7 +20,7 @@ import { messageStories } from './events/stories';
 import { type MessageRecord, type TrackedMessage, trackMessage } from './events/tracking';
 import { createGroupCommit } from './group-commit';
 import { createInboundMessages } from './inbound/inbound-sms';
-import { type DeliveryObserver, tellMoves } from './observer';
+import { type DeliveryObserver, type MessageTraces, tellMoves } from './observer';
 import { createAccept } from './outbox/accept';
 import { type Canceled, cancelMessages } from './outbox/cancel';
 import type { AccountState } from './outbox/deliver/account-breaker';
@@ -117,6 +117,8 @@ export function createDelivery(deps: {
   /** The list-unsubscribe headers of marketing mail; without it, mail has none. */
   listUnsubscribe?: ListUnsubscribe | undefined;
   observer?: DeliveryObserver | undefined;
+  /** Without it, messages are not traced. */
+  traces?: MessageTraces | undefined;
   /** Requests of this process that marketing messages and receipts let pass. */
   foreground?: Foreground | undefined;
   log: Log;
@@ -174,6 +176,7 @@ export function createDelivery(deps: {
     log,
     events: { onEvents: feed.notify, onHandedOver: receipts.handedOver },
     observer,
+    traces: deps.traces,
     foreground,
   });
   for (const channel of CHANNELS) {
@@ -250,11 +253,15 @@ export function createDelivery(deps: {
 
   return {
     async accept(workspaceId, message) {
+      deps.traces?.accepting(workspaceId, [message]);
       const [outcome] = await acceptance.accept(workspaceId, [message]);
       if (!outcome?.ok) throw outcome?.error;
       return outcome.answer;
     },
-    acceptMany: (workspaceId, messages) => acceptance.accept(workspaceId, messages),
+    acceptMany(workspaceId, messages) {
+      deps.traces?.accepting(workspaceId, messages);
+      return acceptance.accept(workspaceId, messages);
+    },
     track: (workspaceId, uid) => trackMessage(requestDb, workspaceId, uid),
     stories: (workspaceId, uids) =>
       messageStories(requestDb, workspaceId, uids, (message) => {

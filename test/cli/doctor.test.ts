@@ -119,6 +119,44 @@ describeWithDatabase('fanfare doctor', (database) => {
   );
 
   test(
+    'a certificate for https is told by the days that are left, and one for another host is broken',
+    async () => {
+      const [good, ended] = [
+        makeCertificate('DNS:fanfare.example.com'),
+        makeCertificate(undefined, { ended: true }),
+      ];
+      const https = async (certFile: string, keyFile: string, publicUrl = 'https://fanfare.example.com') =>
+        (
+          await doctor({
+            ...{ FANFARE_TLS_CERT: certFile, FANFARE_TLS_KEY: keyFile, FANFARE_PUBLIC_URL: publicUrl },
+          })
+        ).of('https');
+      try {
+        expect(await https(good.certFile, good.keyFile)).toMatchObject([
+          {
+            state: 'ok',
+            found: expect.stringMatching(/^the certificate is valid until \d{4}-.*, for (59|60) more days$/),
+          },
+        ]);
+        const told = [
+          [await https(good.certFile, good.keyFile, 'https://other.example'), 'is not for other.example'],
+          [await https(ended.certFile, ended.keyFile), 'the certificate has expired on 2020-02-01'],
+          [await https(good.certFile, ended.keyFile), 'is not the key'],
+          [await https(good.certFile, join(directory, 'no.pem')), 'cannot be read: ENOENT'],
+        ] as const;
+        for (const [findings, reason] of told) {
+          const found = expect.stringContaining(reason);
+          expect(findings).toMatchObject([{ state: 'broken', found, wayOut: expect.stringMatching(/\.$/) }]);
+        }
+      } finally {
+        good.remove();
+        ended.remove();
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'a database is looked at and not changed',
     async () => {
       const { databaseUrl } = await database.place();

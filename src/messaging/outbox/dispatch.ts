@@ -7,7 +7,7 @@ import type { Log } from '../../log';
 import type { HandOverResult } from '../../providers/provider';
 import type { Way } from '../carriers/carriers';
 import type { SenderRefusal } from '../carriers/closed-senders';
-import { type DeliveryObserver, tellMoves } from '../observer';
+import { type DeliveryObserver, type MessageTraces, tellMoves } from '../observer';
 import type { SenderLimits } from '../senders/sender-limits';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
@@ -61,6 +61,7 @@ interface Deps {
   limits: SenderLimits;
   outbox: OutboxCount;
   observer?: DeliveryObserver | undefined;
+  traces?: MessageTraces | undefined;
   foreground?: Foreground | undefined;
   log: Log;
   events: OutboxEvents;
@@ -242,6 +243,7 @@ export class Dispatcher {
       id: account.id,
       // What would only wait at the vendor waits here, where it can be held and taken back.
       ratePerSecond: rateOf(account, channel),
+      traces: this.deps.traces,
       probeMaxMs: account.source === 'api' ? LIMITS.accountProbeMs : undefined,
       sharesChannel: () => this.ways.isOneOfSeveral(channel),
     });
