@@ -48,6 +48,7 @@ import * as doubts from './migrations/0097-doubts';
 import * as registeredSenders from './migrations/0098-registered-senders';
 import * as eventTokens from './migrations/0099-event-tokens';
 import * as auditAppend from './migrations/0100-audit-append';
+import * as recipientCodes from './migrations/0105-recipient-codes';
 import * as runRetention from './migrations/0110-run-retention';
 import * as roomForReceipts from './migrations/0111-room-for-receipts';
 import * as accountSenders from './migrations/0114-account-senders';
@@ -102,6 +103,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0098-registered-senders': registeredSenders.UP,
   '0099-event-tokens': eventTokens.UP,
   '0100-audit-append': auditAppend.UP,
+  '0105-recipient-codes': recipientCodes.UP,
   '0110-run-retention': runRetention.UP,
   '0111-room-for-receipts': roomForReceipts.UP,
   '0114-account-senders': accountSenders.UP,
