@@ -156,6 +156,13 @@ const FOLDERS = [
     why: 'it counts what others tell it, and knows none of them',
   },
   {
+    name: 'tracing',
+    at: '^src/tracing/',
+    values: ['^src/domain/'],
+    types: ['^src/messaging/observer', '^src/http/request/traced-requests'],
+    why: 'it is told what happens, as metrics are, and knows none of those who tell',
+  },
+  {
     name: 'workflows',
     at: '^workflows/',
     values: ['^src/domain/'],
@@ -225,6 +232,12 @@ const LIBRARIES = [
     at: 'prom-client',
     from: '^(src/metrics/|test/)',
     why: 'one place decides on names and labels',
+  },
+  {
+    name: 'OpenTelemetry',
+    at: '(@opentelemetry|@temporalio/interceptors-opentelemetry)',
+    from: '^(src/tracing/|test/)',
+    why: 'it is loaded only where traces are wanted',
   },
   { name: 'fastify', at: 'fastify', from: '^(src/http/|test/)', why: 'the two halves know nothing of HTTP' },
   {

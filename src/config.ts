@@ -49,6 +49,8 @@ export interface Config {
     credentialsFile: string | undefined;
   };
   temporal: { address: string | undefined; namespace: string; cliPath: string | undefined };
+  /** Traces, if a collector is named. */
+  tracing: { serviceName: string } | undefined;
   /** Name of this build for Temporal's worker versioning, which is off without one. */
   workerBuildId: string | undefined;
   providers: Record<Channel, ProviderName>;
@@ -127,6 +129,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     .superRefine(needTls, BESIDE)
     .superRefine(needSmtp, BESIDE)
     .superRefine(needOidc, BESIDE)
+    .superRefine(needJsonTraces, BESIDE)
     .superRefine(needVendors, BESIDE)
     .safeParse(set);
   if (!parsed.success) {
@@ -212,6 +215,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     unsubscribeMailto: v.FANFARE_UNSUBSCRIBE_MAILTO,
     speech: v.FANFARE_SPEECH,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
+    tracing: isTraced(v) ? { serviceName: v.OTEL_SERVICE_NAME } : undefined,
     workerBuildId: v.FANFARE_WORKER_BUILD_ID,
     logLevel: v.LOG_LEVEL,
   };
@@ -222,6 +226,18 @@ function insecureLinksOf(v: Variables): string | undefined {
   if (v.FANFARE_EMAIL_PROVIDER !== 'smtp' || v.FANFARE_INSECURE_LINKS) return undefined;
   if (v.FANFARE_PUBLIC_URL?.startsWith('https:')) return undefined;
   return 'links in marketing mail need FANFARE_PUBLIC_URL with https; FANFARE_INSECURE_LINKS=true sends without';
+}
+
+const isTraced = (v: Variables) =>
+  v.OTEL_SDK_DISABLED?.toLowerCase() !== 'true' &&
+  (v.OTEL_EXPORTER_OTLP_ENDPOINT ?? v.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) !== undefined;
+
+/** A collector that is spoken to in another way would be sent to for years, and show nothing. */
+function needJsonTraces(v: Variables, context: z.core.$RefinementCtx): void {
+  const { OTEL_EXPORTER_OTLP_PROTOCOL: protocol } = v;
+  if (!isTraced(v) || protocol === undefined || protocol === 'http/json') return;
+  const message = 'only http/json is spoken; unset it, or set it to that';
+  context.addIssue({ code: 'custom', path: ['OTEL_EXPORTER_OTLP_PROTOCOL'], message });
 }
 
 /** Related variables are checked even when single values are wrong, so that all problems are reported at once. */

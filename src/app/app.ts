@@ -9,6 +9,8 @@ import type { MessagingTables } from '../messaging/tables';
 import { StartupError } from '../startup-error';
 import { noAnswer } from '../storage/postgres';
 import { openStorage } from '../storage/storage';
+import type * as opentelemetry from '../tracing/opentelemetry';
+import type { Tracing } from '../tracing/tracing';
 import { openDatabaseModule } from './database-module';
 import { type HttpModule, openHttpModule } from './http-module';
 import { openHttps } from './https';
@@ -77,6 +79,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   const https = options.http ? await openHttps(config.http, log, shutdown) : undefined;
   // Found first, because it may take minutes and nothing else should be half started meanwhile.
   const executable = config.temporal.address ? undefined : await findExecutable(options);
+  const tracing = openTracingOf(options, shutdown);
   const database = await openDatabaseModule(options, shutdown, fail);
   const storage = await withStartupRetry(
     () =>
@@ -93,15 +96,18 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
       'An index could not be built, and some lists are slow; the next start builds it',
     ),
   );
-  const temporal = await openTemporalModule(options, executable, shutdown, fail);
+  const temporal = await openTemporalModule({ ...options, tracing }, executable, shutdown, fail);
   let credentials = await readCredentials(config.dataDir);
   const service = openServiceGateways(
-    { config, credentials: () => credentials, db: storage.tables<MessagingTables>() },
+    {
+      ...{ config, credentials: () => credentials, db: storage.tables<MessagingTables>() },
+      traceHeaders: tracing?.headers,
+    },
     shutdown,
   );
   const metrics = await openMetricsModule(options, storage, shutdown);
   const shared = {
-    ...{ ...options, storage, metrics, temporal: temporal.handle, service },
+    ...{ ...options, storage, metrics, tracing, temporal: temporal.handle, service },
     foreground: new Foreground(),
   };
   const http = options.http ? await openHttpModule({ ...shared, credentials, https }, shutdown) : undefined;
@@ -119,6 +125,16 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
     failed,
     stop: () => shutdown.closeAll(),
   };
+}
+
+/** Traces, if the operator names a collector; the libraries behind them are not even loaded otherwise, because they take 15 MB. */
+export function openTracingOf({ config, log }: AppOptions, shutdown: Shutdown): Tracing | undefined {
+  if (!config.tracing) return undefined;
+  const { openTracing } = require('../tracing/opentelemetry') as typeof opentelemetry;
+  const tracing = openTracing(config.tracing);
+  shutdown.add('traces', () => tracing.close());
+  log.info('traces are sent');
+  return tracing;
 }
 
 /** The managed Temporal server belongs to one process and serves no other. */

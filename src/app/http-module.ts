@@ -40,7 +40,14 @@ import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher } from '../temporal/launcher';
 import { createSchedules } from '../temporal/schedules';
-import { checkAccount, environmentAccounts, environmentSecrets, openAccount } from './accounts';
+import type { Tracing } from '../tracing/tracing';
+import {
+  checkAccount,
+  environmentAccounts,
+  environmentSecrets,
+  inabilitiesOf,
+  openAccount,
+} from './accounts';
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import { keepAuditRetention } from './audit-retention';
@@ -76,6 +83,7 @@ export interface HttpModuleOptions extends AppOptions {
   https: Https | undefined;
   metrics: Metrics;
   foreground: Foreground;
+  tracing: Tracing | undefined;
 }
 
 /** A name to log in with; no mail is sent to it. */
@@ -133,6 +141,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     carriers: {
       ...{ environment, sealing: secrets.ofAccounts },
       open: (account, accountSecrets) => openAccount(config, parts, account, accountSecrets),
+      unable: inabilitiesOf,
     },
     senderLimits: config.senderLimits,
     listUnsubscribe: createListUnsubscribe({
@@ -141,6 +150,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       mailto: config.unsubscribeMailto ?? unsubscribeAddress(config.smtp),
     }),
     observer: options.metrics.delivery,
+    traces: options.tracing?.messages,
     foreground: options.foreground,
     log,
   });
@@ -192,6 +202,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     tls: https?.current,
     trustProxy,
     observe: options.metrics.requests,
+    traces: options.tracing?.requests,
     requestBounds: config.requestBounds,
     foreground: options.foreground,
     idempotency: createIdempotency({ db: requestsDb }),

@@ -4,6 +4,7 @@ import { createLog } from '../log';
 import { StartupError } from '../startup-error';
 import { installTemporalRuntime } from '../temporal/runtime';
 import { print, printable } from './command';
+import { lookAtAccounts } from './doctor-accounts';
 import { lookAtHttpsCertificate, lookAtMailCertificate } from './doctor-certificate';
 import { lookAtInstance, lookAtService } from './doctor-instance';
 import { lookAtDatabase, lookAtDirectory, lookAtNode, lookAtSpeech } from './doctor-machine';
@@ -40,6 +41,7 @@ const LOOKS: Record<string, Look> = {
   instance: lookAtInstance,
   'messaging service': lookAtService,
   providers: lookAtProviders,
+  accounts: lookAtAccounts,
   https: lookAtHttpsCertificate,
   'inbound mail': lookAtMailCertificate,
   speech: lookAtSpeech,

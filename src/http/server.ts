@@ -19,6 +19,7 @@ import { answerErrors, sendProblem } from './request/problem';
 import { boundRequests, type RequestBounds } from './request/request-bounds';
 import type { App } from './request/routing';
 import { refuseSlowBodies } from './request/slow-bodies';
+import { type RequestTraces, traceRequests } from './request/traced-requests';
 import { validateWithZod } from './request/validation';
 import { maskForViewers } from './request/viewers';
 import { createLoopback, isHttps, type KeyPair, tlsOptions } from './tls';
@@ -38,6 +39,8 @@ export interface ServerDeps {
   trustProxy?: string[] | number | undefined;
   /** Called for every request. */
   observe?: RequestObserver | undefined;
+  /** Without it, requests are not traced. */
+  traces?: RequestTraces | undefined;
   /** Of each workspace; without them, as many requests as come. */
   requestBounds?: RequestBounds | undefined;
   /** What those requests have priority over. */
@@ -77,6 +80,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   });
   protectAnswers(app, tls !== undefined || isHttps(publicUrl));
   if (deps.observe) observeRequests(app, deps.observe);
+  if (deps.traces) traceRequests(app, deps.traces);
   answerErrors(app, log);
   answerUnknownPaths(app);
   const known = rememberRoutes(app);

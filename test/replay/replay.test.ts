@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { Worker } from '@temporalio/worker';
 import { createLog } from '../../src/log';
 import { installTemporalRuntime } from '../../src/temporal/runtime';
-import { BUNDLE_FILE } from '../../workers/bundle';
+import { BUNDLE_FILE, TRACED_BUNDLE_FILE } from '../../workers/bundle';
+import { STAGED_HISTORIES } from './record-stages';
 
 /**
  * Every workflow must still do what it did when these histories were recorded (record.ts), or what is
@@ -14,8 +15,11 @@ const files = readdirSync(HISTORIES);
 
 beforeAll(() => installTemporalRuntime(createLog('error')));
 
-const replay = (history: unknown) =>
-  Worker.runReplayHistory({ workflowBundle: { codePath: BUNDLE_FILE } }, history);
+const replay = (history: unknown, codePath = BUNDLE_FILE) =>
+  Worker.runReplayHistory({ workflowBundle: { codePath }, sinks: UNHEARD }, history);
+
+/** Where traced workflows leave their spans. */
+const UNHEARD = { exporter: { export: { fn: () => undefined, callDuringReplay: false } } };
 
 const read = (file: string): History => JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as History;
 
@@ -26,6 +30,10 @@ interface History {
 describe('recorded histories', () => {
   it.each(files)('%s replays', async (file) => {
     await expect(replay(read(file))).resolves.toBeUndefined();
+  });
+
+  it.each(files)('%s replays where traces are switched on meanwhile', async (file) => {
+    await expect(replay(read(file), TRACED_BUNDLE_FILE)).resolves.toBeUndefined();
   });
 
   it('exist for every workflow', () => {
@@ -58,6 +66,10 @@ describe('recorded histories', () => {
     ]) {
       expect([path, files.some((file) => file.startsWith(`voice-call-${path}-`))]).toEqual([path, true]);
     }
+  });
+
+  it.each(STAGED_HISTORIES)('exist as %s', (name) => {
+    expect(files.some((file) => file.startsWith(`${name}-`))).toBe(true);
   });
 
   it('do not replay when the workflow would do something else', async () => {
