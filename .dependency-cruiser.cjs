@@ -13,6 +13,12 @@ const FOLDERS = [
   },
   { name: 'log', at: '^src/log\\.ts$' },
   {
+    name: 'certificate',
+    at: '^src/certificate\\.ts$',
+    types: ['^src/log'],
+    why: 'the files of a listener, whichever it is',
+  },
+  {
     name: 'foreground',
     at: '^src/foreground\\.ts$',
     values: ['^src/domain/'],
@@ -57,7 +63,7 @@ const FOLDERS = [
   {
     name: 'providers',
     at: '^src/providers/',
-    values: ['^src/domain/'],
+    values: ['^src/domain/', '^src/certificate'],
     types: ['^src/log'],
     why: 'a provider is handed everything it needs and knows nobody',
   },

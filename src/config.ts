@@ -23,6 +23,8 @@ export interface Config {
     host: string;
     port: number;
     publicUrl: string | undefined;
+    /** The server speaks https with these files; what speaks to it from this machine uses a port without. */
+    tls: { certFile: string; keyFile: string; loopbackPort: number } | undefined;
     /** Whether the console is served beside the API. */
     console: boolean;
     trustProxy: string[] | number | undefined;
@@ -76,8 +78,8 @@ export interface Config {
   /** How long records of messages are kept; for ever without it. */
   /** The OpenID provider that users may log in at. */
   oidc: { issuer: string; clientId: string; clientSecret: string } | undefined;
-  /** One-time codes are demanded of administrators and owners. */
-  requireTotp: boolean;
+  /** Of which users one-time codes are demanded; `admin` includes owners. */
+  requireTotp: Variables['FANFARE_REQUIRE_TOTP'];
   retentionDays: number | undefined;
   /** The same for the audit log, which no other retention touches. */
   auditRetentionDays: number | undefined;
@@ -155,6 +157,7 @@ export function readConfig(given: Record<string, string | undefined>): Config {
   const environment = withSecretsOfFiles(given);
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = VARIABLES.superRefine(needUrls, BESIDE)
+    .superRefine(needTls, BESIDE)
     .superRefine(needSmtp, BESIDE)
     .superRefine(needOidc, BESIDE)
     .superRefine(needJsonTraces, BESIDE)
@@ -176,6 +179,7 @@ export function readConfig(given: Record<string, string | undefined>): Config {
       host: v.FANFARE_HTTP_HOST,
       port: v.FANFARE_HTTP_PORT,
       publicUrl: v.FANFARE_PUBLIC_URL,
+      tls: tlsOf(v),
       console: v.FANFARE_CONSOLE === 'on',
       trustProxy: v.FANFARE_TRUST_PROXY,
     },
@@ -222,7 +226,7 @@ export function readConfig(given: Record<string, string | undefined>): Config {
     vendors: vendorsOf(v),
     smsOptedOut: v.FANFARE_SMS_OPTED_OUT_CODES,
     oidc: oidcOf(v),
-    requireTotp: v.FANFARE_REQUIRE_TOTP === 'admin',
+    requireTotp: v.FANFARE_REQUIRE_TOTP,
     retentionDays: v.FANFARE_RETENTION_DAYS,
     auditRetentionDays: v.FANFARE_AUDIT_RETENTION_DAYS,
     senderLimits: {
@@ -285,6 +289,25 @@ function needUrls(v: Variables, context: z.core.$RefinementCtx): void {
       context.addIssue({ code: 'custom', path: [url], message: `needed because ${provider} is http` });
     }
   }
+}
+
+function needTls(v: Variables, context: z.core.$RefinementCtx): void {
+  const files = ['FANFARE_TLS_CERT', 'FANFARE_TLS_KEY'] as const;
+  const set = files.find((path) => v[path] !== undefined);
+  if (!set) return;
+  for (const path of files) {
+    if (v[path] === undefined)
+      context.addIssue({ code: 'custom', path: [path], message: `needed because ${set} is set` });
+  }
+  if (v.FANFARE_PUBLIC_URL?.startsWith('http:')) {
+    const message = `this must begin with https: because ${set} is set`;
+    context.addIssue({ code: 'custom', path: ['FANFARE_PUBLIC_URL'], message });
+  }
+}
+
+function tlsOf(v: Variables): Config['http']['tls'] {
+  const { FANFARE_TLS_CERT: certFile, FANFARE_TLS_KEY: keyFile } = v;
+  return certFile && keyFile ? { certFile, keyFile, loopbackPort: v.FANFARE_LOOPBACK_PORT } : undefined;
 }
 
 function needSmtp(v: Variables, context: z.core.$RefinementCtx): void {

@@ -13,6 +13,7 @@ import type * as opentelemetry from '../tracing/opentelemetry';
 import type { Tracing } from '../tracing/tracing';
 import { openDatabaseModule } from './database-module';
 import { type HttpModule, openHttpModule } from './http-module';
+import { openHttps } from './https';
 import { openMetricsModule } from './metrics-module';
 import { openServiceGateways } from './service-gateway';
 import { Shutdown } from './shutdown';
@@ -39,6 +40,8 @@ export interface AppOptions {
 export interface App {
   /** Address of the HTTP API, if this process serves it. */
   baseUrl: string | undefined;
+  /** The same without TLS, for callers of this machine. */
+  localUrl: string | undefined;
   /** Address of Temporal's web interface, if the server is ours. */
   temporalUiUrl: string | undefined;
   credentials: Credentials | undefined;
@@ -73,6 +76,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   failed.catch(() => undefined);
 
   refuseImpossible(options);
+  const https = options.http ? await openHttps(config.http, log, shutdown) : undefined;
   // Found first, because it may take minutes and nothing else should be half started meanwhile.
   const executable = config.temporal.address ? undefined : await findExecutable(options);
   const tracing = openTracingOf(options, shutdown);
@@ -106,7 +110,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
     ...{ ...options, storage, metrics, tracing, temporal: temporal.handle, service },
     foreground: new Foreground(),
   };
-  const http = options.http ? await openHttpModule({ ...shared, credentials }, shutdown) : undefined;
+  const http = options.http ? await openHttpModule({ ...shared, credentials, https }, shutdown) : undefined;
   if (http && !(database.isShared && credentials)) {
     credentials = await settleCredentials(config, http, credentials, temporal.address);
   }
@@ -115,6 +119,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   log.info({ baseUrl: http?.baseUrl, temporal: temporal.address, roles: options.roles }, 'ready');
   return {
     baseUrl: http?.baseUrl,
+    localUrl: http?.localUrl,
     temporalUiUrl: temporal.uiUrl,
     credentials,
     failed,
@@ -156,7 +161,7 @@ async function settleCredentials(
   if (!secrets) return undefined;
   const credentials: Credentials = {
     ...secrets,
-    baseUrl: http.baseUrl,
+    baseUrl: http.localUrl,
     inboundSecret: http.inboundSecret,
     temporal: { address: temporalAddress, namespace: config.temporal.namespace },
   };

@@ -159,20 +159,23 @@ function accountOfVariables({ config, credentials, db }: ServiceParts): (id: str
 }
 
 /**
- * Looks templates up at the service that the workspace's campaigns use, which may be another one. If that
+ * Asks about templates at the service that the workspace's campaigns use, which may be another one. If that
  * service refuses us, the caller must not get a 401, because they would take it for their own.
  */
 export function templateLookup({ gatewayFor, hasAccess }: ServiceGateways): TemplateLookup {
+  const orElse = (workspaceId: string) => async (error: unknown) => {
+    if (!isDomainError(error) || ERRORS[error.code].retry !== 'account') throw error;
+    // Our own refusal concerns the caller's workspace.
+    if (!(await hasAccess(workspaceId))) throw error;
+    throw new DomainError('dependency_down', error.message, { cause: error });
+  };
   return {
     find: (workspaceId, ...template) =>
       gatewayFor(workspaceId)
         .findTemplate(...template)
-        .catch(async (error: unknown) => {
-          if (!isDomainError(error) || ERRORS[error.code].retry !== 'account') throw error;
-          // Our own refusal concerns the caller's workspace.
-          if (!(await hasAccess(workspaceId))) throw error;
-          throw new DomainError('dependency_down', error.message, { cause: error });
-        }),
+        .catch(orElse(workspaceId)),
+    check: (workspaceId, messages) =>
+      gatewayFor(workspaceId).checkSending(messages).catch(orElse(workspaceId)),
   };
 }
 

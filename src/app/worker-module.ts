@@ -52,7 +52,14 @@ export async function openWorkerModule(
   if (options.roles.includes('orchestrator')) {
     const launcher = createLauncher(temporal.client);
     const news = outcomeNews(service);
-    const feeds = new Feeds(db, { scope: service.scope, news, heads: service.heads, signals, log });
+    const feeds = new Feeds(db, {
+      scope: service.scope,
+      news,
+      heads: service.heads,
+      signals,
+      foreground: options.foreground,
+      log,
+    });
     const watcher = startWatcher(db, {
       ...{ waker: launcher, news, feeds, log },
       stops: followStops(db, launcher, log),

@@ -44,7 +44,8 @@ export async function storeOwnAudience(
 
 /**
  * Adds rows as they arrive, in batches, until the campaign has started. Each batch is a transaction that locks
- * the campaign. A start thus sees either a whole batch, or refuses it with `campaign_started`.
+ * the campaign. A start thus sees either a whole batch, or refuses it with `campaign_started`. A batch that changes
+ * the audience takes an approval back: counting at the freeze would not notice that members have other params.
  */
 export async function appendRecipients(
   db: Kysely<CampaignTables>,
@@ -57,9 +58,10 @@ export async function appendRecipients(
       const campaign = await lockCampaign(tx, workspaceId, campaignId);
       await requireEditable(tx, campaign);
       const listId = campaign.ownListId ?? newId('lst');
-      const { joined, ...counts } = await joinRows(tx, { workspaceId, listId }, batch);
+      const { joined, changed, ...counts } = await joinRows(tx, { workspaceId, listId }, batch);
       await sql`
-        update campaigns set own_list_id = ${listId}, own_members = own_members + ${joined}, updated_at = now()
+        update campaigns set own_list_id = ${listId}, own_members = own_members + ${joined}, updated_at = now(),
+          approval = case when ${joined + changed > 0}::bool then null else approval end
         where id = ${campaignId} and workspace_id = ${workspaceId}`.execute(tx);
       return counts;
     });
@@ -99,20 +101,24 @@ export async function dropOwnAudience(tx: Tx, listId: string): Promise<void> {
       select 1 from contact_list_members m where m.contact_id = c.id and m.list_id <> ${listId})`.execute(tx);
 }
 
+/** `changed` counts members that got other params. */
+interface Joined {
+  joined: number;
+  changed: number;
+}
+
 /** `joined` counts new members. The other counts are of contacts, as for an import. */
-async function joinRows(
-  tx: Tx,
-  list: ListKey,
-  rows: readonly ContactRow[],
-): Promise<UpsertCounts & { joined: number }> {
-  const counts = { created: 0, updated: 0, unchanged: 0, joined: 0 };
+async function joinRows(tx: Tx, list: ListKey, rows: readonly ContactRow[]): Promise<UpsertCounts & Joined> {
+  const counts = { created: 0, updated: 0, unchanged: 0, joined: 0, changed: 0 };
   for (const round of roundsOf(rows)) {
     const plain = round.map((row) => ({ ...row, params: {} }));
     const { created, updated } = await upsertRound(tx, list.workspaceId, plain);
     counts.created += created;
     counts.updated += updated;
     counts.unchanged += round.length - created - updated;
-    counts.joined += await joinRound(tx, list, round);
+    const { joined, changed } = await joinRound(tx, list, round);
+    counts.joined += joined;
+    counts.changed += changed;
   }
   return counts;
 }
@@ -122,8 +128,8 @@ async function joinRound(
   tx: Tx,
   { workspaceId, listId }: ListKey,
   rows: readonly ContactRow[],
-): Promise<number> {
-  const { rows: found } = await sql<{ joined: number }>`
+): Promise<Joined> {
+  const { rows: found } = await sql<Joined>`
     with given as (
       select * from unnest(
         ${rows.map((row) => row.identity)}::text[],
@@ -143,6 +149,7 @@ async function joinRound(
       returning m.xmax = 0 as is_new
     )
     -- A row version that replaced none has no xmax.
-    select count(*) filter (where is_new)::int as joined from stored`.execute(tx);
-  return found[0]?.joined ?? 0;
+    select count(*) filter (where is_new)::int as joined, count(*) filter (where not is_new)::int as changed
+    from stored`.execute(tx);
+  return found[0] ?? { joined: 0, changed: 0 };
 }

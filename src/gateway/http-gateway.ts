@@ -5,7 +5,15 @@ import { LIMITS } from '../domain/limits';
 import type { MessageEvent } from '../domain/message';
 import type { MessageStory } from '../domain/message-story';
 import { ANY_PLACEHOLDER, ifThere, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
-import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
+import type {
+  Capability,
+  Gateway,
+  OutgoingMessage,
+  SendAnswer,
+  SendingFinding,
+  SendingQuestion,
+  TemplateInfo,
+} from './gateway';
 import { campaignRoom, OutboxRoom } from './outbox-room';
 import { bulkAnswers, messageAnswer, strangeAnswer } from './send-answer';
 import { parseToken, type Token, TokenSource } from './token-source';
@@ -62,6 +70,25 @@ class HttpGateway implements Gateway {
     return known.size
       ? this.findOwnTemplate(channel, templateId, version)
       : this.findListedTemplate(channel, templateId);
+  }
+
+  async checkSending({
+    templateId,
+    version,
+    class: kind,
+    ...of
+  }: SendingQuestion): Promise<SendingFinding[]> {
+    const known = await this.capabilities();
+    if (!known.has('checks')) return [];
+    const query = new URLSearchParams({
+      ...of,
+      'template-id': templateId,
+      version: String(version),
+      ...(kind === undefined ? {} : { class: kind }),
+    });
+    const answer = await this.call('send', 'GET', `/send-msg/check?${query}`);
+    if (answer.status !== 200) throw refusal('GET /send-msg/check', answer);
+    return (answer.body as { data: { findings: SendingFinding[] } }).data.findings;
   }
 
   async send(

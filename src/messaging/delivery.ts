@@ -12,6 +12,7 @@ import type { Log } from '../log';
 import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
 import { type Carriers, type CarriersDeps, createCarriers, defaultWayOf, wayId } from './carriers/carriers';
 import { closeSender, type RefusedByReceipt, refusedSenders } from './carriers/closed-senders';
+import { findInabilities, type SendingFinding, type SendingQuestion, wishOf } from './carriers/routes';
 import { isDataError } from './database-error';
 import { createEventFeed, type EventFeed } from './events/events';
 import { listMessages } from './events/message-list';
@@ -80,6 +81,8 @@ export interface Delivery {
     account: { accountId: string; provider: string },
     receipts: readonly RefusedByReceipt[],
   ): Promise<void>;
+  /** What of the messages carriers cannot do, before any is sent. Throws `not_found` for an unknown template. */
+  findInabilities(question: SendingQuestion): Promise<SendingFinding[]>;
   /** An owner may have put the account right. */
   probeAccount(accountId: string): void;
   hold(workspaceId: string, campaign: string): Promise<void>;
@@ -116,7 +119,7 @@ export function createDelivery(deps: {
   observer?: DeliveryObserver | undefined;
   /** Without it, messages are not traced. */
   traces?: MessageTraces | undefined;
-  /** Requests of this process that marketing messages let pass. */
+  /** Requests of this process that marketing messages and receipts let pass. */
   foreground?: Foreground | undefined;
   log: Log;
 }): Delivery {
@@ -143,6 +146,7 @@ export function createDelivery(deps: {
     onEvents: feed.notify,
     onCallsEnded: (workspaceId, ids) => limits.callsEnded(workspaceId, ids),
     observer,
+    foreground,
   });
   const holds = createHolds({ db: requestDb, stops, onReleased: () => dispatcher.lookAgain() });
   const lanes = createLanes({
@@ -296,6 +300,11 @@ export function createDelivery(deps: {
       })),
     carriersChanged: async () => carriers?.refresh(),
     accountFault: (accountId) => carriers?.faultOf(accountId),
+    async findInabilities(question) {
+      const wish = await wishOf(templates, question);
+      const unable = deps.carriers?.unable;
+      return carriers && unable ? findInabilities(wish, carriers.reachOf(question), unable) : [];
+    },
     async sendersRefused({ accountId, provider }, refusals) {
       const open = (await refusedSenders(requestDb, provider, refusals)).filter(
         (one) => carriers?.isClosed(accountId, one) === false,

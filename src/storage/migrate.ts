@@ -50,6 +50,7 @@ import * as doubts from './migrations/0097-doubts';
 import * as registeredSenders from './migrations/0098-registered-senders';
 import * as eventTokens from './migrations/0099-event-tokens';
 import * as auditAppend from './migrations/0100-audit-append';
+import * as accountCalls from './migrations/0103-account-calls';
 import * as gradual from './migrations/0109-gradual-updates';
 import * as runRetention from './migrations/0110-run-retention';
 import * as roomForReceipts from './migrations/0111-room-for-receipts';
@@ -109,6 +110,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0110-run-retention': runRetention.UP,
   '0111-room-for-receipts': roomForReceipts.UP,
   '0114-account-senders': accountSenders.UP,
+  '0103-account-calls': accountCalls.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */

@@ -153,6 +153,27 @@ describeWithDatabase('approval over HTTP', (database) => {
     expect(codeOf(await of.act(of.ann, id, 'start'))).toEqual([409, 'approval_required']);
   });
 
+  test('recipients that are appended end an approval, and the same ones again do not', async () => {
+    const startAt = new Date(Date.now() + 3_600_000).toISOString();
+    const recipients = [{ phone: '+12025550901', params: { CODE: 'a' } }];
+    const id = await of.newCampaign(of.ann, { schedule: { startAt }, recipients });
+    const approve = async () => of.act(of.bob, id, 'approve', { digest: await of.digestOf(id) });
+    const append = (params: object) =>
+      of.act(of.ann, id, 'recipients', { recipients: [{ phone: '+12025550901', params }] });
+    await approve();
+    const { approval } = await of.detail(id);
+    expect(approval).toMatchObject({ by: of.bob.id, contacts: 4 });
+    await append({ CODE: 'a' });
+    expect((await of.detail(id)).approval).toEqual(approval);
+    // As many as before, and one of them would get another text than was approved.
+    await append({ CODE: 'b' });
+    expect(await of.detail(id)).toMatchObject({ phase: 'scheduled', approval: null });
+    expect(codeOf(await of.act(of.ann, id, 'start'))).toEqual([409, 'approval_required']);
+    await approve();
+    await of.act(of.ann, id, 'recipients', { recipients: [{ phone: '+12025550902' }] });
+    expect((await of.detail(id)).approval).toBeNull();
+  });
+
   test('a scheduled campaign is started by hand only within what was allowed', async () => {
     const startAt = new Date(Date.now() + 3_600_000).toISOString();
     const id = await of.newCampaign(of.ann, { schedule: { startAt } });

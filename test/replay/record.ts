@@ -4,7 +4,7 @@ import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { campaignScheduleId, occurrenceWorkflowId } from '../../src/domain/ids';
 import {
-  ApiClient,
+  type ApiClient,
   campaignDetail,
   createList,
   createSmsCampaign,
@@ -12,28 +12,26 @@ import {
   untilPhase,
 } from '../support/api-client';
 import { startEarly } from '../support/early-start';
-import { makePlace, readCredentials, startFanfare, untilReady } from '../support/fanfare-process';
+import { Installation } from '../support/installation';
 import { ROOT } from '../support/root';
 import { until } from '../support/until';
 import { callsOnEveryPath } from './record-calls';
+import { STAGED_HISTORIES, stagedCampaigns } from './record-stages';
 
 /**
  * Records one history per workflow for replay.test.ts, from a small campaign on the built program:
- * `node dist/test/replay/record.js <number> [beginning of names]`. Run it before a change to a workflow that is meant to stay
+ * `node dist/test/replay/record.js <number> [part of names]`. Run it before a change to a workflow that is meant to stay
  * compatible, with a number that these names do not have yet: what was recorded before is never overwritten. No
  * `outcomeFeed` is started any more; its history stays for those that an earlier release left running.
  */
 async function main(recording: string, names: string): Promise<void> {
-  const place = await makePlace({
+  const here = await Installation.start({
     FANFARE_SIMULATOR_LATENCY_MS: '20',
     FANFARE_CALL_FAULT_SECONDS: '1',
     FANFARE_CALL_SILENCE_SECONDS: '25',
   });
-  const fanfare = startFanfare(place);
   try {
-    await untilReady(fanfare);
-    const credentials = readCredentials(place);
-    const api = new ApiClient(fanfare.baseUrl, credentials);
+    const { api, credentials } = here;
     const runId = await smallCampaign(api);
     const sendId = await redialledSend(api);
     const recurringId = await recurringCampaign(api);
@@ -42,7 +40,8 @@ async function main(recording: string, names: string): Promise<void> {
     const { workflow, schedule } = client;
     const early = await earlyCampaign(api, client);
     const calls = isOneOf('voice-call', names) ? await callsOnEveryPath(api, client) : {};
-    await api.close();
+    const areStagesWanted = STAGED_HISTORIES.some((name) => name.includes(names));
+    const staged = areStagesWanted ? await stagedCampaigns(here) : {};
     let longestCall = { events: 0, workflowId: '' };
     for await (const execution of workflow.list()) {
       if (!execution.workflowId.startsWith(`call:${runId}`)) continue;
@@ -67,9 +66,10 @@ async function main(recording: string, names: string): Promise<void> {
       'voice-call-redialled': longestCall.workflowId,
       'durable-send-redialled': `send:${sendId}`,
       ...calls,
+      ...staged,
     };
     for (const [name, workflowId] of Object.entries(wanted)) {
-      if (!name.startsWith(names)) continue;
+      if (!name.includes(names)) continue;
       const history = await workflow.getHandle(workflowId).fetchHistory();
       const file = join(ROOT, `test/replay/histories/${name}-${recording}.json`);
       writeFileSync(file, `${historyToJSON(history)}\n`, { flag: 'wx' });
@@ -77,8 +77,7 @@ async function main(recording: string, names: string): Promise<void> {
     }
     await connection.close();
   } finally {
-    await fanfare.stop();
-    await place.remove();
+    await here.remove();
   }
 }
 
@@ -89,7 +88,7 @@ async function recurringCampaign(api: ApiClient): Promise<string> {
   });
 }
 
-const isOneOf = (kind: string, names: string) => kind.startsWith(names) || names.startsWith(kind);
+const isOneOf = (kind: string, names: string) => kind.includes(names) || names.includes(kind);
 
 /** Its workflow is started before its hour. */
 async function earlyCampaign(api: ApiClient, client: Client): Promise<string> {

@@ -4,6 +4,7 @@ import { Worker } from '@temporalio/worker';
 import { createLog } from '../../src/log';
 import { installTemporalRuntime } from '../../src/temporal/runtime';
 import { BUNDLE_FILE, TRACED_BUNDLE_FILE } from '../../workers/bundle';
+import { STAGED_HISTORIES } from './record-stages';
 
 /**
  * Every workflow must still do what it did when these histories were recorded (record.ts), or what is
@@ -65,6 +66,10 @@ describe('recorded histories', () => {
     ]) {
       expect([path, files.some((file) => file.startsWith(`voice-call-${path}-`))]).toEqual([path, true]);
     }
+  });
+
+  it.each(STAGED_HISTORIES)('exist as %s', (name) => {
+    expect(files.some((file) => file.startsWith(`${name}-`))).toBe(true);
   });
 
   it('do not replay when the workflow would do something else', async () => {

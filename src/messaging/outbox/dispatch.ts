@@ -71,6 +71,7 @@ interface Deps {
 const ownPace = ({ kind }: Way['account'], channel: Channel): number | undefined => {
   if (channel !== 'voice') return undefined;
   if (kind === 'vonage') return LIMITS.vonageCallsPerSecond;
+  if (kind === 'telnyx') return LIMITS.telnyxCallsPerSecond;
   return kind === 'twilio' ? LIMITS.vendorCallsPerSecond : undefined;
 };
 

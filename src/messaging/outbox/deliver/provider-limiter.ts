@@ -176,6 +176,10 @@ export function createProviderLimiter(
       told([message], [result], startedAt);
       // At once, since what is recorded a moment later would let others leave meanwhile.
       if (result?.kind === 'account') heed([message], [result]);
+      if (result?.kind === 'stayed' && result.pauseMs !== undefined) {
+        limiter.pausedUntilMs = Math.max(limiter.pausedUntilMs, Date.now() + result.pauseMs);
+        batchSize = PROBE_SIZE;
+      }
       return result ?? { kind: 'unknown' };
     },
     onResults(messages, results) {
