@@ -149,7 +149,9 @@ describe('what stands in for the network of the containers', () => {
   });
 
   test('replaces folders at the beginning of paths', () => {
-    expect(values({ FANFARE_DATA_DIR: '/data', SCRIPT: "a=/data/x '/data' /database $(cat /data);" })).toEqual({
+    expect(
+      values({ FANFARE_DATA_DIR: '/data', SCRIPT: "a=/data/x '/data' /database $(cat /data);" }),
+    ).toEqual({
       FANFARE_DATA_DIR: '/here',
       SCRIPT: "a=/here/x '/here' /database $(cat /here);",
     });
