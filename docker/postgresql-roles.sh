@@ -3,6 +3,11 @@
 # databases that another role has made, as by an earlier docker-compose.yml, become Temporal's.
 set -eu
 
+PGPASSWORD=$(cat "$PGPASSWORD_FILE")
+FANFARE_PASSWORD=$(cat "$FANFARE_PASSWORD_FILE")
+TEMPORAL_PASSWORD=$(cat "$TEMPORAL_PASSWORD_FILE")
+export PGPASSWORD FANFARE_PASSWORD TEMPORAL_PASSWORD
+
 psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --dbname postgres <<'SQL'
 \getenv fanfare FANFARE_PASSWORD
 \getenv temporal TEMPORAL_PASSWORD

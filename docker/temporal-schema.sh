@@ -3,6 +3,9 @@
 # nothing when its work is done. Connection settings come from the SQL_ variables.
 set -eu
 
+SQL_PASSWORD=$(cat "$SQL_PASSWORD_FILE")
+export SQL_PASSWORD
+
 schema=/etc/temporal/schema/postgresql/v12
 
 bring_up_to_date() {

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
@@ -152,7 +152,7 @@ async function whatRuns(service, name, machine, confinement) {
   const writable = [];
   const mounted = [];
   for (const { source, target, isReadOnly } of service.mounts) {
-    if (source.startsWith('.')) continue;
+    if (isFile(source)) continue;
     const folder = machine.volume(source);
     mounted.push([target, folder]);
     if (!isReadOnly) writable.push(folder);
@@ -161,10 +161,11 @@ async function whatRuns(service, name, machine, confinement) {
   const image = await imageOf(service, {
     ...machine,
     volume: (_, target) => mounted.find(([place]) => place === target)[1],
-    secret: (path) => join(machine.root, secrets.find(({ target }) => target === path).source),
+    secret: (path) => resolve(machine.root, secrets.find(({ target }) => target === path).source),
   });
-  for (const mount of service.mounts.filter(({ source }) => source.startsWith('.')))
-    mounted.push([mount.target, bound(mount, { root: machine.root, work, paths: image.paths })]);
+  const replaced = (text) => places.value('', text, { own, paths: image.paths });
+  for (const mount of service.mounts.filter(({ source }) => isFile(source)))
+    mounted.push([mount.target, bound(mount, { root: machine.root, work, replaced })]);
   const paths = [...mounted, ...image.paths];
   const scratch = join(work, 'tmp', name);
   mkdirSync(scratch, { recursive: true });
@@ -190,6 +191,9 @@ async function whatRuns(service, name, machine, confinement) {
     probe: () => probe(service, { own, env, cwd: image.cwd }),
   };
 }
+
+/** Of this machine, where other sources are names of volumes. */
+const isFile = (source) => /^[./]/.test(source);
 
 const shown = (text) => text.replace(/(:\/\/[^:/@]+:)[^@]+@/, '$1…@');
 

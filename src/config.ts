@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { namesOf, type ProviderName, SMS_URL, VARIABLES, type Variables } from './config-variables';
 import { needVendors, type VendorConfig, vendorsOf } from './config-vendors';
@@ -122,8 +123,38 @@ export interface SmtpConfig {
     | undefined;
 }
 
+/** Variables that hold a secret. Each may be given as `<name>_FILE`, since files are how containers are given secrets. */
+export const SECRETS = [
+  ...['DATABASE_URL', 'FANFARE_SECRETS_KEY', 'FANFARE_CLIENT_SECRET', 'FANFARE_API_KEY'],
+  ...['FANFARE_SESSION_COOKIE', 'FANFARE_INBOUND_SECRET', 'FANFARE_OIDC_CLIENT_SECRET'],
+  ...['FANFARE_SMTP_URL', 'FANFARE_SMPP_URL', 'FANFARE_KANNEL_URL', 'FANFARE_TWILIO_AUTH_TOKEN'],
+  ...['FANFARE_TWILIO_API_SECRET', 'FANFARE_TELNYX_API_KEY', 'FANFARE_VONAGE_SIGNATURE_SECRET'],
+] as const;
+
+function withSecretsOfFiles(
+  environment: Record<string, string | undefined>,
+): Record<string, string | undefined> {
+  const read = { ...environment };
+  for (const name of SECRETS) {
+    const file = environment[`${name}_FILE`];
+    if (!file) continue;
+    if (environment[name])
+      throw new StartupError(`${name} and ${name}_FILE are both set`, 'Unset one of them.');
+    try {
+      read[name] = readFileSync(file, 'utf8').trim();
+    } catch (error) {
+      throw new StartupError(
+        `${name}_FILE is ${file}, which cannot be read: ${(error as NodeJS.ErrnoException).code}`,
+        'Give the user that Fanfare runs as the right to read it, or correct the path.',
+      );
+    }
+  }
+  return read;
+}
+
 /** Fails with one StartupError that names every wrong variable. */
-export function readConfig(environment: Record<string, string | undefined>): Config {
+export function readConfig(given: Record<string, string | undefined>): Config {
+  const environment = withSecretsOfFiles(given);
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = VARIABLES.superRefine(needUrls, BESIDE)
     .superRefine(needTls, BESIDE)

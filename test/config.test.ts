@@ -1,5 +1,43 @@
-import { readConfig } from '../src/config';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readConfig, SECRETS } from '../src/config';
+import { VARIABLES } from '../src/config-variables';
 import type { StartupError } from '../src/startup-error';
+
+describe('a secret in a file', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'fanfare-secrets-'));
+  const file = join(directory, 'database_url');
+  const url = 'postgres://fanfare:a-password@db:5432/fanfare';
+  beforeAll(() => writeFileSync(file, `${url}\n`));
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  test('is read as if the variable were set, without its last line break', () => {
+    expect(readConfig({ DATABASE_URL_FILE: file }).databaseUrl).toBe(url);
+    writeFileSync(join(directory, 'empty'), '');
+    expect(readConfig({ FANFARE_SECRETS_KEY_FILE: join(directory, 'empty') }).secretsKeys).toEqual([]);
+  });
+
+  test('is refused beside the variable, and where it cannot be read, and is not repeated', () => {
+    expect(refusal({ DATABASE_URL: url, DATABASE_URL_FILE: file })).toBe(
+      'DATABASE_URL and DATABASE_URL_FILE are both set',
+    );
+    expect(refusal({ FANFARE_API_KEY_FILE: join(directory, 'none') })).toMatch(/cannot be read: ENOENT/);
+    const wrong = join(directory, 'wrong');
+    writeFileSync(wrong, 'mysql://a-password@db');
+    expect(refusal({ DATABASE_URL_FILE: wrong })).not.toContain('a-password');
+  });
+
+  test('can hold each secret that there is a variable for', () => {
+    expect(Object.keys(VARIABLES.shape)).toEqual(expect.arrayContaining([...SECRETS]));
+    const secret = /SECRET$|TOKEN$|API_KEY$|COOKIE$|SECRETS_KEY$|^DATABASE_URL$|_(SMTP|SMPP|KANNEL)_URL$/;
+    const named = Object.keys(VARIABLES.shape).filter((name) => secret.test(name));
+    expect(named.filter((name) => !(SECRETS as readonly string[]).includes(name))).toEqual([
+      // The name of a key, whose secret is another variable.
+      'FANFARE_TWILIO_API_KEY',
+    ]);
+  });
+});
 
 describe('trusted proxies', () => {
   test.each([

@@ -3,7 +3,6 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { imageEnvironment } from './compose-file.mjs';
-import { withPaths } from './places.mjs';
 import { temporalServer, temporalUi } from './temporal-programs.mjs';
 
 const run = promisify(execFile);
@@ -33,10 +32,18 @@ const IMAGES = {
     };
   },
 
-  async 'temporalio/server'(_service, machine, version) {
+  async 'temporalio/server'(service, machine, version) {
     const place = await temporalServer(version, machine.cacheDirectory, machine.say);
-    // The image's own script; its shell knows an option that not every /bin/sh does.
-    return { command: ['bash', join(place, 'entrypoint.sh')], path: join(place, 'bin') };
+    // The image's own script, in a copy, because its shell knows an option that not every /bin/sh does.
+    const script = join(machine.work, 'files', 'entrypoint.sh');
+    mkdirSync(dirname(script), { recursive: true });
+    const text = readFileSync(join(place, 'entrypoint.sh'), 'utf8').replace(/^#!.*/, '#!/usr/bin/env bash');
+    writeFileSync(script, text, { mode: 0o755 });
+    return {
+      command: service.entrypoint ?? [script],
+      path: join(place, 'bin'),
+      paths: [['/etc/temporal/entrypoint.sh', script]],
+    };
   },
 
   async 'temporalio/ui'(_service, machine, version) {
@@ -109,13 +116,13 @@ async function initialise(data, { environment, prefix, user, machine }) {
 const readSecret = (path, { secret }) => readFileSync(secret(path), 'utf8').trim();
 
 /**
- * A file that a volume brings into an image. In a script, folders of the image become folders here, so that a copy of it
- * runs.
+ * A file that a volume or a secret brings into an image. Where it names folders of the image or hosts of the network, a copy
+ * with those of this machine takes its place.
  */
-export function bound({ source, target }, { root, work, paths }) {
+export function bound({ source, target }, { root, work, replaced }) {
   const file = resolve(root, source);
   const text = readFileSync(file, 'utf8');
-  const here = withPaths(text, paths);
+  const here = replaced(text);
   if (here === text) return file;
   const copy = join(work, 'files', basename(target));
   mkdirSync(dirname(copy), { recursive: true });

@@ -52,7 +52,7 @@ export class Places {
 export function withPaths(text, paths) {
   let replaced = text;
   for (const [from, to] of paths) {
-    const pattern = new RegExp(`(^|[\\s"'=:])${from.replace(/[.\\/]/g, '\\$&')}(?=$|[\\s"'/:])`, 'gm');
+    const pattern = new RegExp(`(^|[\\s"'=:])${from.replace(/[.\\/]/g, '\\$&')}(?=$|[\\s"'/:;)])`, 'gm');
     replaced = replaced.replace(pattern, (_, before) => `${before}${to}`);
   }
   return replaced;

@@ -5,10 +5,12 @@ import { memoryPart } from './memory';
 import { importPart, millionPart, pagesPart } from './million';
 import { neighboursPart } from './neighbours';
 import { ratioPart } from './ratio';
+import { retentionPart } from './retention';
 import { chosenParts, note } from './rig';
 import { sleepingPart } from './sleeping';
 import { smppPart } from './smpp';
 import { smtpPart } from './smtp';
+import { soakPart } from './soak';
 import { pacePart, pausePart } from './steering';
 import { triggerPart } from './trigger';
 import { webhooksPart } from './webhooks';
@@ -37,6 +39,8 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   smpp: smppPart,
   webhooks: webhooksPart,
   trigger: triggerPart,
+  retention: retentionPart,
+  soak: soakPart,
 };
 
 async function main(): Promise<void> {

@@ -1,7 +1,7 @@
 /** Proves how the compose file is read, and what of it is replaced where there is no container engine. */
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -15,7 +15,7 @@ interface Service {
   capDrop: string[];
   securityOpt: string[];
   healthcheck?: { limitMs: number };
-  mounts: { source: string; target: string }[];
+  mounts: { source: string; target: string; isReadOnly: boolean }[];
 }
 
 /** What an expression comes to beside the exports of a script, which Jest cannot load: it is a module, as Node reads them. */
@@ -38,11 +38,9 @@ describe('docker-compose.yml', () => {
 
   test('is understood as a whole, with the variables of the shell in place', () => {
     expect(services.length).toBeGreaterThan(6);
-    expect(named('serve').environment.DATABASE_URL).toBe(
-      'postgres://fanfare:fanfare@postgresql:5432/fanfare',
-    );
-    const other = named('serve', read({ FANFARE_POSTGRES_PASSWORD: 'secret' }));
-    expect(other.environment.DATABASE_URL).toBe('postgres://fanfare:secret@postgresql:5432/fanfare');
+    expect(named('serve').environment.FANFARE_PUBLIC_URL).toBe('http://127.0.0.1:8080');
+    const other = named('serve', read({ FANFARE_PUBLIC_URL: 'https://fanfare.example.com' }));
+    expect(other.environment.FANFARE_PUBLIC_URL).toBe('https://fanfare.example.com');
     expect(named('temporal').environment).toMatchObject({ DB: 'postgres12', POSTGRES_USER: 'temporal' });
     expect(named('serve').healthcheck?.limitMs).toBe(90_000);
   });
@@ -53,7 +51,11 @@ describe('docker-compose.yml', () => {
         isReadOnly: true,
         capDrop: ['ALL'],
         securityOpt: ['no-new-privileges:true'],
-        mounts: [{ source: 'fanfare-data', target: '/data' }],
+        mounts: [
+          { source: 'fanfare-data', target: '/data', isReadOnly: false },
+          { source: './docker/secrets/database_url', target: '/run/secrets/database_url', isReadOnly: true },
+          { source: './docker/secrets/secrets_key', target: '/run/secrets/secrets_key', isReadOnly: true },
+        ],
       });
     }
   });
@@ -62,10 +64,22 @@ describe('docker-compose.yml', () => {
     const users = [
       named('temporal').environment.POSTGRES_USER,
       named('temporal-schema').environment.SQL_USER,
-      new URL(named('serve').environment.DATABASE_URL ?? '').username,
+      new URL(readFileSync(join(ROOT, 'docker', 'secrets', 'database_url'), 'utf8')).username,
       named('postgresql-roles').environment.PGUSER,
     ];
     expect(users).toEqual(['temporal', 'temporal', 'fanfare', 'postgres']);
+  });
+
+  test('names no secret, but the files that hold them', () => {
+    for (const { environment } of services) {
+      const inClear = Object.keys(environment).filter((name) => /PASSWORD|PWD|SECRET|_KEY|_URL$/.test(name));
+      const harmless = /_FILE$|^FANFARE_(PUBLIC|AUTH|SEND|APP)_URL$/;
+      expect(inClear.filter((name) => !harmless.test(name))).toEqual([]);
+    }
+    const elsewhere = read({ FANFARE_SECRETS_DIR: '/etc/fanfare' });
+    expect(named('temporal', elsewhere).mounts.map(({ source }) => source)).toContain(
+      '/etc/fanfare/temporal_password',
+    );
   });
 
   test('depends on services that exist, and is refused with a key that nothing here understands', () => {
@@ -135,9 +149,11 @@ describe('what stands in for the network of the containers', () => {
   });
 
   test('replaces folders at the beginning of paths', () => {
-    expect(values({ FANFARE_DATA_DIR: '/data', SCRIPT: "a=/data/x '/data' /database" })).toEqual({
+    expect(
+      values({ FANFARE_DATA_DIR: '/data', SCRIPT: "a=/data/x '/data' /database $(cat /data);" }),
+    ).toEqual({
       FANFARE_DATA_DIR: '/here',
-      SCRIPT: "a=/here/x '/here' /database",
+      SCRIPT: "a=/here/x '/here' /database $(cat /here);",
     });
   });
 });
